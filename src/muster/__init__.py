@@ -1,0 +1,1 @@
+"""Muster runs fleets of AI agents as durable work."""

@@ -1,0 +1,57 @@
+"""Who answers: an agent's name, its defaults, and how fast it may be asked."""
+
+from dataclasses import dataclass, replace
+
+from muster.domain.call import Request
+from muster.domain.money import Microdollars
+
+DEFAULT_MAX_TOKENS = 2048
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """How fast a provider's model may be asked; None leaves a rate open."""
+
+    concurrency: int = 100
+    requests_per_minute: int | None = None
+    tokens_per_minute: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """An agent as the engine sees it."""
+
+    name: str  # "anthropic/claude-haiku-5-5" or a declared name
+    lane: str  # calls of one lane share a limiter: "anthropic:claude-haiku-5-5"
+    pace: Pace = Pace()
+    system: str = ""
+    max_tokens: int = DEFAULT_MAX_TOKENS
+    temperature: float | None = None
+    seed: int | None = None
+
+    def complete(self, request: Request) -> Request:
+        """Fill what the request leaves open with this agent's defaults."""
+        return replace(
+            request,
+            system=request.system or self.system,
+            max_tokens=self.max_tokens if request.max_tokens is None else request.max_tokens,
+            temperature=self.temperature if request.temperature is None else request.temperature,
+            seed=self.seed if request.seed is None else request.seed,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quote:
+    """The most one attempt can cost, and the tokens it counts for in the limiter."""
+
+    most: Microdollars
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timeouts:
+    """Seconds: to connect, without a byte, for the whole call on the wire."""
+
+    connect: float = 10.0
+    idle: float = 120.0
+    call: float = 600.0

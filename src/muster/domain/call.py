@@ -1,0 +1,165 @@
+"""A call to an agent: the request, and the reply with its usage, cost and quality."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any
+
+from muster.domain.canonical import Json, digest
+from muster.domain.money import NOTHING, Lane, Microdollars
+
+
+class Role(StrEnum):
+    SYSTEM = "system"
+    USER = "user"
+    ASSISTANT = "assistant"
+    TOOL = "tool"  # the result of a tool, in answer to a tool call
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCall:
+    """One use of a tool, as the agent asked for it."""
+
+    id: str
+    name: str
+    arguments: Mapping[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """One turn of a conversation."""
+
+    role: Role
+    text: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()  # of an assistant
+    tool_call_id: str | None = None  # of a tool: which call this answers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    """A tool that the agent may use."""
+
+    name: str
+    description: str = ""
+    parameters: Mapping[str, Json] = field(default_factory=lambda: {"type": "object", "properties": {}})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What is asked; `volatile` is sent with it but is no part of its identity."""
+
+    messages: tuple[Message, ...]
+    system: str = ""
+    tools: tuple[Tool, ...] = ()
+    max_tokens: int | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    seed: int | None = None
+    stop: tuple[str, ...] = ()
+    cache: str | None = None  # "5m" or "1h": mark the shared prefix for the provider's cache
+    volatile: Mapping[str, Json] = field(default_factory=dict)
+
+
+def ask(text: str, *, system: str = "") -> Request:
+    """Make the simplest request: one message from the user."""
+    return Request(messages=(Message(role=Role.USER, text=text),), system=system)
+
+
+class Stop(StrEnum):
+    END = "end"  # the agent was done
+    SEQUENCE = "sequence"  # it met one of the stop sequences
+    TOOL_USE = "tool_use"  # it wants tools used
+    MAX_TOKENS = "max_tokens"  # it was cut
+    REFUSED = "refused"  # it, or a filter before it, declined
+    OTHER = "other"  # a reason this version does not know
+
+
+class Quality(StrEnum):
+    GOOD = "good"
+    CUT = "cut"
+    REFUSED = "refused"
+    EMPTY = "empty"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """Tokens as the provider counted them; `input` leaves out what the cache read or wrote."""
+
+    input: int = 0
+    output: int = 0
+    cache_read: int = 0
+    cache_write: int = 0  # kept five minutes
+    cache_write_1h: int = 0
+
+    @property
+    def all_input(self) -> int:
+        """All tokens that went in, cached or not."""
+        return self.input + self.cache_read + self.cache_write + self.cache_write_1h
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timings:
+    """Seconds: waiting for a place or for money, until the first token, on the wire."""
+
+    waited: float = 0.0
+    first_token: float | None = None
+    wire: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """What an agent answered, all text blocks joined."""
+
+    text: str
+    stop: Stop
+    tool_calls: tuple[ToolCall, ...] = ()
+    usage: Usage = Usage()
+    cost: Microdollars = NOTHING
+    lane: Lane = Lane.BILLED
+    model: str = ""
+    id: str = ""  # the provider's name for it
+    timings: Timings = Timings()
+    attempt: int = 1
+
+    @property
+    def quality(self) -> Quality:
+        """Tell a good reply from one that was cut, refused or empty."""
+        if self.stop is Stop.REFUSED:
+            return Quality.REFUSED
+        if self.stop is Stop.MAX_TOKENS:
+            return Quality.CUT
+        return Quality.GOOD if self.text.strip() or self.tool_calls else Quality.EMPTY
+
+
+def request_digest(agent: str, request: Request) -> str:
+    """Name a call by what it asks of whom, leaving out the volatile part."""
+    return digest({"agent": agent, "request": request_json(replace(request, volatile={}))})
+
+
+def request_json(request: Request) -> dict[str, Any]:
+    """Give a request as JSON, defaults left out so that new fields never change old digests."""
+    found: dict[str, Any] = {"messages": [message_json(message) for message in request.messages]}
+    if request.tools:
+        found["tools"] = [
+            {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+            for tool in request.tools
+        ]
+    if request.stop:
+        found["stop"] = list(request.stop)
+    for name in ("system", "max_tokens", "temperature", "top_p", "seed", "cache", "volatile"):
+        value = getattr(request, name)
+        if value is not None and value != "" and value != {}:
+            found[name] = value
+    return found
+
+
+def message_json(message: Message) -> dict[str, Any]:
+    """Give a message as JSON."""
+    found: dict[str, Any] = {"role": str(message.role), "text": message.text}
+    if message.tool_calls:
+        found["tool_calls"] = [
+            {"id": call.id, "name": call.name, "arguments": call.arguments} for call in message.tool_calls
+        ]
+    if message.tool_call_id is not None:
+        found["tool_call_id"] = message.tool_call_id
+    return found

@@ -1,0 +1,275 @@
+"""The error tree, split by what the caller does next.
+
+MusterError
+├── TryLater                the same request may succeed later
+│   ├── RateLimited         too fast or too many (429)
+│   ├── Overloaded          the provider is full (503, 529)
+│   ├── ProviderFault       the provider broke and says so (other 5xx)
+│   ├── Unreachable         the request never left: refused, no such host, no TLS
+│   └── OutcomeUnknown      it left and no whole answer came: cut, stalled, timed out, garbled
+├── CallFailed              give up this call; the run may go on
+│   ├── InvalidRequest      the provider refuses the request (400, 413, 422)
+│   ├── UnknownModel        the provider has no such model (404)
+│   ├── RetriesExhausted    every attempt failed; holds the last error
+│   └── RecordedFailure     a failure read back from the journal
+├── StopRun                 the whole run must stop
+│   ├── AuthRefused         the key is missing, wrong or not allowed (401, 403)
+│   ├── BudgetExhausted     what is spent plus the most this call can cost is over the cap
+│   ├── RunCanceled         somebody canceled it
+│   ├── RunTimedOut         its time is over
+│   ├── Interrupted         this process was told to stop; the run can be resumed
+│   ├── LeaseLost           another driver has taken the run
+│   └── StoreFailed         the store cannot be read or written
+├── FixSpec                 the person must change something first
+│   ├── BadArgument         a value given on the command line or to a function
+│   ├── BadFile             a file that does not parse or does not fit, with its place
+│   ├── BadConfiguration    keys, agents, prices, workloads
+│   ├── KeyReused           one key was used for two different requests
+│   └── ReplayMiss          a replay asked for something that was never recorded
+├── Conflict                somebody else is at it, or it is not in a state for this
+└── NotFound                no such run, key, file
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any, ClassVar
+
+
+class Paid(StrEnum):
+    NO = "no"  # the provider did not charge: it refused, or it never saw the request
+    UNKNOWN = "unknown"  # it may have charged: the answer did not arrive whole
+
+
+class MusterError(Exception):
+    """Something went wrong; the class says what to do about it, the message says what and where."""
+
+    code: ClassVar[str] = "error"
+    exit_code: ClassVar[int] = 4
+
+    def __init__(self, message: str, *, suggestions: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.message = message
+        self.suggestions = suggestions
+
+    def record(self) -> dict[str, Any]:
+        """Give the error as JSON, for the journal and the envelope."""
+        return {"code": self.code, "message": self.message, "suggestions": list(self.suggestions)}
+
+
+class WireError(MusterError):
+    """A failed exchange with an agent; the root of what agents raise."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        paid: Paid = Paid.NO,
+        status: int | None = None,
+        retry_after: float | None = None,
+        request_id: str | None = None,
+        suggestions: tuple[str, ...] = (),
+    ) -> None:
+        super().__init__(message, suggestions=suggestions)
+        self.paid = paid
+        self.status = status
+        self.retry_after = retry_after
+        self.request_id = request_id
+
+    def record(self) -> dict[str, Any]:
+        """Give the error as JSON with what the wire said."""
+        extra = {"paid": str(self.paid), "status": self.status, "request_id": self.request_id}
+        return super().record() | {name: value for name, value in extra.items() if value is not None}
+
+
+class TryLater(WireError):
+    """The same request may succeed later."""
+
+    code = "try_later"
+
+
+class RateLimited(TryLater):
+    """The provider says: too fast or too many."""
+
+    code = "rate_limited"
+
+
+class Overloaded(TryLater):
+    """The provider is full."""
+
+    code = "overloaded"
+
+
+class ProviderFault(TryLater):
+    """The provider broke and says so."""
+
+    code = "provider_fault"
+
+
+class Unreachable(TryLater):
+    """The request never left this machine."""
+
+    code = "unreachable"
+
+
+class OutcomeUnknown(TryLater):
+    """The request left and no whole answer came back."""
+
+    code = "outcome_unknown"
+
+    def __init__(self, message: str, *, paid: Paid = Paid.UNKNOWN, **rest: Any) -> None:
+        super().__init__(message, paid=paid, **rest)
+
+
+class CallFailed(WireError):
+    """This call is given up; the run may go on."""
+
+    code = "call_failed"
+    exit_code = 1
+
+
+class InvalidRequest(CallFailed):
+    """The provider refuses the request as it stands."""
+
+    code = "invalid_request"
+
+
+class UnknownModel(CallFailed):
+    """The provider has no such model."""
+
+    code = "unknown_model"
+    exit_code = 3
+
+
+class RetriesExhausted(CallFailed):
+    """Every attempt failed."""
+
+    code = "retries_exhausted"
+    exit_code = 4
+
+    def __init__(self, message: str, *, last: WireError) -> None:
+        super().__init__(message, paid=last.paid, status=last.status, request_id=last.request_id)
+        self.last = last
+        self.suggestions = last.suggestions
+
+
+class RecordedFailure(CallFailed):
+    """A failure read back from the journal, as it was recorded."""
+
+    code = "recorded_failure"
+
+    def __init__(self, recorded: Mapping[str, Any]) -> None:
+        super().__init__(str(recorded.get("message", "failed")), status=recorded.get("status"))
+        self.recorded = dict(recorded)
+
+    def record(self) -> dict[str, Any]:
+        """Give the failure exactly as it was recorded."""
+        return self.recorded
+
+
+class StopRun(MusterError):
+    """The whole run must stop."""
+
+    code = "stopped"
+
+
+class AuthRefused(StopRun, WireError):
+    """The key is missing, wrong or not allowed."""
+
+    code = "auth_refused"
+    exit_code = 3
+
+
+class BudgetExhausted(StopRun):
+    """What is spent plus the most this call can cost is over a cap."""
+
+    code = "budget"
+    exit_code = 1
+
+
+class RunCanceled(StopRun):
+    """Somebody canceled the run."""
+
+    code = "canceled"
+    exit_code = 1
+
+
+class RunTimedOut(StopRun):
+    """The time of the run is over."""
+
+    code = "timeout"
+    exit_code = 1
+
+
+class Interrupted(StopRun):
+    """This process was told to stop; the run can be resumed."""
+
+    code = "interrupted"
+
+
+class LeaseLost(StopRun):
+    """Another driver has taken the run."""
+
+    code = "lease_lost"
+
+
+class StoreFailed(StopRun):
+    """The store cannot be read or written."""
+
+    code = "store"
+
+
+class FixSpec(MusterError):
+    """The person must change something first."""
+
+    code = "fix"
+    exit_code = 2
+
+
+class BadArgument(FixSpec):
+    """A value given on the command line or to a function does not do."""
+
+    code = "bad_argument"
+
+
+class BadFile(FixSpec):
+    """A file does not parse or does not fit."""
+
+    code = "bad_file"
+
+    def __init__(self, path: str, message: str, *, line: int | None = None, column: int | None = None) -> None:
+        place = ":".join(str(part) for part in (path, line, column) if part is not None)
+        super().__init__(f"{place}: {message}")
+        self.path, self.line, self.column = path, line, column
+
+
+class BadConfiguration(FixSpec):
+    """Keys, agents, prices or workloads are not set up for this."""
+
+    code = "configuration"
+    exit_code = 3
+
+
+class KeyReused(FixSpec):
+    """One key was used for two different requests in one run."""
+
+    code = "key_reused"
+
+
+class ReplayMiss(FixSpec):
+    """A replay asked for something that was never recorded."""
+
+    code = "replay_miss"
+    exit_code = 1
+
+
+class Conflict(MusterError):
+    """Somebody else is at it, or it is not in a state for this."""
+
+    code = "conflict"
+
+
+class NotFound(MusterError):
+    """There is no such thing."""
+
+    code = "not_found"
+    exit_code = 5

@@ -1,0 +1,42 @@
+"""Money in integer microdollars: amounts, the lanes they are booked in, and prices of tokens."""
+
+
+from decimal import Decimal, InvalidOperation
+from enum import StrEnum
+from typing import NewType
+
+from muster.domain.errors import BadArgument
+
+Microdollars = NewType("Microdollars", int)
+
+NOTHING = Microdollars(0)
+
+
+class Lane(StrEnum):
+    BILLED = "billed"  # a provider charges this
+    IMPUTED = "imputed"  # a subscription covers it; what it would have cost
+    UNCERTAIN = "uncertain"  # the outcome is unknown: the most it can have cost
+
+
+def from_usd(amount: str | int | float | Decimal) -> Microdollars:
+    """Read an amount in dollars, exactly; finer than a microdollar is refused."""
+    try:
+        micro = Decimal(str(amount)) * 1_000_000
+        whole = int(micro)
+    except (InvalidOperation, ValueError, OverflowError):
+        raise BadArgument(f"{amount!r} is not an amount in dollars", suggestions=("write it like 2.50",)) from None
+    if micro != whole:
+        raise BadArgument(f"{amount!r} is finer than a millionth of a dollar")
+    return Microdollars(whole)
+
+
+def to_usd(amount: int) -> float:
+    """Give an amount in dollars, for JSON."""
+    return amount / 1_000_000
+
+
+def show_usd(amount: int) -> str:
+    """Write an amount for a person: cents when it is round, all six places when it is not."""
+    sign, micro = ("-", -amount) if amount < 0 else ("", amount)
+    places = 2 if micro % 10_000 == 0 else 4 if micro % 100 == 0 else 6
+    return f"{sign}${micro / 1_000_000:.{places}f}"

@@ -1,0 +1,61 @@
+"""What tokens cost: a price list for one model, and the two sums made with it."""
+
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, Decimal
+
+from muster.domain.call import Usage
+from muster.domain.money import Microdollars
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rates:
+    """Dollars for a million tokens, which is microdollars for one."""
+
+    input: Decimal
+    output: Decimal
+    cache_read: Decimal
+    cache_write: Decimal
+    cache_write_1h: Decimal
+
+    def cost(self, usage: Usage) -> Microdollars:
+        """Sum up a usage, rounded up once to a whole microdollar."""
+        exact = (
+            self.input * usage.input
+            + self.output * usage.output
+            + self.cache_read * usage.cache_read
+            + self.cache_write * usage.cache_write
+            + self.cache_write_1h * usage.cache_write_1h
+        )
+        return Microdollars(int(exact.to_integral_value(ROUND_CEILING)))
+
+    @property
+    def dearest_input(self) -> Decimal:
+        """The most that one token going in can cost."""
+        return max(self.input, self.cache_read, self.cache_write, self.cache_write_1h)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Price:
+    """Rates, and other rates once more tokens than `above` go in."""
+
+    base: Rates
+    tiers: tuple[tuple[int, Rates], ...] = ()  # (above, rates), ascending
+
+    def rates(self, input_tokens: int) -> Rates:
+        """Choose the rates for a request of this size."""
+        chosen = self.base
+        for above, rates in self.tiers:
+            if input_tokens > above:
+                chosen = rates
+        return chosen
+
+    def cost(self, usage: Usage) -> Microdollars:
+        """Say what a usage cost."""
+        return self.rates(usage.all_input).cost(usage)
+
+    def most(self, input_tokens: int, output_tokens: int) -> Microdollars:
+        """Say the most that a request can cost with at most so many tokens in and out."""
+        candidates = [self.base] + [rates for above, rates in self.tiers if input_tokens > above]
+        exact = max(rates.dearest_input for rates in candidates) * input_tokens
+        exact += max(rates.output for rates in candidates) * output_tokens
+        return Microdollars(int(exact.to_integral_value(ROUND_CEILING)))
