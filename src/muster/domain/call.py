@@ -10,6 +10,8 @@ from muster.domain.money import NOTHING, Lane, Microdollars
 
 
 class Role(StrEnum):
+    """Who speaks in a conversation."""
+
     SYSTEM = "system"
     USER = "user"
     ASSISTANT = "assistant"
@@ -66,6 +68,8 @@ def ask(text: str, *, system: str = "") -> Request:
 
 
 class Stop(StrEnum):
+    """Why an agent stopped writing."""
+
     END = "end"  # the agent was done
     SEQUENCE = "sequence"  # it met one of the stop sequences
     TOOL_USE = "tool_use"  # it wants tools used
@@ -75,6 +79,8 @@ class Stop(StrEnum):
 
 
 class Quality(StrEnum):
+    """What a reply is worth before anybody judges it."""
+
     GOOD = "good"
     CUT = "cut"
     REFUSED = "refused"

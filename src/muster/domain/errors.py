@@ -36,6 +36,8 @@ from typing import Any, ClassVar
 
 
 class Paid(StrEnum):
+    """Whether a failed exchange may have cost money."""
+
     NO = "no"  # the provider did not charge: it refused, or it never saw the request
     UNKNOWN = "unknown"  # it may have charged: the answer did not arrive whole
 

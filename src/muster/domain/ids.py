@@ -1,7 +1,7 @@
 """Names of things in the store: short, sortable by time of birth, safe in paths and URLs."""
 
-from typing import NewType
 from random import Random
+from typing import NewType
 
 RunId = NewType("RunId", str)
 Key = NewType("Key", str)

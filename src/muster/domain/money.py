@@ -1,6 +1,5 @@
 """Money in integer microdollars: amounts, the lanes they are booked in, and prices of tokens."""
 
-
 from decimal import Decimal, InvalidOperation
 from enum import StrEnum
 from typing import NewType
@@ -13,6 +12,8 @@ NOTHING = Microdollars(0)
 
 
 class Lane(StrEnum):
+    """How sure an amount is, and who pays it."""
+
     BILLED = "billed"  # a provider charges this
     IMPUTED = "imputed"  # a subscription covers it; what it would have cost
     UNCERTAIN = "uncertain"  # the outcome is unknown: the most it can have cost
