@@ -1,11 +1,12 @@
 """A call to an agent: the request, and the reply with its usage, cost and quality."""
 
+import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from muster.domain.canonical import Json, digest
+from muster.domain.canonical import Json, canonical
 from muster.domain.money import NOTHING, Lane, Microdollars
 
 
@@ -137,13 +138,23 @@ class Reply:
         return Quality.GOOD if self.text.strip() or self.tool_calls else Quality.EMPTY
 
 
-def request_digest(agent: str, request: Request) -> str:
-    """Name a call by what it asks of whom, leaving out the volatile part."""
-    return digest({"agent": agent, "request": request_json(replace(request, volatile={}))})
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """What makes two calls the same: who is asked, and what, without the volatile part."""
+
+    digest: str
+    text: str  # the request as canonical JSON
+
+
+def identify(agent: str, request: Request) -> Identity:
+    """Name a call by what it asks of whom."""
+    text = canonical(request_json(request))
+    name = hashlib.sha256(agent.encode() + b"\n" + text).hexdigest()
+    return Identity(digest=name, text=text.decode("utf-8", "backslashreplace"))
 
 
 def request_json(request: Request) -> dict[str, Any]:
-    """Give a request as JSON, defaults left out so that new fields never change old digests."""
+    """Give the lasting part of a request as JSON, defaults left out so that new fields never change old digests."""
     found: dict[str, Any] = {"messages": [message_json(message) for message in request.messages]}
     if request.tools:
         found["tools"] = [
@@ -152,9 +163,9 @@ def request_json(request: Request) -> dict[str, Any]:
         ]
     if request.stop:
         found["stop"] = list(request.stop)
-    for name in ("system", "max_tokens", "temperature", "top_p", "seed", "cache", "volatile"):
+    for name in ("system", "max_tokens", "temperature", "top_p", "seed", "cache"):
         value = getattr(request, name)
-        if value is not None and value != "" and value != {}:
+        if value is not None and value != "":
             found[name] = value
     return found
 

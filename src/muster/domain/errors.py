@@ -26,6 +26,7 @@ MusterError
 │   ├── BadConfiguration    keys, agents, prices, workloads
 │   ├── KeyReused           one key was used for two different requests
 │   └── ReplayMiss          a replay asked for something that was never recorded
+├── ChildFailed             a child run did not complete; its parent may go on
 ├── Conflict                somebody else is at it, or it is not in a state for this
 └── NotFound                no such run, key, file
 """
@@ -261,6 +262,13 @@ class ReplayMiss(FixSpec):
     """A replay asked for something that was never recorded."""
 
     code = "replay_miss"
+    exit_code = 1
+
+
+class ChildFailed(MusterError):
+    """A child run did not complete."""
+
+    code = "child_failed"
     exit_code = 1
 
 

@@ -1,0 +1,173 @@
+"""Answers of Anthropic's Messages API: replies and failures. Pure; used by live calls, by streams and by batches."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from muster.agents.account import Account
+from muster.agents.faults import Complaint, error_of, retry_after, unreadable
+from muster.agents.payload import arguments_of
+from muster.agents.tally import Ceiling, cost_of, count_bytes
+from muster.domain.call import Reply, Stop, Timings, ToolCall, Usage
+from muster.domain.errors import AuthRefused, OutcomeUnknown, WireError
+from muster.domain.price import Price
+
+UNTIMED = Timings()
+
+_STOPS = {
+    "end_turn": Stop.END,
+    "stop_sequence": Stop.SEQUENCE,
+    "tool_use": Stop.TOOL_USE,
+    "max_tokens": Stop.MAX_TOKENS,
+    "model_context_window_exceeded": Stop.MAX_TOKENS,
+    "refusal": Stop.REFUSED,
+}
+
+# The status that goes with each kind of error, for errors that come without one: in a stream, or inside a success.
+_STATUSES = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "api_error": 500,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+}
+
+
+class Kept(msgspec.Struct):
+    """Tokens written to the cache, by how long they are kept."""
+
+    ephemeral_5m_input_tokens: int | None = None
+    ephemeral_1h_input_tokens: int | None = None
+
+
+class Counts(msgspec.Struct):
+    """Usage as the API spells it."""
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cache_creation_input_tokens: int | None = None
+    cache_read_input_tokens: int | None = None
+    cache_creation: Kept | None = None
+
+
+class Block(msgspec.Struct):
+    """One block of content; only text and uses of tools are read, so the fields of other kinds may be anything."""
+
+    type: str
+    text: Any = None
+    id: Any = None
+    name: Any = None
+    input: Any = None
+
+
+class Said(msgspec.Struct):
+    """A message of the model."""
+
+    content: list[Block]
+    id: str | None = None
+    model: str | None = None
+    stop_reason: str | None = None
+    usage: Counts | None = None
+
+
+class Trouble(msgspec.Struct):
+    """The inside of an error envelope."""
+
+    type: str = ""
+    message: str = ""
+
+
+class Envelope(msgspec.Struct):
+    """An error, wrapped as the API wraps all of them."""
+
+    error: Trouble
+    request_id: str | None = None
+
+
+_said = msgspec.json.Decoder(Said).decode
+_envelope = msgspec.json.Decoder(Envelope).decode
+
+
+def decode(body: bytes, price: Price | None, ceiling: Ceiling, account: Account, timings: Timings = UNTIMED) -> Reply:
+    """Read a success; one that holds an error is that error, one that cannot be read leaves the outcome unknown."""
+    try:
+        return reply_of(_said(body), price, ceiling, timings)
+    except (msgspec.DecodeError, UnicodeError):
+        trouble = trouble_in(body)
+    if trouble is None:
+        raise unreadable("sent an answer that is no message", account, body)
+    raise error_of(without_status(trouble), account)
+
+
+def reply_of(said: Said, price: Price | None, ceiling: Ceiling, timings: Timings) -> Reply:
+    """Give a message of the model as a reply."""
+    text = "".join([block.text for block in said.content if block.type == "text" and isinstance(block.text, str)])
+    calls = tuple([_call(block) for block in said.content if block.type == "tool_use"])
+    usage = _usage(said.usage) or count_bytes(ceiling, text, calls)
+    return Reply(
+        text=text,
+        stop=_STOPS.get(said.stop_reason or "", Stop.OTHER),
+        tool_calls=calls,
+        usage=usage,
+        cost=cost_of(usage, price),
+        model=said.model or "",
+        id=said.id or "",
+        timings=timings,
+    )
+
+
+def fault(status: int, headers: Mapping[str, str], body: bytes, account: Account) -> WireError:
+    """Give the error for an answer whose status is no success."""
+    trouble = trouble_in(body)
+    return error_of(
+        Complaint(
+            status=status,
+            text=trouble.message if trouble else body[:300].decode("utf-8", "replace"),
+            retry_after=retry_after(headers),
+            request_id=headers.get("request-id"),
+            kind=AuthRefused if trouble and trouble.type == "billing_error" else None,
+        ),
+        account,
+    )
+
+
+def trouble_in(body: bytes) -> Trouble | None:
+    """Find the error in an envelope."""
+    try:
+        return _envelope(body).error
+    except (msgspec.DecodeError, UnicodeError):
+        return None
+
+
+def without_status(trouble: Trouble) -> Complaint:
+    """Complete an error that came inside a success; of a kind that we do not know, the outcome is unknown."""
+    status = _STATUSES.get(trouble.type)
+    text = trouble.message or trouble.type
+    return Complaint(status=status or 200, text=text, kind=None if status else OutcomeUnknown)
+
+
+def _call(block: Block) -> ToolCall:
+    return ToolCall(id=str(block.id), name=str(block.name), arguments=arguments_of(block.input))
+
+
+def _usage(counts: Counts | None) -> Usage | None:
+    if counts is None or counts.input_tokens is None or counts.output_tokens is None:
+        return None
+    kept = counts.cache_creation
+    hour = (kept.ephemeral_1h_input_tokens or 0) if kept else 0
+    written = counts.cache_creation_input_tokens or 0
+    if kept and not written:
+        written = hour + (kept.ephemeral_5m_input_tokens or 0)
+    return Usage(
+        input=counts.input_tokens,
+        output=counts.output_tokens,
+        cache_read=counts.cache_read_input_tokens or 0,
+        cache_write=max(0, written - hour),
+        cache_write_1h=hour,
+    )

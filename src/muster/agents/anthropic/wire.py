@@ -1,0 +1,97 @@
+"""Requests as Anthropic's Messages API takes them. Pure; used by live calls and by batches."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from muster.agents.payload import to_json
+from muster.domain.agent import DEFAULT_MAX_TOKENS
+from muster.domain.call import Message, Request, Role, Tool
+
+
+def encode(request: Request, model: str, *, stream: bool = False) -> bytes:
+    """Write a request as the body of a POST."""
+    body = params(request, model)
+    if stream:
+        body["stream"] = True
+    return to_json(body)
+
+
+def params(request: Request, model: str) -> dict[str, Any]:
+    """Give a request as the provider's parameters; what the request leaves open is left out."""
+    body: dict[str, Any] = {
+        "model": model,
+        "max_tokens": DEFAULT_MAX_TOKENS if request.max_tokens is None else request.max_tokens,
+        "messages": list(_turns(request.messages)),
+    }
+    if system := _system(request):
+        body["system"] = system
+    if request.tools:
+        body["tools"] = [_tool(tool) for tool in request.tools]
+    if request.stop:
+        body["stop_sequences"] = request.stop
+    if request.temperature is not None:
+        body["temperature"] = request.temperature
+    if request.top_p is not None:
+        body["top_p"] = request.top_p
+    if request.cache is not None:
+        _mark(body, {"type": "ephemeral", "ttl": request.cache})
+    return body
+
+
+def _system(request: Request) -> str:
+    """Join the system prompt with the system messages: this API takes them in one place only."""
+    texts = [request.system, *(message.text for message in request.messages if message.role is Role.SYSTEM)]
+    return "\n\n".join(text for text in texts if text) if len(texts) > 1 else request.system
+
+
+def _turns(messages: tuple[Message, ...]) -> Iterator[dict[str, Any]]:
+    results: list[dict[str, Any]] = []  # of one turn: the API wants all results of a turn in one message
+    for message in messages:
+        if message.role is Role.TOOL:
+            results.append(_result(message))
+        elif message.role is not Role.SYSTEM:
+            if results:
+                yield {"role": "user", "content": results}
+                results = []
+            if message.role is Role.USER:
+                yield {"role": "user", "content": message.text}
+            elif message.text or message.tool_calls:  # an empty answer of before says nothing, and is refused
+                yield {"role": "assistant", "content": _answered(message)}
+    if results:
+        yield {"role": "user", "content": results}
+
+
+def _answered(message: Message) -> str | list[dict[str, Any]]:
+    if not message.tool_calls:
+        return message.text
+    blocks: list[dict[str, Any]] = [{"type": "text", "text": message.text}] if message.text else []
+    uses = ({"id": call.id, "name": call.name, "input": dict(call.arguments)} for call in message.tool_calls)
+    return [*blocks, *({"type": "tool_use", **use} for use in uses)]
+
+
+def _result(message: Message) -> dict[str, Any]:
+    return {"type": "tool_result", "tool_use_id": message.tool_call_id or "", "content": message.text}
+
+
+def _tool(tool: Tool) -> dict[str, Any]:
+    shown: dict[str, Any] = {"name": tool.name, "input_schema": dict(tool.parameters)}
+    if tool.description:
+        shown["description"] = tool.description
+    return shown
+
+
+def _mark(body: dict[str, Any], control: dict[str, str]) -> None:
+    """Mark the end of what many requests share: tools come before system, and system before messages."""
+    if "system" in body:
+        body["system"] = [{"type": "text", "text": body["system"], "cache_control": control}]
+    elif "tools" in body:
+        body["tools"][-1]["cache_control"] = control
+    else:
+        _mark_first(body["messages"], control)
+
+
+def _mark_first(turns: list[dict[str, Any]], control: dict[str, str]) -> None:
+    for turn in turns:
+        if turn["role"] == "user" and turn["content"] and isinstance(turn["content"], str):
+            turn["content"] = [{"type": "text", "text": turn["content"], "cache_control": control}]
+            return

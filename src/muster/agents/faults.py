@@ -1,0 +1,108 @@
+"""Failures as providers report them: a status and a complaint become one error of the tree. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from math import isfinite
+
+from muster.agents.account import Account
+from muster.domain.errors import (
+    AuthRefused,
+    InvalidRequest,
+    OutcomeUnknown,
+    Overloaded,
+    ProviderFault,
+    RateLimited,
+    TryLater,
+    UnknownModel,
+    WireError,
+)
+
+MOST_MESSAGE = 2000
+
+_KINDS: dict[int, type[WireError]] = {
+    401: AuthRefused,
+    402: AuthRefused,  # no credit is left: waiting does not help, and every other call would meet the same
+    403: AuthRefused,
+    404: UnknownModel,
+    408: OutcomeUnknown,  # their side gave up waiting; for what, it does not say
+    409: TryLater,
+    425: TryLater,
+    429: RateLimited,
+    503: Overloaded,
+    529: Overloaded,
+    # A gateway gave up; the model behind it may have answered all the same.
+    **dict.fromkeys((502, 504, 520, 521, 522, 523, 524), OutcomeUnknown),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Complaint:
+    """What a provider says went wrong, in its own words."""
+
+    status: int
+    text: str
+    retry_after: float | None = None
+    request_id: str | None = None
+    kind: type[WireError] | None = None  # when the words say more than the status
+
+
+def error_of(complaint: Complaint, account: Account) -> WireError:
+    """Give the error of the tree for a complaint, without the key."""
+    kind = complaint.kind or kind_of(complaint.status)
+    text = account.scrub(complaint.text.strip())[:MOST_MESSAGE] or "no reason given"
+    return kind(
+        f"{account.place} answered {complaint.status}: {text}",
+        status=complaint.status,
+        retry_after=complaint.retry_after,
+        request_id=complaint.request_id,
+        suggestions=_suggestions(kind, complaint.status, account),
+    )
+
+
+def kind_of(status: int) -> type[WireError]:
+    """Say what to do next about a status that is no success."""
+    return _KINDS.get(status) or (ProviderFault if status >= 500 else InvalidRequest)
+
+
+def unreadable(what: str, account: Account, body: bytes) -> OutcomeUnknown:
+    """Say that a success could not be read: the model has answered, and we do not know what."""
+    shown = account.scrub(body[:200].decode("utf-8", "replace"))
+    return OutcomeUnknown(f"{account.place} {what}: {shown!r}")
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Read how long the provider asks us to wait, in seconds; no cap here, its users cap it."""
+    if (milliseconds := _number(headers.get("retry-after-ms"))) is not None:
+        return milliseconds / 1000
+    value = headers.get("retry-after")
+    seconds = _number(value)
+    return _until(value, headers.get("date")) if seconds is None and value else seconds
+
+
+def _number(value: str | None) -> float | None:
+    try:
+        number = float(value or "")
+    except ValueError:
+        return None
+    return max(0.0, number) if isfinite(number) else None
+
+
+def _until(when: str, now: str | None) -> float | None:
+    try:
+        # Measured on the provider's own clock: ours may be wrong. Without one the engine's backoff decides.
+        return max(0.0, (parsedate_to_datetime(when) - parsedate_to_datetime(now or "")).total_seconds())
+    except (ValueError, TypeError):
+        return None
+
+
+def _suggestions(kind: type[WireError], status: int, account: Account) -> tuple[str, ...]:
+    if 300 <= status < 400:
+        return ("redirects are not followed, because the key would go with them: set the base address to the new one",)
+    if kind is UnknownModel:
+        return ("check the name of the model and the base address",)
+    if kind is not AuthRefused:
+        return ()
+    if status in (402, 429):
+        return ("add credit to the account, or raise its limit",)
+    return (f"set {account.variable} to a key that is valid here",) if account.variable else ()

@@ -1,0 +1,175 @@
+"""A model behind an API: what all providers share. Their rooms add the wire: encode, decode, fault and fold."""
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+from muster.agents.account import Account
+from muster.agents.base import OnDelta
+from muster.agents.http import Flow, Http
+from muster.agents.sse import Event, Parser
+from muster.agents.tally import Ceiling
+from muster.domain.agent import DEFAULT_MAX_TOKENS, Profile, Quote, Timeouts
+from muster.domain.call import Reply, Request, Timings
+from muster.domain.errors import BadConfiguration, WireError
+from muster.domain.money import NOTHING
+from muster.domain.price import Price
+from muster.domain.script import BYTES_PER_TOKEN
+
+STREAM_ABOVE = 16_384  # max_tokens: an answer this long may outlive what providers allow a plain request
+TOOL_TOKENS = 1024  # providers put a text of their own before tools: up to some 800 tokens that we do not send
+
+# All that the HTTP client would fill in by itself, which takes longer; and no compression, which takes longer still.
+_HEADERS = {
+    "user-agent": "muster",
+    "accept": "*/*",
+    "accept-encoding": "identity",
+    "content-type": "application/json",
+}
+
+
+class Fold(Protocol):
+    """Takes the events of one stream and gives the reply at its end."""
+
+    done: bool
+
+    def feed(self, event: Event) -> str:
+        """Take one event and give the text that it adds."""
+
+    def finish(self, timings: Timings) -> Reply:
+        """Give the reply, or raise OutcomeUnknown when the stream ended too early."""
+
+
+class Wire(Protocol):
+    """How one provider spells requests and answers; pure."""
+
+    def encode(self, request: Request, *, stream: bool) -> bytes:
+        """Write a request."""
+
+    def decode(self, body: bytes, ceiling: Ceiling, timings: Timings) -> Reply:
+        """Read a success, or raise the error that hides in it."""
+
+    def fault(self, status: int, headers: Mapping[str, str], body: bytes) -> WireError:
+        """Read a failure."""
+
+    def fold(self, ceiling: Ceiling) -> Fold:
+        """Begin to read a stream."""
+
+
+class ModelAgent:
+    """An agent that asks a model over HTTP; owns its HTTP client and closes it."""
+
+    def __init__(
+        self,
+        *,
+        profile: Profile,
+        wire: Wire,
+        url: str,
+        headers: Mapping[str, str],
+        account: Account,
+        price: Price | None,
+        http: Http,
+        unpriced_ok: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._profile, self._wire, self._account = profile, wire, account
+        self._url, self._headers, self._http = url, {**_HEADERS, **headers}, http
+        self._price, self._unpriced_ok = price, unpriced_ok
+        self._clock = clock
+
+    @property
+    def profile(self) -> Profile:
+        """Say who this is, its defaults and its pace."""
+        return self._profile
+
+    def quote(self, request: Request) -> Quote:
+        """Say the most that one attempt can cost: every byte a token at the dearest rate, all of max_tokens written."""
+        if self._price is None and not self._unpriced_ok:
+            raise _no_price(self._account.place)
+        # Written here and once more by `call`: that is cheaper than keeping the bytes of every call that waits.
+        # The body of a stream is the longer one, so the bound holds for both.
+        body = self._wire.encode(request, stream=True)
+        ceiling = self._ceiling(request, body)
+        most = self._price.most(ceiling.input, ceiling.output) if self._price else NOTHING
+        return Quote(most=most, tokens=len(body) // BYTES_PER_TOKEN + ceiling.output)
+
+    async def call(self, request: Request, timeouts: Timeouts, on_delta: OnDelta | None = None) -> Reply:
+        """Ask once and give the whole reply; with `on_delta`, hand over text as it is written."""
+        if on_delta is not None or _streams(request):
+            return await self._call_streaming(request, timeouts, on_delta)
+        body = self._wire.encode(request, stream=False)
+        began = self._clock()
+        answer = await self._http.post(self._url, self._headers, body, timeouts)
+        if not 200 <= answer.status < 300:
+            raise self._wire.fault(answer.status, answer.headers, answer.body)
+        return self._wire.decode(answer.body, self._ceiling(request, body), Timings(wire=self._clock() - began))
+
+    async def close(self) -> None:
+        """Give back the connections; may be called twice."""
+        await self._http.close()
+
+    async def _call_streaming(self, request: Request, timeouts: Timeouts, on_delta: OnDelta | None) -> Reply:
+        body = self._wire.encode(request, stream=True)
+        deltas = _Deltas(self._clock, on_delta)
+        async with self._http.stream(self._url, self._headers, body, timeouts) as flow:
+            if not 200 <= flow.status < 300:
+                raise self._wire.fault(flow.status, flow.headers, await flow.body())
+            return await self._read(flow, self._ceiling(request, body), deltas)
+
+    async def _read(self, flow: Flow, ceiling: Ceiling, deltas: "_Deltas") -> Reply:
+        if flow.headers.get("content-type", "").startswith("application/json"):
+            body = await flow.body()  # a server that does not stream, or an error
+            reply = self._wire.decode(body, ceiling, deltas.timings())
+            deltas.add(reply.text)
+            return reply
+        fold, parser = self._wire.fold(ceiling), Parser()
+        async for chunk in flow.chunks:
+            for event in parser.feed(chunk):
+                deltas.add(fold.feed(event))
+            if fold.done:
+                break  # the answer is whole; what a server does after it must not lose it
+        return fold.finish(deltas.timings())
+
+    def _ceiling(self, request: Request, body: bytes) -> Ceiling:
+        hidden = TOOL_TOKENS if request.tools else 0
+        return Ceiling(input=len(body) + hidden, output=_max_tokens(request))
+
+
+class _Deltas:
+    """Hands over text as it is written, and remembers when the first came."""
+
+    def __init__(self, clock: Callable[[], float], on_delta: OnDelta | None) -> None:
+        self._clock, self._on_delta = clock, on_delta
+        self._began = clock()
+        self._first: float | None = None
+
+    def add(self, text: str) -> None:
+        """Hand over some text."""
+        if not text:
+            return
+        if self._first is None:
+            self._first = self._clock() - self._began
+        if self._on_delta is not None:
+            self._on_delta(text)
+
+    def timings(self) -> Timings:
+        """Say how long it took until now."""
+        return Timings(first_token=self._first, wire=self._clock() - self._began)
+
+
+def _max_tokens(request: Request) -> int:
+    return DEFAULT_MAX_TOKENS if request.max_tokens is None else request.max_tokens
+
+
+def _streams(request: Request) -> bool:
+    return _max_tokens(request) > STREAM_ABOVE
+
+
+def _no_price(place: str) -> BadConfiguration:
+    return BadConfiguration(
+        f"no price is known for {place}, so its cost cannot be bounded",
+        suggestions=(
+            "give it a price in muster.toml: price = { input = 1.00, output = 5.00 } (dollars for a million tokens)",
+            "or spend without counting: --allow-unpriced",
+        ),
+    )

@@ -1,0 +1,202 @@
+"""Answers of chat completions: replies and failures. Pure; used by live calls, by streams and by batches."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from muster.agents.account import Account
+from muster.agents.faults import Complaint, error_of, retry_after, unreadable
+from muster.agents.payload import arguments_of
+from muster.agents.tally import Ceiling, cost_of, count_bytes
+from muster.domain.call import Reply, Stop, Timings, ToolCall, Usage
+from muster.domain.errors import AuthRefused, InvalidRequest, OutcomeUnknown, WireError
+from muster.domain.price import Price
+
+UNTIMED = Timings()
+
+_STOPS = {
+    "stop": Stop.END,
+    "tool_calls": Stop.TOOL_USE,
+    "function_call": Stop.TOOL_USE,
+    "length": Stop.MAX_TOKENS,
+    "content_filter": Stop.REFUSED,
+}
+
+
+class Details(msgspec.Struct):
+    """What of the prompt met the cache."""
+
+    cached_tokens: int | None = None
+    cache_write_tokens: int | None = None
+
+
+class Counts(msgspec.Struct):
+    """Usage as the API spells it; the prompt's tokens include what the cache read and wrote."""
+
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    prompt_tokens_details: Details | None = None
+
+
+class Function(msgspec.Struct):
+    """The function that a tool call names, with its arguments as JSON in a string."""
+
+    name: str | None = None
+    arguments: Any = None
+
+
+class Use(msgspec.Struct):
+    """One tool call, or in a stream a piece of it."""
+
+    index: int = 0
+    id: str | None = None
+    function: Function | None = None
+
+
+class Said(msgspec.Struct):
+    """What the model said, or in a stream a piece of it."""
+
+    content: Any = None  # a string; with some servers a list of parts
+    refusal: str | None = None
+    tool_calls: list[Use] | None = None
+
+
+class Choice(msgspec.Struct):
+    """One of the answers; only the first is asked for."""
+
+    message: Said
+    finish_reason: str | None = None
+    error: Any = None
+
+
+class Completion(msgspec.Struct):
+    """A whole answer, which some servers use to wrap an error too."""
+
+    choices: list[Choice] | None = None
+    id: str | None = None
+    model: str | None = None
+    usage: Counts | None = None
+    error: Any = None
+
+
+_completion = msgspec.json.Decoder(Completion).decode
+
+
+def decode(body: bytes, price: Price | None, ceiling: Ceiling, account: Account, timings: Timings = UNTIMED) -> Reply:
+    """Read a success; one that holds an error is that error, one that cannot be read leaves the outcome unknown."""
+    try:
+        completion = _completion(body)
+    except (msgspec.DecodeError, UnicodeError):
+        raise unreadable("sent an answer that is no completion", account, body) from None
+    if completion.error is not None:
+        raise error_of(complaint_of(completion.error), account)
+    if not completion.choices:
+        raise unreadable("sent an answer with no choice in it", account, body)
+    if completion.choices[0].error is not None:
+        raise broken(completion.choices[0].error, account)
+    return reply_of(completion, completion.choices[0], price, ceiling, timings)
+
+
+def reply_of(completion: Completion, choice: Choice, price: Price | None, ceiling: Ceiling, timings: Timings) -> Reply:
+    """Give the first answer as a reply."""
+    said = choice.message
+    text = text_of(said.content) + (said.refusal or "")
+    calls = tuple([_call(use, place) for place, use in enumerate(said.tool_calls or ()) if use.function is not None])
+    usage = _usage(completion.usage) or count_bytes(ceiling, text, calls)
+    return Reply(
+        text=text,
+        stop=_stop(choice, bool(calls)),
+        tool_calls=calls,
+        usage=usage,
+        cost=cost_of(usage, price),
+        model=completion.model or "",
+        id=completion.id or "",
+        timings=timings,
+    )
+
+
+def text_of(content: Any) -> str:
+    """Join the text of a content, which is a string or a list of parts."""
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else []
+    texts = [part.get("text") for part in parts if isinstance(part, dict)]
+    return "".join([text for text in texts if isinstance(text, str)])
+
+
+def fault(status: int, headers: Mapping[str, str], body: bytes, account: Account) -> WireError:
+    """Give the error for an answer whose status is no success."""
+    try:
+        trouble = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeError):
+        trouble = body[:300].decode("utf-8", "replace")
+    if isinstance(trouble, dict):
+        trouble = trouble.get("error") or trouble.get("detail") or trouble
+    return error_of(
+        Complaint(
+            status=status,
+            text=_words(trouble),
+            retry_after=retry_after(headers),
+            request_id=headers.get("x-request-id"),
+            kind=_kind(trouble, status),
+        ),
+        account,
+    )
+
+
+def complaint_of(trouble: Any) -> Complaint:
+    """Complete an error that came inside a success; when it names no status, the outcome is unknown."""
+    code = trouble.get("code") if isinstance(trouble, dict) else None
+    status = code if isinstance(code, int) and 400 <= code < 600 else 200
+    kind = _kind(trouble, status) or (OutcomeUnknown if status == 200 else None)
+    return Complaint(status=status, text=_words(trouble), kind=kind)
+
+
+def broken(trouble: Any, account: Account) -> OutcomeUnknown:
+    """Say that the model failed after it had begun, so that tokens may be owed."""
+    error = error_of(complaint_of(trouble), account)
+    return OutcomeUnknown(error.message, status=error.status)
+
+
+def _kind(trouble: Any, status: int) -> type[WireError] | None:
+    if not isinstance(trouble, dict):
+        return None
+    if "insufficient_quota" in (trouble.get("code"), trouble.get("type")):
+        return AuthRefused  # comes as a 429, but no waiting brings credit back: the run must stop
+    metadata = trouble.get("metadata")
+    if status == 403 and isinstance(metadata, dict) and "reasons" in metadata:
+        return InvalidRequest  # OpenRouter: this text was flagged; the key is fine
+    return None
+
+
+def _words(trouble: Any) -> str:
+    message = trouble.get("message") if isinstance(trouble, dict) else trouble
+    return message if isinstance(message, str) else msgspec.json.encode(trouble).decode()
+
+
+def _stop(choice: Choice, calls: bool) -> Stop:
+    if choice.message.refusal:
+        return Stop.REFUSED
+    stop = _STOPS.get(choice.finish_reason or "", Stop.OTHER)
+    return Stop.TOOL_USE if calls and stop is Stop.END else stop  # some servers say "stop" with tool calls
+
+
+def _call(use: Use, place: int) -> ToolCall:
+    function = use.function or Function()
+    return ToolCall(id=use.id or f"call_{place}", name=function.name or "", arguments=arguments_of(function.arguments))
+
+
+def _usage(counts: Counts | None) -> Usage | None:
+    if counts is None or counts.prompt_tokens is None or counts.completion_tokens is None:
+        return None
+    if counts.prompt_tokens == counts.completion_tokens == 0:
+        return None  # some servers fill the field without counting
+    details = counts.prompt_tokens_details or Details()
+    read, written = details.cached_tokens or 0, details.cache_write_tokens or 0
+    return Usage(
+        input=max(0, counts.prompt_tokens - read - written),
+        output=counts.completion_tokens,
+        cache_read=read,
+        cache_write=written,
+    )

@@ -1,0 +1,76 @@
+"""Requests as OpenAI's chat completions take them. Pure; used by live calls and by batches."""
+
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import Any
+
+from muster.agents.payload import to_json
+from muster.domain.agent import DEFAULT_MAX_TOKENS
+from muster.domain.call import Message, Request, Role, Tool, ToolCall
+
+
+class MaxTokens(StrEnum):
+    """How a server spells `max_tokens`."""
+
+    NEW = "max_completion_tokens"  # api.openai.com: its reasoning models refuse the old name
+    OLD = "max_tokens"  # compatible servers: many of them ignore the new name, which would leave the answer unbounded
+
+
+def encode(request: Request, model: str, *, stream: bool = False, max_tokens: MaxTokens = MaxTokens.NEW) -> bytes:
+    """Write a request as the body of a POST."""
+    body = params(request, model, max_tokens=max_tokens)
+    if stream:
+        body["stream"] = True
+        body["stream_options"] = {"include_usage": True}
+    return to_json(body)
+
+
+def params(request: Request, model: str, *, max_tokens: MaxTokens = MaxTokens.NEW) -> dict[str, Any]:
+    """Give a request as the provider's parameters; what the request leaves open is left out."""
+    body: dict[str, Any] = {
+        "model": model,
+        "messages": list(_turns(request)),
+        max_tokens.value: DEFAULT_MAX_TOKENS if request.max_tokens is None else request.max_tokens,
+    }
+    if request.tools:
+        body["tools"] = [{"type": "function", "function": _function(tool)} for tool in request.tools]
+    if request.stop:
+        body["stop"] = request.stop
+    if request.temperature is not None:
+        body["temperature"] = request.temperature
+    if request.top_p is not None:
+        body["top_p"] = request.top_p
+    if request.seed is not None:
+        body["seed"] = request.seed
+    return body  # `cache` needs no mark here: these servers find shared prefixes by themselves
+
+
+def _turns(request: Request) -> Iterator[dict[str, Any]]:
+    if request.system:
+        yield {"role": "system", "content": request.system}
+    for message in request.messages:
+        yield _turn(message)
+
+
+def _turn(message: Message) -> dict[str, Any]:
+    if message.role is Role.TOOL:
+        return {"role": "tool", "tool_call_id": message.tool_call_id or "", "content": message.text}
+    if not message.tool_calls:
+        return {"role": message.role.value, "content": message.text}
+    return {
+        "role": message.role.value,
+        "content": message.text or None,
+        "tool_calls": [_tool_call(call) for call in message.tool_calls],
+    }
+
+
+def _tool_call(call: ToolCall) -> dict[str, Any]:
+    arguments = to_json(dict(call.arguments)).decode()
+    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
+
+
+def _function(tool: Tool) -> dict[str, Any]:
+    shown: dict[str, Any] = {"name": tool.name, "parameters": dict(tool.parameters)}
+    if tool.description:
+        shown["description"] = tool.description
+    return shown

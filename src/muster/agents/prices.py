@@ -1,0 +1,132 @@
+"""What models cost: looked up in the offline tables of genai-prices, or given by the person. Never guessed."""
+
+import re
+from collections.abc import Iterator
+from datetime import datetime
+from decimal import Decimal
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from muster.domain.errors import BadConfiguration
+from muster.domain.price import Price, Rates
+
+if TYPE_CHECKING:
+    from genai_prices.types import ModelInfo, ModelPrice
+
+PROVIDERS = ("anthropic", "openai", "openrouter")
+
+# What may follow a name that is in the tables: a date, or "latest". Anything else makes another model of it.
+_DATED = re.compile(r"(?:[-@]\d{8}|-\d{4}-\d{2}-\d{2}|-latest)$")
+
+
+def price_of(provider: str, model: str, when: datetime, *, batch: bool = False) -> Price | None:
+    """Give the price of a model, or None when the tables do not know exactly this model."""
+    info = _find(provider, model.lower())
+    if info is None:
+        return None
+    standard = info.get_prices(when)
+    if not batch:
+        return _price(standard)
+    # The tables fall back to the standard price without a word, so only a price that differs is a batch price.
+    reduced = info.get_prices(when, {"processing": "batch"})
+    return None if reduced == standard else _price(reduced)
+
+
+def price_from_toml(
+    input: str | float | Decimal,  # noqa: A002 - the names that the person writes
+    output: str | float | Decimal,
+    cache_read: str | float | Decimal | None = None,
+    cache_write: str | float | Decimal | None = None,
+    cache_write_1h: str | float | Decimal | None = None,
+) -> Price:
+    """Make a price from dollars for a million tokens; what is left out costs as much as plain input."""
+    plain = _dollars(input)
+    written = plain if cache_write is None else _dollars(cache_write)
+    return Price(
+        base=Rates(
+            input=plain,
+            output=_dollars(output),
+            cache_read=plain if cache_read is None else _dollars(cache_read),
+            cache_write=written,
+            cache_write_1h=max(plain, written) if cache_write_1h is None else _dollars(cache_write_1h),
+        )
+    )
+
+
+def _dollars(amount: str | float | Decimal) -> Decimal:
+    try:
+        dollars = Decimal(str(amount))
+    except ArithmeticError:
+        dollars = Decimal("NaN")
+    if not dollars.is_finite() or dollars < 0:
+        raise BadConfiguration(f"{amount!r} is not a price", suggestions=("give dollars for a million tokens: 2.50",))
+    return dollars
+
+
+@lru_cache(maxsize=1024)
+def _find(provider: str, model: str) -> "ModelInfo | None":
+    from genai_prices.data_snapshot import get_snapshot  # here, because it takes a quarter of a second
+
+    if provider not in PROVIDERS:
+        return None
+    try:
+        _, info = get_snapshot().find_provider_model(model, None, provider, None)
+    except LookupError:
+        return None
+    return info if _names(info, model) else None
+
+
+def _names(info: "ModelInfo", model: str) -> bool:
+    """Say whether the tables name this very model: they also match by prefix, which takes strangers for relatives."""
+    literals = {info.id.lower()}
+    for kind, value in _clauses(info.match):
+        if kind == "regex" and re.fullmatch(value, model):
+            return True
+        literals.add(value.lower())
+    return bool({model, _DATED.sub("", model)} & literals)
+
+
+def _clauses(match: Any) -> Iterator[tuple[str, str]]:
+    for kind in ("equals", "starts_with", "regex"):
+        value = getattr(match, kind, None)
+        if isinstance(value, str):
+            yield kind, value
+    for part in (*getattr(match, "or_", ()), *getattr(match, "and_", ())):
+        yield from _clauses(part)
+
+
+def _price(prices: "ModelPrice") -> Price | None:
+    if prices.input_mtok is None or prices.output_mtok is None:
+        return None
+    starts = sorted({tier.start for value in vars(prices).values() for tier in getattr(value, "tiers", ())})
+    return Price(
+        base=_rates(prices, 0),
+        tiers=tuple((start, _rates(prices, start + 1)) for start in starts),
+    )
+
+
+def _rates(prices: "ModelPrice", input_tokens: int) -> Rates:
+    plain = _at(prices.input_mtok, input_tokens) or Decimal(0)
+    written = _at(prices.cache_write_mtok, input_tokens)
+    hour = _at(prices.cache_write_1h_mtok, input_tokens)
+    read = _at(prices.cache_read_mtok, input_tokens)
+    reasoning = _at(prices.output_reasoning_mtok, input_tokens) or Decimal(0)
+    written = plain if written is None else written
+    return Rates(
+        input=plain,
+        output=max(_at(prices.output_mtok, input_tokens) or Decimal(0), reasoning),
+        cache_read=plain if read is None else read,
+        cache_write=written,
+        cache_write_1h=written if hour is None else hour,
+    )
+
+
+def _at(value: Any, input_tokens: int) -> Decimal | None:
+    """Read a rate for a request of this size; a plain number holds for every size."""
+    if value is None or isinstance(value, Decimal):
+        return value
+    rate: Decimal = value.base
+    for tier in sorted(value.tiers, key=lambda tier: int(tier.start)):
+        if input_tokens > tier.start:
+            rate = tier.price
+    return rate

@@ -1,0 +1,76 @@
+"""Server-sent events: bytes in any pieces go in, whole events come out. Pure; knows no provider."""
+
+import re
+from typing import NamedTuple
+
+from muster.domain.errors import OutcomeUnknown
+
+MOST_EVENT_BYTES = 16 * 1024 * 1024
+_LINE_END = re.compile(rb"\r\n|\r|\n")
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+class Event(NamedTuple):
+    """One event: its name, and its data lines joined."""
+
+    name: str
+    data: bytes
+
+
+class Parser:
+    """Remembers what has arrived of the event that is not whole yet."""
+
+    def __init__(self, *, most_bytes: int = MOST_EVENT_BYTES) -> None:
+        self._most_bytes = most_bytes
+        self._line: list[bytes] = []  # pieces of the unfinished line
+        self._line_size = 0
+        self._data: list[bytes] = []  # lines of the unfinished event
+        self._data_size = 0
+        self._name = b""
+        self._after_return = False  # the last byte was "\r": a "\n" that follows belongs to it
+        self._at_start = True
+
+    def feed(self, chunk: bytes) -> list[Event]:
+        """Take some bytes and give the events that they finish."""
+        if self._after_return and chunk.startswith(b"\n"):
+            chunk = chunk[1:]
+            self._after_return = False
+        if not chunk:
+            return []
+        self._after_return = chunk.endswith(b"\r")
+        first, *others = _LINE_END.split(chunk)
+        self._hold(first)
+        return self._finish_lines(others) if others else []
+
+    def _hold(self, piece: bytes) -> None:
+        self._line.append(piece)
+        self._line_size += len(piece)
+        if self._line_size + self._data_size > self._most_bytes:
+            raise OutcomeUnknown(f"the stream sent an event longer than {self._most_bytes} bytes")
+
+    def _finish_lines(self, others: list[bytes]) -> list[Event]:
+        lines = [b"".join(self._line), *others[:-1]]
+        self._line, self._line_size = [], 0
+        events = [event for line in lines if (event := self._take(line)) is not None]
+        self._hold(others[-1])
+        return events
+
+    def _take(self, line: bytes) -> Event | None:
+        if self._at_start:
+            self._at_start = False
+            line = line.removeprefix(_BYTE_ORDER_MARK)
+        if not line:
+            return self._dispatch()
+        field, _, value = line.partition(b":")
+        value = value.removeprefix(b" ")
+        if field == b"data":
+            self._data.append(value)
+            self._data_size += len(value)
+        elif field == b"event":
+            self._name = value
+        return None  # comments, `id` and `retry` say nothing about an answer
+
+    def _dispatch(self) -> Event | None:
+        name, data = self._name, self._data
+        self._name, self._data, self._data_size = b"", [], 0
+        return Event(name.decode("utf-8", "replace") or "message", b"\n".join(data)) if data else None

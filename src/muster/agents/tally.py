@@ -1,0 +1,29 @@
+"""Counting what an attempt used: by the provider's usage, or by bytes when a server gives none."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from muster.agents.payload import to_json
+from muster.domain.call import ToolCall, Usage
+from muster.domain.money import NOTHING, Microdollars
+from muster.domain.price import Price
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ceiling:
+    """The most tokens that one attempt can use."""
+
+    input: int  # a token is never shorter than a byte
+    output: int  # max_tokens
+
+
+def count_bytes(ceiling: Ceiling, text: str, calls: Sequence[ToolCall]) -> Usage:
+    """Count bytes as tokens for a server that sends no usage, so that the cost is rather too high than nothing."""
+    wrote = len(text.encode("utf-8", "surrogatepass"))
+    wrote += sum(len(call.name) + len(to_json(dict(call.arguments))) for call in calls)
+    return Usage(input=ceiling.input, output=min(wrote, ceiling.output))
+
+
+def cost_of(usage: Usage, price: Price | None) -> Microdollars:
+    """Say what a usage cost; without a price the person chose to spend uncounted."""
+    return NOTHING if price is None else price.cost(usage)

@@ -1,0 +1,130 @@
+"""Entries of the journal: calls, steps and children with their outcomes, and the attempts of a call."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from muster.domain.budget import Level
+from muster.domain.call import Reply
+from muster.domain.canonical import Json
+from muster.domain.ids import RunId
+from muster.domain.money import Microdollars
+
+
+class EntryKind(StrEnum):
+    """What a journal entry remembers."""
+
+    CALL = "call"
+    STEP = "step"  # a decision or an effect other than a call
+    EMIT = "emit"  # an event that is told once
+    CHILD = "child"  # a child run
+
+
+class EntryState(StrEnum):
+    """How a journal entry stands."""
+
+    OPEN = "open"
+    DONE = "done"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One remembered call, step, event or child run; a call has a reply, the others a value."""
+
+    run: RunId
+    key: str
+    kind: EntryKind
+    state: EntryState
+    digest: str
+    attempts: int = 0
+    agent: str | None = None
+    request: Json = None
+    reply: Reply | None = None
+    value: Json = None
+    error: Mapping[str, Json] | None = None
+    reused_from: RunId | None = None
+    opened_at: float = 0.0
+    settled_at: float | None = None
+
+
+class AttemptState(StrEnum):
+    """How one attempt of a call ended."""
+
+    STARTED = "started"  # money is reserved, the outcome is open
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"  # the provider refused or broke; nothing was charged
+    UNSENT = "unsent"  # it was given up before anything left
+    UNCERTAIN = "uncertain"  # it may have been charged; booked at its reservation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptId:
+    """Names one attempt of one call, and the driver's epoch that made it."""
+
+    run: RunId
+    key: str
+    n: int
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opening:
+    """An attempt about to start: what it asks, and the most it can cost at every level."""
+
+    attempt: AttemptId
+    digest: str
+    agent: str
+    request: str  # canonical JSON
+    most: Microdollars
+    levels: tuple[Level, ...]
+    at: float
+    first: bool  # the call is not in the journal yet
+    reopens: bool = False  # the call had failed before
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replied:
+    """The attempt brought a reply."""
+
+    reply: Reply
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failed:
+    """The attempt brought an error; the call is tried again, given up, or left open for a later driver."""
+
+    error: Mapping[str, Json]
+    uncertain: bool
+    again_in: float | None = None
+    gives_up: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unsent:
+    """The attempt was given up before anything left."""
+
+
+Outcome = Replied | Failed | Unsent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settlement:
+    """An attempt that ended: its outcome, and what it had reserved where."""
+
+    attempt: AttemptId
+    outcome: Outcome
+    reserved: Microdollars
+    levels: tuple[Level, ...]
+    at: float
+    streamed: bool = False  # text was shown while it was written
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settled:
+    """What became of a settlement."""
+
+    cost: Microdollars
+    overdraft: bool = False  # it cost more than was reserved
+    late: bool = False  # the attempt had been settled before, as uncertain
+    kept: bool = True  # the reply became the call's reply

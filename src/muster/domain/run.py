@@ -1,0 +1,158 @@
+"""A run: one durable piece of work, its states, and who drives it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from muster.domain.canonical import Json
+from muster.domain.errors import Conflict
+from muster.domain.ids import RunId
+from muster.domain.money import NOTHING, Microdollars
+
+
+class RunState(StrEnum):
+    """Where a run stands."""
+
+    QUEUED = "queued"  # nobody drives it yet
+    RUNNING = "running"  # a driver holds its lease
+    WAITING = "waiting"  # everything in it is parked or in review
+    INTERRUPTED = "interrupted"  # its driver stopped or died; it can be resumed
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELED = "canceled"
+    TIMEOUT = "timeout"
+
+
+TERMINAL = frozenset({RunState.COMPLETED, RunState.FAILED, RunState.CANCELED, RunState.TIMEOUT})
+DRIVEN = frozenset({RunState.RUNNING, RunState.WAITING})
+RESUMABLE = frozenset({RunState.QUEUED, RunState.WAITING, RunState.INTERRUPTED})
+
+_NEXT: Mapping[RunState, frozenset[RunState]] = {
+    RunState.QUEUED: frozenset({RunState.RUNNING, RunState.CANCELED}),
+    RunState.RUNNING: TERMINAL | {RunState.RUNNING, RunState.WAITING, RunState.INTERRUPTED},
+    RunState.WAITING: TERMINAL | {RunState.RUNNING, RunState.INTERRUPTED},
+    RunState.INTERRUPTED: frozenset({RunState.QUEUED, RunState.RUNNING, RunState.CANCELED, RunState.INTERRUPTED}),
+}
+
+
+def move(state: RunState, to: RunState) -> RunState:
+    """Make one step between states; terminal states are final."""
+    if to not in _NEXT.get(state, frozenset()):
+        raise Conflict(f"a run that is {state} cannot become {to}")
+    return to
+
+
+class Reuse(StrEnum):
+    """What a run does with the journal of the run it comes from."""
+
+    NOTHING = "nothing"
+    REPLIES = "replies"  # a known reply is taken, a miss is paid for
+    REPLAY = "replay"  # a known outcome is taken, a miss is an error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """The run this one comes from, and how much of its journal counts."""
+
+    run: RunId
+    reuse: Reuse
+    fork_key: str | None = None  # only entries older than this key, and not below it, count
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Driver:
+    """A process that drives runs; the start time tells it from a later one with the same pid."""
+
+    host: str
+    pid: int
+    started: str
+
+    def __str__(self) -> str:
+        return f"process {self.pid} on {self.host}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lease:
+    """Who drives a run until when; the epoch fences off everybody before."""
+
+    epoch: int
+    driver: Driver | None = None
+    until: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallCounts:
+    """How the calls of a run stand."""
+
+    total: int = 0
+    done: int = 0
+    failed: int = 0
+    uncertain: int = 0  # attempts whose outcome is unknown
+    reused: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spent:
+    """Money of one budget, by lane, with what is still reserved."""
+
+    reserved: Microdollars = NOTHING
+    billed: Microdollars = NOTHING
+    imputed: Microdollars = NOTHING
+    uncertain: Microdollars = NOTHING
+
+    @property
+    def settled(self) -> Microdollars:
+        """Everything that is booked for good."""
+        return Microdollars(self.billed + self.imputed + self.uncertain)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewRun:
+    """What is known of a run before it starts."""
+
+    id: RunId
+    workload: str
+    spec: Json
+    created_at: float
+    name: str | None = None
+    tags: tuple[str, ...] = ()
+    seed: int = 0
+    cap: Microdollars | None = None
+    timeout: float | None = None
+    concurrency: int = 20
+    submitted: bool = False  # workers may drive it
+    parent: RunId | None = None
+    parent_key: str | None = None
+    origin: Origin | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """A run as it is stored."""
+
+    id: RunId
+    workload: str
+    spec: Json
+    state: RunState
+    created_at: float
+    lease: Lease
+    name: str | None = None
+    tags: tuple[str, ...] = ()
+    seed: int = 0
+    cap: Microdollars | None = None
+    timeout: float | None = None
+    concurrency: int = 20
+    active: float = 0.0  # seconds of its own clock that are used up
+    submitted: bool = False
+    parent: RunId | None = None
+    parent_key: str | None = None
+    origin: Origin | None = None
+    ended_reason: str | None = None
+    error: Mapping[str, Json] | None = None
+    result: Json = None
+    started_at: float | None = None
+    ended_at: float | None = None
+    cancel_requested: bool = False
+    last_seq: int = 0
+    calls: CallCounts = field(default_factory=CallCounts)
+    spent: Spent = field(default_factory=Spent)

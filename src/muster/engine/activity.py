@@ -1,0 +1,42 @@
+"""Whether a run is at work: its clock stops while every open call of it only waits."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from muster.engine.clock import Stopwatch
+
+
+class Activity:
+    """Counts open calls and those of them that wait for a place, for money or for their next attempt."""
+
+    def __init__(self, stopwatch: Stopwatch) -> None:
+        self.stopwatch = stopwatch
+        self._open = self._waiting = 0
+
+    @contextmanager
+    def call(self) -> Iterator[None]:
+        """Hold a call open."""
+        self._open += 1
+        self._update()
+        try:
+            yield
+        finally:
+            self._open -= 1
+            self._update()
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Let an open call wait without using up the run's time."""
+        self._waiting += 1
+        self._update()
+        try:
+            yield
+        finally:
+            self._waiting -= 1
+            self._update()
+
+    def _update(self) -> None:
+        if self._waiting and self._waiting >= self._open:
+            self.stopwatch.pause()
+        else:
+            self.stopwatch.resume()

@@ -1,0 +1,455 @@
+"""The call path: every call to an agent passes through here, so that it is answered once and paid once.
+
+  1 journal   reply known → return it; known in the run this one comes from → take it over
+  2 limiter   a place in the run and a place at the provider
+  3 ledger    reserve the most this attempt can cost and write "attempt n started": durable before the wire
+  4 agent     send
+  5 settle    reply, cost and event in one transaction
+  6 retry     a pure decision from the error: again, give up, stop the run
+
+Writes are queued in order and cannot be canceled. After step 3 cancellation is honoured only at the wire, and an
+answer that arrived is always settled.
+"""
+
+import asyncio
+from dataclasses import dataclass, replace
+from random import Random
+
+from muster.agents.base import Agent, Directory, OnDelta
+from muster.domain.agent import Quote, Timeouts
+from muster.domain.budget import Granted, Level, Refused, Wait
+from muster.domain.call import Identity, Reply, Request, Timings, identify
+from muster.domain.entry import (
+    AttemptId,
+    Entry,
+    EntryState,
+    Failed,
+    Opening,
+    Outcome,
+    Replied,
+    Settled,
+    Settlement,
+    Unsent,
+)
+from muster.domain.errors import (
+    BudgetExhausted,
+    CallFailed,
+    KeyReused,
+    OutcomeUnknown,
+    Paid,
+    RecordedFailure,
+    RetriesExhausted,
+    StopRun,
+    WireError,
+)
+from muster.domain.ids import RunId
+from muster.domain.money import Microdollars, show_usd
+from muster.engine.activity import Activity
+from muster.engine.clock import Clock
+from muster.engine.inheritance import Inheritance
+from muster.engine.killpoints import KillPoints
+from muster.engine.levels import Levels
+from muster.engine.limiter import Limiters
+from muster.engine.partial import Partial
+from muster.engine.purse import Purse
+from muster.engine.retry import Again, GiveUp, RetryDecision, RetryPolicy, decide
+from muster.engine.seat import Seat
+from muster.store.base import Store
+
+WIRE_GRACE = 5.0  # seconds an agent gets to close an exchange that was canceled
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Equipment:
+    """What the call paths of all runs of a process share."""
+
+    store: Store
+    directory: Directory
+    limiters: Limiters
+    purse: Purse
+    clock: Clock
+    random: Random
+    kill: KillPoints
+    policy: RetryPolicy
+    timeouts: Timeouts
+
+
+@dataclass(slots=True, kw_only=True)
+class Asking:
+    """One call under way."""
+
+    agent: Agent
+    request: Request
+    key: str
+    identity: Identity
+    timeouts: Timeouts
+    on_delta: OnDelta | None
+    streams: bool
+    attempts: int  # made so far, by older drivers too
+    known: bool  # the call is in the journal
+    failed: bool  # the journal says it failed
+    turn: int = 0  # attempts made by this driver
+    wire: float = 0.0  # seconds on the wire so far
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Started:
+    """An attempt whose money is reserved."""
+
+    id: AttemptId
+    most: Microdollars
+    levels: tuple[Level, ...]
+    waited: float
+
+
+class CallPath:
+    """The path of one run under one driver."""
+
+    def __init__(
+        self,
+        equipment: Equipment,
+        *,
+        run: RunId,
+        epoch: int,
+        levels: Levels,
+        concurrency: int,
+        inheritance: Inheritance,
+        activity: Activity,
+    ) -> None:
+        self._with = equipment
+        self._run, self._epoch, self._levels = run, epoch, levels
+        self._places = asyncio.Semaphore(concurrency)
+        self._inheritance = inheritance
+        self._activity = activity
+        self._under_way: dict[str, tuple[str, asyncio.Future[Reply]]] = {}
+        self._wires: set[asyncio.Task[Reply]] = set()
+        self._quiet = asyncio.Event()
+        self._quiet.set()
+        self._halted: StopRun | None = None
+
+    async def call(
+        self,
+        name: str,
+        request: Request,
+        key: str,
+        *,
+        timeouts: Timeouts | None = None,
+        on_delta: OnDelta | None = None,
+        stream: bool = False,
+    ) -> Reply:
+        """Get the reply to a request, from the journal or from the agent."""
+        self.check()
+        agent = self._with.directory.find(name)
+        request = agent.profile.complete(request)
+        identity = identify(agent.profile.name, request)
+        twin = await self._twin(key, identity.digest)
+        if twin is not None:
+            return twin
+        entry = await self._find(key, identity.digest)
+        if entry is not None and entry.reply is not None:
+            return entry.reply
+        return await self._first_of_its_key(
+            Asking(
+                agent=agent,
+                request=request,
+                key=key,
+                identity=identity,
+                timeouts=timeouts or self._with.timeouts,
+                on_delta=on_delta,
+                streams=stream or on_delta is not None,
+                attempts=entry.attempts if entry else 0,
+                known=entry is not None,
+                failed=entry is not None and entry.state is EntryState.FAILED,
+            )
+        )
+
+    def check(self) -> None:
+        """Raise if the run has been told to stop."""
+        if self._halted is not None:
+            raise self._halted
+
+    def halt(self, error: StopRun) -> None:
+        """Let no new attempt start; calls on the wire go on."""
+        self._halted = self._halted or error
+
+    def cut(self) -> None:
+        """Close what is on the wire; its outcome becomes uncertain."""
+        for wire in self._wires:
+            wire.cancel()
+
+    async def quiet(self) -> None:
+        """Wait until nothing is on the wire."""
+        await self._quiet.wait()
+
+    async def drain(self) -> None:
+        """Close what a workload left behind, so that no attempt stays without settlement."""
+        self.cut()
+        while self._under_way:
+            await asyncio.wait([outcome for _, outcome in self._under_way.values()])
+
+    @property
+    def on_wire(self) -> int:
+        """How many calls are on the wire."""
+        return len(self._wires)
+
+    async def _find(self, key: str, digest: str) -> Entry | None:
+        """Step 1: look the call up, here and in the runs this one comes from."""
+        entry = await self._with.store.journal.find(self._run, key)
+        if entry is not None:
+            _require_same(key, entry.digest, digest)
+        else:
+            entry = await self._inheritance.find(key, digest)
+            if entry is not None:
+                await self._with.store.reuser.reuse(self._run, self._epoch, entry, self._with.clock.now())
+        if entry is not None and entry.error is not None and self._inheritance.replays:
+            raise RecordedFailure(entry.error)
+        return entry
+
+    async def _twin(self, key: str, digest: str) -> Reply | None:
+        """Wait for a call with the same key that is under way; one that was canceled leaves the turn to us."""
+        while key in self._under_way:
+            recorded, outcome = self._under_way[key]
+            _require_same(key, recorded, digest)
+            await asyncio.wait({outcome})
+            if not outcome.cancelled():
+                return outcome.result()
+        return None
+
+    async def _first_of_its_key(self, asking: Asking) -> Reply:
+        """Make a second call with the same key wait for this one."""
+        outcome: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        self._under_way[asking.key] = (asking.identity.digest, outcome)
+        try:
+            with self._activity.call():
+                reply = await self._ask(asking)
+            outcome.set_result(reply)
+            return reply
+        except Exception as error:
+            outcome.set_exception(error)
+            outcome.exception()  # nobody has to be waiting for it
+            raise
+        finally:
+            outcome.cancel()
+            del self._under_way[asking.key]
+
+    async def _ask(self, asking: Asking) -> Reply:
+        while True:
+            asking.turn += 1
+            asking.attempts += 1
+            result = await self._attempt(asking)
+            if isinstance(result, Reply):
+                return result
+            with self._activity.waiting():
+                await self._with.clock.sleep(result.delay)
+            self.check()
+
+    async def _attempt(self, asking: Asking) -> Reply | Again:
+        """Steps 2 to 6, once; money that may still come back is waited for without holding a seat."""
+        quote = asking.agent.quote(asking.request)
+        began = self._with.clock.monotonic()
+        while True:
+            levels = self._levels.now(self._with.clock.now())
+            async with self._seat(asking, quote, levels) as seat:
+                self.check()
+                waited = self._with.clock.monotonic() - began
+                started = await self._open(asking, quote, levels, waited)
+                if isinstance(started, Started):
+                    answer = await self._exchange(asking, started)
+                    seat.learn(answer)
+                    break
+            with self._activity.waiting():
+                await self._with.purse.wait(started.level)
+        return await self._settle(asking, started, answer)
+
+    def _seat(self, asking: Asking, quote: Quote, levels: tuple[Level, ...]) -> Seat:
+        """Step 2: a place in the run and a place at the provider."""
+        profile = asking.agent.profile
+        return Seat(
+            limiter=self._with.limiters.lane(profile.lane, profile.pace),
+            tokens=quote.tokens,
+            places=self._places,
+            purse=self._with.purse,
+            levels=levels,
+            activity=self._activity,
+        )
+
+    async def _open(self, asking: Asking, quote: Quote, levels: tuple[Level, ...], waited: float) -> Started | Wait:
+        """Step 3: reserve the money and write that the attempt starts."""
+        started = Started(
+            id=AttemptId(run=self._run, key=asking.key, n=asking.attempts, epoch=self._epoch),
+            most=quote.most,
+            levels=levels,
+            waited=waited,
+        )
+        self._with.kill.reach("call.before_open")
+        written = self._with.store.journal.open(
+            Opening(
+                attempt=started.id,
+                digest=asking.identity.digest,
+                agent=asking.agent.profile.name,
+                request=asking.identity.text,
+                most=quote.most,
+                levels=levels,
+                at=self._with.clock.now(),
+                first=not asking.known,
+                reopens=asking.failed,
+            )
+        )
+        try:
+            decision = await written
+        except asyncio.CancelledError:
+            # The opening is written all the same; this is queued behind it and takes it back.
+            self._book(started, Unsent())
+            raise
+        if isinstance(decision, Granted):
+            asking.known, asking.failed = True, False
+            self._with.purse.wake_next(levels)
+            self._with.kill.reach("call.opened")
+            return started
+        if isinstance(decision, Refused):
+            self._with.purse.wake_next(levels)
+            raise _over_budget(decision)
+        return decision
+
+    async def _exchange(self, asking: Asking, started: Started) -> Reply | WireError:
+        """Step 4: send and wait; canceled here, the outcome is settled before the cancellation is passed on."""
+        partial = None
+        if asking.streams:
+            store, clock = self._with.store, self._with.clock
+            partial = Partial(store.events, self._run, asking.key, clock, asking.on_delta)
+        left = max(asking.timeouts.call - asking.wire, 0.001)
+        timeouts = replace(asking.timeouts, call=left)
+        began = self._with.clock.monotonic()
+        wire = asyncio.get_running_loop().create_task(asking.agent.call(asking.request, timeouts, partial))
+        self._enter_wire(wire)
+        try:
+            # The agent minds the time itself; this is for one that does not.
+            await asyncio.wait({wire}, timeout=left + WIRE_GRACE)
+            if not wire.done():
+                await _close(wire)
+        except asyncio.CancelledError:
+            await _close(wire)
+            await self._settle_canceled(asking, started, wire)
+            raise
+        finally:
+            self._leave_wire(wire)
+            asking.wire += self._with.clock.monotonic() - began
+        return self._answer(asking, wire)
+
+    def _enter_wire(self, wire: asyncio.Task[Reply]) -> None:
+        self._wires.add(wire)
+        self._quiet.clear()
+
+    def _leave_wire(self, wire: asyncio.Task[Reply]) -> None:
+        self._wires.discard(wire)
+        if not self._wires:
+            self._quiet.set()
+
+    def _answer(self, asking: Asking, wire: asyncio.Task[Reply]) -> Reply | WireError:
+        """Read what a wire task came to; whatever it is, it becomes a reply or an error of ours."""
+        if not wire.done() or wire.cancelled():
+            return OutcomeUnknown(f"{asking.agent.profile.name} was cut off after {asking.wire:.1f} s")
+        error = wire.exception()
+        if error is None:
+            return wire.result()
+        if isinstance(error, WireError):
+            return error
+        return CallFailed(f"{asking.agent.profile.name} broke: {error!r}", paid=Paid.UNKNOWN)
+
+    async def _settle_canceled(self, asking: Asking, started: Started, wire: asyncio.Task[Reply]) -> None:
+        """Settle an exchange that was canceled: an answer that arrived counts, else the outcome is unknown."""
+        answer = self._answer(asking, wire)
+        if isinstance(answer, Reply):
+            self._book(started, Replied(reply=self._finish(asking, started, answer)), asking)
+        else:
+            uncertain = answer.paid is Paid.UNKNOWN
+            self._book(started, Failed(error=answer.record(), uncertain=uncertain), asking)
+
+    async def _settle(self, asking: Asking, started: Started, answer: Reply | WireError) -> Reply | Again:
+        """Steps 5 and 6: decide what an error means, write the outcome, then return, raise or try again."""
+        self._with.kill.reach("call.answered")
+        if isinstance(answer, Reply):
+            reply = self._finish(asking, started, answer)
+            settled = await self._book(started, Replied(reply=reply), asking)
+            self._with.kill.reach("call.settled")
+            self._mind_overdraft(asking, started, settled)
+            return reply
+        decision = self._decide(asking, answer)
+        failed = Failed(
+            error=answer.record(),
+            uncertain=answer.paid is Paid.UNKNOWN,
+            again_in=decision.delay if isinstance(decision, Again) else None,
+            gives_up=isinstance(decision, GiveUp) and self._halted is None,
+        )
+        await self._book(started, failed, asking)
+        self._with.kill.reach("call.settled")
+        self.check()
+        if isinstance(decision, Again):
+            return decision
+        if isinstance(answer, StopRun):
+            self.halt(answer)
+        raise _last_word(asking, answer, decision)
+
+    def _decide(self, asking: Asking, error: WireError) -> RetryDecision:
+        if self._halted is not None or asking.wire >= asking.timeouts.call:
+            return GiveUp(exhausted=True)
+        return decide(error, asking.turn, self._with.policy, self._with.random)
+
+    def _finish(self, asking: Asking, started: Started, reply: Reply) -> Reply:
+        timings = Timings(waited=started.waited, first_token=reply.timings.first_token, wire=asking.wire)
+        return replace(reply, attempt=started.id.n, timings=timings)
+
+    def _book(self, started: Started, outcome: Outcome, asking: Asking | None = None) -> "asyncio.Future[Settled]":
+        """Queue the settlement of an attempt; it is written whether or not anybody waits for it."""
+        return asyncio.ensure_future(
+            self._with.store.journal.settle(
+                Settlement(
+                    attempt=started.id,
+                    outcome=outcome,
+                    reserved=started.most,
+                    levels=started.levels,
+                    at=self._with.clock.now(),
+                    streamed=asking is not None and asking.streams,
+                )
+            )
+        )
+
+    def _mind_overdraft(self, asking: Asking, started: Started, settled: Settled) -> None:
+        if settled.overdraft and self._levels.capped:
+            self.halt(
+                BudgetExhausted(
+                    f"call {asking.key!r} cost {show_usd(settled.cost)}, more than the {show_usd(started.most)} "
+                    "that were reserved for it; no further calls are made under a budget that cannot be kept"
+                )
+            )
+
+
+async def _close(wire: asyncio.Task[Reply]) -> None:
+    """Cancel an exchange and give it a moment to close; canceled again, do not wait any longer."""
+    wire.cancel()
+    try:
+        await asyncio.wait({wire}, timeout=WIRE_GRACE)
+    except asyncio.CancelledError:
+        return
+
+
+def _require_same(key: str, recorded: str, asked: str) -> None:
+    if recorded != asked:
+        raise KeyReused(
+            f"key {key!r} stands for another request in this run",
+            suggestions=("give each request a key of its own", "fork the run to ask something else from there on"),
+        )
+
+
+def _over_budget(refused: Refused) -> BudgetExhausted:
+    return BudgetExhausted(
+        refused.message,
+        suggestions=("raise the budget and resume the run", "lower max_tokens so that calls reserve less"),
+    )
+
+
+def _last_word(asking: Asking, error: WireError, decision: RetryDecision) -> WireError:
+    if isinstance(decision, GiveUp) and decision.exhausted:
+        message = f"call {asking.key!r} failed after {asking.turn} attempts: {error.message}"
+        return RetriesExhausted(message, last=error)
+    return error

@@ -1,0 +1,94 @@
+"""The child runs of one run: started once, under its budget, stopped with it."""
+
+from collections.abc import Awaitable, Callable
+
+from muster.domain.budget import Level
+from muster.domain.canonical import Json, digest
+from muster.domain.entry import EntryKind
+from muster.domain.errors import ChildFailed, Interrupted
+from muster.domain.ids import RunId
+from muster.domain.money import Microdollars
+from muster.domain.run import TERMINAL, NewRun, Origin, Reuse, Run, RunState
+from muster.engine.clock import Clock
+from muster.engine.inheritance import Inheritance
+from muster.store.base import Record, Store
+
+DriveChild = Callable[[Run, tuple[Level, ...]], Awaitable[Run]]
+
+AGAIN = "\x1f"  # between a key and the run that was tried under it before; no key can hold it
+
+
+class Children:
+    """Gives the results of child runs by key."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        clock: Clock,
+        new_id: Callable[[], RunId],
+        parent: Run,
+        epoch: int,
+        levels: tuple[Level, ...],
+        inheritance: Inheritance,
+        drive: DriveChild,
+    ) -> None:
+        self._store, self._clock, self._new_id = store, clock, new_id
+        self._parent, self._epoch = parent, epoch
+        self._levels, self._inheritance = levels, inheritance
+        self._drive = drive
+        self._driven: set[RunId] = set()
+
+    async def __call__(self, key: str, workload: str, spec: Json, cap: Microdollars | None) -> Json:
+        """Drive the child to its end; a failed one of an older driver is tried anew, with its replies."""
+        run = await self._store.reuser.newest_child(self._parent.id, key)
+        if run is None or self._worth_another(run):
+            run = await self._create(key, workload, spec, cap, failed=run)
+        if run.state not in TERMINAL:
+            self._driven.add(run.id)
+            run = await self._drive(run, (*self._levels, Level(id=f"run:{run.id}", cap=run.cap)))
+        return _result(run, key)
+
+    def _worth_another(self, run: Run) -> bool:
+        return run.state in TERMINAL - {RunState.COMPLETED} and run.id not in self._driven
+
+    async def _create(self, key: str, workload: str, spec: Json, cap: Microdollars | None, failed: Run | None) -> Run:
+        before = failed.id if failed is not None else await self._inheritance.child(key)
+        reuse = Reuse.REPLAY if self._inheritance.replays else Reuse.REPLIES
+        run = await self._store.runs.create(
+            NewRun(
+                id=self._new_id(),
+                workload=workload,
+                spec=spec,
+                created_at=self._clock.now(),
+                name=self._parent.name and f"{self._parent.name}/{key}",
+                seed=self._parent.seed,
+                cap=cap,
+                concurrency=self._parent.concurrency,
+                parent=self._parent.id,
+                parent_key=key if failed is None else f"{key}{AGAIN}{failed.id}",
+                origin=Origin(run=before, reuse=reuse) if before is not None else None,
+            )
+        )
+        await self._store.journal.record(
+            Record(
+                run=self._parent.id,
+                epoch=self._epoch,
+                key=key,
+                kind=EntryKind.CHILD,
+                digest=digest({"workload": workload, "spec": spec}),
+                value=run.id,
+                at=self._clock.now(),
+                kind_of_event=None,
+            )
+        )
+        return run
+
+
+def _result(run: Run, key: str) -> Json:
+    if run.state is RunState.COMPLETED:
+        return run.result
+    if run.state is RunState.INTERRUPTED:
+        raise Interrupted(f"child run {run.id} was interrupted")
+    message = (run.error or {}).get("message", run.ended_reason)
+    raise ChildFailed(f"child run {run.id} under {key!r} is {run.state}: {message}")

@@ -1,0 +1,173 @@
+"""What a workload holds in its hand: durable calls, steps, events and child runs."""
+
+import inspect
+import random
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any, Protocol, TypeVar
+
+from muster.agents.base import OnDelta
+from muster.domain.agent import Timeouts
+from muster.domain.call import Reply, Request, ask
+from muster.domain.canonical import Json, digest
+from muster.domain.entry import EntryKind, EntryState
+from muster.domain.errors import BadArgument, KeyReused
+from muster.domain.ids import RunId
+from muster.domain.money import Microdollars, from_usd
+from muster.domain.run import Run
+from muster.engine.calls import CallPath
+from muster.engine.clock import Clock
+from muster.engine.inheritance import Inheritance
+from muster.engine.mapping import gather, ordered_map
+from muster.store.base import Record, Store
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+LONGEST_KEY = 512
+
+
+class ChildStarter(Protocol):
+    """Starts a child run and gives its result."""
+
+    async def __call__(self, key: str, workload: str, spec: Json, cap: Microdollars | None) -> Json:
+        """Drive the child to its end; raises ChildFailed when it does not complete."""
+
+
+class Context:
+    """One run, as its workload sees it; every key names one thing in the run, for ever."""
+
+    def __init__(
+        self,
+        *,
+        run: Run,
+        epoch: int,
+        store: Store,
+        path: CallPath,
+        inheritance: Inheritance,
+        clock: Clock,
+        timeouts: Timeouts,
+        child: ChildStarter,
+        on_delta: Callable[[str, str], None] | None = None,
+    ) -> None:
+        self._run, self._epoch, self._store = run, epoch, store
+        self._path, self._inheritance = path, inheritance
+        self._clock, self._timeouts, self._child = clock, timeouts, child
+        self._on_delta = on_delta
+
+    @property
+    def run(self) -> RunId:
+        """The id of this run."""
+        return self._run.id
+
+    @property
+    def name(self) -> str | None:
+        """The name of this run."""
+        return self._run.name
+
+    async def call(
+        self,
+        agent: str,
+        request: str | Request,
+        *,
+        key: str,
+        timeout: float | None = None,
+        stream: bool = False,
+        on_delta: OnDelta | None = None,
+    ) -> Reply:
+        """Ask an agent; answered once and paid once, however often the run is resumed."""
+        _require_key(key)
+        if isinstance(request, str):
+            request = ask(request)
+        timeouts = self._timeouts if timeout is None else replace(self._timeouts, call=timeout)
+        listener = on_delta or (self._listener(key) if stream else None)
+        return await self._path.call(agent, request, key, timeouts=timeouts, on_delta=listener, stream=stream)
+
+    async def gather(self, *awaitables: Awaitable[R]) -> list[R]:
+        """Wait for all; after a failure the others still finish, then the first failure is raised."""
+        return await gather(awaitables)
+
+    def map(
+        self,
+        function: Callable[[int, T], Awaitable[R]],
+        items: Iterable[T] | AsyncIterable[T],
+        *,
+        window: int | None = None,
+    ) -> AsyncIterator[R]:
+        """Apply a function to many items with bounded memory, results in order."""
+        # Twice the concurrency: while some items are on the wire others are being written down.
+        return ordered_map(function, items, window or 2 * self._run.concurrency)
+
+    async def step(self, key: str, function: Callable[[], Awaitable[Json] | Json]) -> Json:
+        """Do anything else once: its value is remembered and given back on resume."""
+        _require_key(key)
+        known, value = await self._remembered(key, EntryKind.STEP)
+        if known:
+            return value
+        self._path.check()
+        made = function()
+        value = await made if inspect.isawaitable(made) else made
+        return await self._record(key, EntryKind.STEP, value)
+
+    async def emit(self, key: str, kind: str, data: Mapping[str, Json] | None = None) -> None:
+        """Tell an event once in this run."""
+        _require_key(key)
+        if await self._store.journal.find(self._run.id, key) is None:
+            await self._record(key, EntryKind.EMIT, dict(data or {}), kind_of_event=kind)
+
+    async def child(self, key: str, workload: str, spec: Json, *, budget_usd: str | float | None = None) -> Json:
+        """Run another workload inside this one, under this one's budget; started once, its result remembered."""
+        _require_key(key)
+        self._path.check()
+        cap = None if budget_usd is None else from_usd(budget_usd)
+        return await self._child(key, workload, spec, cap)
+
+    async def now(self, key: str) -> float:
+        """Give the time, the same one on resume."""
+        return float(await self.step(key, self._clock.now))
+
+    def random(self, key: str) -> random.Random:
+        """Give chance that is the same on resume, seeded by the run."""
+        return random.Random(f"{self._run.seed}/{key}")  # noqa: S311  # it decides orders, it keeps no secrets
+
+    def _listener(self, key: str) -> OnDelta | None:
+        if self._on_delta is None:
+            return None
+        listener = self._on_delta
+        return lambda delta: listener(key, delta)
+
+    async def _remembered(self, key: str, kind: EntryKind) -> tuple[bool, Any]:
+        entry = await self._store.journal.find(self._run.id, key)
+        if entry is None:
+            entry = await self._inheritance.find(key, _no_digest(kind))
+            if entry is not None:
+                await self._store.reuser.reuse(self._run.id, self._epoch, entry, self._clock.now())
+        if entry is not None and entry.kind is not kind:
+            raise KeyReused(f"key {key!r} is a {entry.kind} in this run and cannot be a {kind} too")
+        return entry is not None and entry.state is EntryState.DONE, entry.value if entry else None
+
+    async def _record(self, key: str, kind: EntryKind, value: Json, kind_of_event: str | None = None) -> Json:
+        return await self._store.journal.record(
+            Record(
+                run=self._run.id,
+                epoch=self._epoch,
+                key=key,
+                kind=kind,
+                digest=_no_digest(kind),
+                value=value,
+                at=self._clock.now(),
+                kind_of_event=kind_of_event,
+            )
+        )
+
+
+def _no_digest(kind: EntryKind) -> str:
+    """A step is what its key says: nothing else tells two of them apart."""
+    return digest({"kind": str(kind)})
+
+
+def _require_key(key: str) -> None:
+    if not key or len(key) > LONGEST_KEY or not key.isprintable():
+        raise BadArgument(
+            f"{key[:60]!r} is not a key", suggestions=(f"use 1 to {LONGEST_KEY} printable characters, such as case/17",)
+        )

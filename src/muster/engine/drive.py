@@ -1,0 +1,193 @@
+"""One run driven by this process: from the claim to the release, with its heartbeat and its clock."""
+
+import asyncio
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from muster.domain.canonical import Json, canonical
+from muster.domain.errors import (
+    Interrupted,
+    LeaseLost,
+    MusterError,
+    RunCanceled,
+    RunTimedOut,
+    StopRun,
+    StoreFailed,
+)
+from muster.domain.run import Run, RunState
+from muster.engine.activity import Activity
+from muster.engine.calls import CallPath, Equipment
+from muster.engine.clock import Stopwatch
+from muster.engine.context import Context
+from muster.engine.workload import Workload
+from muster.store.base import Ending
+
+LEASE_SECONDS = 15.0
+BEAT_SECONDS = 1.0
+SHORTEST_LOOK = 0.02
+
+_STATES: Mapping[type[StopRun], RunState] = {
+    RunCanceled: RunState.CANCELED,
+    RunTimedOut: RunState.TIMEOUT,
+    Interrupted: RunState.INTERRUPTED,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What a workload came to."""
+
+    result: Json = None
+    error: BaseException | None = None
+
+
+class Drive:
+    """Runs a workload, keeps its lease, and ends it when told, when its time is up, or when it is done."""
+
+    def __init__(
+        self,
+        equipment: Equipment,
+        *,
+        run: Run,
+        epoch: int,
+        workload: Workload,
+        context: Context,
+        path: CallPath,
+        activity: Activity,
+    ) -> None:
+        self._with = equipment
+        self._run, self._epoch = run, epoch
+        self._workload, self._context, self._path = workload, context, path
+        self._stopwatch: Stopwatch = activity.stopwatch
+        self._stop: StopRun | None = None
+        self._task: asyncio.Task[Json] | None = None
+        self._helpers: set[asyncio.Task[None]] = set()
+        self.children: set[Drive] = set()
+
+    @property
+    def run(self) -> Run:
+        """The run as it was when it was claimed."""
+        return self._run
+
+    @property
+    def on_wire(self) -> int:
+        """How many calls are on the wire, children's included."""
+        return self._path.on_wire + sum(child.on_wire for child in self.children)
+
+    def stop(self, error: StopRun, *, now: bool) -> None:
+        """Stop: `now` closes what is on the wire, else calls on the wire are waited for."""
+        self._stop = self._stop or error
+        self._path.halt(error)
+        for child in self.children:
+            child.stop(error, now=now)
+        if now:
+            self._path.cut()
+            self._cancel()
+        else:
+            self._help(self._cancel_when_quiet())
+
+    async def to_end(self) -> Run:
+        """Drive the run until it is over or let go, and give it as it then is."""
+        self._task = asyncio.get_running_loop().create_task(_enter(self._workload, self._context, self._run.spec))
+        self._help(self._keep_lease())
+        if self._run.timeout is not None:
+            self._help(self._watch_time(self._run.timeout))
+        try:
+            await asyncio.wait({self._task})
+        except asyncio.CancelledError:
+            self.stop(Interrupted("the process stopped waiting for the run"), now=True)
+            await asyncio.wait({self._task})
+        finally:
+            self._path.halt(self._stop or Interrupted(f"run {self._run.id} is over"))
+            await self._path.drain()
+            for helper in self._helpers:
+                helper.cancel()
+        return await self._release(_outcome(self._task))
+
+    async def _release(self, outcome: Outcome) -> Run:
+        if isinstance(self._stop, LeaseLost | StoreFailed):
+            raise self._stop
+        ending = self._ending(outcome)
+        self._with.kill.reach("run.before_release")
+        return await self._with.store.leases.release(self._run.id, self._epoch, ending)
+
+    def _ending(self, outcome: Outcome) -> Ending:
+        state, reason = verdict(outcome, self._stop)
+        return Ending(
+            state=state,
+            reason=reason,
+            at=self._with.clock.now(),
+            result=outcome.result if state is RunState.COMPLETED else None,
+            error=None if state in (RunState.COMPLETED, RunState.INTERRUPTED) else describe(outcome, self._stop),
+            active=self._stopwatch.elapsed,
+        )
+
+    async def _keep_lease(self) -> None:
+        while True:
+            await self._with.clock.sleep(BEAT_SECONDS)
+            until = self._with.clock.now() + LEASE_SECONDS
+            try:
+                canceled = await self._with.store.leases.beat(self._run.id, self._epoch, until, self._stopwatch.elapsed)
+            except StopRun as error:
+                self.stop(error, now=True)
+                return
+            if canceled:
+                self.stop(RunCanceled(f"run {self._run.id} was canceled"), now=True)
+                return
+
+    async def _watch_time(self, limit: float) -> None:
+        while (left := limit - self._stopwatch.elapsed) > 0:
+            await self._with.clock.sleep(max(left, SHORTEST_LOOK))
+        self.stop(RunTimedOut(f"run {self._run.id} used up its {limit:g} s"), now=True)
+
+    async def _cancel_when_quiet(self) -> None:
+        await self._path.quiet()
+        self._cancel()
+
+    def _cancel(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+
+    def _help(self, work: Any) -> None:
+        self._helpers.add(asyncio.get_running_loop().create_task(work))
+
+
+async def _enter(workload: Workload, context: Context, spec: Json) -> Json:
+    result = await workload(context, spec)
+    canonical(result)  # a result that is not JSON must fail here, where its run can still be failed
+    return result
+
+
+def _outcome(task: "asyncio.Task[Json]") -> Outcome:
+    if task.cancelled():
+        return Outcome(error=asyncio.CancelledError())
+    error = task.exception()
+    return Outcome(error=error) if error is not None else Outcome(result=task.result())
+
+
+def verdict(outcome: Outcome, stop: StopRun | None) -> tuple[RunState, str]:
+    """Say in which state a run ends and why: told to stop, failed, or completed."""
+    error = outcome.error
+    if error is None and (stop is None or isinstance(stop, Interrupted)):
+        return RunState.COMPLETED, "done"  # it was done before it noticed
+    cause = stop or error
+    for kind, state in _STATES.items():
+        if isinstance(cause, kind):
+            return state, kind.code
+    if isinstance(cause, MusterError):
+        return RunState.FAILED, cause.code
+    return RunState.FAILED, "error"
+
+
+def describe(outcome: Outcome, stop: StopRun | None) -> Mapping[str, Json]:
+    """Put down what went wrong, for the run's row."""
+    cause = stop or outcome.error
+    if isinstance(cause, MusterError):
+        return cause.record()
+    text = "".join(traceback.format_exception(cause)[-6:]) if cause else ""
+    return {"code": "workload_error", "message": f"the workload raised {cause!r}", "traceback": text}
+
+
+Listener = Callable[[str, str], None]

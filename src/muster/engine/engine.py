@@ -1,0 +1,173 @@
+"""The engine of one process: makes runs, claims them, drives them, and buries those of dead drivers."""
+
+from muster.domain.budget import Level
+from muster.domain.errors import Conflict, NotFound, StopRun
+from muster.domain.ids import RunId, new_run_id
+from muster.domain.money import Microdollars
+from muster.domain.run import DRIVEN, TERMINAL, Driver, NewRun, Run
+from muster.engine.activity import Activity
+from muster.engine.calls import CallPath, Equipment
+from muster.engine.children import Children
+from muster.engine.clock import Stopwatch
+from muster.engine.context import Context
+from muster.engine.drive import LEASE_SECONDS, Drive, Listener
+from muster.engine.identity import is_gone
+from muster.engine.inheritance import inheritance_of
+from muster.engine.levels import Levels
+from muster.engine.workload import Workloads
+from muster.store.base import Claim
+
+
+class Engine:
+    """Drives runs in this process."""
+
+    def __init__(
+        self, equipment: Equipment, *, workloads: Workloads, driver: Driver, day_cap: Microdollars | None
+    ) -> None:
+        self._with = equipment
+        self._workloads = workloads
+        self._driver = driver
+        self._day_cap = day_cap
+        self._drives: dict[RunId, Drive] = {}
+
+    def new_id(self) -> RunId:
+        """Make an id for a run."""
+        return new_run_id(self._with.clock.now(), self._with.random)
+
+    async def create(self, new: NewRun) -> Run:
+        """Store a run; nothing drives it yet."""
+        return await self._with.store.runs.create(new)
+
+    async def drive(self, run_id: RunId, on_delta: Listener | None = None) -> Run:
+        """Claim a run and drive it until it is over or let go."""
+        run = await self._with.store.runs.get(run_id)
+        if run is None:
+            raise NotFound(f"there is no run {run_id}")
+        return await self._drive(run, await self._levels(run), on_delta, parent=None)
+
+    def stop_all(self, error: StopRun, *, now: bool) -> None:
+        """Stop every run that this process drives."""
+        for drive in list(self._drives.values()):
+            drive.stop(error, now=now)
+
+    @property
+    def on_wire(self) -> int:
+        """How many calls are on the wire."""
+        return sum(drive.on_wire for drive in self._drives.values())
+
+    @property
+    def driving(self) -> frozenset[RunId]:
+        """The runs that this process drives."""
+        return frozenset(self._drives)
+
+    def knows(self, workload: str) -> bool:
+        """Whether this process can drive such a workload."""
+        return workload in self._workloads
+
+    async def sweep(self) -> list[tuple[Run, Claim]]:
+        """Mark the runs of dead drivers as interrupted, so that they hold no money and can be resumed."""
+        buried = []
+        for run in await self._with.store.runs.select(DRIVEN, limit=1000):
+            if run.id in self._drives or not self._abandoned(run):
+                continue
+            try:
+                claim = await self._with.store.leases.bury(
+                    run.id, run.lease.epoch, self._with.clock.now(), f"its driver, {run.lease.driver}, died"
+                )
+            except Conflict:
+                continue  # somebody else was faster
+            buried.append((run, claim))
+        return buried
+
+    def _abandoned(self, run: Run) -> bool:
+        driver = run.lease.driver
+        if driver is None:
+            return True
+        return is_gone(driver, self._driver.host) or (
+            driver.host != self._driver.host and run.lease.until < self._with.clock.now()
+        )
+
+    async def _drive(self, run: Run, levels: Levels, on_delta: Listener | None, parent: Drive | None) -> Run:
+        workload = self._workloads.find(run.workload)
+        claim = await self._claim(run)
+        self._with.kill.reach("run.claimed")
+        stopwatch = Stopwatch(self._with.clock, run.active)
+        activity = Activity(stopwatch)
+        inheritance = await inheritance_of(self._with.store, run)
+        path = CallPath(
+            self._with,
+            run=run.id,
+            epoch=claim.epoch,
+            levels=levels,
+            concurrency=run.concurrency,
+            inheritance=inheritance,
+            activity=activity,
+        )
+
+        async def drive_child(child: Run, below: tuple[Level, ...]) -> Run:
+            return await self._drive(child, Levels(below, self._day_cap), None, drive)
+
+        context = Context(
+            run=run,
+            epoch=claim.epoch,
+            store=self._with.store,
+            path=path,
+            inheritance=inheritance,
+            clock=self._with.clock,
+            timeouts=self._with.timeouts,
+            child=Children(
+                store=self._with.store,
+                clock=self._with.clock,
+                new_id=self.new_id,
+                parent=run,
+                epoch=claim.epoch,
+                levels=levels.runs,
+                inheritance=inheritance,
+                drive=drive_child,
+            ),
+            on_delta=on_delta,
+        )
+        drive = Drive(
+            self._with,
+            run=run,
+            epoch=claim.epoch,
+            workload=workload,
+            context=context,
+            path=path,
+            activity=activity,
+        )
+        return await self._to_end(drive, parent)
+
+    async def _to_end(self, drive: Drive, parent: Drive | None) -> Run:
+        self._drives[drive.run.id] = drive
+        if parent is not None:
+            parent.children.add(drive)
+        try:
+            return await drive.to_end()
+        finally:
+            del self._drives[drive.run.id]
+            if parent is not None:
+                parent.children.discard(drive)
+
+    async def _claim(self, run: Run) -> Claim:
+        if run.state in TERMINAL:
+            raise Conflict(f"run {run.id} is {run.state}; terminal states are final")
+        if run.state in DRIVEN and not self._abandoned(run):
+            raise Conflict(
+                f"run {run.id} is being driven by {run.lease.driver}",
+                suggestions=(f"watch it with: muster runs watch {run.id}", "cancel it, or end that process, first"),
+            )
+        now = self._with.clock.now()
+        return await self._with.store.leases.claim(run.id, self._driver, run.lease.epoch, now, now + LEASE_SECONDS)
+
+    async def _levels(self, run: Run) -> Levels:
+        """Collect the budgets above a run: its own and those of its parents."""
+        found = [Level(id=f"run:{run.id}", cap=run.cap)]
+        parent = run.parent
+        while parent is not None:
+            above = await self._with.store.runs.get(parent)
+            if above is None:
+                break
+            found.append(Level(id=f"run:{above.id}", cap=above.cap))
+            parent = above.parent
+        return Levels(tuple(found), self._day_cap)

@@ -1,0 +1,73 @@
+"""Calls that wait for money: first come first served, woken whenever something was written."""
+
+import asyncio
+from collections import defaultdict, deque
+from collections.abc import Awaitable, Callable, Iterable
+
+from muster.domain.budget import Level
+from muster.store.base import Changes
+
+LOOK_SECONDS = 2.0
+
+
+class Purse:
+    """Queues of calls that do not fit under a cap while others hold reservations."""
+
+    def __init__(self, changes: Changes, sweep: Callable[[], Awaitable[object]]) -> None:
+        self._changes = changes
+        self._sweep = sweep  # a dead process must not keep money reserved for ever
+        self._queues: defaultdict[str, deque[asyncio.Future[None]]] = defaultdict(deque)
+        self._pump: asyncio.Task[None] | None = None
+
+    async def queue_up(self, levels: Iterable[Level]) -> None:
+        """Wait behind those who wait already; returns at once when nobody does."""
+        for level in levels:
+            if self._queues and self._queues.get(level.id):
+                await self._wait(level.id, first=False)
+
+    async def wait(self, level: str) -> None:
+        """Wait, at the head of the queue, until something changed."""
+        await self._wait(level, first=True)
+
+    def wake_next(self, levels: Iterable[Level]) -> None:
+        """Let the next one try: where one was served or turned away there may be room for another."""
+        for level in levels:
+            self._wake(level.id)
+
+    async def _wait(self, level: str, *, first: bool) -> None:
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        queue = self._queues[level]
+        if first:
+            queue.appendleft(waiter)
+        else:
+            queue.append(waiter)
+        if self._pump is None or self._pump.done():
+            self._pump = asyncio.get_running_loop().create_task(self._keep_waking())
+        try:
+            await waiter
+        except asyncio.CancelledError:
+            if waiter.done() and not waiter.cancelled():
+                self._wake(level)
+            raise
+
+    def _wake(self, level: str) -> None:
+        queue = self._queues.get(level)
+        while queue:
+            waiter = queue.popleft()
+            if not waiter.done():
+                waiter.set_result(None)
+                return
+
+    async def _keep_waking(self) -> None:
+        while any(self._queues.values()):
+            if not await self._changes.wait(LOOK_SECONDS):
+                await self._sweep()
+            for level in list(self._queues):
+                self._wake(level)
+                if not self._queues[level]:
+                    del self._queues[level]
+
+    async def close(self) -> None:
+        """Stop waking."""
+        if self._pump is not None:
+            self._pump.cancel()

@@ -1,0 +1,72 @@
+"""A worker: takes queued runs out of the store and drives them, a few at a time."""
+
+import asyncio
+from collections.abc import Callable
+
+from muster.domain.errors import Conflict, MusterError
+from muster.domain.ids import RunId
+from muster.domain.run import Run, RunState
+from muster.engine.engine import Engine
+from muster.store.base import Store
+
+LOOK_SECONDS = 2.0
+WAITING = (RunState.QUEUED, RunState.INTERRUPTED)
+
+
+class Worker:
+    """Drives what was submitted, oldest first; goes on with runs whose driver died."""
+
+    def __init__(self, store: Store, engine: Engine, *, most: int, on_end: Callable[[Run], None]) -> None:
+        self._store, self._engine = store, engine
+        self._most, self._on_end = most, on_end
+        self._tasks: dict[RunId, asyncio.Task[None]] = {}
+        self._left_alone: set[RunId] = set()
+        self._closing = False
+
+    async def serve(self, *, until_idle: bool = False) -> None:
+        """Take runs until closed; with `until_idle` only until nothing is left to take."""
+        while not self._closing:
+            await self._engine.sweep()
+            await self._take()
+            if until_idle and not self._tasks:
+                return
+            await self._wait()
+        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+
+    def close(self) -> None:
+        """Take nothing new."""
+        self._closing = True
+
+    async def _wait(self) -> None:
+        change = asyncio.ensure_future(self._store.changes.wait(LOOK_SECONDS))
+        await asyncio.wait({change, *self._tasks.values()}, return_when=asyncio.FIRST_COMPLETED)
+        change.cancel()
+
+    async def _take(self) -> None:
+        if len(self._tasks) >= self._most:
+            return
+        runs = await self._store.runs.select(WAITING, limit=1000)
+        for run in sorted(runs, key=lambda run: run.created_at):
+            if len(self._tasks) < self._most and self._takes(run):
+                self._tasks[run.id] = asyncio.get_running_loop().create_task(self._drive(run.id))
+
+    def _takes(self, run: Run) -> bool:
+        """Children belong to their parents; what a person interrupted is theirs to resume."""
+        return (
+            run.submitted
+            and run.parent is None
+            and run.id not in self._tasks
+            and run.id not in self._left_alone
+            and self._engine.knows(run.workload)
+        )
+
+    async def _drive(self, run_id: RunId) -> None:
+        try:
+            self._on_end(await self._engine.drive(run_id))
+        except Conflict:
+            return  # another worker was faster
+        except MusterError:
+            self._left_alone.add(run_id)
+            raise
+        finally:
+            del self._tasks[run_id]

@@ -1,0 +1,49 @@
+"""`python -m muster.sim`: the rehearsal server as a process of its own."""
+
+import argparse
+import asyncio
+import sys
+from collections.abc import Sequence
+
+from muster.domain.errors import MusterError
+from muster.sim.command import run
+from muster.sim.files import load_faults, load_script
+from muster.sim.options import ECHO_SCRIPT, NO_FAULTS, Options
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Read the arguments and serve."""
+    given = _parser().parse_args(arguments)
+    try:
+        asyncio.run(run(_options(given), until_eof=given.until_eof))
+    except (MusterError, OSError) as error:
+        sys.stderr.write(f"{error}\n")
+        return error.exit_code if isinstance(error, MusterError) else 4
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m muster.sim", description="Serve the rehearsal.")
+    parser.add_argument("--port", type=int, default=0, help="0 takes a free one")
+    parser.add_argument("--latency-ms", type=float, default=0.0, help="until the answer")
+    parser.add_argument("--script", help="a file with answers")
+    parser.add_argument("--faults", help="a file with faults")
+    parser.add_argument("--capacity", type=int, help="requests at a time; more get 429")
+    parser.add_argument("--require-key", help="the only key that is taken")
+    parser.add_argument("--until-eof", action="store_true", help="end when standard input ends")
+    return parser
+
+
+def _options(given: argparse.Namespace) -> Options:
+    return Options(
+        port=given.port,
+        latency_ms=given.latency_ms,
+        script=load_script(given.script) if given.script else ECHO_SCRIPT,
+        faults=load_faults(given.faults) if given.faults else NO_FAULTS,
+        capacity=given.capacity,
+        key=given.require_key,
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,93 @@
+"""What is asked and what is said, whatever the protocol; and the seam between the two."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from muster.domain.call import Message, Role, Usage
+from muster.domain.canonical import Json
+from muster.domain.script import Line
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """A place in the prompt up to which it may be kept in the provider's cache."""
+
+    prefix: bytes  # names everything before the mark
+    tokens: int  # of that prefix
+    hour: bool = False  # kept an hour, not five minutes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """A request that makes sense."""
+
+    model: str
+    messages: tuple[Message, ...]
+    max_tokens: int
+    system: str = ""
+    stop: tuple[str, ...] = ()
+    stream: bool = False
+    stream_usage: bool = False  # the stream ends with its usage (OpenAI)
+    marks: tuple[Mark, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The last text that was sent, which rules and faults look at."""
+        return next((message.text for message in reversed(self.messages) if message.role is not Role.ASSISTANT), "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """An answer, with all that a protocol needs to spell it."""
+
+    number: int  # of the request at this server
+    digest: str  # of the request
+    model: str
+    line: Line
+    usage: Usage
+    stop_sequence: str | None = None
+    stream_usage: bool = False
+
+
+class Refused(Exception):
+    """A request that gets an error; each protocol has its own envelope for it."""
+
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        *,
+        code: str | None = None,
+        param: str | None = None,
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+        self.code = code
+        self.param = param
+        self.retry_after = retry_after
+
+
+class Dialect(Protocol):
+    """A provider's protocol: pure functions, shared by every request."""
+
+    request_id_header: str
+
+    def read(self, body: dict[str, Json]) -> Ask:
+        """Understand a request, or raise Refused as the provider would."""
+
+    def whole(self, said: Said) -> bytes:
+        """Spell an answer."""
+
+    def events(self, said: Said) -> list[bytes]:
+        """Spell an answer as the events of a stream."""
+
+    def error(self, refused: Refused, request_id: str) -> bytes:
+        """Spell an error."""
+
+
+def pieces(text: str) -> list[str]:
+    """Cut a text for streaming: small pieces, but never more than forty."""
+    size = max(12, -(-len(text) // 40))
+    return [text[start : start + size] for start in range(0, len(text), size)]

@@ -1,0 +1,132 @@
+"""The audit: what was paid, that is, every answer that was computed and counted, whether or not the client got it."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from fnmatch import fnmatchcase
+from typing import Any
+
+from muster.domain.call import Usage
+from muster.domain.canonical import Json
+from muster.domain.money import NOTHING, Microdollars, from_usd, to_usd
+from muster.domain.price import Price, Rates
+
+# Play money for models without a price: round figures, a millionth of a dollar for a token that goes in.
+PLAY_PRICE = Price(
+    base=Rates(
+        input=Decimal("1"),
+        output=Decimal("5"),
+        cache_read=Decimal("0.1"),
+        cache_write=Decimal("1.25"),
+        cache_write_1h=Decimal("2"),
+    )
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tokens:
+    """Tokens that were paid; `cache_write` holds both lifetimes."""
+
+    input: int = 0
+    output: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Audit:
+    """What was paid and what was seen since the start or the last reset."""
+
+    calls: int = 0
+    by_digest: Mapping[str, int] = field(default_factory=dict)
+    batches: tuple[Json, ...] = ()
+    max_in_flight: int = 0
+    tokens: Tokens = Tokens()
+    cost: Microdollars = NOTHING
+    requests: int = 0  # refused ones too
+    statuses: Mapping[str, int] = field(default_factory=dict)  # answers begun, by status
+    faults: Mapping[str, int] = field(default_factory=dict)  # played, by kind
+
+
+class Book:
+    """Writes the audit; grows only by distinct digests."""
+
+    def __init__(self, prices: Mapping[str, Price]) -> None:
+        self._prices = prices
+        self.in_flight = 0
+        self.clear()
+
+    def clear(self) -> None:
+        """Start over; what is in flight stays in flight."""
+        self.requests = 0
+        self._max_in_flight = self.in_flight
+        self._cost = 0
+        self._by_digest: Counter[str] = Counter()
+        self._tokens: Counter[str] = Counter()
+        self._statuses: Counter[str] = Counter()
+        self._faults: Counter[str] = Counter()
+
+    def enter(self) -> None:
+        """Note that a request is being answered."""
+        self.in_flight += 1
+        self._max_in_flight = max(self._max_in_flight, self.in_flight)
+
+    def leave(self) -> None:
+        """Note that it is answered, or that its client went away."""
+        self.in_flight -= 1
+
+    def status(self, status: int) -> None:
+        """Note the status of an answer."""
+        self._statuses[str(status)] += 1
+
+    def fault(self, kind: str) -> None:
+        """Note a fault."""
+        self._faults[kind] += 1
+
+    def pay(self, digest: str, model: str, usage: Usage) -> None:
+        """Count an answer."""
+        self._by_digest[digest] += 1
+        self._tokens["input"] += usage.input
+        self._tokens["output"] += usage.output
+        self._tokens["cache_read"] += usage.cache_read
+        self._tokens["cache_write"] += usage.cache_write + usage.cache_write_1h
+        self._cost += self._price(model).cost(usage)
+
+    def audit(self) -> Audit:
+        """Give the audit as it stands."""
+        return Audit(
+            calls=self._by_digest.total(),
+            by_digest=dict(self._by_digest),
+            max_in_flight=self._max_in_flight,
+            tokens=Tokens(**self._tokens),
+            cost=Microdollars(self._cost),
+            requests=self.requests,
+            statuses=dict(self._statuses),
+            faults=dict(self._faults),
+        )
+
+    def _price(self, model: str) -> Price:
+        return next((price for glob, price in self._prices.items() if fnmatchcase(model, glob)), PLAY_PRICE)
+
+
+def audit_json(audit: Audit) -> dict[str, Any]:
+    """Give an audit as JSON."""
+    return {
+        "calls": audit.calls,
+        "by_digest": audit.by_digest,
+        "batches": list(audit.batches),
+        "max_in_flight": audit.max_in_flight,
+        "tokens": {name: getattr(audit.tokens, name) for name in ("input", "output", "cache_read", "cache_write")},
+        "cost_usd": to_usd(audit.cost),
+        "requests": audit.requests,
+        "statuses": audit.statuses,
+        "faults": audit.faults,
+    }
+
+
+def read_audit(found: Mapping[str, Any]) -> Audit:
+    """Read an audit back from JSON."""
+    rest = {name: value for name, value in found.items() if name not in ("tokens", "cost_usd", "batches")}
+    cost = from_usd(round(Decimal(str(found["cost_usd"])), 6))
+    return Audit(tokens=Tokens(**found["tokens"]), cost=cost, batches=tuple(found["batches"]), **rest)

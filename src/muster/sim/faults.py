@@ -1,0 +1,135 @@
+"""Faults: what can go wrong, how often or when, and the plan that picks one for a request."""
+
+import hashlib
+import re
+from collections import Counter
+from dataclasses import dataclass
+from enum import StrEnum
+from fnmatch import fnmatchcase
+
+
+class Kind(StrEnum):
+    """What goes wrong."""
+
+    BAD_REQUEST = "400"
+    UNAUTHORIZED = "401"
+    FORBIDDEN = "403"
+    MISSING = "404"
+    TOO_LARGE = "413"
+    RATE_LIMITED = "429"
+    BROKEN = "500"
+    OVERLOADED = "529"
+    TIMEOUT = "timeout"  # no answer ever comes
+    CUT_BEFORE = "cut_before"  # the connection is cut, and nothing was counted
+    CUT_AFTER = "cut_after"  # the connection is cut, and the answer was counted
+    SLOW_STREAM = "slow_stream"  # the answer comes whole, with a pause before every piece
+    STALLED_STREAM = "stalled_stream"  # the answer stops in the middle, and the connection stays open
+    CUT_STREAM = "cut_stream"  # the answer stops in the middle, and the connection is cut
+    TRUNCATED = "truncated"  # half an answer in a sound HTTP message
+    GARBAGE = "garbage"  # status 200 and a body that is not JSON
+
+    @property
+    def status(self) -> int | None:
+        """The status of a fault that is an honest error."""
+        return int(self.value) if self.value.isdigit() else None
+
+
+UNPAID = frozenset(kind for kind in Kind if kind.status is not None) | {Kind.CUT_BEFORE}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """One thing that goes wrong."""
+
+    kind: Kind
+    retry_after: float | None = None  # seconds, of an honest error
+    counted: bool = True  # of a timeout: whether it is paid
+    gap_ms: float = 100.0  # of a slow stream: the pause before every piece
+
+    @property
+    def paid(self) -> bool:
+        """Say whether the answer is counted although it does not arrive whole."""
+        return self.counted if self.kind is Kind.TIMEOUT else self.kind not in UNPAID
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cue:
+    """A scripted fault, and the requests that it waits for; what it leaves out matches any."""
+
+    fault: Fault
+    nth: int | None = None  # not before this request, the first being 1
+    model: str = "*"  # a glob
+    text: str = ""  # a regular expression, searched in the last text that was sent
+    times: int | None = 1  # None: always
+
+    def matches(self, nth: int, model: str, text: str) -> bool:
+        """Say whether this cue waits for such a request."""
+        return (
+            (self.nth is None or nth >= self.nth)
+            and fnmatchcase(model, self.model)
+            and (not self.text or re.search(self.text, text) is not None)
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Faults:
+    """Everything that may go wrong: by script, else by rate; and how many requests fit at a time."""
+
+    seed: int = 0
+    rates: tuple[tuple[Fault, float], ...] = ()
+    at_most_per_digest: int | None = None  # faults by rate that one request can meet, however often it is sent
+    script: tuple[Cue, ...] = ()
+    capacity: int | None = None
+    retry_after: float | None = None  # of requests beyond the capacity
+
+
+class FaultPlan:
+    """Picks faults; by rate, the pick depends only on the request and how often it was seen, not on others."""
+
+    def __init__(self, faults: Faults) -> None:
+        self.faults = faults
+        self._requests = 0
+        self._used = [0] * len(faults.script)
+        self._seen: Counter[str] = Counter()
+        self._met: Counter[str] = Counter()
+
+    def pick(self, digest: str, model: str, text: str) -> Fault | None:
+        """Pick the fault for a request, if any."""
+        self._requests += 1
+        return self._by_script(model, text) or self._by_rate(digest)
+
+    @property
+    def idle(self) -> bool:
+        """Say that nothing will ever be picked."""
+        return not self.faults.script and not self.faults.rates
+
+    def _by_script(self, model: str, text: str) -> Fault | None:
+        for index, cue in enumerate(self.faults.script):
+            left = cue.times is None or self._used[index] < cue.times
+            if left and cue.matches(self._requests, model, text):
+                self._used[index] += 1
+                return cue.fault
+        return None
+
+    def _by_rate(self, digest: str) -> Fault | None:
+        if not self.faults.rates:
+            return None
+        self._seen[digest] += 1
+        fault = self._drawn(_chance(self.faults.seed, digest, self._seen[digest]))
+        most = self.faults.at_most_per_digest
+        if fault is None or (most is not None and self._met[digest] >= most):
+            return None
+        self._met[digest] += 1
+        return fault
+
+    def _drawn(self, chance: float) -> Fault | None:
+        for fault, rate in self.faults.rates:
+            chance -= rate
+            if chance < 0:
+                return fault
+        return None
+
+
+def _chance(seed: int, digest: str, time: int) -> float:
+    drawn = hashlib.sha256(f"{seed}:{digest}:{time}".encode()).digest()[:7]
+    return int.from_bytes(drawn, "big") / 2**56

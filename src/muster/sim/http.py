@@ -1,0 +1,185 @@
+"""One HTTP/1.1 connection: parses requests, plays what the handler decides, keeps pipelined requests in order."""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple, cast
+
+import httptools
+
+from muster.sim.play import Ending, Play, at_once, say
+
+MAX_PIPELINED = 64
+READ_BYTES = 64 * 1024
+
+log = logging.getLogger("muster.sim")
+
+
+class HttpRequest(NamedTuple):  # made for every request, and a tuple is made fastest
+    """A request as it came in; the body of an oversized one was read and dropped."""
+
+    method: bytes
+    path: bytes  # without the query
+    headers: Mapping[bytes, bytes]  # names in lower case
+    body: bytes
+    oversized: bool = False
+    keep_alive: bool = True
+
+
+Handler = Callable[[HttpRequest], Play]
+
+
+class Connection(asyncio.BufferedProtocol):
+    """Serves one client; the handler decides at once, waiting is done here with timers and no task."""
+
+    def __init__(self, handler: Handler, max_body: int, connections: "set[Connection]") -> None:
+        self._handler = handler
+        self._max_body = max_body
+        self._connections = connections
+        self._loop = asyncio.get_running_loop()
+        self._parser = httptools.HttpRequestParser(self)
+        self._buffer = memoryview(bytearray(READ_BYTES))
+        self._pending: deque[HttpRequest] = deque()
+        self._play: Play | None = None
+        self._parts: Iterator[tuple[float, bytes]] = iter(())
+        self._keep_alive = True
+        self._timer: asyncio.TimerHandle | None = None
+        self._choked = False
+        self.on_message_begin()
+
+    def abort(self) -> None:
+        """Drop the client without a word."""
+        self._transport.abort()
+
+    # The side of asyncio.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin."""
+        self._transport = cast(asyncio.Transport, transport)
+        self._connections.add(self)
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """Lend the one buffer of this connection; a new one for every read would cost more than the parsing."""
+        return self._buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Hand bytes to the parser, which calls back below."""
+        try:
+            self._parser.feed_data(self._buffer[:nbytes])
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade):
+            if self._play is None:
+                self._transport.write(say(400, b'{"error":{"message":"this is not HTTP/1.1"}}'))
+            self._transport.close()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the client and everything that waits for it."""
+        self._connections.discard(self)
+        self._pending.clear()
+        if self._timer is not None:
+            self._timer.cancel()
+        self._leave()
+
+    def pause_writing(self) -> None:
+        """Stop taking requests from a client that does not read its answers."""
+        self._choked = True
+        self._throttle()
+
+    def resume_writing(self) -> None:
+        """Take requests again."""
+        self._choked = False
+        self._throttle()
+
+    # The side of httptools.
+
+    def on_message_begin(self) -> None:
+        """Start an empty request."""
+        self._url = b""
+        self._headers: dict[bytes, bytes] = {}
+        self._body: list[bytes] = []
+        self._size = 0
+
+    def on_url(self, url: bytes) -> None:
+        """Take a piece of the address."""
+        self._url += url
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a header."""
+        self._headers[name.lower()] = value
+
+    def on_body(self, body: bytes) -> None:
+        """Take a piece of the body; one that is too large is read and dropped, so that the answer gets through."""
+        self._size += len(body)
+        if self._size > self._max_body:
+            self._body.clear()
+        else:
+            self._body.append(body)
+
+    def on_message_complete(self) -> None:
+        """Queue the request behind those before it."""
+        request = HttpRequest(
+            method=self._parser.get_method(),
+            path=self._url.partition(b"?")[0],
+            headers=self._headers,
+            body=b"".join(self._body),
+            oversized=self._size > self._max_body,
+            keep_alive=self._parser.should_keep_alive(),
+        )
+        self._pending.append(request)
+        self._serve()
+        if self._pending:
+            self._throttle()
+
+    # Playing.
+
+    def _serve(self) -> None:
+        while self._pending and self._play is None and not self._transport.is_closing():
+            request = self._pending.popleft()
+            self._keep_alive = request.keep_alive
+            self._play = self._decide(request)
+            self._parts = iter(self._play.parts)
+            self._advance()
+
+    def _decide(self, request: HttpRequest) -> Play:
+        try:
+            return self._handler(request)
+        except Exception:  # a client must not hang because of a defect here
+            log.exception("sim.handler_failed")
+            return at_once(say(500, b'{"error":{"message":"the rehearsal server failed"}}'))
+
+    def _advance(self) -> None:
+        for wait, data in self._parts:
+            if wait > 0:
+                self._timer = self._loop.call_later(wait, self._resume, data)
+                return
+            self._transport.write(data)
+        self._end()
+
+    def _resume(self, data: bytes) -> None:
+        self._timer = None
+        self._transport.write(data)
+        self._advance()
+        if self._pending:
+            self._serve()
+            self._throttle()
+
+    def _end(self) -> None:
+        ending = self._play.ending if self._play else Ending.KEEP
+        if ending is Ending.HANG:
+            return
+        self._leave()
+        if ending is Ending.CUT or not self._keep_alive:
+            self._transport.close()
+
+    def _leave(self) -> None:
+        play, self._play = self._play, None
+        if play is not None:
+            play.ended()
+
+    def _throttle(self) -> None:
+        if self._transport.is_closing():
+            return
+        if self._choked or len(self._pending) >= MAX_PIPELINED:
+            self._transport.pause_reading()
+        else:
+            self._transport.resume_reading()

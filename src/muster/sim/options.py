@@ -1,0 +1,28 @@
+"""How a rehearsal server is set up."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from muster.domain.price import Price
+from muster.domain.script import Script
+from muster.sim.faults import Faults
+
+ECHO_SCRIPT = Script()
+NO_FAULTS = Faults()
+ANY_MODEL = ("*",)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """Everything a rehearsal server can be told; the defaults echo at once and never fail."""
+
+    port: int = 0  # 0: a free one
+    latency_ms: float = 0.0  # until the answer, or the first event of a stream
+    script: Script = ECHO_SCRIPT
+    faults: Faults = NO_FAULTS
+    capacity: int | None = None  # requests at a time, unless the faults say another number
+    key: str | None = None  # None: any key will do, but there must be one
+    models: tuple[str, ...] = ANY_MODEL  # globs
+    context_tokens: int | None = None
+    prices: Mapping[str, Price] = field(default_factory=dict)  # by glob; others cost play money
+    max_body_bytes: int = 64 * 1024 * 1024

@@ -1,0 +1,240 @@
+"""The door of the room: what the rest of the house knows of a store.
+
+Every writing method queues its write at once, in the order of the calls, and returns an awaitable that ends when the
+write is durable. Cancelling that awaitable cancels nothing: the write happens. Reads see everything that is durable.
+Failures are errors of the tree in `domain.errors`: StoreFailed for the disk, LeaseLost for a driver that was replaced.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from muster.domain.budget import Decision
+from muster.domain.canonical import Json
+from muster.domain.entry import AttemptState, Entry, EntryKind, Opening, Settled, Settlement
+from muster.domain.event import Event
+from muster.domain.ids import RunId
+from muster.domain.money import NOTHING, Lane, Microdollars
+from muster.domain.run import Driver, NewRun, Run, RunState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One attempt as it is stored."""
+
+    key: str
+    n: int
+    state: AttemptState
+    reserved: Microdollars
+    cost: Microdollars
+    lane: Lane
+    started_at: float
+    ended_at: float | None
+    error: Mapping[str, Json] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """A lease that was won, and what the driver before left open."""
+
+    epoch: int
+    uncertain: int = 0
+    uncertain_cost: Microdollars = NOTHING
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """How a driver lets go of a run; an interrupted one can be taken up again."""
+
+    state: RunState
+    reason: str
+    at: float
+    result: Json = None
+    error: Mapping[str, Json] | None = None
+    active: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """A step, child or emitted event to be remembered once; with `kind_of_event` it is told too."""
+
+    run: RunId
+    epoch: int
+    key: str
+    kind: EntryKind
+    digest: str
+    value: Json
+    at: float
+    kind_of_event: str | None = None
+
+
+class Journal(Protocol):
+    """Calls and steps with their outcomes, and the money of every attempt."""
+
+    async def find(self, run: RunId, key: str) -> Entry | None:
+        """Give what is remembered under this key."""
+
+    def open(self, opening: Opening) -> Awaitable[Decision]:
+        """Reserve the money and write that the attempt starts, both or neither."""
+
+    def settle(self, settlement: Settlement) -> Awaitable[Settled]:
+        """Book the cost, write the outcome and tell it; a second settlement of one attempt books nothing twice."""
+
+    def record(self, record: Record) -> Awaitable[Json]:
+        """Remember a value under a key, once; gives the value that is remembered."""
+
+
+class Reuser(Protocol):
+    """Takes over what another run remembers."""
+
+    def reuse(self, run: RunId, epoch: int, entry: Entry, at: float) -> Awaitable[None]:
+        """Copy another run's entry into this run, free of charge."""
+
+    async def position(self, run: RunId, key: str) -> int | None:
+        """Give where in the order of its journal a key stands."""
+
+    async def newest_child(self, run: RunId, key: str) -> Run | None:
+        """Give the last child run that was started under this key."""
+
+    async def find_before(self, run: RunId, key: str, position: int) -> Entry | None:
+        """Give what is remembered under this key if it is older than the position."""
+
+
+class Runs(Protocol):
+    """The runs of this store."""
+
+    def create(self, new: NewRun) -> Awaitable[Run]:
+        """Store a run as queued; a child that exists already is given back instead."""
+
+    async def get(self, run: RunId) -> Run | None:
+        """Give a run as it stands."""
+
+    async def select(self, states: Iterable[RunState] = (), limit: int = 100) -> Sequence[Run]:
+        """Give the newest runs, of these states if any are named."""
+
+    async def match(self, reference: str) -> Sequence[Run]:
+        """Give the runs that an id, the beginning of an id, or a name stands for, the newest first."""
+
+
+class RunDesk(Protocol):
+    """What a person does to runs from outside."""
+
+    def cancel(self, run: RunId, at: float) -> Awaitable[Run]:
+        """Ask the driver to stop; a run that nobody drives is canceled at once."""
+
+    def requeue(self, run: RunId, at: float) -> Awaitable[Run]:
+        """Hand a run that stands still to the workers."""
+
+    def set_cap(self, run: RunId, cap: Microdollars) -> Awaitable[None]:
+        """Change the budget of a run that is not over."""
+
+    def delete(self, run: RunId) -> Awaitable[None]:
+        """Forget a run that nobody drives, with everything in it."""
+
+
+class Leases(Protocol):
+    """Who drives which run."""
+
+    def claim(self, run: RunId, driver: Driver, expected_epoch: int, at: float, until: float) -> Awaitable[Claim]:
+        """Take the run if nobody else has since; attempts left open before become uncertain."""
+
+    def beat(self, run: RunId, epoch: int, until: float, active: float) -> Awaitable[bool]:
+        """Keep the lease; says whether somebody asked to cancel."""
+
+    def release(self, run: RunId, epoch: int, ending: Ending) -> Awaitable[Run]:
+        """Let go of the run in its new state."""
+
+    def bury(self, run: RunId, expected_epoch: int, at: float, reason: str) -> Awaitable[Claim]:
+        """Mark the run of a dead driver as interrupted; its open attempts become uncertain."""
+
+
+class Events(Protocol):
+    """Facts about runs, and the half-written text of open calls."""
+
+    def append(self, run: RunId, epoch: int, kind: str, data: Mapping[str, Json], at: float) -> Awaitable[Event]:
+        """Tell a fact."""
+
+    async def read(self, run: RunId, after: int, limit: int) -> Sequence[Event]:
+        """Give the facts after a number, in order."""
+
+    def put_partial(self, run: RunId, key: str, text: str, at: float) -> Awaitable[None]:
+        """Overwrite what an open call has written so far."""
+
+    async def partials(self, run: RunId) -> Mapping[str, str]:
+        """Give the half-written text of every open call."""
+
+
+class Changes(Protocol):
+    """Tells that something was written, by this process or another."""
+
+    async def wait(self, seconds: float) -> bool:
+        """Wait for the next commit, at most so long; says whether there was one."""
+
+
+class Archive(Protocol):
+    """Everything of one run, for showing, export and import."""
+
+    def entries(self, run: RunId, after: int = 0, page: int = 500) -> AsyncIterator[Entry]:
+        """Give the entries in the order they were opened, page by page."""
+
+    async def attempts(self, run: RunId, states: Iterable[AttemptState] = ()) -> Sequence[Attempt]:
+        """Give the attempts, of these states if any are named."""
+
+    def restore(self, run: Run) -> Awaitable[None]:
+        """Store a run from elsewhere that is over; refuses an id that is known."""
+
+    def restore_entries(self, run: RunId, entries: Sequence[Entry]) -> Awaitable[None]:
+        """Store a page of entries of a restored run."""
+
+
+class Housekeeping(Protocol):
+    """The store as a file."""
+
+    async def info(self) -> Mapping[str, Json]:
+        """Say where the store is, how large, of which version."""
+
+    def vacuum(self) -> Awaitable[None]:
+        """Give free space back to the disk."""
+
+    async def close(self) -> None:
+        """Write what is queued and let go of the file."""
+
+
+class Store(Protocol):
+    """All of it together."""
+
+    @property
+    def journal(self) -> Journal:
+        """Calls and steps."""
+
+    @property
+    def reuser(self) -> Reuser:
+        """What runs take over from others."""
+
+    @property
+    def runs(self) -> Runs:
+        """The runs."""
+
+    @property
+    def desk(self) -> RunDesk:
+        """What people do to runs."""
+
+    @property
+    def leases(self) -> Leases:
+        """Who drives."""
+
+    @property
+    def events(self) -> Events:
+        """What happened."""
+
+    @property
+    def changes(self) -> Changes:
+        """That something happened."""
+
+    @property
+    def archive(self) -> Archive:
+        """Whole runs."""
+
+    @property
+    def housekeeping(self) -> Housekeeping:
+        """The store itself."""

@@ -1,0 +1,233 @@
+"""Rows to values and back: JSON text with configured secrets taken out."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from muster.domain.call import Reply
+from muster.domain.canonical import Json
+from muster.domain.entry import AttemptState, Entry, EntryKind, EntryState
+from muster.domain.event import Event
+from muster.domain.ids import RunId
+from muster.domain.money import Lane, Microdollars
+from muster.domain.run import CallCounts, Driver, Lease, NewRun, Origin, Reuse, Run, RunState, Spent
+from muster.store.base import Attempt
+from muster.store.connection import Row
+
+REDACTED = "[redacted]"
+
+_encoder = msgspec.json.Encoder()
+_reply_decoder = msgspec.json.Decoder(Reply)
+
+
+class Codec:
+    """Writes JSON text that never holds a configured secret."""
+
+    def __init__(self, secrets: Sequence[str] = ()) -> None:
+        self._secrets = tuple(secret for secret in secrets if len(secret) >= 8)
+
+    def text(self, value: Any) -> str:
+        """Write a value as JSON text."""
+        try:
+            text = _encoder.encode(value).decode()
+        except UnicodeEncodeError:  # half a surrogate pair: kept as an escape, which every database takes
+            text = json.dumps(msgspec.to_builtins(value))
+        return self.clean(text)
+
+    def clean(self, text: str) -> str:
+        """Take configured secrets out of a text."""
+        for secret in self._secrets:
+            if secret in text:
+                text = text.replace(secret, REDACTED)
+        return text
+
+    def optional(self, value: Any) -> str | None:
+        """Write a value as JSON text, None as nothing."""
+        return None if value is None else self.text(value)
+
+
+def read(text: str | None) -> Json:
+    """Read JSON text, nothing as None."""
+    return None if text is None else json.loads(text)
+
+
+def run_parameters(new: NewRun, codec: Codec) -> dict[str, Any]:
+    """Spell a new run as parameters."""
+    origin = new.origin
+    return {
+        "id": new.id,
+        "name": new.name,
+        "workload": new.workload,
+        "spec": codec.text(new.spec),
+        "tags": codec.text(new.tags),
+        "seed": new.seed,
+        "timeout": new.timeout,
+        "concurrency": new.concurrency,
+        "submitted": int(new.submitted),
+        "parent_id": new.parent,
+        "parent_key": new.parent_key,
+        "origin_id": origin.run if origin else None,
+        "origin_reuse": str(origin.reuse) if origin else None,
+        "origin_key": origin.fork_key if origin else None,
+        "created_at": new.created_at,
+    }
+
+
+def restore_parameters(run: Run, codec: Codec) -> dict[str, Any]:
+    """Spell a run from elsewhere as parameters; it comes without parent and driver."""
+    origin = run.origin
+    return {
+        "id": run.id,
+        "name": run.name,
+        "workload": run.workload,
+        "spec": codec.text(run.spec),
+        "state": str(run.state),
+        "ended_reason": run.ended_reason,
+        "error": codec.optional(run.error),
+        "result": codec.optional(run.result),
+        "tags": codec.text(run.tags),
+        "seed": run.seed,
+        "timeout": run.timeout,
+        "concurrency": run.concurrency,
+        "active": run.active,
+        "origin_id": origin.run if origin else None,
+        "origin_reuse": str(origin.reuse) if origin else None,
+        "origin_key": origin.fork_key if origin else None,
+        "created_at": run.created_at,
+        "started_at": run.started_at,
+        "ended_at": run.ended_at,
+        "calls_total": run.calls.total,
+        "calls_done": run.calls.done,
+        "calls_failed": run.calls.failed,
+        "calls_uncertain": run.calls.uncertain,
+        "calls_reused": run.calls.reused,
+    }
+
+
+def run_of(row: Row) -> Run:
+    """Read a run from its row joined with its budget."""
+    return Run(
+        id=RunId(row["id"]),
+        workload=row["workload"],
+        spec=read(row["spec"]),
+        state=RunState(row["state"]),
+        created_at=row["created_at"],
+        lease=_lease_of(row),
+        name=row["name"],
+        tags=tuple(read(row["tags"])),
+        seed=row["seed"],
+        cap=row["cap"],
+        timeout=row["timeout"],
+        concurrency=row["concurrency"],
+        active=row["active"],
+        submitted=bool(row["submitted"]),
+        parent=row["parent_id"],
+        parent_key=row["parent_key"],
+        origin=_origin_of(row),
+        ended_reason=row["ended_reason"],
+        error=read(row["error"]),
+        result=read(row["result"]),
+        started_at=row["started_at"],
+        ended_at=row["ended_at"],
+        cancel_requested=bool(row["cancel_requested"]),
+        last_seq=row["last_seq"],
+        calls=_counts_of(row),
+        spent=spent_of(row),
+    )
+
+
+def _lease_of(row: Row) -> Lease:
+    driver = None
+    if row["driver_pid"] is not None:
+        driver = Driver(host=row["driver_host"], pid=row["driver_pid"], started=row["driver_started"])
+    return Lease(epoch=row["epoch"], driver=driver, until=row["lease_until"])
+
+
+def _origin_of(row: Row) -> Origin | None:
+    if row["origin_id"] is None:
+        return None
+    return Origin(run=RunId(row["origin_id"]), reuse=Reuse(row["origin_reuse"]), fork_key=row["origin_key"])
+
+
+def _counts_of(row: Row) -> CallCounts:
+    return CallCounts(
+        total=row["calls_total"],
+        done=row["calls_done"],
+        failed=row["calls_failed"],
+        uncertain=row["calls_uncertain"],
+        reused=row["calls_reused"],
+    )
+
+
+def spent_of(row: Row) -> Spent:
+    """Read the money of a budget; a run without a budget row has spent nothing."""
+    if row["reserved"] is None:
+        return Spent()
+    return Spent(
+        reserved=Microdollars(row["reserved"]),
+        billed=Microdollars(row["billed"]),
+        imputed=Microdollars(row["imputed"]),
+        uncertain=Microdollars(row["uncertain"]),
+    )
+
+
+def entry_parameters(entry: Entry, codec: Codec) -> dict[str, Any]:
+    """Spell a whole entry as parameters."""
+    return {
+        "run_id": entry.run,
+        "key": entry.key,
+        "kind": str(entry.kind),
+        "state": str(entry.state),
+        "digest": entry.digest,
+        "agent": entry.agent,
+        "attempts": entry.attempts,
+        "request": codec.optional(entry.request),
+        "outcome": codec.optional(entry.value if entry.reply is None else entry.reply),
+        "error": codec.optional(entry.error),
+        "reused_from": entry.reused_from,
+        "opened_at": entry.opened_at,
+        "settled_at": entry.settled_at,
+    }
+
+
+def entry_of(row: Row) -> Entry:
+    """Read a journal entry."""
+    outcome, is_call = row["outcome"], row["kind"] == EntryKind.CALL
+    return Entry(
+        run=RunId(row["run_id"]),
+        key=row["key"],
+        kind=EntryKind(row["kind"]),
+        state=EntryState(row["state"]),
+        digest=row["digest"],
+        attempts=row["attempts"],
+        agent=row["agent"],
+        request=read(row["request"]),
+        reply=_reply_decoder.decode(outcome) if is_call and outcome is not None else None,
+        value=None if is_call else read(outcome),
+        error=read(row["error"]),
+        reused_from=row["reused_from"],
+        opened_at=row["opened_at"],
+        settled_at=row["settled_at"],
+    )
+
+
+def attempt_of(row: Row) -> Attempt:
+    """Read an attempt."""
+    return Attempt(
+        key=row["key"],
+        n=row["n"],
+        state=AttemptState(row["state"]),
+        reserved=Microdollars(row["reserved"]),
+        cost=Microdollars(row["cost"]),
+        lane=Lane(row["lane"]),
+        started_at=row["started_at"],
+        ended_at=row["ended_at"],
+        error=read(row["error"]),
+    )
+
+
+def event_of(row: Row) -> Event:
+    """Read an event."""
+    return Event(run=RunId(row["run_id"]), seq=row["seq"], kind=row["kind"], at=row["at"], data=read(row["data"]))

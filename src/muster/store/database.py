@@ -1,0 +1,211 @@
+"""A store over any database: the shared parts put behind the door, reads on one connection, writes on another."""
+
+from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping, Sequence
+
+from muster.domain.budget import Decision
+from muster.domain.canonical import Json
+from muster.domain.entry import AttemptState, Entry, Opening, Settled, Settlement
+from muster.domain.event import Event
+from muster.domain.ids import RunId
+from muster.domain.money import Microdollars
+from muster.domain.run import Driver, NewRun, Run, RunState
+from muster.store import journal, leases
+from muster.store.base import Attempt, Claim, Ending, Record
+from muster.store.codec import Codec, attempt_of, entry_of, entry_parameters, event_of, read, run_of
+from muster.store.connection import Connection, first
+from muster.store.events import Fact, tell
+from muster.store.writer import Group, Writer
+
+
+class DatabaseJournal:
+    """The journal and what a run takes over from another."""
+
+    def __init__(
+        self,
+        reader: Connection,
+        writer: Writer,
+        codec: Codec,
+        opens: Group[Opening, Decision],
+        settles: Group[Settlement, Settled],
+    ) -> None:
+        self._reader, self._writer, self._codec = reader, writer, codec
+        self._opens, self._settles = opens, settles
+
+    async def find(self, run: RunId, key: str) -> Entry | None:
+        """Give what is remembered under this key."""
+        return journal.find(self._reader, run, key)
+
+    def open(self, opening: Opening) -> Awaitable[Decision]:
+        """Reserve the money and write that the attempt starts."""
+        return self._writer.submit(self._opens, opening)
+
+    def settle(self, settlement: Settlement) -> Awaitable[Settled]:
+        """Book the cost, write the outcome and tell it."""
+        return self._writer.submit(self._settles, settlement)
+
+    def record(self, record: Record) -> Awaitable[Json]:
+        """Remember a value under a key, once."""
+        return self._writer.run(lambda db: journal.record(db, self._codec, record))
+
+    def reuse(self, run: RunId, epoch: int, entry: Entry, at: float) -> Awaitable[None]:
+        """Copy another run's entry into this run."""
+        return self._writer.run(lambda db: journal.reuse(db, self._codec, run, epoch, entry, at))
+
+    async def position(self, run: RunId, key: str) -> int | None:
+        """Give where in the order of its journal a key stands."""
+        row = first(self._reader.rows("select_entry", {"run_id": run, "key": key}))
+        return row["position"] if row else None
+
+    async def newest_child(self, run: RunId, key: str) -> Run | None:
+        """Give the last child run that was started under this key."""
+        # Later tries stand under the key, a separator and the run before; a space comes right after the separator.
+        parameters = {"parent_id": run, "key": key, "low": key + "\x1f", "high": key + "\x20"}
+        row = first(self._reader.rows("newest_child", parameters))
+        return leases.get(self._reader, RunId(row["id"])) if row else None
+
+    async def find_before(self, run: RunId, key: str, position: int) -> Entry | None:
+        """Give what is remembered under this key if it is older than the position."""
+        row = first(self._reader.rows("select_entry", {"run_id": run, "key": key}))
+        return entry_of(row) if row and row["position"] < position else None
+
+
+class DatabaseRuns:
+    """The runs, and what a person does to them."""
+
+    def __init__(self, reader: Connection, writer: Writer, codec: Codec) -> None:
+        self._reader, self._writer, self._codec = reader, writer, codec
+
+    def create(self, new: NewRun) -> Awaitable[Run]:
+        """Store a run as queued."""
+        return self._writer.run(lambda db: leases.create(db, self._codec, new))
+
+    async def get(self, run: RunId) -> Run | None:
+        """Give a run as it stands."""
+        row = first(self._reader.rows("select_run", {"id": run}))
+        return run_of(row) if row else None
+
+    async def select(self, states: Iterable[RunState] = (), limit: int = 100) -> Sequence[Run]:
+        """Give the newest runs."""
+        return leases.select(self._reader, tuple(states), limit)
+
+    async def match(self, reference: str) -> Sequence[Run]:
+        """Give the runs that an id, the beginning of an id, or a name stands for."""
+        # Ids are lower case letters and digits, so "{" is the first character after all of them.
+        parameters = {"reference": reference, "after": reference + "{"}
+        return [run_of(row) for row in self._reader.rows("match_runs", parameters)]
+
+    def cancel(self, run: RunId, at: float) -> Awaitable[Run]:
+        """Ask the driver to stop; a run that nobody drives is canceled at once."""
+        return self._writer.run(lambda db: leases.cancel(db, self._codec, run, at))
+
+    def requeue(self, run: RunId, at: float) -> Awaitable[Run]:
+        """Hand a run that stands still to the workers."""
+        return self._writer.run(lambda db: leases.requeue(db, self._codec, run, at))
+
+    def set_cap(self, run: RunId, cap: Microdollars) -> Awaitable[None]:
+        """Change the budget of a run that is not over."""
+        return self._writer.run(lambda db: leases.set_cap(db, run, cap))
+
+    def delete(self, run: RunId) -> Awaitable[None]:
+        """Forget a run that nobody drives."""
+        return self._writer.run(lambda db: leases.delete(db, run))
+
+
+class DatabaseLeases:
+    """Who drives which run."""
+
+    def __init__(self, writer: Writer, codec: Codec) -> None:
+        self._writer, self._codec = writer, codec
+
+    def claim(self, run: RunId, driver: Driver, expected_epoch: int, at: float, until: float) -> Awaitable[Claim]:
+        """Take the run if nobody else has since."""
+        return self._writer.run(lambda db: leases.claim(db, self._codec, run, driver, expected_epoch, at, until))
+
+    def beat(self, run: RunId, epoch: int, until: float, active: float) -> Awaitable[bool]:
+        """Keep the lease; says whether somebody asked to cancel."""
+        return self._writer.run(lambda db: leases.beat(db, run, epoch, until, active))
+
+    def release(self, run: RunId, epoch: int, ending: Ending) -> Awaitable[Run]:
+        """Let go of the run in its new state."""
+        return self._writer.run(lambda db: leases.release(db, self._codec, run, epoch, ending))
+
+    def bury(self, run: RunId, expected_epoch: int, at: float, reason: str) -> Awaitable[Claim]:
+        """Mark the run of a dead driver as interrupted."""
+        return self._writer.run(lambda db: leases.bury(db, self._codec, run, expected_epoch, at, reason))
+
+
+class DatabaseEvents:
+    """Facts about runs, and the half-written text of open calls."""
+
+    def __init__(self, reader: Connection, writer: Writer, codec: Codec) -> None:
+        self._reader, self._writer, self._codec = reader, writer, codec
+
+    def append(self, run: RunId, epoch: int, kind: str, data: Mapping[str, Json], at: float) -> Awaitable[Event]:
+        """Tell a fact."""
+
+        def work(database: Connection) -> Event:
+            journal.Fences(database).check(run, epoch)
+            seq = tell(database, self._codec, Fact(run=run, kind=kind, data=data, at=at))
+            return Event(run=run, seq=seq, kind=kind, at=at, data=data)
+
+        return self._writer.run(work)
+
+    async def read(self, run: RunId, after: int, limit: int) -> Sequence[Event]:
+        """Give the facts after a number, in order."""
+        return [
+            event_of(row) for row in self._reader.rows("select_events", {"run_id": run, "after": after, "limit": limit})
+        ]
+
+    def put_partial(self, run: RunId, key: str, text: str, at: float) -> Awaitable[None]:
+        """Overwrite what an open call has written so far."""
+        parameters = {"run_id": run, "key": key, "text": self._codec.text(text), "at": at}
+
+        def work(database: Connection) -> None:
+            database.execute("put_partial", parameters)
+
+        return self._writer.run(work)
+
+    async def partials(self, run: RunId) -> Mapping[str, str]:
+        """Give the half-written text of every open call."""
+        return {row["key"]: read(row["text"]) for row in self._reader.rows("select_partials", {"run_id": run})}
+
+
+class DatabaseArchive:
+    """Everything of one run."""
+
+    def __init__(self, reader: Connection, writer: Writer, codec: Codec) -> None:
+        self._reader, self._writer, self._codec = reader, writer, codec
+
+    async def entries(self, run: RunId, after: int = 0, page: int = 500) -> AsyncIterator[Entry]:
+        """Give the entries in the order they were opened, page by page."""
+        while True:
+            rows = self._reader.rows("select_entries", {"run_id": run, "after": after, "limit": page})
+            for row in rows:
+                yield entry_of(row)
+            if len(rows) < page:
+                return
+            after = rows[-1]["position"]
+
+    async def attempts(self, run: RunId, states: Iterable[AttemptState] = ()) -> Sequence[Attempt]:
+        """Give the attempts, of these states if any are named."""
+        wanted = tuple(states)
+        if not wanted:
+            return [attempt_of(row) for row in self._reader.rows("select_attempts", {"run_id": run})]
+        return [
+            attempt_of(row)
+            for state in wanted
+            for row in self._reader.rows("select_attempts_in_state", {"run_id": run, "state": str(state)})
+        ]
+
+    def restore(self, run: Run) -> Awaitable[None]:
+        """Store a run from elsewhere that is over."""
+        return self._writer.run(lambda db: leases.restore(db, self._codec, run))
+
+    def restore_entries(self, run: RunId, entries: Sequence[Entry]) -> Awaitable[None]:
+        """Store a page of entries of a restored run."""
+        rows = [entry_parameters(entry, self._codec) | {"run_id": run} for entry in entries]
+
+        def work(database: Connection) -> None:
+            database.execute_many("insert_entry", rows)
+
+        return self._writer.run(work)

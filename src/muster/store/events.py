@@ -1,0 +1,89 @@
+"""Events in the database: numbered from the counter in the run's row, inside somebody's transaction."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+
+from muster.domain.errors import NotFound
+from muster.domain.ids import RunId
+from muster.store.codec import Codec
+from muster.store.connection import Connection, first
+
+
+@dataclass(slots=True, kw_only=True)
+class Tally:
+    """What changes in the counters of one run."""
+
+    total: int = 0
+    done: int = 0
+    failed: int = 0
+    uncertain: int = 0
+    reused: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """An event that has no number yet."""
+
+    run: RunId
+    kind: str
+    data: Mapping[str, object]
+    at: float
+
+
+class Telling:
+    """Collects facts and counter changes of a group and writes them in one go."""
+
+    def __init__(self, database: Connection, codec: Codec) -> None:
+        self._database = database
+        self._codec = codec
+        self._facts: defaultdict[RunId, list[Fact]] = defaultdict(list)
+        self._tallies: defaultdict[RunId, Tally] = defaultdict(Tally)
+
+    def tally(self, run: RunId) -> Tally:
+        """Give the counters of a run, to be changed."""
+        return self._tallies[run]
+
+    def tell(self, fact: Fact) -> None:
+        """Add a fact."""
+        self._facts[fact.run].append(fact)
+
+    def write(self) -> dict[RunId, int]:
+        """Write it all and give the last number of each run."""
+        last = {}
+        for run in sorted({*self._facts, *self._tallies}):
+            facts = self._facts.get(run, [])
+            last[run] = count(self._database, run, self._tallies[run], len(facts))
+            self._insert(facts, last[run] - len(facts))
+        return last
+
+    def _insert(self, facts: Iterable[Fact], after: int) -> None:
+        self._database.execute_many(
+            "insert_event",
+            [
+                {
+                    "run_id": fact.run,
+                    "seq": after + number,
+                    "kind": fact.kind,
+                    "at": fact.at,
+                    "data": self._codec.text(fact.data),
+                }
+                for number, fact in enumerate(facts, 1)
+            ],
+        )
+
+
+def count(database: Connection, run: RunId, tally: Tally, events: int) -> int:
+    """Change a run's counters and give the number of its last event."""
+    changes = {field.name: getattr(tally, field.name) for field in fields(tally)}
+    row = first(database.rows("count_run", {"id": run, "events": events, **changes}))
+    if row is None:
+        raise NotFound(f"there is no run {run}")
+    return int(row["last_seq"])
+
+
+def tell(database: Connection, codec: Codec, fact: Fact) -> int:
+    """Write a single fact and give its number."""
+    telling = Telling(database, codec)
+    telling.tell(fact)
+    return telling.write()[fact.run]

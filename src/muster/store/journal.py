@@ -1,0 +1,311 @@
+"""The journal in the database: attempts opened and settled in groups, steps remembered once."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from muster.domain.budget import Decision, Granted
+from muster.domain.canonical import Json
+from muster.domain.entry import (
+    AttemptState,
+    Entry,
+    EntryState,
+    Failed,
+    Opening,
+    Replied,
+    Settled,
+    Settlement,
+)
+from muster.domain.errors import LeaseLost, MusterError, NotFound
+from muster.domain.ids import RunId
+from muster.domain.money import NOTHING, Lane, Microdollars
+from muster.store.base import Record
+from muster.store.codec import Codec, entry_of, entry_parameters, read
+from muster.store.connection import Connection, first
+from muster.store.events import Fact, Telling
+from muster.store.ledger import Booking, Reservations, book
+
+Opened = Sequence[Decision | MusterError]
+
+
+def open_attempts(database: Connection, codec: Codec, openings: Sequence[Opening]) -> Opened:
+    """Reserve and start a group of attempts; what must wait or is refused leaves no trace."""
+    fences = Fences(database)
+    reservations = Reservations(database)
+    results: list[Decision | MusterError] = []
+    granted: list[Opening] = []
+    for opening in openings:
+        stale = fences.stale(opening.attempt.run, opening.attempt.epoch)
+        result = stale or reservations.request(opening.levels, opening.most)
+        if isinstance(result, Granted):
+            granted.append(opening)
+        results.append(result)
+    if granted:
+        reservations.write()
+        _write_openings(database, codec, granted)
+    return results
+
+
+def _write_openings(database: Connection, codec: Codec, openings: Sequence[Opening]) -> None:
+    telling = Telling(database, codec)
+    for opening in openings:
+        tally = telling.tally(opening.attempt.run)
+        tally.total += opening.first
+        tally.failed -= opening.reopens
+    calls = [_call_parameters(opening, codec) for opening in openings]
+    database.execute_many("insert_call", [call for call in calls if call["first"]])
+    database.execute_many("reopen_call", [call for call in calls if not call["first"]])
+    database.execute_many("insert_attempt", calls)
+    telling.write()
+
+
+def _call_parameters(opening: Opening, codec: Codec) -> dict[str, Any]:
+    return {
+        "run_id": opening.attempt.run,
+        "key": opening.attempt.key,
+        "n": opening.attempt.n,
+        "epoch": opening.attempt.epoch,
+        "digest": opening.digest,
+        "agent": opening.agent,
+        "request": codec.clean(opening.request) if opening.first else None,
+        "reserved": opening.most,
+        "levels": " ".join(level.id for level in opening.levels),
+        "at": opening.at,
+        "first": opening.first,
+    }
+
+
+def settle_attempts(database: Connection, codec: Codec, settlements: Sequence[Settlement]) -> Sequence[Settled]:
+    """Settle a group of attempts; those that are not open any more are sorted out one by one."""
+    rows = [_Settling(settlement, codec) for settlement in settlements]
+    changed = database.execute_many("settle_attempt", [row.attempt for row in rows])
+    if changed != len(rows):
+        if len(rows) == 1:
+            return [_settle_closed(database, codec, settlements[0])]
+        raise NotAllOpen("an attempt of this group was settled before")
+    telling = Telling(database, codec)
+    for row in rows:
+        row.tell(telling)
+    database.execute_many("finish_call", [row.call for row in rows if isinstance(row.outcome, Replied)])
+    database.execute_many("fail_call", [row.call for row in rows if row.gives_up])
+    database.execute_many("drop_partial", [row.call for row in rows if row.streamed])
+    book(database, [row.booking for row in rows])
+    telling.write()
+    return [row.settled for row in rows]
+
+
+class NotAllOpen(MusterError):
+    """One attempt of a group is not open any more; the group must be taken apart."""
+
+
+def _settle_closed(database: Connection, codec: Codec, settlement: Settlement) -> Settled:
+    """Settle an attempt that was never opened, or that somebody else has settled."""
+    attempt = settlement.attempt
+    name = {"run_id": attempt.run, "key": attempt.key, "n": attempt.n}
+    row = first(database.rows("select_attempt", name))
+    if row is None:
+        # It was never opened: the opening was refused or had to wait. There is nothing to settle.
+        return Settled(cost=NOTHING, kept=False)
+    if row["state"] == AttemptState.UNCERTAIN and isinstance(settlement.outcome, Replied):
+        return _settle_late(database, codec, settlement, row["levels"])
+    return Settled(cost=Microdollars(row["cost"]), late=True, kept=False)
+
+
+def _settle_late(database: Connection, codec: Codec, settlement: Settlement, levels: str) -> Settled:
+    """Book the true cost of an attempt that was booked as uncertain; its reply counts only if none is there."""
+    row = _Settling(settlement, codec)
+    database.execute("resolve_attempt", row.attempt)
+    kept = database.execute("finish_call", row.call) == 1
+    where = tuple(levels.split())
+    book(
+        database,
+        [
+            Booking(levels=where, reserved=0, cost=-settlement.reserved, lane=Lane.UNCERTAIN),
+            Booking(levels=where, reserved=0, cost=row.cost, lane=row.lane),
+        ],
+    )
+    telling = Telling(database, codec)
+    tally = telling.tally(settlement.attempt.run)
+    tally.uncertain -= 1
+    tally.done += kept
+    data = {"key": settlement.attempt.key, "attempt": settlement.attempt.n, "cost": row.cost, "kept": kept}
+    telling.tell(Fact(run=settlement.attempt.run, kind="call.late", data=data, at=settlement.at))
+    telling.write()
+    return Settled(cost=Microdollars(row.cost), late=True, kept=kept)
+
+
+class _Settling:
+    """One settlement spelled as rows, a booking and a fact."""
+
+    def __init__(self, settlement: Settlement, codec: Codec) -> None:
+        self._settlement = settlement
+        self.outcome = outcome = settlement.outcome
+        self.state, self.cost, self.lane = _judge(settlement)
+        self.streamed = settlement.streamed
+        self.gives_up = isinstance(outcome, Failed) and outcome.gives_up
+        error = codec.text(outcome.error) if isinstance(outcome, Failed) else None
+        name = {"run_id": settlement.attempt.run, "key": settlement.attempt.key, "at": settlement.at, "error": error}
+        self.attempt = name | {
+            "n": settlement.attempt.n,
+            "state": self.state.value,
+            "cost": self.cost,
+            "lane": self.lane.value,
+        }
+        self.call = name | {"outcome": codec.text(outcome.reply) if isinstance(outcome, Replied) else None}
+
+    @property
+    def booking(self) -> Booking:
+        """The reservation given back and the cost booked."""
+        levels = tuple(level.id for level in self._settlement.levels)
+        return Booking(levels=levels, reserved=self._settlement.reserved, cost=self.cost, lane=self.lane)
+
+    @property
+    def overdraft(self) -> bool:
+        """Whether it cost more than was reserved."""
+        return self.cost > self._settlement.reserved
+
+    @property
+    def settled(self) -> Settled:
+        """What to tell the driver."""
+        return Settled(cost=Microdollars(self.cost), overdraft=self.overdraft)
+
+    def tell(self, telling: Telling) -> None:
+        """Add the fact and the counter changes of this settlement."""
+        run, at = self._settlement.attempt.run, self._settlement.at
+        tally = telling.tally(run)
+        tally.done += isinstance(self.outcome, Replied)
+        tally.failed += self.gives_up
+        tally.uncertain += self.state is AttemptState.UNCERTAIN
+        if self.state is not AttemptState.UNSENT:
+            telling.tell(Fact(run=run, kind=self._kind, data=self._data, at=at))
+        if self.overdraft:
+            data = {"key": self._settlement.attempt.key, "reserved": self._settlement.reserved, "cost": self.cost}
+            telling.tell(Fact(run=run, kind="overdraft", data=data, at=at))
+
+    @property
+    def _kind(self) -> str:
+        if isinstance(self.outcome, Replied):
+            return "call.done"
+        if self.gives_up:
+            return "call.failed"
+        again = isinstance(self.outcome, Failed) and self.outcome.again_in is not None
+        return "call.retry" if again else "call.cut"
+
+    @property
+    def _data(self) -> dict[str, object]:
+        attempt = self._settlement.attempt
+        data: dict[str, object] = {"key": attempt.key, "attempt": attempt.n, "cost": self.cost, "lane": self.lane.value}
+        if isinstance(self.outcome, Replied):
+            data["quality"] = self.outcome.reply.quality.value
+        elif isinstance(self.outcome, Failed):
+            data |= {"error": self.outcome.error, "again_in": self.outcome.again_in}
+        return data
+
+
+def _judge(settlement: Settlement) -> tuple[AttemptState, int, Lane]:
+    """Say how an attempt ended, what it cost and in which lane."""
+    match settlement.outcome:
+        case Replied(reply=reply):
+            return AttemptState.SUCCEEDED, reply.cost, reply.lane
+        case Failed(uncertain=True):
+            return AttemptState.UNCERTAIN, settlement.reserved, Lane.UNCERTAIN
+        case Failed():
+            return AttemptState.FAILED, 0, Lane.BILLED
+    return AttemptState.UNSENT, 0, Lane.BILLED
+
+
+def strand_attempts(database: Connection, codec: Codec, run: RunId, at: float) -> tuple[int, Microdollars]:
+    """Book every attempt that a former driver left open as uncertain; gives how many and how much."""
+    rows = database.rows("select_attempts_in_state", {"run_id": run, "state": AttemptState.STARTED.value})
+    error = codec.text({"code": "driver_gone", "message": "the driver was gone before the outcome was known"})
+    for row in rows:
+        name = {"run_id": run, "key": row["key"], "n": row["n"]}
+        ending = {"state": AttemptState.UNCERTAIN.value, "cost": row["reserved"], "lane": Lane.UNCERTAIN.value}
+        database.execute("settle_attempt", {**name, **ending, "at": at, "error": error})
+    book(
+        database,
+        [
+            Booking(
+                levels=tuple(row["levels"].split()), reserved=row["reserved"], cost=row["reserved"], lane=Lane.UNCERTAIN
+            )
+            for row in rows
+        ],
+    )
+    telling = Telling(database, codec)
+    telling.tally(run).uncertain += len(rows)
+    for row in rows:
+        data = {"key": row["key"], "attempt": row["n"], "cost": row["reserved"], "lane": Lane.UNCERTAIN.value}
+        telling.tell(Fact(run=run, kind="call.uncertain", data=data, at=at))
+    telling.write()
+    return len(rows), Microdollars(sum(row["reserved"] for row in rows))
+
+
+def record(database: Connection, codec: Codec, item: Record) -> Json:
+    """Remember a value under a key, once; a second time gives back the first value."""
+    Fences(database).check(item.run, item.epoch)
+    entry = Entry(
+        run=item.run,
+        key=item.key,
+        kind=item.kind,
+        state=EntryState.DONE,
+        digest=item.digest,
+        value=item.value,
+        opened_at=item.at,
+        settled_at=item.at,
+    )
+    if database.execute("insert_entry", entry_parameters(entry, codec)) == 0:
+        row = first(database.rows("select_entry", {"run_id": item.run, "key": item.key}))
+        return read(row["outcome"]) if row else None
+    if item.kind_of_event is not None:
+        telling = Telling(database, codec)
+        telling.tell(Fact(run=item.run, kind=item.kind_of_event, data=item.value, at=item.at))
+        telling.write()
+    return item.value
+
+
+def reuse(database: Connection, codec: Codec, run: RunId, epoch: int, entry: Entry, at: float) -> None:
+    """Copy another run's entry into this run; it counts as reused and costs nothing."""
+    Fences(database).check(run, epoch)
+    parameters = entry_parameters(entry, codec)
+    copied = {"run_id": run, "reused_from": entry.run, "opened_at": at, "settled_at": at, "attempts": 0}
+    if database.execute("insert_entry", parameters | copied) and entry.kind == "call":
+        telling = Telling(database, codec)
+        tally = telling.tally(run)
+        tally.total += 1
+        tally.reused += 1
+        tally.done += entry.state is EntryState.DONE
+        tally.failed += entry.state is EntryState.FAILED
+        data = {"key": entry.key, "from": entry.run}
+        telling.tell(Fact(run=run, kind="call.reused", data=data, at=at))
+        telling.write()
+
+
+def find(database: Connection, run: RunId, key: str) -> Entry | None:
+    """Read what is remembered under a key."""
+    row = first(database.rows("select_entry", {"run_id": run, "key": key}))
+    return entry_of(row) if row else None
+
+
+class Fences:
+    """Knows the epochs of runs inside one transaction and turns away drivers that were replaced."""
+
+    def __init__(self, database: Connection) -> None:
+        self._database = database
+        self._epochs: dict[RunId, int | None] = {}
+
+    def stale(self, run: RunId, epoch: int) -> MusterError | None:
+        """Give the error for a driver that may not write any more."""
+        if run not in self._epochs:
+            row = first(self._database.rows("select_lease", {"id": run}))
+            self._epochs[run] = row["epoch"] if row else None
+        current = self._epochs[run]
+        if current is None:
+            return NotFound(f"there is no run {run}")
+        if current != epoch:
+            return LeaseLost(f"another driver has taken run {run}")
+        return None
+
+    def check(self, run: RunId, epoch: int) -> None:
+        """Raise for a driver that may not write any more."""
+        error = self.stale(run, epoch)
+        if error is not None:
+            raise error

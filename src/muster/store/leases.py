@@ -1,0 +1,162 @@
+"""Runs in the database: made, claimed, released and forgotten, inside somebody's transaction."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from muster.domain.errors import Conflict, LeaseLost, NotFound
+from muster.domain.ids import RunId
+from muster.domain.money import Microdollars
+from muster.domain.run import TERMINAL, Driver, NewRun, Run, RunState, move
+from muster.store.base import Claim, Ending
+from muster.store.codec import Codec, restore_parameters, run_of, run_parameters
+from muster.store.connection import Connection, first
+from muster.store.events import Fact, tell
+from muster.store.journal import strand_attempts
+
+
+def get(database: Connection, run: RunId) -> Run:
+    """Read a run that must be there."""
+    row = first(database.rows("select_run", {"id": run}))
+    if row is None:
+        raise NotFound(f"there is no run {run}")
+    return run_of(row)
+
+
+def create(database: Connection, codec: Codec, new: NewRun) -> Run:
+    """Store a run as queued with its budget; a child that exists already is given back instead."""
+    if database.execute("insert_run", run_parameters(new, codec)) == 0:
+        row = first(database.rows("select_child", {"parent_id": new.parent, "parent_key": new.parent_key}))
+        if row is None:
+            raise Conflict(f"run {new.id} exists already")
+        return get(database, RunId(row["id"]))
+    database.execute("insert_budget", {"id": f"run:{new.id}", "cap": new.cap})
+    data: dict[str, Any] = {"workload": new.workload, "name": new.name}
+    if new.origin is not None:
+        data |= {"from": new.origin.run, "reuse": str(new.origin.reuse)}
+    tell(database, codec, Fact(run=new.id, kind="run.created", data=data, at=new.created_at))
+    return get(database, new.id)
+
+
+def claim(
+    database: Connection, codec: Codec, run: RunId, driver: Driver, expected_epoch: int, at: float, until: float
+) -> Claim:
+    """Take a run if nobody else has since its epoch was read."""
+    before = get(database, run)
+    move(before.state, RunState.RUNNING)
+    lease = {"host": driver.host, "pid": driver.pid, "started": driver.started, "until": until, "at": at}
+    if database.execute("claim_run", {"id": run, "epoch": expected_epoch, **lease}) == 0:
+        raise Conflict(f"run {run} was just taken by another driver")
+    uncertain, cost = strand_attempts(database, codec, run, at)
+    kind = "run.started" if before.started_at is None else "run.resumed"
+    data = {"driver": str(driver), "done": before.calls.done, "uncertain": uncertain, "uncertain_cost": cost}
+    tell(database, codec, Fact(run=run, kind=kind, data=data, at=at))
+    return Claim(epoch=expected_epoch + 1, uncertain=uncertain, uncertain_cost=cost)
+
+
+def beat(database: Connection, run: RunId, epoch: int, until: float, active: float) -> bool:
+    """Keep the lease; says whether somebody asked to cancel."""
+    rows = database.rows("beat_run", {"id": run, "epoch": epoch, "until": until, "active": active})
+    row = first(rows)
+    if row is None:
+        raise LeaseLost(f"another driver has taken run {run}")
+    return bool(row["cancel_requested"])
+
+
+def release(database: Connection, codec: Codec, run: RunId, epoch: int, ending: Ending) -> Run:
+    """Let go of a run in its new state and tell it."""
+    before = get(database, run)
+    if before.lease.epoch != epoch:
+        raise LeaseLost(f"another driver has taken run {run}")
+    move(before.state, ending.state)
+    database.execute("release_run", _ending_parameters(run, epoch, ending, codec))
+    database.execute("delete_partials", {"run_id": run})
+    data: dict[str, Any] = {"reason": ending.reason}
+    if ending.error is not None:
+        data["error"] = ending.error
+    tell(database, codec, Fact(run=run, kind=f"run.{ending.state}", data=data, at=ending.at))
+    return get(database, run)
+
+
+def _ending_parameters(run: RunId, epoch: int, ending: Ending, codec: Codec) -> Mapping[str, Any]:
+    return {
+        "id": run,
+        "epoch": epoch,
+        "state": str(ending.state),
+        "reason": ending.reason,
+        "error": codec.optional(ending.error),
+        "result": codec.optional(ending.result),
+        "active": ending.active,
+        "ended_at": ending.at if ending.state in TERMINAL else None,
+    }
+
+
+def bury(database: Connection, codec: Codec, run: RunId, expected_epoch: int, at: float, reason: str) -> Claim:
+    """Mark the run of a dead driver as interrupted and book what it left open."""
+    if database.execute("bury_run", {"id": run, "epoch": expected_epoch, "reason": reason}) == 0:
+        raise Conflict(f"run {run} has another driver by now")
+    uncertain, cost = strand_attempts(database, codec, run, at)
+    data = {"reason": reason, "uncertain": uncertain, "uncertain_cost": cost}
+    tell(database, codec, Fact(run=run, kind="run.interrupted", data=data, at=at))
+    return Claim(epoch=expected_epoch + 1, uncertain=uncertain, uncertain_cost=cost)
+
+
+def cancel(database: Connection, codec: Codec, run: RunId, at: float) -> Run:
+    """Ask the driver to stop, or cancel at once what nobody drives."""
+    if database.execute("cancel_idle_run", {"id": run, "at": at}):
+        tell(database, codec, Fact(run=run, kind="run.canceled", data={"reason": "canceled"}, at=at))
+    elif database.execute("ask_cancel", {"id": run}):
+        tell(database, codec, Fact(run=run, kind="run.canceling", data={}, at=at))
+    else:
+        state = get(database, run).state
+        raise Conflict(f"run {run} is {state} already; there is nothing to cancel")
+    return get(database, run)
+
+
+def requeue(database: Connection, codec: Codec, run: RunId, at: float) -> Run:
+    """Hand a run that stands still to the workers."""
+    if database.execute("requeue_run", {"id": run}) == 0:
+        raise Conflict(f"run {run} is {get(database, run).state}; only one that stands still can be queued")
+    tell(database, codec, Fact(run=run, kind="run.queued", data={}, at=at))
+    return get(database, run)
+
+
+def set_cap(database: Connection, run: RunId, cap: Microdollars) -> None:
+    """Change the budget of a run that is not over."""
+    if get(database, run).state in TERMINAL:
+        raise Conflict(f"run {run} is over; its budget cannot change")
+    database.execute("cap_budget", {"id": f"run:{run}", "cap": cap})
+
+
+def delete(database: Connection, run: RunId) -> None:
+    """Forget a run that nobody drives and nobody needs; what it cost stays in the day's budget."""
+    if get(database, run).state in (RunState.RUNNING, RunState.WAITING):
+        raise Conflict(f"run {run} is being driven; cancel it first")
+    row = first(database.rows("count_heirs", {"id": run}))
+    if row and row["heirs"]:
+        raise Conflict(f"{row['heirs']} unfinished runs still need run {run}; finish, cancel or delete them first")
+    for query in ("delete_journal", "delete_attempts", "delete_events", "delete_partials"):
+        database.execute(query, {"run_id": run})
+    database.execute("detach_children", {"id": run})
+    database.execute("delete_budget", {"id": f"run:{run}"})
+    database.execute("delete_run", {"id": run})
+
+
+def restore(database: Connection, codec: Codec, run: Run) -> None:
+    """Store a run from elsewhere that is over."""
+    if first(database.rows("select_run", {"id": run.id})) is not None:
+        raise Conflict(f"run {run.id} is in this store already")
+    database.execute("restore_run", restore_parameters(run, codec))
+    spent = run.spent
+    lanes = {"billed": spent.billed, "imputed": spent.imputed, "uncertain": spent.uncertain}
+    database.execute("restore_budget", {"id": f"run:{run.id}", "cap": run.cap, **lanes})
+
+
+def select(database: Connection, states: Sequence[RunState], limit: int) -> list[Run]:
+    """Read the newest runs, of these states if any are named."""
+    if not states:
+        return [run_of(row) for row in database.rows("select_runs", {"limit": limit})]
+    rows = [
+        row for state in states for row in database.rows("select_runs_in_state", {"state": str(state), "limit": limit})
+    ]
+    found = sorted((run_of(row) for row in rows), key=lambda run: (run.created_at, run.id), reverse=True)
+    return found[:limit]

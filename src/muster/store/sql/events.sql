@@ -1,0 +1,21 @@
+-- name: insert_event
+INSERT INTO events (run_id, seq, kind, at, data) VALUES (:run_id, :seq, :kind, :at, :data)
+
+-- name: select_events
+SELECT run_id, seq, kind, at, data FROM events WHERE run_id = :run_id AND seq > :after ORDER BY seq LIMIT :limit
+
+-- name: put_partial
+INSERT INTO partials (run_id, key, text, at) VALUES (:run_id, :key, :text, :at)
+ON CONFLICT (run_id, key) DO UPDATE SET text = EXCLUDED.text, at = EXCLUDED.at
+
+-- name: select_partials
+SELECT key, text FROM partials WHERE run_id = :run_id ORDER BY at
+
+-- name: drop_partial
+DELETE FROM partials WHERE run_id = :run_id AND key = :key
+
+-- name: delete_partials
+DELETE FROM partials WHERE run_id = :run_id
+
+-- name: delete_events
+DELETE FROM events WHERE run_id = :run_id

@@ -1,0 +1,98 @@
+-- name: insert_run
+INSERT INTO runs (id, name, workload, spec, state, tags, seed, timeout, concurrency, submitted,
+                  parent_id, parent_key, origin_id, origin_reuse, origin_key, created_at)
+VALUES (:id, :name, :workload, :spec, 'queued', :tags, :seed, :timeout, :concurrency, :submitted,
+        :parent_id, :parent_key, :origin_id, :origin_reuse, :origin_key, :created_at)
+ON CONFLICT (parent_id, parent_key) DO NOTHING
+
+-- name: select_run
+SELECT runs.*, budgets.cap, budgets.reserved, budgets.billed, budgets.imputed, budgets.uncertain
+FROM runs LEFT JOIN budgets ON budgets.id = 'run:' || runs.id
+WHERE runs.id = :id
+
+-- name: select_child
+SELECT id FROM runs WHERE parent_id = :parent_id AND parent_key = :parent_key
+
+-- name: newest_child
+SELECT id FROM runs
+WHERE parent_id = :parent_id AND (parent_key = :key OR (parent_key >= :low AND parent_key < :high))
+ORDER BY created_at DESC, id DESC LIMIT 1
+
+-- name: select_runs
+SELECT runs.*, budgets.cap, budgets.reserved, budgets.billed, budgets.imputed, budgets.uncertain
+FROM runs LEFT JOIN budgets ON budgets.id = 'run:' || runs.id
+ORDER BY runs.created_at DESC, runs.id DESC LIMIT :limit
+
+-- name: select_runs_in_state
+SELECT runs.*, budgets.cap, budgets.reserved, budgets.billed, budgets.imputed, budgets.uncertain
+FROM runs LEFT JOIN budgets ON budgets.id = 'run:' || runs.id
+WHERE runs.state = :state
+ORDER BY runs.created_at DESC, runs.id DESC LIMIT :limit
+
+-- name: match_runs
+SELECT runs.*, budgets.cap, budgets.reserved, budgets.billed, budgets.imputed, budgets.uncertain
+FROM runs LEFT JOIN budgets ON budgets.id = 'run:' || runs.id
+WHERE runs.id = :reference OR runs.name = :reference OR (runs.id >= :reference AND runs.id < :after)
+ORDER BY runs.created_at DESC, runs.id DESC LIMIT 20
+
+-- name: select_lease
+SELECT epoch, state, cancel_requested FROM runs WHERE id = :id
+
+-- name: claim_run
+UPDATE runs
+SET epoch = epoch + 1, state = 'running', driver_host = :host, driver_pid = :pid, driver_started = :started,
+    lease_until = :until, started_at = COALESCE(started_at, :at), ended_reason = NULL, error = NULL
+WHERE id = :id AND epoch = :epoch AND state IN ('queued', 'running', 'waiting', 'interrupted')
+
+-- name: beat_run
+UPDATE runs SET lease_until = :until, active = :active
+WHERE id = :id AND epoch = :epoch AND driver_pid IS NOT NULL
+RETURNING cancel_requested
+
+-- name: release_run
+UPDATE runs
+SET state = :state, ended_reason = :reason, error = :error, result = :result, active = :active,
+    ended_at = :ended_at, driver_host = NULL, driver_pid = NULL, driver_started = NULL, lease_until = 0
+WHERE id = :id AND epoch = :epoch
+
+-- name: bury_run
+UPDATE runs
+SET epoch = epoch + 1, state = 'interrupted', ended_reason = :reason,
+    driver_host = NULL, driver_pid = NULL, driver_started = NULL, lease_until = 0
+WHERE id = :id AND epoch = :epoch AND state IN ('running', 'waiting')
+
+-- name: ask_cancel
+UPDATE runs SET cancel_requested = 1 WHERE id = :id AND state IN ('running', 'waiting')
+
+-- name: cancel_idle_run
+UPDATE runs SET state = 'canceled', ended_reason = 'canceled', cancel_requested = 1, ended_at = :at, epoch = epoch + 1
+WHERE id = :id AND state IN ('queued', 'interrupted')
+
+-- name: requeue_run
+UPDATE runs SET state = 'queued', submitted = 1, ended_reason = NULL WHERE id = :id AND state IN ('queued', 'interrupted')
+
+-- name: count_run
+UPDATE runs
+SET last_seq = last_seq + :events, calls_total = calls_total + :total, calls_done = calls_done + :done,
+    calls_failed = calls_failed + :failed, calls_uncertain = calls_uncertain + :uncertain,
+    calls_reused = calls_reused + :reused
+WHERE id = :id
+RETURNING last_seq
+
+-- name: restore_run
+INSERT INTO runs (id, name, workload, spec, state, ended_reason, error, result, tags, seed, timeout, concurrency, active,
+                  origin_id, origin_reuse, origin_key, created_at, started_at, ended_at,
+                  calls_total, calls_done, calls_failed, calls_uncertain, calls_reused)
+VALUES (:id, :name, :workload, :spec, :state, :ended_reason, :error, :result, :tags, :seed, :timeout, :concurrency, :active,
+        :origin_id, :origin_reuse, :origin_key, :created_at, :started_at, :ended_at,
+        :calls_total, :calls_done, :calls_failed, :calls_uncertain, :calls_reused)
+
+-- name: delete_run
+DELETE FROM runs WHERE id = :id
+
+-- name: count_heirs
+SELECT COUNT(*) AS heirs FROM runs
+WHERE (origin_id = :id OR parent_id = :id) AND state IN ('queued', 'running', 'waiting', 'interrupted')
+
+-- name: detach_children
+UPDATE runs SET parent_id = NULL, parent_key = NULL WHERE parent_id = :id

@@ -1,0 +1,152 @@
+"""Group commit: one thread drains whatever is queued, commits once, and then tells every caller."""
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Generic, TypeVar
+
+from muster.domain.errors import MusterError, StoreFailed
+from muster.store.connection import Connection
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class Group(Generic[T, R]):
+    """Work that is done for many items in one go; gives one result or error for each."""
+
+    apply: Callable[[Connection, Sequence[T]], Sequence[R | MusterError]]
+
+
+@dataclass(slots=True)
+class _Queued:
+    group: Group[Any, Any] | None  # None: `item` is a function of the connection
+    item: Any
+    future: "asyncio.Future[Any]"
+    result: Any = None
+
+
+class Writer:
+    """Queues writes in order; each future ends when its write is on the disk."""
+
+    def __init__(
+        self,
+        connect: Callable[[], Connection],
+        *,
+        groups: Sequence[Group[Any, Any]],
+        on_commit: Callable[[], None],
+        reach: Callable[[str], None],
+    ) -> None:
+        self._connect = connect
+        self._groups = groups
+        self._on_commit = on_commit
+        self._reach = reach
+        self._loop = asyncio.get_running_loop()
+        self._queue: deque[_Queued] = deque()
+        self._wake = threading.Event()
+        self._closing = False
+        self._thread = threading.Thread(target=self._work, name="muster-writer", daemon=True)
+        self._thread.start()
+
+    def submit(self, group: Group[T, R], item: T) -> "asyncio.Future[R]":
+        """Queue one item of a group."""
+        return self._put(group, item)
+
+    def run(self, work: Callable[[Connection], R]) -> "asyncio.Future[R]":
+        """Queue one function; an error in it undoes only its own writes."""
+        return self._put(None, work)
+
+    async def close(self) -> None:
+        """Write what is queued and end the thread."""
+        self._closing = True
+        self._wake.set()
+        await asyncio.to_thread(self._thread.join)
+
+    def _put(self, group: Group[Any, Any] | None, item: Any) -> "asyncio.Future[Any]":
+        if self._closing:
+            raise StoreFailed("the store is closed")
+        future = self._loop.create_future()
+        self._queue.append(_Queued(group, item, future))
+        self._wake.set()
+        return future
+
+    def _work(self) -> None:
+        database = self._connect()
+        while True:
+            self._wake.wait()
+            self._wake.clear()
+            items = [self._queue.popleft() for _ in range(len(self._queue))]
+            if items:
+                before = database.changes
+                self._commit(database, items)
+                self._loop.call_soon_threadsafe(self._tell, items, database.changes != before)
+            elif self._closing:
+                return
+
+    def _commit(self, database: Connection, items: Sequence[_Queued]) -> None:
+        try:
+            with database.transaction():
+                self._apply(database, items)
+                self._reach("store.before_commit")
+            self._reach("store.after_commit")
+        except MusterError as error:
+            for item in items:
+                item.result = error
+        except Exception as error:
+            for item in items:
+                item.result = StoreFailed(f"a write failed unexpectedly: {error!r}")
+
+    def _apply(self, database: Connection, items: Sequence[_Queued]) -> None:
+        # Openings first, settlements next, the rest in order: a driver never has two of one call queued in
+        # another order, and a run is released only after everything in it was settled.
+        for group in self._groups:
+            members = [item for item in items if item.group is group]
+            if members:
+                _apply_group(database, group, members)
+        for item in items:
+            if item.group is None:
+                _apply_alone(database, item, item.item)
+
+    def _tell(self, items: Sequence[_Queued], changed: bool) -> None:
+        for item in items:
+            if item.future.done():
+                continue
+            if isinstance(item.result, BaseException):
+                item.future.set_exception(item.result)
+                item.future.exception()  # a caller that was canceled never looks: no warning for that
+            else:
+                item.future.set_result(item.result)
+        if changed:  # else whoever waits for a change would wake itself by looking
+            self._on_commit()
+
+
+def _apply_group(database: Connection, group: Group[Any, Any], members: Sequence[_Queued]) -> None:
+    try:
+        with database.savepoint():
+            results = group.apply(database, [member.item for member in members])
+    except MusterError:
+        # One of them does not fit: find out which, and let the others through.
+        for member in members:
+            _apply_alone(database, member, partial(_apply_single, group, member.item))
+        return
+    for member, result in zip(members, results, strict=True):
+        member.result = result
+
+
+def _apply_alone(database: Connection, item: _Queued, work: Callable[[Connection], Any]) -> None:
+    try:
+        with database.savepoint():
+            item.result = work(database)
+    except MusterError as error:
+        item.result = error
+
+
+def _apply_single(group: Group[Any, Any], item: Any, database: Connection) -> Any:
+    result = group.apply(database, [item])[0]
+    if isinstance(result, MusterError):
+        raise result
+    return result

@@ -1,0 +1,1 @@
+"""What tests are made of, here and in the projects of users."""
