@@ -27,6 +27,7 @@ MusterError
 │   ├── KeyReused           one key was used for two different requests
 │   └── ReplayMiss          a replay asked for something that was never recorded
 ├── ChildFailed             a child run did not complete; its parent may go on
+├── RunFailed               a run did not complete; holds why
 ├── Conflict                somebody else is at it, or it is not in a state for this
 └── NotFound                no such run, key, file
 """
@@ -272,6 +273,23 @@ class ChildFailed(MusterError):
     exit_code = 1
 
 
+class RunFailed(MusterError):
+    """A run did not complete; `reason` is the code of what ended it."""
+
+    code = "run_failed"
+    exit_code = 1
+
+    def __init__(self, run: str, state: str, reason: str | None, error: Mapping[str, Any] | None) -> None:
+        why = str((error or {}).get("message") or reason or "no reason was recorded")
+        resume = () if state == "completed" else (f"go on with: muster runs resume {run}",)
+        super().__init__(f"run {run} is {state}: {why}", suggestions=(*(error or {}).get("suggestions", ()), *resume))
+        self.run, self.state, self.reason, self.error = run, state, reason, error
+
+    def record(self) -> dict[str, Any]:
+        """Give the error under the code of its cause."""
+        return super().record() | {"code": self.reason or self.code}
+
+
 class Conflict(MusterError):
     """Somebody else is at it, or it is not in a state for this."""
 
@@ -283,3 +301,17 @@ class NotFound(MusterError):
 
     code = "not_found"
     exit_code = 5
+
+
+def exit_code_of(error: MusterError) -> int:
+    """Give the exit code for an error; a run that failed exits as its cause would."""
+    if isinstance(error, RunFailed):
+        return _exit_codes(MusterError).get(error.reason or "", error.exit_code)
+    return error.exit_code
+
+
+def _exit_codes(root: type[MusterError]) -> dict[str, int]:
+    found = {root.code: root.exit_code}
+    for kind in root.__subclasses__():
+        found |= _exit_codes(kind)
+    return found

@@ -44,7 +44,10 @@ class Inheritance:
     async def child(self, key: str) -> RunId | None:
         """Give the child run that an ancestor had under this key."""
         entry = await self._nearest(key)
-        return RunId(entry.value) if entry is not None and entry.kind is EntryKind.CHILD else None
+        if entry is None or entry.kind is not EntryKind.CHILD:
+            return None
+        newest = await self._store.reuser.newest_child(entry.run, key)
+        return newest.id if newest is not None else None
 
     def _usable(self, entry: Entry) -> bool:
         return entry.state is EntryState.DONE or (self.replays and entry.state is EntryState.FAILED)

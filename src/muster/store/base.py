@@ -181,10 +181,13 @@ class Archive(Protocol):
         """Give the attempts, of these states if any are named."""
 
     def restore(self, run: Run) -> Awaitable[None]:
-        """Store a run from elsewhere that is over; refuses an id that is known."""
+        """Store a run from elsewhere; refuses an id that is known."""
 
-    def restore_entries(self, run: RunId, entries: Sequence[Entry]) -> Awaitable[None]:
-        """Store a page of entries of a restored run."""
+    def restore_entries(self, entries: Sequence[Entry]) -> Awaitable[None]:
+        """Store a page of entries of a run that is being restored; those that are there stay."""
+
+    async def children(self, run: RunId) -> Sequence[Run]:
+        """Give the child runs."""
 
 
 class Housekeeping(Protocol):

@@ -76,7 +76,7 @@ def run_parameters(new: NewRun, codec: Codec) -> dict[str, Any]:
 
 
 def restore_parameters(run: Run, codec: Codec) -> dict[str, Any]:
-    """Spell a run from elsewhere as parameters; it comes without parent and driver."""
+    """Spell a run from elsewhere as parameters; it comes without driver and events."""
     origin = run.origin
     return {
         "id": run.id,
@@ -92,6 +92,8 @@ def restore_parameters(run: Run, codec: Codec) -> dict[str, Any]:
         "timeout": run.timeout,
         "concurrency": run.concurrency,
         "active": run.active,
+        "parent_id": run.parent,
+        "parent_key": run.parent_key,
         "origin_id": origin.run if origin else None,
         "origin_reuse": str(origin.reuse) if origin else None,
         "origin_key": origin.fork_key if origin else None,

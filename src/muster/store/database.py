@@ -198,12 +198,16 @@ class DatabaseArchive:
         ]
 
     def restore(self, run: Run) -> Awaitable[None]:
-        """Store a run from elsewhere that is over."""
+        """Store a run from elsewhere."""
         return self._writer.run(lambda db: leases.restore(db, self._codec, run))
 
-    def restore_entries(self, run: RunId, entries: Sequence[Entry]) -> Awaitable[None]:
-        """Store a page of entries of a restored run."""
-        rows = [entry_parameters(entry, self._codec) | {"run_id": run} for entry in entries]
+    async def children(self, run: RunId) -> Sequence[Run]:
+        """Give the child runs."""
+        return [run_of(row) for row in self._reader.rows("select_children", {"parent_id": run})]
+
+    def restore_entries(self, entries: Sequence[Entry]) -> Awaitable[None]:
+        """Store a page of entries of a run that is being restored."""
+        rows = [entry_parameters(entry, self._codec) for entry in entries]
 
         def work(database: Connection) -> None:
             database.execute_many("insert_entry", rows)

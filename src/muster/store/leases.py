@@ -142,7 +142,7 @@ def delete(database: Connection, run: RunId) -> None:
 
 
 def restore(database: Connection, codec: Codec, run: Run) -> None:
-    """Store a run from elsewhere that is over."""
+    """Store a run from elsewhere."""
     if first(database.rows("select_run", {"id": run.id})) is not None:
         raise Conflict(f"run {run.id} is in this store already")
     database.execute("restore_run", restore_parameters(run, codec))

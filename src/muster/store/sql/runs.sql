@@ -13,6 +13,11 @@ WHERE runs.id = :id
 -- name: select_child
 SELECT id FROM runs WHERE parent_id = :parent_id AND parent_key = :parent_key
 
+-- name: select_children
+SELECT runs.*, budgets.cap, budgets.reserved, budgets.billed, budgets.imputed, budgets.uncertain
+FROM runs LEFT JOIN budgets ON budgets.id = 'run:' || runs.id
+WHERE runs.parent_id = :parent_id ORDER BY runs.created_at, runs.id
+
 -- name: newest_child
 SELECT id FROM runs
 WHERE parent_id = :parent_id AND (parent_key = :key OR (parent_key >= :low AND parent_key < :high))
@@ -81,10 +86,10 @@ RETURNING last_seq
 
 -- name: restore_run
 INSERT INTO runs (id, name, workload, spec, state, ended_reason, error, result, tags, seed, timeout, concurrency, active,
-                  origin_id, origin_reuse, origin_key, created_at, started_at, ended_at,
+                  parent_id, parent_key, origin_id, origin_reuse, origin_key, created_at, started_at, ended_at,
                   calls_total, calls_done, calls_failed, calls_uncertain, calls_reused)
 VALUES (:id, :name, :workload, :spec, :state, :ended_reason, :error, :result, :tags, :seed, :timeout, :concurrency, :active,
-        :origin_id, :origin_reuse, :origin_key, :created_at, :started_at, :ended_at,
+        :parent_id, :parent_key, :origin_id, :origin_reuse, :origin_key, :created_at, :started_at, :ended_at,
         :calls_total, :calls_done, :calls_failed, :calls_uncertain, :calls_reused)
 
 -- name: delete_run

@@ -1,0 +1,53 @@
+"""A run in the hand of a Python program: its events, its result, and a way to cancel it."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+from muster.domain.canonical import Json
+from muster.domain.errors import NotFound, RunFailed
+from muster.domain.event import Event
+from muster.domain.ids import RunId
+from muster.domain.run import Run, RunState
+from muster.engine.bus import follow
+from muster.engine.clock import Clock
+from muster.store.base import Store
+
+
+class RunHandle:
+    """Follows one run, whoever drives it; `driving` is set when this process does."""
+
+    def __init__(self, store: Store, clock: Clock, run: RunId, driving: "asyncio.Task[Run] | None") -> None:
+        self._store, self._clock = store, clock
+        self.id = run
+        self._driving = driving
+
+    async def run(self) -> Run:
+        """Give the run as it stands."""
+        run = await self._store.runs.get(self.id)
+        if run is None:
+            raise NotFound(f"there is no run {self.id}")
+        return run
+
+    def events(self, after: int = 0) -> AsyncIterator[Event]:
+        """Give the events after a number as they come, until the run is over or stands still."""
+        return follow(self._store, self.id, after)
+
+    async def wait(self) -> Run:
+        """Wait until the run is over or stands still."""
+        if self._driving is not None:
+            return await asyncio.shield(self._driving)
+        async for _ in self.events((await self.run()).last_seq):
+            pass
+        return await self.run()
+
+    async def result(self) -> Json:
+        """Wait for the result; raises RunFailed when there is none."""
+        run = await self.wait()
+        if run.state is RunState.COMPLETED:
+            return run.result
+        raise RunFailed(run.id, str(run.state), run.ended_reason, run.error)
+
+    async def cancel(self) -> None:
+        """Ask for the run to be canceled and wait until it is."""
+        await self._store.desk.cancel(self.id, self._clock.now())
+        await self.wait()

@@ -1,0 +1,138 @@
+"""A stored run as a file: written by export, read by import, good for replay on any machine."""
+
+import gzip
+import hashlib
+import json
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import msgspec
+
+from muster.domain.entry import Entry
+from muster.domain.errors import BadArgument, BadFile, Conflict, NotFound
+from muster.domain.ids import RunId
+from muster.domain.run import DRIVEN, Run
+from muster.store.base import Store
+
+FORMAT = 1
+PAGE = 500
+
+
+async def export_run(store: Store, run: Run, path: Path) -> int:
+    """Write a run with its children and all their entries; gives the number of entries."""
+    if run.state in DRIVEN:
+        raise Conflict(f"run {run.id} is being driven by {run.lease.driver}; wait for it or cancel it first")
+    unfinished = path.with_name(path.name + ".part")
+    written = 0
+    seal = hashlib.sha256()
+    try:
+        with _open(unfinished, path.suffix, "wb") as file:
+            async for line in _lines(store, run):
+                seal.update(line)
+                file.write(line)
+                written += line.startswith(b'{"entry"')
+            file.write(_line({"end": {"entries": written, "sha256": seal.hexdigest()}}))
+        unfinished.replace(path)
+    except OSError as error:
+        raise BadArgument(f"{path} cannot be written: {error.strerror}") from error
+    finally:
+        unfinished.unlink(missing_ok=True)
+    return written
+
+
+async def _lines(store: Store, run: Run) -> AsyncIterator[bytes]:
+    yield _line({"muster": FORMAT, "run": run.id})
+    waiting = [run]
+    while waiting:
+        current = waiting.pop(0)
+        yield _line({"run": msgspec.to_builtins(current)})
+        async for entry in store.archive.entries(current.id):
+            yield _line({"entry": msgspec.to_builtins(entry)})
+        waiting += await store.archive.children(current.id)
+
+
+async def import_run(store: Store, path: Path) -> Run:
+    """Store the runs of a file that is whole; gives the first."""
+    runs = _check(path)
+    for run in runs:
+        if await store.runs.get(run) is not None:
+            raise Conflict(f"run {run} is in this store already", suggestions=(f"muster runs show {run}",))
+    # A run's row comes after its entries, so that an import that is killed leaves no run that looks whole.
+    run_row: Run | None = None
+    page: list[Entry] = []
+    first: Run | None = None
+    for _, record in _records(path):
+        if "entry" in record:
+            page.append(msgspec.convert(record["entry"], Entry))
+        if len(page) >= PAGE or "entry" not in record:
+            await store.archive.restore_entries(page)
+            page = []
+        if "entry" not in record and run_row is not None:
+            await store.archive.restore(run_row)
+            run_row = None
+        if "run" in record and "muster" not in record:
+            run_row = msgspec.convert(record["run"], Run)
+            first = first or run_row
+    if first is None:
+        raise BadFile(str(path), "holds no run")
+    return first
+
+
+def _check(path: Path) -> list[RunId]:
+    """Read the file once from end to end: nothing is imported from one that is damaged or cut short."""
+    seal = hashlib.sha256()
+    runs: list[RunId] = []
+    entries, end = 0, None
+    for number, (line, record) in enumerate(_records(path), 1):
+        if end is not None:
+            raise BadFile(str(path), "goes on after its end", line=number)
+        if number == 1 and record.get("muster") != FORMAT:
+            raise BadFile(str(path), "is not an exported run of a version known here", line=1)
+        end = record.get("end")
+        if end is None:
+            seal.update(line)
+            entries += "entry" in record
+            _try_convert(path, number, record, runs)
+    if end is None:
+        raise BadFile(str(path), "is cut short: its last line is missing")
+    if end != {"entries": entries, "sha256": seal.hexdigest()}:
+        raise BadFile(str(path), "was changed after it was written: its seal does not fit")
+    return runs
+
+
+def _try_convert(path: Path, number: int, record: dict[str, Any], runs: list[RunId]) -> None:
+    try:
+        if "entry" in record:
+            msgspec.convert(record["entry"], Entry)
+        elif "muster" not in record:
+            runs.append(msgspec.convert(record["run"], Run).id)
+    except (KeyError, msgspec.ValidationError) as error:
+        raise BadFile(str(path), f"holds something that is no run and no entry: {error}", line=number) from error
+
+
+def _records(path: Path) -> Iterator[tuple[bytes, dict[str, Any]]]:
+    number = 0
+    try:
+        with _open(path, path.suffix, "rb") as file:
+            for number, line in enumerate(file, 1):
+                record = json.loads(line)
+                if not isinstance(record, dict):
+                    raise BadFile(str(path), "is not an exported run", line=number)
+                yield line, record
+    except FileNotFoundError as error:
+        raise NotFound(f"there is no file {path}") from error
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise BadFile(str(path), f"is not an exported run: {error}", line=number) from error
+    except (OSError, EOFError) as error:
+        raise BadFile(str(path), f"cannot be read: {error}") from error
+
+
+def _open(path: Path, suffix: str, mode: str) -> IO[bytes]:
+    if suffix == ".gz":
+        return gzip.open(path, mode)  # type: ignore[return-value]
+    return path.open(mode)
+
+
+def _line(record: dict[str, Any]) -> bytes:
+    return json.dumps(record, ensure_ascii=True, separators=(",", ":")).encode() + b"\n"

@@ -1,0 +1,1 @@
+"""How agents are arranged: plain async functions over a context."""
