@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -54,9 +56,9 @@ def test_carriage_returns_end_lines_even_across_chunks() -> None:
 @pytest.mark.parametrize("flood", [b"data: " + b"x" * 200, b"data: xxxxxxxxx\n" * 30])
 def test_an_endless_event_is_given_up(flood: bytes) -> None:
     parser = Parser(most_bytes=100)
+    pieces = [flood[start : start + 10] for start in range(0, len(flood), 10)]
     with pytest.raises(OutcomeUnknown, match="longer than 100 bytes"):
-        for start in range(0, len(flood), 10):
-            parser.feed(flood[start : start + 10])
+        [parser.feed(piece) for piece in pieces]
 
 
 def test_many_small_events_are_no_endless_event() -> None:
@@ -75,7 +77,7 @@ def test_events_survive_any_cutting(events: list[tuple[str, list[str]]], end: st
         written += f"event: {name}{end}".encode() + b"".join(f"data: {x}{end}".encode() for x in lines) + end.encode()
     cuts = sorted(data.draw(st.lists(st.integers(0, len(written)), max_size=10)))
     edges = [0, *cuts, len(written)]
-    chunks = [written[a:b] for a, b in zip(edges, edges[1:], strict=False)]
+    chunks = [written[a:b] for a, b in pairwise(edges)]
     expected = [Event(name, "\n".join(lines).encode()) for name, lines in events]
     assert parse(*chunks) == expected
     assert parse(*(bytes([byte]) for byte in written)) == expected

@@ -1,6 +1,6 @@
 """The official SDK, with strict validation, is the oracle of our Messages protocol."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from anthropic import AsyncAnthropic
@@ -31,12 +31,16 @@ def line(**fields: object) -> Script:
     return Script(otherwise=Line(**fields))  # type: ignore[arg-type]
 
 
+def texts(content: Sequence[object]) -> list[str]:
+    return [block.text for block in content if isinstance(block, TextBlock)]
+
+
 async def test_a_plain_request_is_echoed_with_its_usage() -> None:
     async with client() as (anthropic, _):
         reply = await anthropic.messages.create(
             model=MODEL, max_tokens=50, messages=[{"role": "user", "content": "Good morning"}]
         )
-    assert [block.text for block in reply.content if isinstance(block, TextBlock)] == ["Good morning"]
+    assert texts(reply.content) == ["Good morning"]
     assert (reply.model, reply.stop_reason, reply.id) == (MODEL, "end_turn", "msg_sim_00000001")
     assert (reply.usage.input_tokens, reply.usage.output_tokens) == (3, 3)
     assert reply._request_id == "req_sim_00000001"
@@ -55,7 +59,7 @@ async def test_a_stream_says_the_same_as_a_plain_answer() -> None:
             whole = await stream.get_final_message()
     assert len(pieces) > 2
     assert "".join(pieces) == text
-    assert whole.content == plain.content
+    assert texts(whole.content) == texts(plain.content)
     assert whole.stop_reason == plain.stop_reason
     assert whole.usage.output_tokens == plain.usage.output_tokens
     assert whole.usage.input_tokens == plain.usage.input_tokens
@@ -100,7 +104,7 @@ async def test_the_result_of_a_tool_is_the_text_that_rules_see() -> None:
                 {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "rain"}]},
             ],
         )
-    assert [block.text for block in reply.content if isinstance(block, TextBlock)] == ["It rains."]
+    assert texts(reply.content) == ["It rains."]
 
 
 async def test_a_system_prompt_counts_as_input() -> None:
@@ -125,7 +129,7 @@ async def test_an_answer_is_cut_at_max_tokens() -> None:
         reply = await anthropic.messages.create(
             model=MODEL, max_tokens=2, messages=[{"role": "user", "content": "0123456789"}]
         )
-    assert [block.text for block in reply.content if isinstance(block, TextBlock)] == ["01234567"]
+    assert texts(reply.content) == ["01234567"]
     assert (reply.stop_reason, reply.usage.output_tokens) == ("max_tokens", 2)
 
 
@@ -137,7 +141,7 @@ async def test_an_answer_ends_at_the_first_stop_sequence() -> None:
             stop_sequences=["END", "--"],
             messages=[{"role": "user", "content": "a -- b END"}],
         )
-    assert [block.text for block in reply.content if isinstance(block, TextBlock)] == ["a "]
+    assert texts(reply.content) == ["a "]
     assert (reply.stop_reason, reply.stop_sequence) == ("stop_sequence", "--")
 
 

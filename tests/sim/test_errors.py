@@ -16,10 +16,10 @@ ANTHROPIC_ERRORS: dict[str, type[anthropic.APIStatusError]] = {
     "401": anthropic.AuthenticationError,
     "403": anthropic.PermissionDeniedError,
     "404": anthropic.NotFoundError,
-    "413": anthropic.APIStatusError,
+    "413": anthropic.ContentTooLargeError,
     "429": anthropic.RateLimitError,
     "500": anthropic.InternalServerError,
-    "529": anthropic.InternalServerError,
+    "529": anthropic.OverloadedError,
 }
 ANTHROPIC_TYPES = {
     "400": "invalid_request_error",

@@ -85,7 +85,7 @@ def test_what_a_cue_leaves_out_comes_from_the_whole() -> None:
         ({"sead": 1}, "sead"),
         ({"seed": "x"}, "faults.seed"),
         ({"rates": {"418": 0.1}}, "faults.rates"),
-        ({"rates": {"429": 1.1}}, "faults.rates"),
+        ({"rates": {"429": 1.1}}, "faults.rates.429"),
         ({"rates": {"429": 0.6, "500": 0.6}}, "faults.rates"),
         ({"capacity": 0}, "faults.capacity"),
         ({"script": {}}, "faults.script"),
@@ -128,7 +128,7 @@ def test_a_wrong_field_of_a_script_is_named(mapping: Any, names: str) -> None:
     [
         ("f.yaml", "rates: [", "f.yaml:1:"),
         ("f.json", '{"rates": }', "f.json:1:"),
-        ("f.toml", "rates = ", "line 1"),
+        ("f.toml", "rates = \n", "line 1"),
         ("f.yaml", "rates: {429: 7}", "faults.rates"),
         ("f.yaml", "", "faults"),
     ],

@@ -3,10 +3,14 @@
 import asyncio
 import json
 
+import pytest
+
+from muster.sim.http import Connection, HttpRequest
 from muster.sim.options import Options
+from muster.sim.play import Play
 from muster.sim.server import serve
 
-from .wire import ask, dial, message, one_fault, spell
+from .wire import Line, ask, dial, message, one_fault, spell
 
 
 async def test_one_connection_serves_many_requests() -> None:
@@ -101,6 +105,22 @@ async def test_latency_is_kept_and_requests_wait_side_by_side() -> None:
         took = loop.time() - start
     assert took >= 0.05
     assert server.audit.max_in_flight > 1
+
+
+async def test_a_defect_is_told_to_the_client_and_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    def defective(request: HttpRequest) -> Play:
+        raise ZeroDivisionError
+
+    connections: set[Connection] = set()
+    listener = await asyncio.get_running_loop().create_server(
+        lambda: Connection(defective, 1000, connections), "127.0.0.1", 0
+    )
+    async with listener:
+        reader, writer = await asyncio.open_connection(*listener.sockets[0].getsockname())
+        assert (await Line(reader, writer).ask(message())).status == 500
+        writer.close()
+        await writer.wait_closed()
+    assert "ZeroDivisionError" in caplog.text
 
 
 async def test_a_server_may_be_closed_twice_while_clients_hang() -> None:

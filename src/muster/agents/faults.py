@@ -19,6 +19,7 @@ from muster.domain.errors import (
 )
 
 MOST_MESSAGE = 2000
+_MOST_READ = 65_536
 
 _KINDS: dict[int, type[WireError]] = {
     401: AuthRefused,
@@ -67,8 +68,12 @@ def kind_of(status: int) -> type[WireError]:
 
 def unreadable(what: str, account: Account, body: bytes) -> OutcomeUnknown:
     """Say that a success could not be read: the model has answered, and we do not know what."""
-    shown = account.scrub(body[:200].decode("utf-8", "replace"))
-    return OutcomeUnknown(f"{account.place} {what}: {shown!r}")
+    return OutcomeUnknown(f"{account.place} {what}: {account.scrub(plain(body))[:200]!r}")
+
+
+def plain(body: bytes) -> str:
+    """Read a body that is not what it should be; long enough that the key is taken out before the text is cut."""
+    return body[:_MOST_READ].decode("utf-8", "replace")
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

@@ -1,6 +1,6 @@
 """Who answers: an agent's name, its defaults, and how fast it may be asked."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from muster.domain.call import Request
 from muster.domain.money import Microdollars
@@ -31,12 +31,17 @@ class Profile:
 
     def complete(self, request: Request) -> Request:
         """Fill what the request leaves open with this agent's defaults."""
-        return replace(
-            request,
+        return Request(  # spelled out: this is on the path of every call, and `replace` is slow
+            messages=request.messages,
             system=request.system or self.system,
+            tools=request.tools,
             max_tokens=self.max_tokens if request.max_tokens is None else request.max_tokens,
             temperature=self.temperature if request.temperature is None else request.temperature,
+            top_p=request.top_p,
             seed=self.seed if request.seed is None else request.seed,
+            stop=request.stop,
+            cache=request.cache,
+            volatile=request.volatile,
         )
 
 

@@ -137,6 +137,21 @@ class Reply:
             return Quality.CUT
         return Quality.GOOD if self.text.strip() or self.tool_calls else Quality.EMPTY
 
+    def finished(self, attempt: int, waited: float, wire: float) -> "Reply":
+        """Give the reply with what only the engine knows of it."""
+        return Reply(
+            text=self.text,
+            stop=self.stop,
+            tool_calls=self.tool_calls,
+            usage=self.usage,
+            cost=self.cost,
+            lane=self.lane,
+            model=self.model,
+            id=self.id,
+            timings=Timings(waited=waited, first_token=self.timings.first_token, wire=wire),
+            attempt=attempt,
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:

@@ -13,27 +13,34 @@ class Activity:
         self.stopwatch = stopwatch
         self._open = self._waiting = 0
 
-    @contextmanager
-    def call(self) -> Iterator[None]:
-        """Hold a call open."""
+    def open_call(self) -> None:
+        """Count a call that is under way."""
         self._open += 1
         self._update()
-        try:
-            yield
-        finally:
-            self._open -= 1
-            self._update()
+
+    def close_call(self) -> None:
+        """Count a call that is over."""
+        self._open -= 1
+        self._update()
+
+    def begin_wait(self) -> None:
+        """Count an open call that only waits from now on."""
+        self._waiting += 1
+        self._update()
+
+    def end_wait(self) -> None:
+        """Count an open call that is at work again."""
+        self._waiting -= 1
+        self._update()
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
         """Let an open call wait without using up the run's time."""
-        self._waiting += 1
-        self._update()
+        self.begin_wait()
         try:
             yield
         finally:
-            self._waiting -= 1
-            self._update()
+            self.end_wait()
 
     def _update(self) -> None:
         if self._waiting and self._waiting >= self._open:

@@ -18,7 +18,7 @@ from random import Random
 from muster.agents.base import Agent, Directory, OnDelta
 from muster.domain.agent import Quote, Timeouts
 from muster.domain.budget import Granted, Level, Refused, Wait
-from muster.domain.call import Identity, Reply, Request, Timings, identify
+from muster.domain.call import Identity, Reply, Request, identify
 from muster.domain.entry import (
     AttemptId,
     Entry,
@@ -90,6 +90,7 @@ class Asking:
     failed: bool  # the journal says it failed
     turn: int = 0  # attempts made by this driver
     wire: float = 0.0  # seconds on the wire so far
+    over: "asyncio.Future[Reply] | None" = None  # made when somebody else waits for this call
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +122,7 @@ class CallPath:
         self._places = asyncio.Semaphore(concurrency)
         self._inheritance = inheritance
         self._activity = activity
-        self._under_way: dict[str, tuple[str, asyncio.Future[Reply]]] = {}
+        self._under_way: dict[str, Asking] = {}
         self._wires: set[asyncio.Task[Reply]] = set()
         self._quiet = asyncio.Event()
         self._quiet.set()
@@ -184,8 +185,10 @@ class CallPath:
     async def drain(self) -> None:
         """Close what a workload left behind, so that no attempt stays without settlement."""
         self.cut()
-        while self._under_way:
-            await asyncio.wait([outcome for _, outcome in self._under_way.values()])
+        for asking in list(self._under_way.values()):
+            if asking.over is None:
+                asking.over = asyncio.get_running_loop().create_future()
+            await asyncio.wait({asking.over})
 
     @property
     def on_wire(self) -> int:
@@ -208,29 +211,34 @@ class CallPath:
     async def _twin(self, key: str, digest: str) -> Reply | None:
         """Wait for a call with the same key that is under way; one that was canceled leaves the turn to us."""
         while key in self._under_way:
-            recorded, outcome = self._under_way[key]
-            _require_same(key, recorded, digest)
-            await asyncio.wait({outcome})
-            if not outcome.cancelled():
-                return outcome.result()
+            asking = self._under_way[key]
+            _require_same(key, asking.identity.digest, digest)
+            if asking.over is None:
+                asking.over = asyncio.get_running_loop().create_future()
+            await asyncio.wait({asking.over})
+            if not asking.over.cancelled():
+                return asking.over.result()
         return None
 
     async def _first_of_its_key(self, asking: Asking) -> Reply:
         """Make a second call with the same key wait for this one."""
-        outcome: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
-        self._under_way[asking.key] = (asking.identity.digest, outcome)
+        self._under_way[asking.key] = asking
+        self._activity.open_call()
         try:
-            with self._activity.call():
-                reply = await self._ask(asking)
-            outcome.set_result(reply)
+            reply = await self._ask(asking)
+            if asking.over is not None:
+                asking.over.set_result(reply)
             return reply
         except Exception as error:
-            outcome.set_exception(error)
-            outcome.exception()  # nobody has to be waiting for it
+            if asking.over is not None:
+                asking.over.set_exception(error)
+                asking.over.exception()  # whoever waited may be gone
             raise
         finally:
-            outcome.cancel()
+            self._activity.close_call()
             del self._under_way[asking.key]
+            if asking.over is not None:
+                asking.over.cancel()  # does nothing to one that has an outcome
 
     async def _ask(self, asking: Asking) -> Reply:
         while True:
@@ -317,30 +325,39 @@ class CallPath:
         if asking.streams:
             store, clock = self._with.store, self._with.clock
             partial = Partial(store.events, self._run, asking.key, clock, asking.on_delta)
-        left = max(asking.timeouts.call - asking.wire, 0.001)
-        timeouts = replace(asking.timeouts, call=left)
+        timeouts = asking.timeouts
+        if asking.wire:
+            timeouts = replace(timeouts, call=max(timeouts.call - asking.wire, 0.001))
+        loop = asyncio.get_running_loop()
         began = self._with.clock.monotonic()
-        wire = asyncio.get_running_loop().create_task(asking.agent.call(asking.request, timeouts, partial))
-        self._enter_wire(wire)
+        wire = loop.create_task(asking.agent.call(asking.request, timeouts, partial))
+        landed = self._watch(wire)
+        # The agent minds the time itself; this is for one that does not.
+        alarm = loop.call_later(timeouts.call + WIRE_GRACE, _settle_future, landed)
         try:
-            # The agent minds the time itself; this is for one that does not.
-            await asyncio.wait({wire}, timeout=left + WIRE_GRACE)
+            await landed
             if not wire.done():
                 await _close(wire)
         except asyncio.CancelledError:
             await _close(wire)
-            await self._settle_canceled(asking, started, wire)
+            asking.wire += self._with.clock.monotonic() - began
+            self._settle_canceled(asking, started, wire)
             raise
         finally:
-            self._leave_wire(wire)
-            asking.wire += self._with.clock.monotonic() - began
+            alarm.cancel()
+            self._unwatch(wire)
+        asking.wire += self._with.clock.monotonic() - began
         return self._answer(asking, wire)
 
-    def _enter_wire(self, wire: asyncio.Task[Reply]) -> None:
+    def _watch(self, wire: asyncio.Task[Reply]) -> "asyncio.Future[None]":
+        """Give a future that ends with the wire task but can be canceled without it."""
+        landed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        wire.add_done_callback(lambda _: _settle_future(landed))
         self._wires.add(wire)
         self._quiet.clear()
+        return landed
 
-    def _leave_wire(self, wire: asyncio.Task[Reply]) -> None:
+    def _unwatch(self, wire: asyncio.Task[Reply]) -> None:
         self._wires.discard(wire)
         if not self._wires:
             self._quiet.set()
@@ -356,11 +373,11 @@ class CallPath:
             return error
         return CallFailed(f"{asking.agent.profile.name} broke: {error!r}", paid=Paid.UNKNOWN)
 
-    async def _settle_canceled(self, asking: Asking, started: Started, wire: asyncio.Task[Reply]) -> None:
+    def _settle_canceled(self, asking: Asking, started: Started, wire: asyncio.Task[Reply]) -> None:
         """Settle an exchange that was canceled: an answer that arrived counts, else the outcome is unknown."""
         answer = self._answer(asking, wire)
         if isinstance(answer, Reply):
-            self._book(started, Replied(reply=self._finish(asking, started, answer)), asking)
+            self._book(started, Replied(reply=answer.finished(started.id.n, started.waited, asking.wire)), asking)
         else:
             uncertain = answer.paid is Paid.UNKNOWN
             self._book(started, Failed(error=answer.record(), uncertain=uncertain), asking)
@@ -369,7 +386,7 @@ class CallPath:
         """Steps 5 and 6: decide what an error means, write the outcome, then return, raise or try again."""
         self._with.kill.reach("call.answered")
         if isinstance(answer, Reply):
-            reply = self._finish(asking, started, answer)
+            reply = answer.finished(started.id.n, started.waited, asking.wire)
             settled = await self._book(started, Replied(reply=reply), asking)
             self._with.kill.reach("call.settled")
             self._mind_overdraft(asking, started, settled)
@@ -395,10 +412,6 @@ class CallPath:
             return GiveUp(exhausted=True)
         return decide(error, asking.turn, self._with.policy, self._with.random)
 
-    def _finish(self, asking: Asking, started: Started, reply: Reply) -> Reply:
-        timings = Timings(waited=started.waited, first_token=reply.timings.first_token, wire=asking.wire)
-        return replace(reply, attempt=started.id.n, timings=timings)
-
     def _book(self, started: Started, outcome: Outcome, asking: Asking | None = None) -> "asyncio.Future[Settled]":
         """Queue the settlement of an attempt; it is written whether or not anybody waits for it."""
         return asyncio.ensure_future(
@@ -422,6 +435,11 @@ class CallPath:
                     "that were reserved for it; no further calls are made under a budget that cannot be kept"
                 )
             )
+
+
+def _settle_future(landed: "asyncio.Future[None]") -> None:
+    if not landed.done():
+        landed.set_result(None)
 
 
 async def _close(wire: asyncio.Task[Reply]) -> None:

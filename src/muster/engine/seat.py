@@ -28,7 +28,8 @@ class Seat:
         self._place: Place | None = None
 
     async def __aenter__(self) -> "Seat":
-        with self._activity.waiting():
+        self._activity.begin_wait()
+        try:
             await self._purse.queue_up(self._levels)
             await self._places.acquire()
             try:
@@ -36,6 +37,8 @@ class Seat:
             except BaseException:
                 self._places.release()
                 raise
+        finally:
+            self._activity.end_wait()
         return self
 
     async def __aexit__(

@@ -1,5 +1,28 @@
-"""Reads scripts and faults: from mappings, and from YAML, JSON or TOML files; says which field is wrong."""
+"""Reads scripts and faults: from mappings, and from YAML, JSON or TOML files; says which field is wrong.
 
+A script:
+    rules:                            # the first that matches speaks
+      - model: "claude-*"             # a glob
+        text: "weather"               # a regular expression, searched in the last text that was sent
+        turn: 1
+        answer: {text: "Let me look.", tool_calls: [{name: weather, arguments: {city: Bern}}]}
+      - {text: "bad", answer: {text: "No.", stop: refused}}
+    otherwise: "You said: {text}"     # an echo when left out
+
+Faults:
+    seed: 1
+    rates: {"429": 0.1, cut_after: 0.05}
+    at_most_per_digest: 2             # faults by rate for one request, however often it is sent
+    retry_after: 1                    # seconds, unless a scripted fault has its own
+    counted: true                     # whether timeouts are paid
+    gap_ms: 100                       # the pauses of slow streams
+    capacity: 20                      # requests at a time; more get 429
+    script:                           # goes before the rates
+      - {fault: "429", nth: 3, retry_after: 604800}
+      - {fault: stalled_stream, text: "slow", model: "gpt-*", times: 2}    # times: a number, or always
+"""
+
+import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,7 +39,6 @@ from muster.sim.faults import Cue, Fault, Faults, Kind
 
 Positive = Annotated[int, Meta(ge=1)]
 Seconds = Annotated[float, Meta(ge=0)]
-Rate = Annotated[float, Meta(ge=0, le=1)]
 
 T = TypeVar("T")
 
@@ -58,7 +80,7 @@ class _Cue(msgspec.Struct, forbid_unknown_fields=True):
 
 class _Faults(msgspec.Struct, forbid_unknown_fields=True):
     seed: int = 0
-    rates: dict[Kind, Rate] = {}
+    rates: dict[Kind, float] = {}
     at_most_per_digest: Annotated[int, Meta(ge=0)] | None = None
     retry_after: Seconds | None = None
     counted: bool = True
@@ -93,8 +115,7 @@ def read_script(found: Json) -> Script:
 def read_faults(found: Json) -> Faults:
     """Make faults of a mapping, or raise BadArgument with the field that is wrong."""
     faults = _convert(_with_names(found), _Faults, "faults")
-    if sum(faults.rates.values()) > 1:
-        raise BadArgument("faults.rates: the rates are more than 1 together")
+    _check_rates(faults.rates)
     return Faults(
         seed=faults.seed,
         rates=tuple((_fault(_Cue(fault=kind), faults), rate) for kind, rate in sorted(faults.rates.items())),
@@ -149,6 +170,14 @@ def _named(cue: Json) -> Json:
     return {**cue, "fault": str(cue["fault"])} if isinstance(cue, Mapping) and "fault" in cue else cue
 
 
+def _check_rates(rates: Mapping[Kind, float]) -> None:
+    for kind, rate in rates.items():
+        if not 0 <= rate <= 1:
+            raise BadArgument(f"faults.rates.{kind}: {rate} is not between 0 and 1")
+    if sum(rates.values()) > 1:
+        raise BadArgument("faults.rates: the rates are more than 1 together")
+
+
 def _check_pattern(pattern: str, where: str) -> None:
     try:
         re.compile(pattern)
@@ -160,7 +189,9 @@ def _convert(found: Json, kind: type[T], name: str) -> T:
     try:
         return msgspec.convert(found, kind)
     except msgspec.ValidationError as error:
-        raise BadArgument(str(error).replace("$", name)) from None
+        what, _, rest = str(error).partition(" - at `")
+        place = rest.rpartition("$")[2].rstrip("`")
+        raise BadArgument(f"{name}{place}: {what}") from None
 
 
 def _load(path: Path) -> Json:
@@ -173,9 +204,12 @@ def _load(path: Path) -> Json:
 
 
 def _parse(path: Path, text: str) -> Json:
-    if path.suffix == ".toml":
-        return _parse_toml(path, text)
-    import yaml  # JSON is YAML too, and errors of both then have a place
+    parse = {".toml": _parse_toml, ".json": _parse_json}.get(path.suffix, _parse_yaml)
+    return parse(path, text)
+
+
+def _parse_yaml(path: Path, text: str) -> Json:
+    import yaml
 
     try:
         return yaml.safe_load(text)
@@ -185,6 +219,13 @@ def _parse(path: Path, text: str) -> Json:
         raise BadFile(str(path), error.problem or "is not YAML", line=line, column=column) from None
     except yaml.YAMLError as error:
         raise BadFile(str(path), f"is not YAML: {error}") from None
+
+
+def _parse_json(path: Path, text: str) -> Json:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise BadFile(str(path), error.msg, line=error.lineno, column=error.colno) from None
 
 
 def _parse_toml(path: Path, text: str) -> Json:

@@ -13,6 +13,8 @@ from muster.agents.base import Agent
 from muster.domain.agent import Timeouts
 from muster.domain.call import Reply, Request
 
+_PATIENT = Timeouts()
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
@@ -22,7 +24,7 @@ class Candidate:
     request: Request
     hang: Callable[[], None]  # the next call does not end by itself
     reached: Callable[[], Awaitable[object]]  # waits until that call is under way
-    timeouts: Timeouts = Timeouts()
+    timeouts: Timeouts = _PATIENT
 
     async def call(self) -> Reply:
         """Ask once."""

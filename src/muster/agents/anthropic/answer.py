@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from muster.agents.account import Account
-from muster.agents.faults import Complaint, error_of, retry_after, unreadable
+from muster.agents.faults import Complaint, error_of, plain, retry_after, unreadable
 from muster.agents.payload import arguments_of
 from muster.agents.tally import Ceiling, cost_of, count_bytes
 from muster.domain.call import Reply, Stop, Timings, ToolCall, Usage
@@ -128,7 +128,7 @@ def fault(status: int, headers: Mapping[str, str], body: bytes, account: Account
     return error_of(
         Complaint(
             status=status,
-            text=trouble.message if trouble else body[:300].decode("utf-8", "replace"),
+            text=trouble.message if trouble else plain(body),
             retry_after=retry_after(headers),
             request_id=headers.get("request-id"),
             kind=AuthRefused if trouble and trouble.type == "billing_error" else None,

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from muster.agents.account import Account
-from muster.agents.faults import Complaint, error_of, retry_after, unreadable
+from muster.agents.faults import Complaint, error_of, plain, retry_after, unreadable
 from muster.agents.payload import arguments_of
 from muster.agents.tally import Ceiling, cost_of, count_bytes
 from muster.domain.call import Reply, Stop, Timings, ToolCall, Usage
@@ -130,7 +130,7 @@ def fault(status: int, headers: Mapping[str, str], body: bytes, account: Account
     try:
         trouble = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeError):
-        trouble = body[:300].decode("utf-8", "replace")
+        trouble = plain(body)
     if isinstance(trouble, dict):
         trouble = trouble.get("error") or trouble.get("detail") or trouble
     return error_of(
