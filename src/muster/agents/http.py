@@ -6,9 +6,8 @@ another origin), keeps no cookies and reads no proxy from the environment. Nothi
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import aiohttp
 from yarl import URL
@@ -20,8 +19,7 @@ MOST_BYTES = 64 * 1024 * 1024
 _LOST = (aiohttp.ClientError, OSError, TimeoutError)  # all that aiohttp raises when an exchange fails
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """A whole answer; the names of headers are found in any case."""
 
     status: int
@@ -29,8 +27,7 @@ class Answer:
     body: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Flow:
+class Flow(NamedTuple):
     """An answer whose body is still arriving."""
 
     status: int
@@ -122,6 +119,8 @@ class HttpClient:
 
 class _Chunks:
     """The body of an answer, as it arrives; a body that breaks or grows too long ends its connection."""
+
+    __slots__ = ("_left", "_most_bytes", "_response", "_timeouts", "_url")
 
     def __init__(self, response: aiohttp.ClientResponse, url: str, timeouts: Timeouts, most_bytes: int) -> None:
         self._response, self._url, self._timeouts = response, url, timeouts

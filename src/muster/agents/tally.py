@@ -1,7 +1,7 @@
 """Counting what an attempt used: by the provider's usage, or by bytes when a server gives none."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from muster.agents.payload import to_json
 from muster.domain.call import ToolCall, Usage
@@ -9,8 +9,7 @@ from muster.domain.money import NOTHING, Microdollars
 from muster.domain.price import Price
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ceiling:
+class Ceiling(NamedTuple):
     """The most tokens that one attempt can use."""
 
     input: int  # a token is never shorter than a byte

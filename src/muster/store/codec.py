@@ -206,13 +206,20 @@ def entry_of(row: Row) -> Entry:
         attempts=row["attempts"],
         agent=row["agent"],
         request=read(row["request"]),
-        reply=_reply_decoder.decode(outcome) if is_call and outcome is not None else None,
+        reply=_reply_of(outcome) if is_call and outcome is not None else None,
         value=None if is_call else read(outcome),
         error=read(row["error"]),
         reused_from=row["reused_from"],
         opened_at=row["opened_at"],
         settled_at=row["settled_at"],
     )
+
+
+def _reply_of(text: str) -> Reply:
+    try:
+        return _reply_decoder.decode(text)
+    except msgspec.DecodeError:  # half a surrogate pair, which only the standard library reads
+        return msgspec.convert(json.loads(text), Reply)
 
 
 def attempt_of(row: Row) -> Attempt:

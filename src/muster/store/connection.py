@@ -30,6 +30,9 @@ class Connection(Protocol):
     def savepoint(self) -> AbstractContextManager[None]:
         """Undo only what happens inside when it fails."""
 
+    def close(self) -> None:
+        """Let go of the database."""
+
 
 def first(rows: Sequence[Row]) -> Row | None:
     """Give the first row, if there is one."""

@@ -85,6 +85,7 @@ class Writer:
                 self._commit(database, items)
                 self._loop.call_soon_threadsafe(self._tell, items, database.changes != before)
             elif self._closing:
+                database.close()
                 return
 
     def _commit(self, database: Connection, items: Sequence[_Queued]) -> None:

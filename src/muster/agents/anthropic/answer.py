@@ -39,14 +39,14 @@ _STATUSES = {
 }
 
 
-class Kept(msgspec.Struct):
+class Kept(msgspec.Struct, gc=False):
     """Tokens written to the cache, by how long they are kept."""
 
     ephemeral_5m_input_tokens: int | None = None
     ephemeral_1h_input_tokens: int | None = None
 
 
-class Counts(msgspec.Struct):
+class Counts(msgspec.Struct, gc=False):
     """Usage as the API spells it."""
 
     input_tokens: int | None = None
@@ -56,7 +56,7 @@ class Counts(msgspec.Struct):
     cache_creation: Kept | None = None
 
 
-class Block(msgspec.Struct):
+class Block(msgspec.Struct, gc=False):
     """One block of content; only text and uses of tools are read, so the fields of other kinds may be anything."""
 
     type: str
@@ -66,7 +66,7 @@ class Block(msgspec.Struct):
     input: Any = None
 
 
-class Said(msgspec.Struct):
+class Said(msgspec.Struct, gc=False):
     """A message of the model."""
 
     content: list[Block]
@@ -76,14 +76,14 @@ class Said(msgspec.Struct):
     usage: Counts | None = None
 
 
-class Trouble(msgspec.Struct):
+class Trouble(msgspec.Struct, gc=False):
     """The inside of an error envelope."""
 
     type: str = ""
     message: str = ""
 
 
-class Envelope(msgspec.Struct):
+class Envelope(msgspec.Struct, gc=False):
     """An error, wrapped as the API wraps all of them."""
 
     error: Trouble

@@ -15,14 +15,14 @@ from muster.domain.errors import OutcomeUnknown, WireError
 from muster.domain.price import Price
 
 
-class _Delta(msgspec.Struct):
+class _Delta(msgspec.Struct, gc=False):
     type: str | None = None
     text: Any = None
     partial_json: Any = None
     stop_reason: str | None = None
 
 
-class _Step(msgspec.Struct):
+class _Step(msgspec.Struct, gc=False):
     type: str
     index: int = 0
     message: Any = None
@@ -31,7 +31,7 @@ class _Step(msgspec.Struct):
     usage: Counts | None = None
 
 
-class _Opening(msgspec.Struct):
+class _Opening(msgspec.Struct, gc=False):
     id: str | None = None
     model: str | None = None
     usage: Counts | None = None

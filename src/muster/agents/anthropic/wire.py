@@ -40,8 +40,8 @@ def params(request: Request, model: str) -> dict[str, Any]:
 
 def _system(request: Request) -> str:
     """Join the system prompt with the system messages: this API takes them in one place only."""
-    texts = [request.system, *(message.text for message in request.messages if message.role is Role.SYSTEM)]
-    return "\n\n".join(text for text in texts if text) if len(texts) > 1 else request.system
+    said = [message.text for message in request.messages if message.role is Role.SYSTEM]
+    return "\n\n".join(text for text in (request.system, *said) if text) if said else request.system
 
 
 def _turns(messages: tuple[Message, ...]) -> Iterator[dict[str, Any]]:

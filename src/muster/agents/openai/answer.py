@@ -24,14 +24,14 @@ _STOPS = {
 }
 
 
-class Details(msgspec.Struct):
+class Details(msgspec.Struct, gc=False):
     """What of the prompt met the cache."""
 
     cached_tokens: int | None = None
     cache_write_tokens: int | None = None
 
 
-class Counts(msgspec.Struct):
+class Counts(msgspec.Struct, gc=False):
     """Usage as the API spells it; the prompt's tokens include what the cache read and wrote."""
 
     prompt_tokens: int | None = None
@@ -39,14 +39,14 @@ class Counts(msgspec.Struct):
     prompt_tokens_details: Details | None = None
 
 
-class Function(msgspec.Struct):
+class Function(msgspec.Struct, gc=False):
     """The function that a tool call names, with its arguments as JSON in a string."""
 
     name: str | None = None
     arguments: Any = None
 
 
-class Use(msgspec.Struct):
+class Use(msgspec.Struct, gc=False):
     """One tool call, or in a stream a piece of it."""
 
     index: int = 0
@@ -54,7 +54,7 @@ class Use(msgspec.Struct):
     function: Function | None = None
 
 
-class Said(msgspec.Struct):
+class Said(msgspec.Struct, gc=False):
     """What the model said, or in a stream a piece of it."""
 
     content: Any = None  # a string; with some servers a list of parts
@@ -62,7 +62,7 @@ class Said(msgspec.Struct):
     tool_calls: list[Use] | None = None
 
 
-class Choice(msgspec.Struct):
+class Choice(msgspec.Struct, gc=False):
     """One of the answers; only the first is asked for."""
 
     message: Said
@@ -70,7 +70,7 @@ class Choice(msgspec.Struct):
     error: Any = None
 
 
-class Completion(msgspec.Struct):
+class Completion(msgspec.Struct, gc=False):
     """A whole answer, which some servers use to wrap an error too."""
 
     choices: list[Choice] | None = None

@@ -26,14 +26,14 @@ from muster.domain.errors import OutcomeUnknown, WireError
 from muster.domain.price import Price
 
 
-class _Part(msgspec.Struct):
+class _Part(msgspec.Struct, gc=False):
     index: int = 0
     delta: Said | None = None
     finish_reason: str | None = None
     error: Any = None
 
 
-class _Chunk(msgspec.Struct):
+class _Chunk(msgspec.Struct, gc=False):
     choices: list[_Part] | None = None
     id: str | None = None
     model: str | None = None

@@ -1,0 +1,85 @@
+"""The command `muster`: puts the groups together, and answers usage errors like all others."""
+
+import contextlib
+import io
+import sys
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+
+from muster import __version__
+from muster.cli import ask, demo, doctor, runs, sim, store, worker
+from muster.cli.frame import HomeOption, JsonOption, QuietOption, manner_of
+from muster.cli.manner import Manner
+from muster.cli.speech import fail_with
+
+ABOUT = """Runs fleets of AI agents as durable work: answered once, paid once, inside a hard budget.
+
+RUN is an id, the beginning of one, a name (the newest with it), or `last`."""
+
+app = typer.Typer(name="muster", rich_markup_mode=None, add_completion=False, no_args_is_help=False)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        sys.stdout.write(f"muster {__version__}\n")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True, help=ABOUT)
+def root(
+    context: typer.Context,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+    home: HomeOption = None,
+    version: Annotated[
+        bool, typer.Option("--version", help="Say the version.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Take the options that stand before the command."""
+    context.obj = manner_of(context, json=json, quiet=quiet, home=home)
+    if context.invoked_subcommand is None:
+        sys.stdout.write(context.get_help() + "\n")
+
+
+demo.register(app)
+ask.register(app)
+app.add_typer(runs.app, name="runs")
+worker.register(app)
+sim.register(app)
+app.add_typer(store.app, name="store")
+doctor.register(app)
+
+
+def main() -> None:
+    """Run the command of this process and exit."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # an answer must never be lost to an encoding
+    code = run(sys.argv[1:])
+    with contextlib.suppress(BrokenPipeError):
+        sys.stdout.flush()
+    sys.exit(code)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command and give its exit code."""
+    try:
+        found = typer.main.get_command(app).main(args=list(arguments), prog_name="muster", standalone_mode=False)
+    except typer.TyperException as error:
+        return _misused(arguments, error)
+    return found if isinstance(found, int) else 0
+
+
+def _misused(arguments: Sequence[str], error: Any) -> int:
+    context = getattr(error, "ctx", None)
+    path = "muster" if context is None else context.command_path
+    message = error.format_message().strip()
+    if not message:  # a group without a command: its help is the answer
+        sys.stderr.write(context.get_help() + "\n" if context is not None else "")
+        return 2
+    before = list(arguments)[: list(arguments).index("--")] if "--" in arguments else list(arguments)
+    manner = Manner(command=path.partition(" ")[2], json="--json" in before)
+    told = {"code": "usage", "message": message, "suggestions": [f"{path} --help"]}
+    return fail_with(manner, told, 2)

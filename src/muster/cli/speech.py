@@ -1,0 +1,73 @@
+"""What a command says: answers on standard output, everything else on standard error."""
+
+import json
+import sys
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from muster.cli.clean import clean
+from muster.cli.manner import Manner
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from muster.domain.errors import MusterError
+
+PIPE_WIDTH = 160
+
+
+def console(*, stderr: bool = False) -> "Console":
+    """Make a console; a pipe has no width of its own, so it gets plenty."""
+    from rich.console import Console
+
+    file = sys.stderr if stderr else sys.stdout
+    width = None if file.isatty() else PIPE_WIDTH
+    return Console(file=file, width=width, highlight=False, markup=False, emoji=False)
+
+
+def answer(manner: Manner, data: Any, tell: Callable[["Console"], None]) -> None:
+    """Give the answer: one envelope, or for a person."""
+    if manner.json:
+        print_json({"ok": True, "command": manner.command, "data": data})
+    else:
+        tell(console())
+
+
+def print_json(value: Mapping[str, Any]) -> None:
+    """Print one JSON value on one line."""
+    sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
+    sys.stdout.flush()
+
+
+def note(manner: Manner, text: str) -> None:
+    """Say something that is good to know; not when quiet."""
+    if not manner.quiet:
+        warn(text)
+
+
+def warn(text: str) -> None:
+    """Say something that must be known."""
+    sys.stderr.write(clean(text) + "\n")
+    sys.stderr.flush()
+
+
+def fail(manner: Manner, error: "MusterError", data: Any = None) -> int:
+    """Tell an error and give its exit code; with `data`, what there is in spite of it."""
+    from muster.domain.errors import exit_code_of
+
+    record = error.record()
+    told = {"code": record["code"], "message": record["message"], "suggestions": list(record["suggestions"])}
+    return fail_with(manner, told, exit_code_of(error), data)
+
+
+def fail_with(manner: Manner, told: Mapping[str, Any], exit_code: int, data: Any = None) -> int:
+    """Tell what went wrong, in the manner asked for."""
+    if manner.json:
+        envelope = {"ok": False, "command": manner.command, "error": told}
+        print_json(envelope if data is None else envelope | {"data": data})
+    else:
+        warn(f"error: {told['message']}")
+        for suggestion in told["suggestions"]:
+            if suggestion not in told["message"]:
+                warn(f"  {suggestion}")
+    return exit_code

@@ -1,0 +1,49 @@
+"""A clock that stands still until it is told to go on."""
+
+import asyncio
+import heapq
+from itertools import count
+
+
+class FakeClock:
+    """Time that a test moves; whoever sleeps wakes when the time has come."""
+
+    def __init__(self, now: float = 1_800_000_000.0) -> None:
+        self._now = now
+        self._order = count()
+        self._sleepers: list[tuple[float, int, asyncio.Future[None]]] = []
+        self._arrival = asyncio.Event()
+        self.slept: list[float] = []
+
+    def now(self) -> float:
+        """Give the seconds since 1970."""
+        return self._now
+
+    def monotonic(self) -> float:
+        """Give seconds that only ever go forward."""
+        return self._now
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait until the time was moved far enough."""
+        self.slept.append(seconds)
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        heapq.heappush(self._sleepers, (self._now + seconds, next(self._order), waiter))
+        self._arrival.set()
+        await waiter
+
+    def advance(self, seconds: float) -> None:
+        """Move the time forward and wake whoever's time has come."""
+        self._now += seconds
+        while self._sleepers and self._sleepers[0][0] <= self._now:
+            waiter = heapq.heappop(self._sleepers)[2]
+            if not waiter.done():
+                waiter.set_result(None)
+
+    async def someone_sleeps(self, at_least: float = 0.0) -> float:
+        """Wait until somebody sleeps at least so long, and say for how long."""
+        while True:
+            for wakes_at, _, waiter in sorted(self._sleepers):
+                if not waiter.done() and wakes_at - self._now >= at_least:
+                    return wakes_at - self._now
+            self._arrival.clear()
+            await self._arrival.wait()

@@ -1,0 +1,64 @@
+"""What every test of the house gets: real services on loopback, and nothing of this machine's settings."""
+
+import os
+import pwd
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+SECRETS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY", "ANTHROPIC_BASE_URL", "OPENAI_BASE_URL")
+
+
+@pytest.fixture(autouse=True)
+def _nothing_of_this_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Keep keys, addresses and the home folder of this machine away from every test."""
+    for name in SECRETS:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.delenv("MUSTER_HOME", raising=False)
+    monkeypatch.delenv("MUSTER_CRASH_AT", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    """Start a real PostgreSQL on a socket in a folder of its own and give its address."""
+    binaries = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
+    found = shutil.which("postgres")
+    where = binaries[-1] if binaries else Path(found).parent if found else None
+    assert where is not None, "PostgreSQL is missing; `make test` installs it (Debian package postgresql)"
+    # Not in tmp_path: the path of a socket must be short, and another user has to reach it.
+    folder = Path(subprocess.check_output(["mktemp", "-d", "/tmp/muster-pg-XXXXXX"], text=True).strip())
+    user = _owner(folder)
+    data = folder / "data"
+    _run(user, [where / "initdb", "-D", data, "-U", "muster", "-A", "trust", "--no-sync"])
+    options = f"-c listen_addresses='' -c unix_socket_directories={folder} -c fsync=off"
+    _run(user, [where / "pg_ctl", "-D", data, "-w", "-l", folder / "log", "-o", options, "start"])
+    try:
+        yield f"host={folder} user=muster dbname=postgres"
+    finally:
+        _run(user, [where / "pg_ctl", "-D", data, "-w", "-m", "immediate", "stop"])
+        shutil.rmtree(folder)
+
+
+def _owner(folder: Path) -> str | None:
+    """PostgreSQL refuses to run as root: give the folder to its own user."""
+    if os.geteuid() != 0:
+        return None
+    account = pwd.getpwnam("postgres")
+    os.chown(folder, account.pw_uid, account.pw_gid)
+    return "postgres"
+
+
+def _run(user: str | None, command: list[Path | str]) -> None:
+    subprocess.run(
+        [str(part) for part in command],
+        user=user,
+        cwd="/tmp",
+        check=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.STDOUT,
+        timeout=60,
+    )

@@ -1,0 +1,244 @@
+"""The store as a file: versions, damage, locks, full disks, secrets, and several processes."""
+
+import asyncio
+import os
+import sqlite3
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from muster.domain.entry import Failed
+from muster.domain.errors import StoreFailed
+from muster.store import sqlite as sqlite_store
+from muster.store.sqlite import open_sqlite
+from muster.testing.stores import driven, new_run, opening, replied, settling
+
+
+async def test_a_store_is_private_to_its_owner(tmp_path: Path) -> None:
+    store = open_sqlite(tmp_path / "home" / "muster.db")
+    await store.housekeeping.close()
+    assert stat.S_IMODE((tmp_path / "home" / "muster.db").stat().st_mode) == 0o600
+    assert stat.S_IMODE((tmp_path / "home").stat().st_mode) == 0o700
+
+
+async def test_what_was_written_is_there_when_it_is_opened_again(tmp_path: Path) -> None:
+    store = open_sqlite(tmp_path / "muster.db")
+    run, claim = await driven(store)
+    opened = opening(run, claim.epoch, "k")
+    await store.journal.open(opened)
+    await store.journal.settle(settling(opened, replied(40)))
+    await store.housekeeping.close()
+    again = open_sqlite(tmp_path / "muster.db")
+    entry = await again.journal.find(run, "k")
+    assert entry is not None
+    assert entry.reply == replied(40).reply
+    info = await again.housekeeping.info()
+    assert (info["version"], info["check"]) == (1, "ok")
+    await again.housekeeping.close()
+
+
+def test_a_store_of_a_newer_version_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "muster.db"
+    with sqlite3.connect(path) as raw:
+        raw.execute("PRAGMA user_version = 99")
+    raw.close()
+    with pytest.raises(StoreFailed, match=r"version 99; this program knows versions up to 1") as caught:
+        open_sqlite(path)
+    assert "upgrade" in caught.value.suggestions[0]
+
+
+@pytest.mark.parametrize(
+    "content", [b"this is not a database at all, it is a text", b"SQLite format 3\x00" + b"x" * 4096]
+)
+def test_a_file_that_is_no_store_is_refused(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "muster.db"
+    path.write_bytes(content)
+    with pytest.raises(StoreFailed, match=str(path)) as caught:
+        open_sqlite(path)
+    assert caught.value.suggestions
+    assert path.read_bytes() == content
+
+
+async def test_a_damaged_store_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "muster.db"
+    store = open_sqlite(path)
+    for i in range(50):
+        await store.runs.create(new_run(f"run{i}", name="x" * 2000))
+    await store.housekeeping.close()
+    raw = bytearray(path.read_bytes())
+    raw[4096:] = os.urandom(len(raw) - 4096)  # all but the first page, which says what the file is
+    path.write_bytes(raw)
+    damaged = open_sqlite(path)
+    with pytest.raises(StoreFailed, match="is damaged"):
+        await damaged.runs.select()
+    await damaged.housekeeping.close()
+
+
+def test_a_home_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(StoreFailed, match="cannot be made") as caught:
+        open_sqlite(tmp_path / "file" / "muster.db")
+    assert "--home" in caught.value.suggestions[0]
+
+
+async def test_a_lock_that_is_never_given_back_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "muster.db"
+    await open_sqlite(path).housekeeping.close()
+    holder = sqlite3.connect(path, isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    monkeypatch.setattr(sqlite_store, "BUSY_SECONDS", 0.05)  # a setting, not behaviour: nobody waits 30 s in a test
+    store = open_sqlite(path)
+    with pytest.raises(StoreFailed, match="locked by another process"):
+        await store.runs.create(new_run("run1"))
+    holder.execute("ROLLBACK")
+    holder.close()
+    assert (await store.runs.create(new_run("run1"))).id == "run1"
+    await store.housekeeping.close()
+
+
+async def test_configured_secrets_never_reach_the_file(tmp_path: Path) -> None:
+    secret = "sk-very-secret-0123456789"
+    store = open_sqlite(tmp_path / "muster.db", secrets=(secret,))
+    run, claim = await driven(store)
+    opened = opening(run, claim.epoch, "k")
+    await store.journal.open(opened)
+    await store.journal.settle(settling(opened, replied(text=f"the key is {secret}!")))
+    failing = opening(run, claim.epoch, "f")
+    await store.journal.open(failing)
+    error = {"message": f"bad key {secret}"}
+    await store.journal.settle(settling(failing, Failed(error=error, uncertain=False, gives_up=True)))
+    await store.events.append(run, claim.epoch, "note", {"k": secret}, 0.0)
+    await store.events.put_partial(run, "p", secret, 0.0)
+    entry = await store.journal.find(run, "k")
+    assert entry is not None
+    assert entry.reply is not None
+    assert entry.reply.text == "the key is [redacted]!"
+    await store.housekeeping.close()
+    for file in tmp_path.iterdir():
+        assert secret.encode() not in file.read_bytes()
+
+
+async def test_a_full_disk_stops_the_writer_and_leaves_nothing_half_written(tmp_path: Path) -> None:
+    """Files may not grow past a limit in a child process; what it said was durable is there, and only that."""
+    script = """
+import asyncio, resource, signal, sys
+from pathlib import Path
+from muster.domain.errors import StoreFailed
+from muster.store.sqlite import open_sqlite
+from muster.testing.stores import new_run
+async def main():
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    store = open_sqlite(Path(sys.argv[1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (3_000_000, resource.RLIM_INFINITY))
+    for i in range(10_000):
+        try:
+            await store.runs.create(new_run(f"run{i:05}", name="x" * 1000))
+        except StoreFailed as error:
+            print(i, error.message, error.suggestions[0], flush=True)
+            return
+asyncio.run(main())
+"""
+    path = tmp_path / "muster.db"
+    done = await asyncio.to_thread(
+        subprocess.run, [sys.executable, "-c", script, str(path)], capture_output=True, text=True, check=True
+    )
+    made, _, message = done.stdout.partition(" ")
+    assert "nothing was half-written" in message
+    store = open_sqlite(path)
+    runs = await store.runs.select(limit=20_000)
+    assert len(runs) == int(made) > 10
+    assert (await store.housekeeping.info())["check"] == "ok"
+    await store.housekeeping.close()
+
+
+async def test_two_processes_never_exceed_a_budget_together(tmp_path: Path) -> None:
+    """Each tries to reserve far more than the day allows; together they get exactly what fits."""
+    script = """
+import asyncio, sys
+from dataclasses import replace
+from pathlib import Path
+from muster.domain.budget import Granted, Level
+from muster.domain.money import Microdollars
+from muster.store.sqlite import open_sqlite
+from muster.testing.stores import driven, opening
+async def main():
+    store = open_sqlite(Path(sys.argv[1]))
+    run, claim = await driven(store, sys.argv[2])
+    levels = (Level(id="day:2027-01-15", cap=Microdollars(10_000)),)
+    openings = [replace(opening(run, claim.epoch, f"k{i}", most=70), levels=levels) for i in range(200)]
+    decisions = await asyncio.gather(*(store.journal.open(one) for one in openings))
+    print(sum(isinstance(decision, Granted) for decision in decisions))
+    await store.housekeeping.close()
+asyncio.run(main())
+"""
+    path = tmp_path / "muster.db"
+    await open_sqlite(path).housekeeping.close()
+    children = [
+        await asyncio.create_subprocess_exec(
+            sys.executable, "-c", script, str(path), name, stdout=asyncio.subprocess.PIPE
+        )
+        for name in ("run1", "run2")
+    ]
+    granted = [int((await child.communicate())[0]) for child in children]
+    assert sum(granted) == 10_000 // 70
+    raw = sqlite3.connect(path)
+    assert raw.execute("SELECT reserved FROM budgets WHERE id = 'day:2027-01-15'").fetchone() == (sum(granted) * 70,)
+    raw.close()
+
+
+async def test_a_change_by_another_process_is_seen(tmp_path: Path) -> None:
+    path = tmp_path / "muster.db"
+    store = open_sqlite(path)
+    waiting = asyncio.ensure_future(store.changes.wait(30))
+    await asyncio.sleep(0)
+    script = f"""
+import asyncio
+from pathlib import Path
+from muster.store.sqlite import open_sqlite
+from muster.testing.stores import new_run
+async def main():
+    store = open_sqlite(Path({str(path)!r}))
+    await store.runs.create(new_run("run1"))
+    await store.housekeeping.close()
+asyncio.run(main())
+"""
+    await asyncio.to_thread(subprocess.run, [sys.executable, "-c", script], check=True)
+    assert await waiting
+    assert await store.runs.get(new_run("run1").id) is not None
+    await store.housekeeping.close()
+
+
+async def test_many_processes_may_make_one_store_at_the_same_time(tmp_path: Path) -> None:
+    script = """
+import sys, pathlib
+from muster.store.sqlite import SqliteConnection, migrate
+migrate(SqliteConnection(pathlib.Path(sys.argv[1])))
+"""
+    children = [
+        await asyncio.create_subprocess_exec(sys.executable, "-c", script, str(tmp_path / "muster.db"))
+        for _ in range(4)
+    ]
+    assert [await child.wait() for child in children] == [0, 0, 0, 0]
+
+
+async def test_vacuum_gives_space_back(tmp_path: Path) -> None:
+    store = open_sqlite(tmp_path / "muster.db")
+    for i in range(200):
+        run = await store.runs.create(new_run(f"run{i}", name="x" * 5000))
+        await store.desk.delete(run.id)
+    before = await store.housekeeping.info()
+    await store.housekeeping.vacuum()
+    after = await store.housekeeping.info()
+    assert after["free_bytes"] == 0
+    assert after["bytes"] <= before["bytes"]
+    await store.housekeeping.close()
+
+
+async def test_a_closed_store_says_so(tmp_path: Path) -> None:
+    store = open_sqlite(tmp_path / "muster.db")
+    await store.housekeeping.close()
+    with pytest.raises(StoreFailed, match="closed"):
+        await store.runs.create(new_run("run1"))
