@@ -59,9 +59,21 @@ async def test_a_refused_connection_never_left(http: HttpClient, unused_port: in
     assert caught.value.paid is Paid.NO
 
 
-async def test_tls_that_fails_was_never_reached(host: Host, http: HttpClient) -> None:
-    with pytest.raises(Unreachable):
-        await http.post(host.url.replace("http:", "https:"), HEADERS, BODY, SOON)
+async def test_a_server_that_does_not_speak_tls_was_never_reached(http: HttpClient) -> None:
+    async def speak_plainly(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 400 X\r\n\r\n")
+        writer.close()
+
+    server = await asyncio.start_server(speak_plainly, "127.0.0.1", 0)
+    with pytest.raises(Unreachable, match="cannot connect"):
+        await http.post(f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}", HEADERS, BODY, SOON)
+    server.close()
+
+
+async def test_a_connection_that_takes_too_long_was_never_made(host: Host, http: HttpClient) -> None:
+    slow_handshake = host.url.replace("http:", "https:")  # this server waits for the end of a request
+    with pytest.raises(Unreachable, match=r"no connection within 0\.1 s"):
+        await http.post(slow_handshake, HEADERS, BODY, Timeouts(connect=0.1))
     assert host.seen == []
 
 

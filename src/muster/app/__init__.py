@@ -291,7 +291,7 @@ async def open_muster(
     async def sweep() -> None:
         await engine.sweep()
 
-    purse = Purse(store.changes, sweep)
+    purse = Purse(store.changes, sweep, clock)
     equipment = Equipment(
         store=store,
         directory=directory,

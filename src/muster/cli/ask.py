@@ -43,7 +43,7 @@ def ask(
         bool, typer.Option("--allow-unpriced", help="Ask a model whose price is not known.")
     ] = False,
 ) -> int:
-    """Ask one question and print the answer, as it is written on a terminal."""
+    """Ask one question and print the answer."""
     from muster.cli.question import Question, put
 
     question = Question(

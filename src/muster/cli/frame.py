@@ -30,15 +30,22 @@ _SHARED = {"json": (JsonOption, False), "quiet": (QuietOption, False), "home": (
 
 def group(help_text: str) -> typer.Typer:
     """Make a group of commands."""
-    app = typer.Typer(help=help_text, no_args_is_help=True, rich_markup_mode=None, add_completion=False)
+    app = typer.Typer(help=help_text, rich_markup_mode=None, add_completion=False)
 
     def callback(
         context: typer.Context, json: JsonOption = False, quiet: QuietOption = False, home: HomeOption = None
     ) -> None:
         context.obj = manner_of(context, json=json, quiet=quiet, home=home)
+        help_without_command(context)
 
-    app.callback(help=help_text)(callback)
+    app.callback(invoke_without_command=True, help=help_text)(callback)
     return app
+
+
+def help_without_command(context: typer.Context) -> None:
+    """Print the help of a group when no command of it is named."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
 
 
 def command(app: typer.Typer, name: str) -> Callable[[Command], Command]:

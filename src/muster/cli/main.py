@@ -10,7 +10,7 @@ import typer
 
 from muster import __version__
 from muster.cli import ask, demo, doctor, runs, sim, store, worker
-from muster.cli.frame import HomeOption, JsonOption, QuietOption, manner_of
+from muster.cli.frame import HomeOption, JsonOption, QuietOption, help_without_command, manner_of
 from muster.cli.manner import Manner
 from muster.cli.speech import fail_with
 
@@ -18,7 +18,7 @@ ABOUT = """Runs fleets of AI agents as durable work: answered once, paid once, i
 
 RUN is an id, the beginning of one, a name (the newest with it), or `last`."""
 
-app = typer.Typer(name="muster", rich_markup_mode=None, add_completion=False, no_args_is_help=False)
+app = typer.Typer(name="muster", rich_markup_mode=None, add_completion=False)
 
 
 def _print_version(wanted: bool) -> None:
@@ -39,8 +39,7 @@ def root(
 ) -> None:
     """Take the options that stand before the command."""
     context.obj = manner_of(context, json=json, quiet=quiet, home=home)
-    if context.invoked_subcommand is None:
-        sys.stdout.write(context.get_help() + "\n")
+    help_without_command(context)
 
 
 demo.register(app)
@@ -75,11 +74,7 @@ def run(arguments: Sequence[str]) -> int:
 def _misused(arguments: Sequence[str], error: Any) -> int:
     context = getattr(error, "ctx", None)
     path = "muster" if context is None else context.command_path
-    message = error.format_message().strip()
-    if not message:  # a group without a command: its help is the answer
-        sys.stderr.write(context.get_help() + "\n" if context is not None else "")
-        return 2
     before = list(arguments)[: list(arguments).index("--")] if "--" in arguments else list(arguments)
     manner = Manner(command=path.partition(" ")[2], json="--json" in before)
-    told = {"code": "usage", "message": message, "suggestions": [f"{path} --help"]}
+    told = {"code": "usage", "message": error.format_message(), "suggestions": [f"{path} --help"]}
     return fail_with(manner, told, 2)

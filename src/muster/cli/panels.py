@@ -1,9 +1,9 @@
 """Runs drawn for a terminal: panels and tables. Whatever models or users wrote is shown as plain text."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from rich.box import ROUNDED, SIMPLE_HEAD
 from rich.console import Group
@@ -17,10 +17,20 @@ from muster.domain.entry import Entry
 from muster.domain.money import show_usd
 from muster.domain.run import DRIVEN, Run
 
-if TYPE_CHECKING:
-    from muster.store.base import Attempt
-
 RESULT_LINES = 16
+
+
+class Attempt(Protocol):
+    """One attempt of a call, as it is stored."""
+
+    @property
+    def key(self) -> str: ...  # noqa: D102
+    @property
+    def n(self) -> int: ...  # noqa: D102
+    @property
+    def cost(self) -> int: ...  # noqa: D102
+    @property
+    def error(self) -> Mapping[str, Any] | None: ...  # noqa: D102
 
 
 def runs_table(runs: Sequence[Run]) -> Table:
@@ -60,7 +70,9 @@ def run_panel(run: Run) -> Panel:
         parts += [Text(""), _error(run)]
     if run.result is not None:
         parts += [Text(""), Text("result", style="dim"), Text(_shortened(run.result))]
-    return Panel(Group(*parts), title=title, title_align="left", box=ROUNDED, border_style=COLOURS[run.state])
+    return Panel(
+        Group(*parts), title=title, title_align="left", box=ROUNDED, border_style=COLOURS[run.state], expand=False
+    )
 
 
 def _facts(run: Run) -> list[tuple[str, Text]]:
@@ -157,7 +169,7 @@ def _call_row(entry: Entry) -> tuple[Text | str, ...]:
     )
 
 
-def attempts_table(attempts: "Sequence[Attempt]") -> Table:
+def attempts_table(attempts: Sequence[Attempt]) -> Table:
     """Draw attempts whose outcome is unknown, with the most they can have cost."""
     table = Table(box=SIMPLE_HEAD, pad_edge=False, title="outcome unknown", title_justify="left", title_style="yellow")
     table.add_column("key", overflow="fold")

@@ -68,6 +68,13 @@ class Silence:
         warn(text)
 
 
+class Hush(Silence):
+    """Says nothing at all."""
+
+    def tell(self, text: str) -> None:
+        """Say nothing."""
+
+
 class Lines(Silence):
     """Prints a line when something changed, at most one a second."""
 
@@ -112,7 +119,7 @@ class Bar(Silence):
 
     def show(self, run: "Run", on_wire: int, *, last: bool = False) -> None:
         """Draw how the run stands."""
-        shown = {"run": run.id, "facts": facts(run, on_wire)}
+        shown: dict[str, Any] = {"run": run.id, "facts": facts(run, on_wire)}
         total = max(run.calls.total, 1)
         if self._task is None:
             self._task = self._progress.add_task("", total=total, completed=run.calls.done, **shown)

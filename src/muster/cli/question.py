@@ -68,7 +68,9 @@ async def put(muster: "Muster", question: Question) -> tuple[Run, Reply]:
 def check_name(name: str | None) -> None:
     """Refuse names that would stand for something else."""
     if name is not None and (not name.strip() or name == "last" or not name.isprintable()):
-        raise BadArgument(f"{name!r} cannot be the name of a run", suggestions=("use a printable word, but not `last`",))
+        raise BadArgument(
+            f"{name!r} cannot be the name of a run", suggestions=("use a printable word, but not `last`",)
+        )
 
 
 def _check_agent(muster: "Muster", question: Question) -> None:

@@ -55,8 +55,9 @@ class Quote:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeouts:
-    """Seconds: to connect, without a byte, for the whole call on the wire."""
+    """Seconds: to connect, without a byte, for the whole call on the wire, and to close it when it is over."""
 
     connect: float = 10.0
     idle: float = 120.0
     call: float = 600.0
+    grace: float = 5.0

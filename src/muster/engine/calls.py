@@ -56,8 +56,6 @@ from muster.engine.retry import Again, GiveUp, RetryDecision, RetryPolicy, decid
 from muster.engine.seat import Seat
 from muster.store.base import Store
 
-WIRE_GRACE = 5.0  # seconds an agent gets to close an exchange that was canceled
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Equipment:
@@ -255,9 +253,10 @@ class CallPath:
         """Steps 2 to 6, once; money that may still come back is waited for without holding a seat."""
         quote = asking.agent.quote(asking.request)
         began = self._with.clock.monotonic()
+        in_turn = False
         while True:
             levels = self._levels.now(self._with.clock.now())
-            async with self._seat(asking, quote, levels) as seat:
+            async with self._seat(asking, quote, levels, in_turn) as seat:
                 self.check()
                 waited = self._with.clock.monotonic() - began
                 started = await self._open(asking, quote, levels, waited)
@@ -267,9 +266,10 @@ class CallPath:
                     break
             with self._activity.waiting():
                 await self._with.purse.wait(started.level)
+            in_turn = True
         return await self._settle(asking, started, answer)
 
-    def _seat(self, asking: Asking, quote: Quote, levels: tuple[Level, ...]) -> Seat:
+    def _seat(self, asking: Asking, quote: Quote, levels: tuple[Level, ...], in_turn: bool) -> Seat:
         """Step 2: a place in the run and a place at the provider."""
         profile = asking.agent.profile
         return Seat(
@@ -279,6 +279,7 @@ class CallPath:
             purse=self._with.purse,
             levels=levels,
             activity=self._activity,
+            in_turn=in_turn,
         )
 
     async def _open(self, asking: Asking, quote: Quote, levels: tuple[Level, ...], waited: float) -> Started | Wait:
@@ -333,13 +334,13 @@ class CallPath:
         wire = loop.create_task(asking.agent.call(asking.request, timeouts, partial))
         landed = self._watch(wire)
         # The agent minds the time itself; this is for one that does not.
-        alarm = loop.call_later(timeouts.call + WIRE_GRACE, _settle_future, landed)
+        alarm = loop.call_later(timeouts.call + timeouts.grace, _settle_future, landed)
         try:
             await landed
             if not wire.done():
-                await _close(wire)
+                await _close(wire, timeouts.grace)
         except asyncio.CancelledError:
-            await _close(wire)
+            await _close(wire, timeouts.grace)
             asking.wire += self._with.clock.monotonic() - began
             self._settle_canceled(asking, started, wire)
             raise
@@ -442,11 +443,11 @@ def _settle_future(landed: "asyncio.Future[None]") -> None:
         landed.set_result(None)
 
 
-async def _close(wire: asyncio.Task[Reply]) -> None:
+async def _close(wire: asyncio.Task[Reply], grace: float) -> None:
     """Cancel an exchange and give it a moment to close; canceled again, do not wait any longer."""
     wire.cancel()
     try:
-        await asyncio.wait({wire}, timeout=WIRE_GRACE)
+        await asyncio.wait({wire}, timeout=grace)
     except asyncio.CancelledError:
         return
 

@@ -5,6 +5,7 @@ from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable, Iterable
 
 from muster.domain.budget import Level
+from muster.engine.clock import Clock
 from muster.store.base import Changes
 
 LOOK_SECONDS = 2.0
@@ -13,11 +14,12 @@ LOOK_SECONDS = 2.0
 class Purse:
     """Queues of calls that do not fit under a cap while others hold reservations."""
 
-    def __init__(self, changes: Changes, sweep: Callable[[], Awaitable[object]]) -> None:
-        self._changes = changes
+    def __init__(self, changes: Changes, sweep: Callable[[], Awaitable[object]], clock: Clock) -> None:
+        self._changes, self._clock = changes, clock
         self._sweep = sweep  # a dead process must not keep money reserved for ever
         self._queues: defaultdict[str, deque[asyncio.Future[None]]] = defaultdict(deque)
         self._pump: asyncio.Task[None] | None = None
+        self._swept = clock.monotonic()
 
     async def queue_up(self, levels: Iterable[Level]) -> None:
         """Wait behind those who wait already; returns at once when nobody does."""
@@ -60,8 +62,10 @@ class Purse:
 
     async def _keep_waking(self) -> None:
         while any(self._queues.values()):
-            if not await self._changes.wait(LOOK_SECONDS):
+            await self._changes.wait(LOOK_SECONDS)
+            if self._clock.monotonic() - self._swept >= LOOK_SECONDS:
                 await self._sweep()
+                self._swept = self._clock.monotonic()
             for level in list(self._queues):
                 self._wake(level)
                 if not self._queues[level]:

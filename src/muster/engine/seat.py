@@ -21,16 +21,19 @@ class Seat:
         purse: Purse,
         levels: tuple[Level, ...],
         activity: Activity,
+        in_turn: bool,
     ) -> None:
         self._limiter, self._tokens = limiter, tokens
         self._places, self._purse, self._levels = places, purse, levels
         self._activity = activity
+        self._in_turn = in_turn  # it has waited in the line for money already
         self._place: Place | None = None
 
     async def __aenter__(self) -> "Seat":
         self._activity.begin_wait()
         try:
-            await self._purse.queue_up(self._levels)
+            if not self._in_turn:
+                await self._purse.queue_up(self._levels)
             await self._places.acquire()
             try:
                 self._place = await self._limiter.enter(self._tokens)

@@ -41,7 +41,7 @@ class Writer:
         on_commit: Callable[[], None],
         reach: Callable[[str], None],
     ) -> None:
-        self._connect = connect
+        self._database = connect()  # here, so that a store that cannot be opened is told at once
         self._groups = groups
         self._on_commit = on_commit
         self._reach = reach
@@ -75,7 +75,7 @@ class Writer:
         return future
 
     def _work(self) -> None:
-        database = self._connect()
+        database = self._database
         while True:
             self._wake.wait()
             self._wake.clear()

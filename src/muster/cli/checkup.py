@@ -1,0 +1,146 @@
+"""The checks of the doctor; each gives findings and never raises."""
+
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from muster.app import import_workloads, open_muster
+from muster.app.directory import PROVIDERS
+from muster.cli.clean import clean
+from muster.domain.call import ask
+from muster.domain.errors import MusterError
+from muster.settings import CONFIG_FILE, SECRET_VARIABLES, Settings, load_settings
+
+if TYPE_CHECKING:
+    from muster.app import Muster
+    from muster.settings import AgentSection
+
+OLDEST_PYTHON = (3, 11)
+PLAUSIBLE = datetime(2025, 1, 1, tzinfo=UTC).timestamp()
+SLACK_SECONDS = 60.0
+STAND_IN = "a-key-that-is-never-sent"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What one check found: ok, note or broken."""
+
+    subject: str
+    state: str
+    words: str
+    suggestions: tuple[str, ...] = ()
+
+    def json(self) -> dict[str, Any]:
+        """Give it as JSON."""
+        return {"subject": self.subject, "state": self.state, "words": self.words, "suggestions": [*self.suggestions]}
+
+
+async def examine(home: Path | None) -> list[Finding]:
+    """Make every check that can be made."""
+    found = [_python()]
+    try:
+        settings = load_settings(home)
+    except MusterError as error:
+        return [*found, _broken("settings", error)]
+    file = settings.folder / CONFIG_FILE
+    found.append(_ok("settings", f"{file} is sound" if file.exists() else f"no {CONFIG_FILE} here; it is not needed"))
+    writable = _home(settings)
+    found += [writable, *_keys(settings), _workloads(settings)]
+    if writable.state == "ok":
+        found += await _with_store(settings)
+    return found
+
+
+def _python() -> Finding:
+    version = ".".join(str(part) for part in sys.version_info[:3])
+    if sys.version_info < OLDEST_PYTHON:
+        return Finding(subject="python", state="broken", words=f"{version} is too old", suggestions=("use 3.11",))
+    return _ok("python", version)
+
+
+def _home(settings: Settings) -> Finding:
+    try:
+        settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with tempfile.TemporaryFile(dir=settings.home):
+            return _ok("home", f"{settings.home} can be written")
+    except OSError as error:
+        words = f"{settings.home} cannot be written: {error.strerror}"
+        return Finding(subject="home", state="broken", words=words, suggestions=("choose another with --home",))
+
+
+def _keys(settings: Settings) -> list[Finding]:
+    named = {section.key_env for section in settings.agents.values() if section.key_env}
+    return [
+        _ok("key", f"{name} is set")
+        if settings.variable(name)
+        else Finding(subject="key", state="note", words=f"{name} is not set")
+        for name in sorted({*SECRET_VARIABLES, *named})
+    ]
+
+
+def _workloads(settings: Settings) -> Finding:
+    try:
+        import_workloads(settings)
+    except MusterError as error:
+        return _broken("workloads", error)
+    return _ok("workloads", ", ".join(settings.imports) or "only those that come with muster")
+
+
+async def _with_store(settings: Settings) -> list[Finding]:
+    """Check what needs an open store; agents get stand-ins for missing keys, so that all else is checked too."""
+    missing = {name for section in settings.agents.values() if (name := _key_of(section))}
+    variables = {**dict.fromkeys(missing, STAND_IN), **{k: v for k, v in settings.variables.items() if v}}
+    try:
+        async with open_muster(settings=replace(settings, imports=(), variables=variables)) as muster:
+            found = [await _store(muster), await _clock(muster)]
+            return [*found, *(_agent(muster, settings, name) for name in sorted(settings.agents))]
+    except MusterError as error:
+        return [_broken("store", error)]
+
+
+async def _store(muster: "Muster") -> Finding:
+    info = await muster.store.housekeeping.info()
+    if info["check"] != "ok":
+        words = f"{info['path']} is damaged: {info['check']}"
+        return Finding(subject="store", state="broken", words=words, suggestions=("restore it from a copy",))
+    return _ok("store", f"{info['path']} is sound: {info['bytes']:,} bytes, version {info['version']}")
+
+
+async def _clock(muster: "Muster") -> Finding:
+    now = time.time()
+    newest = await muster.store.runs.select(limit=1)
+    shown = f"{datetime.fromtimestamp(now, UTC):%Y-%m-%d %H:%M:%S} UTC"
+    if now < PLAUSIBLE or (newest and newest[0].created_at > now + SLACK_SECONDS):
+        words = f"it is {shown}, which is before the newest run" if newest else f"it is {shown}, which cannot be"
+        return Finding(subject="clock", state="broken", words=words, suggestions=("set the clock of this machine",))
+    return _ok("clock", shown)
+
+
+def _agent(muster: "Muster", settings: Settings, name: str) -> Finding:
+    try:
+        agent = muster.directory.find(name)
+        agent.quote(agent.profile.complete(ask("hello")))
+    except MusterError as error:
+        return _broken("agent", error)
+    variable = _key_of(settings.agents[name])
+    if variable and not settings.variable(variable):
+        return Finding(subject="agent", state="note", words=f"{name} waits for a key in {variable}")
+    return _ok("agent", f"{name} can be asked")
+
+
+def _key_of(section: "AgentSection") -> str | None:
+    if section.key_env or section.base_url or section.kind not in PROVIDERS:
+        return section.key_env
+    return PROVIDERS[section.kind].key_variable
+
+
+def _ok(subject: str, words: str) -> Finding:
+    return Finding(subject=subject, state="ok", words=clean(words))
+
+
+def _broken(subject: str, error: MusterError) -> Finding:
+    return Finding(subject=subject, state="broken", words=clean(error.message), suggestions=error.suggestions)

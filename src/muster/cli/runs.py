@@ -1,0 +1,140 @@
+"""`muster runs`: what is stored; the commands that go on with runs and move them stand beside it."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from muster.cli import going_on, moving
+from muster.cli.frame import command, group, with_muster
+from muster.cli.manner import Manner
+from muster.cli.speech import answer, note, print_json
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from muster.app import Muster
+    from muster.domain.run import Run, RunState
+
+FIRST = 200
+
+RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="An id, the beginning of one, a name, or `last`.")]
+
+app = group("Everything about runs: see them, go on with them, move them.")
+
+
+@command(app, "list")
+def list_runs(
+    manner: Manner,
+    limit: Annotated[int, typer.Option("--limit", metavar="N", min=1, help="How many.")] = 20,
+    state: Annotated[
+        str | None,
+        typer.Option("--state", metavar="STATE", help="Only queued, running, interrupted, completed, failed, …"),
+    ] = None,
+) -> None:
+    """List the newest runs."""
+    states = _states(state)
+
+    async def work(muster: "Muster") -> "list[Run]":
+        return list(await muster.store.runs.select(states, limit=limit))
+
+    runs = with_muster(manner, work)
+
+    def tell(console: "Console") -> None:
+        from muster.cli.panels import runs_table
+
+        if runs:
+            console.print(runs_table(runs))
+        else:
+            note(manner, "there are no such runs" if state else "there are no runs yet; try: muster ask sim/echo hello")
+
+    from muster.cli.portrait import run_json
+
+    answer(manner, [run_json(run) | {"result": None} for run in runs], tell)
+
+
+def _states(name: str | None) -> "tuple[RunState, ...]":
+    from muster.domain.errors import BadArgument
+    from muster.domain.run import RunState
+
+    if name is None:
+        return ()
+    try:
+        return (RunState(name),)
+    except ValueError:
+        raise BadArgument(f"{name!r} is not a state", suggestions=(f"one of {', '.join(RunState)}",)) from None
+
+
+@command(app, "show")
+def show(
+    manner: Manner,
+    run: RunArgument,
+    calls: Annotated[bool, typer.Option("--calls", help=f"Its first {FIRST} calls too.")] = False,
+    events: Annotated[bool, typer.Option("--events", help=f"Its last {FIRST} events too.")] = False,
+) -> None:
+    """Show one run: money, calls, errors, and how to go on."""
+    from muster.cli.closeup import look
+
+    async def work(muster: "Muster") -> Any:
+        return await look(muster, run, calls=FIRST if calls else 0, events=FIRST if events else 0)
+
+    closeup = with_muster(manner, work)
+    answer(manner, closeup.json(), closeup.tell)
+
+
+@command(app, "watch")
+def watch(manner: Manner, run: RunArgument) -> None:
+    """Follow a run until it is over or stands still."""
+    from muster.cli.portrait import event_json, event_line, summary
+
+    async def work(muster: "Muster") -> "Run":
+        from muster.cli.following import follow
+
+        found = await muster.find(run)
+        async for event in follow(muster, found):
+            if manner.json:
+                print_json(event_json(event))
+            else:
+                from muster.cli.clean import clean
+
+                typer.echo(clean(event_line(event)))
+        return await muster.get(found)
+
+    over = with_muster(manner, work)
+    if not manner.json:
+        note(manner, summary(over))
+
+
+@command(app, "cancel")
+def cancel(manner: Manner, run: RunArgument) -> None:
+    """Cancel a run; its replies stay and can be reused."""
+    from muster.cli.portrait import run_json, summary
+
+    async def work(muster: "Muster") -> "Run":
+        from muster.cli.following import until_let_go
+
+        return await until_let_go(muster, await muster.cancel(run))
+
+    canceled = with_muster(manner, work)
+    asked = f"run {canceled.id} was asked to stop; its driver, {canceled.lease.driver}, has not answered yet"
+    text = asked if canceled.ended_at is None else summary(canceled)
+    answer(manner, run_json(canceled), lambda console: console.print(text, soft_wrap=True))
+
+
+@command(app, "delete")
+def delete(
+    manner: Manner, runs: Annotated[list[str], typer.Argument(metavar="RUN…", help="Runs that nobody drives.")]
+) -> None:
+    """Forget runs with everything in them."""
+
+    async def work(muster: "Muster") -> list[str]:
+        found = list(dict.fromkeys([(await muster.find(run)).id for run in runs]))
+        for run in found:
+            await muster.store.desk.delete(run)
+        return [str(run) for run in found]
+
+    deleted = with_muster(manner, work)
+    answer(manner, {"deleted": deleted}, lambda console: console.print("\n".join(f"deleted {run}" for run in deleted)))
+
+
+going_on.register(app)
+moving.register(app)

@@ -1,0 +1,49 @@
+"""`muster sim`: the rehearsal server, which speaks the providers' protocols and costs nothing."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from muster.cli.frame import command
+from muster.cli.manner import Manner
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    command(app, "sim")(sim)
+
+
+def sim(
+    manner: Manner,
+    port: Annotated[int, typer.Option("--port", metavar="N", min=0, max=65535, help="0 takes a free one.")] = 0,
+    latency_ms: Annotated[float, typer.Option("--latency-ms", metavar="MS", min=0, help="Until the answer.")] = 0.0,
+    script: Annotated[Path | None, typer.Option("--script", metavar="FILE", help="Answers, by rule.")] = None,
+    faults: Annotated[Path | None, typer.Option("--faults", metavar="FILE", help="What goes wrong, and when.")] = None,
+    capacity: Annotated[
+        int | None, typer.Option("--capacity", metavar="N", min=1, help="Requests at a time; more get 429.")
+    ] = None,
+    require_key: Annotated[
+        str | None, typer.Option("--require-key", metavar="KEY", help="The only key that is taken.")
+    ] = None,
+) -> None:
+    """Serve the rehearsal; the first line is JSON with addresses."""
+    import asyncio
+
+    from muster.domain.errors import BadArgument
+    from muster.sim.command import run
+    from muster.sim.files import load_faults, load_script
+    from muster.sim.options import ECHO_SCRIPT, NO_FAULTS, Options
+
+    options = Options(
+        port=port,
+        latency_ms=latency_ms,
+        script=load_script(script) if script else ECHO_SCRIPT,
+        faults=load_faults(faults) if faults else NO_FAULTS,
+        capacity=capacity,
+        key=require_key,
+    )
+    try:
+        asyncio.run(run(options))
+    except OSError as error:
+        raise BadArgument(f"port {port} cannot be used: {error.strerror}", suggestions=("--port 0",)) from error

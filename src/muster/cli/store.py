@@ -1,0 +1,54 @@
+"""`muster store`: the store as a file."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from muster.cli.frame import command, group, with_muster
+from muster.cli.manner import Manner
+from muster.cli.speech import answer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from muster.app import Muster
+
+app = group("Look at the store, and give its free space back.")
+
+
+@command(app, "info")
+def info(manner: Manner) -> None:
+    """Say where the store is, how large, and whether it is sound."""
+
+    async def work(muster: "Muster") -> Mapping[str, Any]:
+        return await muster.store.housekeeping.info()
+
+    found = with_muster(manner, work, sweep=False)
+
+    def tell(console: "Console") -> None:
+        from rich.table import Table
+
+        table = Table.grid(padding=(0, 2))
+        for name, value in found.items():
+            table.add_row(name.replace("_", " "), f"{value:,}" if name.endswith("bytes") else str(value))
+        console.print(table)
+
+    answer(manner, dict(found), tell)
+
+
+@command(app, "vacuum")
+def vacuum(manner: Manner) -> None:
+    """Give free space back to the disk."""
+
+    async def work(muster: "Muster") -> tuple[int, int]:
+        before = await muster.store.housekeeping.info()
+        await muster.store.housekeeping.vacuum()
+        after = await muster.store.housekeeping.info()
+        return _size(before), _size(after)
+
+    before, after = with_muster(manner, work, sweep=False)
+    data = {"bytes_before": before, "bytes_after": after}
+    answer(manner, data, lambda console: console.print(f"{before:,} bytes before, {after:,} bytes now"))
+
+
+def _size(info: Mapping[str, Any]) -> int:
+    return int(info["bytes"]) + int(info["wal_bytes"])

@@ -1,0 +1,74 @@
+"""`muster worker`: drives what was submitted, until it is stopped or nothing is left."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from muster.cli.frame import command, with_muster
+from muster.cli.manner import Manner
+from muster.cli.speech import answer, note, warn
+
+if TYPE_CHECKING:
+    from muster.app import Muster
+    from muster.domain.run import Run
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    command(app, "worker")(worker)
+
+
+def worker(
+    manner: Manner,
+    concurrency: Annotated[int, typer.Option("--concurrency", metavar="N", min=1, help="Runs at a time.")] = 3,
+    until_idle: Annotated[bool, typer.Option("--until-idle", help="End when nothing is left to do.")] = False,
+    allow_unpriced: Annotated[
+        bool, typer.Option("--allow-unpriced", help="Ask models whose price is not known.")
+    ] = False,
+) -> None:
+    """Drive submitted runs, also those whose driver died."""
+    from muster.cli.portrait import run_json
+
+    ended: list[Run] = []
+
+    async def work(muster: "Muster") -> None:
+        await _serve(muster, manner, concurrency, until_idle, ended)
+
+    with_muster(manner, work, allow_unpriced=allow_unpriced)
+    answer(manner, {"runs": [run_json(run) for run in ended]}, lambda console: None)
+
+
+async def _serve(muster: "Muster", manner: Manner, concurrency: int, until_idle: bool, ended: "list[Run]") -> None:
+    import asyncio
+
+    from muster.cli.clean import clean
+    from muster.cli.portrait import summary
+    from muster.cli.stopping import Stopper
+
+    def on_end(run: "Run") -> None:
+        ended.append(run)
+        if not manner.json:
+            typer.echo(clean(summary(run)))
+
+    crew = muster.worker(most=concurrency, on_end=on_end)
+    stopper = Stopper(muster, warn, on_first=crew.close)
+    stopper.install()
+    pressing = asyncio.ensure_future(stopper.keep_pressing())
+    note(manner, f"working for {muster.settings.database}, {concurrency} runs at a time")
+    try:
+        await crew.serve(until_idle=until_idle)
+    finally:
+        pressing.cancel()
+    await _tell_unknown(muster, manner)
+
+
+async def _tell_unknown(muster: "Muster", manner: Manner) -> None:
+    """Say which submitted runs nobody here can drive."""
+    from muster.domain.run import RunState
+
+    waiting = await muster.store.runs.select((RunState.QUEUED,), limit=1000)
+    left = [run for run in waiting if run.submitted and not muster.engine.knows(run.workload)]
+    if left:
+        names = ", ".join(sorted({run.workload for run in left}))
+        note(manner, f"{len(left)} queued runs are left, of workloads that are not known here: {names}")
+        note(manner, "  name the modules that define them in muster.toml under [workloads] import")

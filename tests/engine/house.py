@@ -1,0 +1,191 @@
+"""A small house for tests of the engine: a real store, agents that obey, a clock that can stand still."""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from muster.agents.base import Agent, OnDelta
+from muster.domain.agent import Profile, Quote, Timeouts
+from muster.domain.call import Reply, Request, Stop, Usage
+from muster.domain.canonical import Json
+from muster.domain.errors import BadConfiguration
+from muster.domain.ids import RunId
+from muster.domain.money import Microdollars
+from muster.domain.run import Driver, NewRun, Origin, Run
+from muster.engine.calls import Equipment
+from muster.engine.clock import Clock, SystemClock
+from muster.engine.context import Context
+from muster.engine.engine import Engine
+from muster.engine.identity import this_process
+from muster.engine.killpoints import KillPoints
+from muster.engine.limiter import Limiters
+from muster.engine.purse import Purse
+from muster.engine.retry import RetryPolicy
+from muster.engine.workload import Workloads
+from muster.store.sqlite import SqliteStore, open_sqlite
+
+PUPPET = Profile(name="puppet", lane="puppet")
+
+Answer = Callable[[Request, int], Awaitable[Reply]]
+
+
+def reply(text: str = "ok", cost: int = 10) -> Reply:
+    return Reply(text=text, stop=Stop.END, usage=Usage(input=1, output=1), cost=Microdollars(cost))
+
+
+@dataclass
+class Puppet:
+    """An agent that answers as its test says; counts what it was asked."""
+
+    answer: Answer
+    most: int = 100
+    profile: Profile = PUPPET
+    asked: list[Request] = field(default_factory=list)
+    answered: list[Reply] = field(default_factory=list)
+
+    def quote(self, request: Request) -> Quote:
+        return Quote(most=Microdollars(self.most), tokens=10)
+
+    async def call(self, request: Request, timeouts: Timeouts, on_delta: OnDelta | None = None) -> Reply:
+        self.asked.append(request)
+        answer = await self.answer(request, len(self.asked))
+        if on_delta is not None:
+            on_delta(answer.text)
+        self.answered.append(answer)
+        return answer
+
+    async def close(self) -> None:
+        return None
+
+
+def echo(cost: int = 10, most: int = 100) -> Puppet:
+    async def answer(request: Request, n: int) -> Reply:
+        return reply(request.messages[-1].text, cost)
+
+    return Puppet(answer, most)
+
+
+def failing(*errors: Exception, then: str = "ok") -> Puppet:
+    """An agent that raises these errors in turn and then answers."""
+
+    async def answer(request: Request, n: int) -> Reply:
+        if n <= len(errors):
+            raise errors[n - 1]
+        return reply(then)
+
+    return Puppet(answer)
+
+
+class Hanging:
+    """An agent that answers only when it is let go."""
+
+    def __init__(self) -> None:
+        self.arrived: asyncio.Queue[Request] = asyncio.Queue()
+        self.let_go = asyncio.Event()
+        self.puppet = Puppet(self._answer)
+
+    async def _answer(self, request: Request, n: int) -> Reply:
+        self.arrived.put_nowait(request)
+        await self.let_go.wait()
+        return reply(request.messages[-1].text)
+
+
+class Agents:
+    def __init__(self, **agents: Agent) -> None:
+        self._agents = agents
+
+    def find(self, name: str) -> Agent:
+        if name not in self._agents:
+            raise BadConfiguration(f"there is no agent {name!r}")
+        return self._agents[name]
+
+
+class House:
+    """An engine over one store."""
+
+    def __init__(self, store: SqliteStore, engine: Engine, workloads: Workloads, clock: Clock) -> None:
+        self.store, self.engine, self.workloads, self.clock = store, engine, workloads, clock
+
+    async def create(self, work: Callable[[Context, Any], Awaitable[Json]], **rest: Any) -> Run:
+        """Store a run of a workload that is given as a function."""
+        name = rest.pop("workload", work.__name__)
+        self.workloads.workload(name)(work)
+        spec = rest.pop("spec", None)
+        cap = rest.pop("cap", None)
+        new = NewRun(id=self.engine.new_id(), workload=name, spec=spec, created_at=self.clock.now(), cap=cap, **rest)
+        return await self.engine.create(new)
+
+    async def drive(self, work: Callable[[Context, Any], Awaitable[Json]], **rest: Any) -> Run:
+        run = await self.create(work, **rest)
+        return await self.engine.drive(run.id)
+
+    async def descend(self, run: Run, origin: Origin) -> Run:
+        new = NewRun(
+            id=self.engine.new_id(),
+            workload=run.workload,
+            spec=run.spec,
+            created_at=self.clock.now(),
+            seed=run.seed,
+            origin=origin,
+        )
+        return await self.engine.create(new)
+
+    async def kinds(self, run: RunId) -> list[str]:
+        return [event.kind for event in await self.store.events.read(run, 0, 10_000)]
+
+
+@asynccontextmanager
+async def house(
+    folder: Path,
+    *,
+    clock: Clock | None = None,
+    policy: RetryPolicy | None = None,
+    timeouts: Timeouts | None = None,
+    day_cap: int | None = None,
+    driver: Driver | None = None,
+    **agents: Agent,
+) -> AsyncIterator[House]:
+    clock = clock or SystemClock()
+    store = open_sqlite(folder / "muster.db")
+    engine: Engine
+
+    async def sweep() -> None:
+        await engine.sweep()
+
+    purse = Purse(store.changes, sweep, clock)
+    limiters = Limiters(clock)
+    equipment = Equipment(
+        store=store,
+        directory=Agents(**agents),
+        limiters=limiters,
+        purse=purse,
+        clock=clock,
+        random=random.Random(7),
+        kill=KillPoints(),
+        policy=policy or RetryPolicy(first_delay=0.001, longest_delay=0.01),
+        timeouts=timeouts or Timeouts(call=30.0, grace=0.05),
+    )
+    workloads = Workloads()
+    cap = None if day_cap is None else Microdollars(day_cap)
+    engine = Engine(equipment, workloads=workloads, driver=driver or this_process(), day_cap=cap)
+    try:
+        yield House(store, engine, workloads, clock)
+    finally:
+        await purse.close()
+        await limiters.close()
+        await store.housekeeping.close()
+
+
+async def check_books(store: SqliteStore, run: RunId) -> None:
+    """No reservation without attempt, no attempt without settlement, and the sums are right."""
+    found = await store.runs.get(run)
+    assert found is not None
+    attempts = await store.archive.attempts(run)
+    assert all(attempt.state != "started" for attempt in attempts)
+    assert found.spent.reserved == 0
+    by_lane = {lane: sum(a.cost for a in attempts if a.lane == lane) for lane in ("billed", "imputed", "uncertain")}
+    assert (found.spent.billed, found.spent.imputed, found.spent.uncertain) == tuple(by_lane.values())

@@ -1,0 +1,151 @@
+"""Money in the call path: hard caps, waiting, refusing, overdrafts, days and parents."""
+
+import asyncio
+import random
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from muster.domain.budget import Granted, Level
+from muster.domain.call import Reply, Request
+from muster.domain.canonical import Json
+from muster.domain.errors import BudgetExhausted, OutcomeUnknown, Overloaded
+from muster.domain.money import Microdollars
+from muster.domain.run import RunState
+from muster.engine.context import Context
+from muster.engine.identity import this_process
+from muster.engine.levels import Levels
+from muster.testing.stores import NOW, new_run, opening
+from tests.engine.house import Hanging, Puppet, check_books, echo, house, reply
+
+
+async def all_at_once(ctx: Context, spec: Any) -> Json:
+    async def one(i: int) -> int:
+        try:
+            await ctx.call("a", f"hi {i}", key=f"k{i}")
+        except BudgetExhausted:
+            return 0
+        return 1
+
+    return sum(await asyncio.gather(*(one(i) for i in range(spec))))
+
+
+async def test_calls_wait_while_others_hold_money_and_as_many_as_can_be_paid_are_paid(tmp_path: Path) -> None:
+    agent = echo(cost=10, most=400)
+    async with house(tmp_path, a=agent) as h:
+        run = await h.drive(all_at_once, spec=200, cap=Microdollars(400 + 49 * 10), concurrency=50)
+        assert run.result == 50
+        assert (run.spent.settled, run.spent.reserved) == (500, 0)
+        await check_books(h.store, run.id)
+
+
+async def test_a_cap_holds_with_faults_and_retries(tmp_path: Path) -> None:
+    dice = random.Random(3)
+
+    async def answer(request: Request, n: int) -> Reply:
+        await asyncio.sleep(0)
+        roll = dice.random()
+        if roll < 0.2:
+            raise Overloaded("full")
+        if roll < 0.23:
+            raise OutcomeUnknown("cut")
+        return reply(cost=10)
+
+    agent = Puppet(answer, most=400)
+    async with house(tmp_path, a=agent) as h:
+        run = await h.drive(all_at_once, spec=200, cap=Microdollars(2000), concurrency=50)
+        assert run.state is RunState.COMPLETED
+        assert 0 < run.spent.settled <= 2000
+        assert 2000 - run.spent.settled < 400, "money was left that would have paid for another call"
+        assert run.result == len(agent.answered)
+        await check_books(h.store, run.id)
+
+
+async def test_a_budget_too_small_for_one_call_is_told_with_the_numbers(tmp_path: Path) -> None:
+    async def one(ctx: Context, spec: Any) -> Json:
+        return (await ctx.call("a", "hi", key="k")).text
+
+    agent = echo(most=100_000)
+    async with house(tmp_path, a=agent) as h:
+        run = await h.drive(one, cap=Microdollars(50_000))
+        assert (run.state, run.ended_reason, len(agent.asked)) == (RunState.FAILED, "budget", 0)
+        message = (run.error or {})["message"]
+        assert "$0.00 of $0.05 is spent" in message
+        assert "up to $0.10" in message
+
+
+async def test_the_day_holds_over_all_runs(tmp_path: Path) -> None:
+    async with house(tmp_path, a=echo(cost=60, most=100), day_cap=200) as h:
+        first = await h.drive(all_at_once, spec=2)
+        second = await h.drive(all_at_once, spec=2)
+        assert (first.result, second.result) == (2, 0)
+        assert first.spent.settled + second.spent.settled <= 200
+
+
+async def test_a_small_call_goes_through_where_a_large_one_was_refused(tmp_path: Path) -> None:
+    large, small = echo(most=1000), echo(cost=5, most=50)
+
+    async def both(ctx: Context, spec: Any) -> Json:
+        try:
+            await ctx.call("large", "hi", key="large")
+        except BudgetExhausted:
+            return (await ctx.call("small", "hi", key="small")).text
+        return "not refused"
+
+    async with house(tmp_path, large=large, small=small) as h:
+        run = await h.drive(both, cap=Microdollars(100))
+        assert run.result == "hi"
+
+
+async def test_a_cost_above_its_reservation_is_booked_told_and_stops_new_calls(tmp_path: Path) -> None:
+    agent = echo(cost=150, most=100)
+
+    async def two(ctx: Context, spec: Any) -> Json:
+        first = await ctx.call("a", "one", key="one")
+        await ctx.call("a", "two", key="two")
+        return first.text
+
+    async with house(tmp_path, a=agent) as h:
+        run = await h.drive(two, cap=Microdollars(10_000))
+        assert (run.state, run.ended_reason, len(agent.asked)) == (RunState.FAILED, "budget", 1)
+        assert run.spent.billed == 150
+        assert "overdraft" in await h.kinds(run.id)
+
+
+async def test_waiting_for_money_holds_no_seat_and_no_time(tmp_path: Path) -> None:
+    """One call holds all the money; another, without a budget problem, still gets its turn in the same lane."""
+    hanging = Hanging()
+    hanging.puppet.most = 100
+
+    async def poor(ctx: Context, spec: Any) -> Json:
+        return [(await each).text for each in [ctx.call("a", f"hi {i}", key=f"k{i}") for i in range(2)]]
+
+    async def waiting(ctx: Context, spec: Any) -> Json:
+        first = asyncio.create_task(ctx.call("a", "first", key="first"))
+        await hanging.arrived.get()
+        second = asyncio.create_task(ctx.call("a", "second", key="second"))
+        cheap = await ctx.call("cheap", "cheap", key="cheap")
+        hanging.let_go.set()
+        return [cheap.text, (await first).text, (await second).text]
+
+    async with house(tmp_path, a=hanging.puppet, cheap=echo(cost=0, most=0)) as h:
+        run = await h.drive(waiting, cap=Microdollars(150), concurrency=2)
+        assert run.result == ["cheap", "first", "second"]
+
+
+async def test_money_of_a_dead_process_comes_back_as_uncertain(tmp_path: Path) -> None:
+    """A driver died with the whole day reserved; a new call waits, buries it, and is then refused for good."""
+
+    async with house(tmp_path, a=echo(most=100), day_cap=150) as h:
+        dead = replace(this_process(), started="another boot")
+        run = await h.store.runs.create(new_run("run1"))
+        claim = await h.store.leases.claim(run.id, dead, 0, NOW, NOW + 15)
+        day = h.clock.now()
+        levels = Levels((Level(id="run:run1"),), Microdollars(150)).now(day)
+        opened = replace(opening(run.id, claim.epoch, "k", most=100), levels=levels)
+        assert await h.store.journal.open(opened) == Granted()
+        other = await h.drive(all_at_once, spec=1)
+        assert other.result == 0
+        buried = await h.store.runs.get(run.id)
+        assert buried is not None
+        assert (buried.state, buried.spent.uncertain) == (RunState.INTERRUPTED, 100)

@@ -1,0 +1,345 @@
+"""The call path, step by step."""
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from muster.agents.base import OnDelta
+from muster.domain.agent import Timeouts
+from muster.domain.call import Reply, Request, ask
+from muster.domain.canonical import Json
+from muster.domain.entry import AttemptState, EntryState
+from muster.domain.errors import (
+    AuthRefused,
+    BadArgument,
+    InvalidRequest,
+    KeyReused,
+    MusterError,
+    OutcomeUnknown,
+    Overloaded,
+    ProviderFault,
+    RateLimited,
+    RetriesExhausted,
+    Unreachable,
+)
+from muster.domain.run import RunState
+from muster.engine.context import Context
+from muster.engine.retry import RetryPolicy
+from muster.testing.clock import FakeClock
+from tests.engine.house import Hanging, Puppet, check_books, echo, failing, house, reply
+
+
+async def test_a_call_is_answered_once_and_then_remembered(tmp_path: Path) -> None:
+    agent = echo()
+
+    async def twice(ctx: Context, spec: Any) -> Json:
+        first = await ctx.call("a", "hello", key="k")
+        second = await ctx.call("a", "hello", key="k")
+        assert first == second
+        return first.text
+
+    async with house(tmp_path, a=agent) as h:
+        run = await h.drive(twice)
+        assert (run.state, run.result, len(agent.asked)) == (RunState.COMPLETED, "hello", 1)
+        assert (run.spent.billed, run.calls.total, run.calls.done) == (10, 1, 1)
+        await check_books(h.store, run.id)
+
+
+async def test_the_attempt_is_durable_before_the_agent_is_asked(tmp_path: Path) -> None:
+    async with house(tmp_path) as h:
+        seen: list[tuple[str, int]] = []
+
+        async def answer(request: Request, n: int) -> Reply:
+            run = (await h.store.runs.select())[0]
+            seen.extend((str(a.state), a.reserved) for a in await h.store.archive.attempts(run.id))
+            return reply()
+
+        agent = Puppet(answer)
+        h.engine._with.directory._agents["a"] = agent  # type: ignore[attr-defined]  # the agent needs the store
+
+        async def one(ctx: Context, spec: Any) -> Json:
+            return (await ctx.call("a", "hello", key="k")).text
+
+        await h.drive(one)
+        assert seen == [("started", 100)]
+
+
+async def test_one_key_for_two_requests_is_an_error_that_names_it(tmp_path: Path) -> None:
+    async def reuse(ctx: Context, spec: Any) -> Json:
+        await ctx.call("a", "one", key="case/1")
+        await ctx.call("a", "two", key="case/1")
+        return None
+
+    async with house(tmp_path, a=echo()) as h:
+        run = await h.drive(reuse)
+        assert (run.state, run.ended_reason) == (RunState.FAILED, KeyReused.code)
+        assert "'case/1'" in (run.error or {})["message"]
+
+
+async def test_another_agent_under_the_same_key_is_another_request(tmp_path: Path) -> None:
+    second = echo()
+    second.profile = replace(second.profile, name="other")
+
+    async def reuse(ctx: Context, spec: Any) -> Json:
+        await ctx.call("a", "one", key="k")
+        await ctx.call("b", "one", key="k")
+        return None
+
+    async with house(tmp_path, a=echo(), b=second) as h:
+        assert (await h.drive(reuse)).ended_reason == KeyReused.code
+
+
+async def test_what_is_volatile_does_not_change_what_a_call_is(tmp_path: Path) -> None:
+    agent = echo()
+
+    async def twice(ctx: Context, spec: Any) -> Json:
+        for seconds in (10, 9):
+            await ctx.call("a", replace(ask("hi"), volatile={"seconds_left": seconds}), key="k")
+        return None
+
+    async with house(tmp_path, a=agent) as h:
+        assert (await h.drive(twice)).state is RunState.COMPLETED
+        assert len(agent.asked) == 1
+        assert agent.asked[0].volatile == {"seconds_left": 10}
+
+
+async def test_a_second_call_with_the_same_key_waits_for_the_first(tmp_path: Path) -> None:
+    hanging = Hanging()
+
+    async def twins(ctx: Context, spec: Any) -> Json:
+        async def let_go() -> None:
+            await hanging.arrived.get()
+            hanging.let_go.set()
+
+        calls = [ctx.call("a", "hi", key="k") for _ in range(5)]
+        replies = await ctx.gather(*calls, let_go())
+        return [each.text for each in replies if isinstance(each, Reply)]
+
+    async with house(tmp_path, a=hanging.puppet) as h:
+        run = await h.drive(twins)
+        assert run.result == ["hi"] * 5
+        assert len(hanging.puppet.asked) == 1
+
+
+async def test_a_twin_takes_the_turn_of_one_that_was_canceled(tmp_path: Path) -> None:
+    hanging = Hanging()
+
+    async def twins(ctx: Context, spec: Any) -> Json:
+        first = asyncio.create_task(ctx.call("a", "hi", key="k"))
+        await hanging.arrived.get()
+        second = asyncio.create_task(ctx.call("a", "hi", key="k"))
+        await asyncio.sleep(0)
+        first.cancel()
+        await hanging.arrived.get()
+        hanging.let_go.set()
+        return (await second).text
+
+    async with house(tmp_path, a=hanging.puppet) as h:
+        run = await h.drive(twins)
+        assert run.result == "hi"
+        states = [attempt.state for attempt in await h.store.archive.attempts(run.id)]
+        assert states == [AttemptState.UNCERTAIN, AttemptState.SUCCEEDED]
+        await check_books(h.store, run.id)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [RateLimited("slow down"), Overloaded("full"), ProviderFault("broken"), Unreachable("refused")],
+    ids=lambda error: type(error).__name__,
+)
+async def test_what_may_pass_is_tried_again_and_costs_nothing(tmp_path: Path, error: MusterError) -> None:
+    agent = failing(error, error)
+
+    async def one(ctx: Context, spec: Any) -> Json:
+        return (await ctx.call("a", "hi", key="k")).attempt
+
+    async with house(tmp_path, a=agent) as h:
+        run = await h.drive(one)
+        assert run.result == 3
+        assert (run.spent.billed, run.spent.uncertain) == (10, 0)
+        assert (await h.kinds(run.id)).count("call.retry") == 2
+        await check_books(h.store, run.id)
+
+
+async def test_an_unknown_outcome_is_booked_in_full_and_tried_again(tmp_path: Path) -> None:
+    agent = failing(OutcomeUnknown("cut"))
+
+    async def one(ctx: Context, spec: Any) -> Json:
+        return (await ctx.call("a", "hi", key="k")).text
+
+    async with house(tmp_path, a=agent) as h:
+        run = await h.drive(one)
+        assert run.state is RunState.COMPLETED
+        assert (run.spent.billed, run.spent.uncertain, run.calls.uncertain) == (10, 100, 1)
+        await check_books(h.store, run.id)
+
+
+async def test_an_invalid_request_fails_at_once_with_the_providers_words(tmp_path: Path) -> None:
+    agent = failing(InvalidRequest("max_tokens: too large", status=400), InvalidRequest("again"))
+
+    async def one(ctx: Context, spec: Any) -> Json:
+        return (await ctx.call("a", "hi", key="k")).text
+
+    async with house(tmp_path, a=agent) as h:
+        run = await h.drive(one)
+        assert (run.state, run.ended_reason, len(agent.asked)) == (RunState.FAILED, "invalid_request", 1)
+        assert (run.error or {})["message"] == "max_tokens: too large"
+        entry = await h.store.journal.find(run.id, "k")
+        assert entry is not None
+        assert (entry.state, (entry.error or {})["status"]) == (EntryState.FAILED, 400)
+
+
+async def test_trying_ends_and_tells_the_last_error(tmp_path: Path) -> None:
+    agent = failing(*[ProviderFault("broken")] * 9)
+
+    async def one(ctx: Context, spec: Any) -> Json:
+        return (await ctx.call("a", "hi", key="k")).text
+
+    async with house(tmp_path, a=agent, policy=RetryPolicy(attempts=4, first_delay=0.0001)) as h:
+        run = await h.drive(one)
+        assert (run.ended_reason, len(agent.asked)) == (RetriesExhausted.code, 4)
+        assert "failed after 4 attempts: broken" in (run.error or {})["message"]
+
+
+async def test_a_retry_after_of_a_week_is_capped(tmp_path: Path) -> None:
+    clock = FakeClock()
+    agent = failing(RateLimited("later", retry_after=604_800.0))
+
+    async def one(ctx: Context, spec: Any) -> Json:
+        return (await ctx.call("a", "hi", key="k")).text
+
+    async with house(tmp_path, a=agent, clock=clock, policy=RetryPolicy(longest_delay=60.0)) as h:
+        run = await h.create(one)
+        driving = asyncio.create_task(h.engine.drive(run.id))
+        waits = await clock.someone_sleeps(at_least=30)
+        assert 54 <= waits <= 60
+        while not driving.done():
+            clock.advance(60)
+            await asyncio.sleep(0.001)
+        assert (await driving).result == "ok"
+
+
+async def test_a_refused_key_stops_the_run_before_other_calls_are_made(tmp_path: Path) -> None:
+    agent = failing(AuthRefused("wrong key", status=401))
+
+    async def many(ctx: Context, spec: Any) -> Json:
+        for i in range(10):
+            try:
+                await ctx.call("a", "hi", key=f"k{i}")
+            except AuthRefused:
+                continue
+        return "went on"
+
+    async with house(tmp_path, a=agent) as h:
+        await h.drive(many)
+        assert len(agent.asked) == 1
+
+
+async def test_an_agent_that_breaks_fails_its_call_and_may_have_cost_money(tmp_path: Path) -> None:
+    agent = failing(KeyError("oops"))
+
+    async def one(ctx: Context, spec: Any) -> Json:
+        return (await ctx.call("a", "hi", key="k")).text
+
+    async with house(tmp_path, a=agent) as h:
+        run = await h.drive(one)
+        assert run.ended_reason == "call_failed"
+        assert "puppet broke: KeyError('oops')" in (run.error or {})["message"]
+        assert run.spent.uncertain == 100
+
+
+async def test_an_agent_that_minds_no_time_is_cut_off(tmp_path: Path) -> None:
+    hanging = Hanging()
+
+    async def one(ctx: Context, spec: Any) -> Json:
+        return (await ctx.call("a", "hi", key="k", timeout=0.02)).text
+
+    async with house(tmp_path, a=hanging.puppet) as h:
+        run = await h.drive(one)
+        assert (run.ended_reason, run.calls.uncertain) == (RetriesExhausted.code, 1)
+        assert "cut off" in (run.error or {})["message"]
+        await check_books(h.store, run.id)
+
+
+async def test_an_agent_that_ignores_cancellation_does_not_hold_the_run(tmp_path: Path) -> None:
+    stubborn = asyncio.Event()
+
+    class Stubborn(Puppet):
+        async def call(self, request: Request, timeouts: Timeouts, on_delta: OnDelta | None = None) -> Reply:
+            while not stubborn.is_set():
+                try:
+                    await stubborn.wait()
+                except asyncio.CancelledError:
+                    continue
+            return reply()
+
+    async def one(ctx: Context, spec: Any) -> Json:
+        return (await ctx.call("a", "hi", key="k", timeout=0.02)).text
+
+    async with house(tmp_path, a=Stubborn(echo().answer)) as h:
+        run = await h.drive(one)
+        assert run.calls.uncertain == 1
+        await check_books(h.store, run.id)
+        stubborn.set()
+
+
+async def test_a_call_may_have_only_so_much_time_over_all_its_attempts(tmp_path: Path) -> None:
+    seen: list[float] = []
+    clock = FakeClock()
+
+    class Slow(Puppet):
+        async def call(self, request: Request, timeouts: Timeouts, on_delta: OnDelta | None = None) -> Reply:
+            seen.append(timeouts.call)
+            clock.advance(4.0)
+            raise ProviderFault("slow and broken")
+
+    async def one(ctx: Context, spec: Any) -> Json:
+        return (await ctx.call("a", "hi", key="k", timeout=10.0)).text
+
+    async with house(tmp_path, a=Slow(echo().answer), clock=clock, policy=RetryPolicy(first_delay=0.0)) as h:
+        run = await h.create(one)
+        driving = asyncio.create_task(h.engine.drive(run.id))
+        while not driving.done():
+            clock.advance(0.01)
+            await asyncio.sleep(0.001)
+        assert (await driving).ended_reason == RetriesExhausted.code
+        assert [round(each) for each in seen] == [10, 6, 2]
+
+
+@pytest.mark.parametrize("key", ["", "x" * 513, "with\nnewline", "nul\x00"])
+async def test_a_key_must_be_short_and_printable(tmp_path: Path, key: str) -> None:
+    async def one(ctx: Context, spec: Any) -> Json:
+        await ctx.call("a", "hi", key=key)
+        return None
+
+    async with house(tmp_path, a=echo()) as h:
+        assert (await h.drive(one)).ended_reason == BadArgument.code
+
+
+async def test_text_is_handed_over_while_it_is_written_and_kept_once_a_second(tmp_path: Path) -> None:
+    clock = FakeClock()
+    deltas: list[str] = []
+    partials: list[dict[str, str]] = []
+
+    class Talker(Puppet):
+        async def call(self, request: Request, timeouts: Timeouts, on_delta: OnDelta | None = None) -> Reply:
+            assert on_delta is not None
+            for word in ("one ", "two ", "three "):
+                on_delta(word)
+                clock.advance(0.6)
+            await h.store.changes.wait(1)
+            partials.append(dict(await h.store.events.partials(run.id)))
+            return reply("one two three ")
+
+    async def one(ctx: Context, spec: Any) -> Json:
+        return (await ctx.call("a", "hi", key="k", on_delta=deltas.append)).text
+
+    async with house(tmp_path, a=Talker(echo().answer), clock=clock) as h:
+        run = await h.create(one)
+        assert (await h.engine.drive(run.id)).result == "one two three "
+        assert deltas == ["one ", "two ", "three "]
+        assert partials == [{"k": "one two three "}]
+        assert await h.store.events.partials(run.id) == {}
