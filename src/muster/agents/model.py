@@ -57,7 +57,7 @@ class Wire(Protocol):
 
 
 class ModelAgent:
-    """An agent that asks a model over HTTP; owns its HTTP client and closes it."""
+    """An agent that asks a model over HTTP and closes its client; agents that share one are closed together."""
 
     def __init__(
         self,

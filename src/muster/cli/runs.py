@@ -49,7 +49,12 @@ def list_runs(
 
     from muster.cli.portrait import run_json
 
-    answer(manner, [run_json(run) | {"result": None} for run in runs], tell)
+    answer(manner, [_without_result(run_json(run)) for run in runs], tell)
+
+
+def _without_result(data: dict[str, Any]) -> dict[str, Any]:
+    """Leave out what can be large."""
+    return {name: value for name, value in data.items() if name != "result"}
 
 
 def _states(name: str | None) -> "tuple[RunState, ...]":

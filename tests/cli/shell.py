@@ -1,0 +1,144 @@
+"""The real command as a subprocess, in a folder and an environment of its own."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+COMMAND = (sys.executable, "-m", "muster")
+PATIENCE = 60.0
+
+WORKLOADS = """
+import muster
+
+@muster.workload("triage")
+async def triage(ctx, spec):
+    async def label(i, ticket):
+        return (await ctx.call(spec["agent"], ticket, key=f"ticket/{i}")).text
+    return {"labels": [x async for x in ctx.map(label, spec["tickets"])]}
+
+@muster.workload("breaks")
+async def breaks(ctx, spec):
+    await ctx.call("sim/echo", "before", key="before")
+    raise ValueError("this workload breaks")
+"""
+
+SUBMIT = """
+import asyncio, json, sys
+import muster
+
+async def main():
+    workload, spec, options = json.loads(sys.argv[1])
+    async with muster.open() as m:
+        print((await m.submit(workload, spec, **options)).id)
+
+asyncio.run(main())
+"""
+
+
+@dataclass(frozen=True)
+class Result:
+    code: int
+    out: str
+    err: str
+
+    def envelope(self) -> dict[str, Any]:
+        """Read the one JSON envelope that stands on standard output."""
+        lines = self.out.splitlines()
+        assert len(lines) == 1, self
+        found: dict[str, Any] = json.loads(lines[0])
+        return found
+
+    def data(self) -> Any:
+        found = self.envelope()
+        assert found["ok"] is True, self
+        return found["data"]
+
+    def error(self) -> dict[str, Any]:
+        found = self.envelope()
+        assert found["ok"] is False, self
+        error: dict[str, Any] = found["error"]
+        assert set(error) == {"code", "message", "suggestions"}
+        return error
+
+
+@dataclass
+class Shell:
+    folder: Path
+    variables: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "HOME": str(self.folder), **self.variables}
+
+    def use(self, rehearsal: Any, key: str = "rehearsal") -> None:
+        """Ask the rehearsal server instead of the provider."""
+        self.variables |= {"ANTHROPIC_BASE_URL": rehearsal.anthropic, "ANTHROPIC_API_KEY": key}
+
+    def muster(self, *arguments: str, stdin: str | bytes = b"") -> Result:
+        """Run a command to its end."""
+        given = stdin.encode() if isinstance(stdin, str) else stdin
+        done = subprocess.run(
+            [*COMMAND, *arguments],
+            cwd=self.folder,
+            env=self.environment,
+            input=given,
+            capture_output=True,
+            timeout=PATIENCE,
+        )
+        result = Result(code=done.returncode, out=done.stdout.decode(), err=done.stderr.decode())
+        assert "Traceback" not in result.err, result
+        return result
+
+    def start(self, *arguments: str) -> "subprocess.Popen[str]":
+        """Start a command and leave it running; use it with `with`."""
+        return subprocess.Popen(
+            [*COMMAND, *arguments],
+            cwd=self.folder,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def write(self, name: str, text: str) -> Path:
+        path = self.folder / name
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    def declare_workloads(self) -> None:
+        """Define the user's own workloads and name them in muster.toml."""
+        self.write("my_workloads.py", WORKLOADS)
+        self.write("muster.toml", '[workloads]\nimport = ["my_workloads"]\n')
+
+    def submit(self, workload: str, spec: Mapping[str, Any], **options: Any) -> str:
+        """Store a run for the workers, as a Python program of the user would."""
+        done = subprocess.run(
+            [sys.executable, "-c", SUBMIT, json.dumps([workload, spec, options])],
+            cwd=self.folder,
+            env=self.environment,
+            capture_output=True,
+            timeout=PATIENCE,
+            check=True,
+        )
+        return done.stdout.decode().strip()
+
+    def run(self, reference: str) -> dict[str, Any]:
+        """Read a stored run."""
+        found: dict[str, Any] = self.muster("runs", "show", reference, "--json").data()
+        return found
+
+
+def line_with(stream: Any, words: str) -> str:
+    """Read lines until one holds the words."""
+    seen = []
+    for line in stream:
+        seen.append(line)
+        if words in line:
+            return str(line)
+    raise AssertionError(f"no line with {words!r} in {seen}")

@@ -1,0 +1,210 @@
+"""`muster ask`: what stands on standard output, and every exit code."""
+
+import os
+import pty
+import subprocess
+
+import pytest
+
+from muster.testing.sim import RehearsalProcess
+
+from .shell import COMMAND, PATIENCE, Shell
+
+MODEL = "anthropic/claude-haiku-5-5"
+
+
+def test_standard_output_holds_only_the_answer(shell: Shell) -> None:
+    result = shell.muster("ask", "sim/echo", "hello [bold]there[/bold]")
+    assert (result.code, result.out) == (0, "hello [bold]there[/bold]\n")
+    assert "sim/echo" in result.err
+    assert "in, " in result.err
+    assert f"run {shell.run('last')['id']}" in result.err
+
+
+def test_quiet_leaves_out_the_footer(shell: Shell) -> None:
+    result = shell.muster("ask", "sim/echo", "hello", "--quiet")
+    assert (result.out, result.err) == ("hello\n", "")
+
+
+def test_a_dash_reads_the_prompt_from_standard_input(shell: Shell) -> None:
+    assert shell.muster("ask", "sim/echo", "-", stdin="from a pipe: ä\n").out == "from a pipe: ä\n"
+
+
+@pytest.mark.parametrize("prompt", [b"", b"  \n", b"\xff\xfe"])
+def test_a_prompt_that_is_empty_or_no_text_is_a_bad_argument(shell: Shell, prompt: bytes) -> None:
+    assert shell.muster("ask", "sim/echo", "-", stdin=prompt).code == 2
+
+
+def test_json_gives_one_envelope(shell: Shell) -> None:
+    result = shell.muster("ask", "sim/echo", "hello", "--json", "--name", "greeting")
+    data = result.data()
+    assert result.envelope()["command"] == "ask"
+    assert (data["text"], data["quality"], data["model"]) == ("hello", "good", "sim/echo")
+    assert data["tokens"] == {"input": 2, "output": 2}
+    assert shell.run("greeting")["id"] == data["run"]
+
+
+def test_shared_options_may_stand_before_the_command(shell: Shell) -> None:
+    assert shell.muster("--json", "--home", "elsewhere", "ask", "sim/echo", "hello").data()["text"] == "hello"
+    assert (shell.folder / "elsewhere" / "muster.db").exists()
+    assert not (shell.folder / ".muster").exists()
+
+
+def test_a_model_behind_the_api_is_asked_and_paid_once(shell: Shell, rehearsal: RehearsalProcess) -> None:
+    shell.use(rehearsal)
+    result = shell.muster("ask", MODEL, "hello", "--system", "Be short.", "--max-tokens", "50", "--temperature", "0.5")
+    assert (result.code, result.out) == (0, "hello\n")
+    assert "$0.00000" in result.err
+    assert rehearsal.audit().calls == 1
+
+
+@pytest.mark.parametrize(("agent", "told"), [("refuse", "refused"), ("cut", "cut"), ("empty", "empty")])
+def test_a_reply_that_is_not_good_is_printed_told_and_exits_1(shell: Shell, agent: str, told: str) -> None:
+    result = shell.muster("ask", f"sim/{agent}", "hello")
+    assert result.code == 1
+    assert f"warning: the a{'gent' if agent == 'refuse' else 'nswer'}" in result.err
+    assert told in result.err
+    assert result.out == {"refuse": "I will not help with that.\n", "cut": "hello\n", "empty": "\n"}[agent]
+    envelope = shell.muster("ask", f"sim/{agent}", "hello", "--json").envelope()
+    assert envelope["error"]["code"] == envelope["data"]["quality"] == told
+
+
+def test_a_call_that_fails_exits_1(shell: Shell) -> None:
+    result = shell.muster("ask", "sim/fail", "hello")
+    assert (result.code, result.out) == (1, "")
+    assert result.err.startswith("error: run ")
+
+
+@pytest.mark.parametrize("budget", ["0", "-1", "much", "nan", "0.00000001"])
+def test_a_budget_that_is_none_exits_2_and_stores_nothing(shell: Shell, budget: str) -> None:
+    assert shell.muster("ask", "sim/echo", "hello", "--budget", budget).code == 2
+    assert shell.muster("runs", "list", "--json").data() == []
+
+
+def test_a_budget_too_small_for_one_call_exits_1_before_anything_is_sent(
+    shell: Shell, rehearsal: RehearsalProcess
+) -> None:
+    shell.use(rehearsal)
+    result = shell.muster("ask", MODEL, "hello", "--budget", "0.000001", "--json")
+    assert result.code == 1
+    assert result.error()["code"] == "budget"
+    assert rehearsal.audit().requests == 0
+
+
+def test_a_key_that_is_not_set_exits_3_and_names_the_variable(shell: Shell) -> None:
+    result = shell.muster("ask", MODEL, "hello")
+    assert result.code == 3
+    assert "ANTHROPIC_API_KEY" in result.err
+    assert shell.muster("runs", "list", "--json").data() == []
+
+
+def test_a_wrong_key_exits_3_and_is_never_shown(shell: Shell) -> None:
+    with RehearsalProcess(require_key="right") as rehearsal:
+        shell.use(rehearsal, key="sk-wrong-and-secret")
+        result = shell.muster("ask", MODEL, "hello")
+        shown = shell.muster("runs", "show", "last", "--json", "--calls", "--events")
+    assert result.code == 3
+    assert "sk-wrong" not in result.err + shown.out
+    assert shown.data()["ended_reason"] == "auth_refused"
+
+
+@pytest.mark.parametrize("agent", ["nobody", "sim/nobody", "mystery/model", "anthropic/"])
+def test_an_agent_that_there_is_not_exits_3_with_what_would_do(shell: Shell, agent: str) -> None:
+    result = shell.muster("ask", agent, "hello", "--json")
+    assert result.code == 3
+    assert result.error()["suggestions"]
+
+
+def test_a_model_without_a_price_exits_3_unless_allowed(shell: Shell, rehearsal: RehearsalProcess) -> None:
+    shell.use(rehearsal)
+    refused = shell.muster("ask", "anthropic/no-such-model", "hello")
+    assert refused.code == 3
+    assert "--allow-unpriced" in refused.err
+    assert shell.muster("ask", "anthropic/no-such-model", "hello", "--allow-unpriced").code == 0
+    assert rehearsal.audit().calls == 1
+
+
+def test_a_provider_that_cannot_be_reached_exits_4(shell: Shell) -> None:
+    with RehearsalProcess(faults={"rates": {"400": 1}}) as rehearsal:
+        shell.use(rehearsal)
+        assert shell.muster("ask", MODEL, "hello").code == 1
+        rehearsal.faults({"script": [{"fault": "404", "times": "always"}]})
+        assert shell.muster("ask", MODEL, "hello").code == 3
+
+
+def test_a_run_out_of_time_exits_1(shell: Shell) -> None:
+    result = shell.muster("ask", "sim/slow", "hello", "--timeout", "0.1", "--json")
+    assert (result.code, result.error()["code"]) == (1, "timeout")
+    assert shell.run("last")["state"] == "timeout"
+
+
+@pytest.mark.parametrize("name", ["last", "", " "])
+def test_a_name_that_would_mislead_is_refused(shell: Shell, name: str) -> None:
+    assert shell.muster("ask", "sim/echo", "hello", "--name", name).code == 2
+
+
+def test_a_malformed_configuration_exits_3_with_its_place(shell: Shell) -> None:
+    shell.write("muster.toml", "[agents.x]\nkind = oops\n")
+    result = shell.muster("ask", "sim/echo", "hello")
+    assert result.code == 3
+    assert "muster.toml:2:8" in result.err
+
+
+def test_a_store_that_cannot_be_made_exits_4(shell: Shell) -> None:
+    shell.write("file", "")
+    result = shell.muster("ask", "sim/echo", "hello", "--home", "file/home")
+    assert result.code == 4
+    assert "--home" in result.err
+
+
+def test_a_pipe_gets_the_text_as_it_is_and_a_terminal_without_what_it_would_obey(shell: Shell) -> None:
+    prompt = "plain \x1b[31mred\x1b[0m \x1b]0;title\x07end"
+    assert shell.muster("ask", "sim/echo", prompt).out == prompt + "\n"
+    assert on_terminal(shell, "ask", "sim/echo", prompt, "--quiet") == (0, "plain red end\r\n")
+
+
+def test_on_a_terminal_the_text_streams(shell: Shell, rehearsal: RehearsalProcess) -> None:
+    shell.use(rehearsal)
+    code, shown = on_terminal(shell, "ask", MODEL, "one two three four five six seven", "--quiet")
+    assert (code, shown) == (0, "one two three four five six seven\r\n")
+    spec_streams = shell.muster("runs", "show", "last", "--json", "--events").data()["events"]
+    assert [event["kind"] for event in spec_streams][-2:] == ["call.done", "run.completed"]
+
+
+def test_an_answer_that_breaks_off_is_told_and_written_anew(shell: Shell) -> None:
+    faults = {"script": [{"fault": "cut_stream", "nth": 1}]}
+    text = "one two three four five six seven eight nine ten eleven twelve"
+    with RehearsalProcess(faults=faults) as rehearsal:
+        shell.use(rehearsal)
+        code, shown = on_terminal(shell, "ask", MODEL, text)
+    assert code == 0
+    assert "asked for again" in shown
+    assert text in shown.replace("\r\n", "\n").splitlines()
+    assert "uncertain" in shown
+
+
+def on_terminal(shell: Shell, *arguments: str) -> tuple[int, str]:
+    """Run a command with a terminal as its output, and give its exit code and what was shown."""
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        [*COMMAND, *arguments],
+        cwd=shell.folder,
+        env={**shell.environment, "TERM": "xterm"},
+        stdin=subprocess.DEVNULL,
+        stdout=theirs,
+        stderr=theirs,
+    ) as process:
+        os.close(theirs)
+        shown = b""
+        while piece := _read(ours):
+            shown += piece
+        code = process.wait(PATIENCE)
+    os.close(ours)
+    return code, shown.decode()
+
+
+def _read(descriptor: int) -> bytes:
+    try:
+        return os.read(descriptor, 65536)
+    except OSError:  # Linux says so when the other side has closed
+        return b""

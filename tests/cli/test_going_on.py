@@ -1,0 +1,187 @@
+"""Resume, fork and replay: what is known is never paid again."""
+
+import os
+import signal
+
+from muster.testing.sim import RehearsalProcess
+
+from .shell import Shell, line_with
+
+MODEL = "anthropic/claude-haiku-5-5"
+
+
+def tickets(number: int) -> list[str]:
+    return [f"ticket {i}" for i in range(number)]
+
+
+def test_a_queued_run_is_driven_by_resume(shell: Shell, rehearsal: RehearsalProcess) -> None:
+    shell.use(rehearsal)
+    shell.declare_workloads()
+    run = shell.submit("triage", {"agent": MODEL, "tickets": tickets(5)})
+    result = shell.muster("runs", "resume", run)
+    assert result.code == 0
+    assert "0 replies reused, 0 calls were uncertain ($0.00)" in result.err
+    assert f"run {run}: 5 of 5 calls done" in result.err
+    assert f"run {run} is completed" in result.out
+    assert rehearsal.audit().calls == 5
+
+
+def test_a_run_that_is_completed_cannot_be_resumed(shell: Shell) -> None:
+    shell.muster("ask", "sim/echo", "hello")
+    result = shell.muster("runs", "resume", "last", "--json")
+    assert (result.code, result.error()["code"]) == (4, "conflict")
+
+
+def test_resuming_a_run_that_failed_makes_a_new_one_and_tells_its_id(shell: Shell, rehearsal: RehearsalProcess) -> None:
+    shell.use(rehearsal)
+    shell.declare_workloads()
+    spec = {"agent": MODEL, "tickets": tickets(40)}
+    run = shell.submit("triage", spec, budget_usd="0.0011", name="tight", concurrency=1)
+    failed = shell.muster("runs", "resume", run, "--json")
+    assert (failed.code, failed.error()["code"]) == (1, "budget")
+    done = shell.run(run)["calls"]["done"]
+    assert 0 < done < 40
+    result = shell.muster("runs", "resume", "tight", "--budget", "5")
+    new = shell.run("tight")
+    assert result.code == 0
+    assert f"going on as run {new['id']}" in result.err
+    assert f"{done} replies reused" in result.err
+    assert (new["origin"]["run"], new["calls"]["reused"], new["budget_usd"]) == (run, done, 5)
+    assert rehearsal.audit().calls == 40
+
+
+def test_a_new_budget_must_be_one(shell: Shell) -> None:
+    run = shell.submit("ask", {"agent": "sim/echo", "prompt": "hello"})
+    assert shell.muster("runs", "resume", run, "--budget", "0").code == 2
+    assert shell.muster("runs", "resume", run, "--budget", "1", "--json").data()["budget_usd"] == 1
+
+
+def test_a_workload_that_is_not_known_here_exits_3(shell: Shell) -> None:
+    shell.declare_workloads()
+    run = shell.submit("triage", {"agent": "sim/echo", "tickets": tickets(2)})
+    (shell.folder / "muster.toml").unlink()
+    result = shell.muster("runs", "resume", run)
+    assert result.code == 3
+    assert "[workloads] import" in result.err
+    assert shell.run(run)["state"] == "queued"
+
+
+def test_a_module_that_cannot_be_imported_exits_3(shell: Shell) -> None:
+    shell.write("muster.toml", '[workloads]\nimport = ["no_such_module"]\n')
+    assert shell.muster("runs", "list").code == 3
+
+
+def test_detached_it_waits_for_a_worker(shell: Shell) -> None:
+    shell.declare_workloads()
+    run = shell.submit("breaks", {})
+    assert shell.muster("runs", "resume", run).code == 1
+    result = shell.muster("runs", "resume", run, "--detach")
+    new = shell.run("last")
+    assert result.code == 0
+    assert f"run {new['id']} is queued; a `muster worker` will drive it" in result.out
+    assert new["state"] == "queued"
+    assert f"run {new['id']} is failed" in shell.muster("worker", "--until-idle").out
+
+
+def test_a_run_of_a_killed_process_is_resumed_and_nothing_known_is_paid_again(shell: Shell) -> None:
+    shell.declare_workloads()
+    with RehearsalProcess(latency_ms=400) as rehearsal:
+        shell.use(rehearsal)
+        run = shell.submit("triage", {"agent": MODEL, "tickets": tickets(24)}, concurrency=4)
+        with shell.start("runs", "resume", run) as process:
+            line_with(process.stderr, "4 on the wire")
+            process.kill()
+        uncertain = shell.run(run)["calls"]["uncertain"]
+        assert shell.run(run)["state"] == "interrupted"
+        shown = shell.muster("runs", "show", run, "--calls").out
+        assert "outcome unknown" in shown
+        result = shell.muster("runs", "resume", run)
+        paid = rehearsal.audit()
+    assert result.code == 0
+    assert f"{uncertain} calls were uncertain" in result.err
+    assert 1 <= uncertain <= 4
+    assert paid.calls <= 24 + uncertain
+
+
+def test_two_processes_do_not_drive_one_run(shell: Shell) -> None:
+    shell.declare_workloads()
+    with RehearsalProcess(latency_ms=300) as rehearsal:
+        shell.use(rehearsal)
+        run = shell.submit("triage", {"agent": MODEL, "tickets": tickets(24)}, concurrency=2)
+        with shell.start("runs", "resume", run) as first:
+            line_with(first.stderr, "on the wire")
+            second = shell.muster("runs", "resume", run)
+            deleted = shell.muster("runs", "delete", run)
+            exported = shell.muster("runs", "export", run, "-o", "file")
+            assert first.wait() == 0
+        paid = rehearsal.audit().calls
+    assert second.code == deleted.code == exported.code == 4
+    assert f"process {first.pid} on" in second.err
+    assert paid == 24
+
+
+def test_watch_follows_a_run_of_another_process_until_it_dies(shell: Shell) -> None:
+    shell.declare_workloads()
+    with RehearsalProcess(faults={"script": [{"fault": "timeout", "nth": 5, "times": "always"}]}) as rehearsal:
+        shell.use(rehearsal)
+        run = shell.submit("triage", {"agent": MODEL, "tickets": tickets(8)}, concurrency=2)
+        with shell.start("runs", "resume", run) as driver, shell.start("runs", "watch", run) as watcher:
+            line_with(watcher.stdout, "call.done")
+            driver.kill()
+            assert "run.interrupted" in line_with(watcher.stdout, "run.interrupted")
+            assert watcher.wait() == 0
+
+
+def test_cancel_reaches_the_process_that_drives(shell: Shell) -> None:
+    shell.declare_workloads()
+    with RehearsalProcess(faults={"script": [{"fault": "timeout", "nth": 5, "times": "always"}]}) as rehearsal:
+        shell.use(rehearsal)
+        run = shell.submit("triage", {"agent": MODEL, "tickets": tickets(8)}, concurrency=2)
+        with shell.start("runs", "resume", run) as driver:
+            line_with(driver.stderr, "on the wire")
+            canceled = shell.muster("runs", "cancel", run, "--json")
+            assert driver.wait() == 1
+    assert canceled.data()["state"] == "canceled"
+
+
+def test_watch_ends_on_a_signal_with_4(shell: Shell) -> None:
+    run = shell.submit("ask", {"agent": "sim/echo", "prompt": "hello"})
+    with shell.start("runs", "watch", run) as watcher:
+        line_with(watcher.stdout, "run.created")
+        os.kill(watcher.pid, signal.SIGTERM)
+        assert watcher.wait() == 4
+
+
+def test_fork_asks_anew_from_a_key_on(shell: Shell, rehearsal: RehearsalProcess) -> None:
+    shell.use(rehearsal)
+    shell.declare_workloads()
+    run = shell.submit("triage", {"agent": MODEL, "tickets": tickets(6)}, concurrency=1)
+    shell.muster("runs", "resume", run)
+    made = shell.muster("runs", "fork", run, "--from", "ticket/4", "--json").data()
+    assert made["id"] != run
+    assert made["calls"]["reused"] == 4
+    assert rehearsal.audit().calls == 8
+    missing = shell.muster("runs", "fork", run, "--from", "ticket/99")
+    assert missing.code == 5
+    assert shell.muster("runs", "fork", run).code == 2
+
+
+def test_replay_asks_nobody(shell: Shell, rehearsal: RehearsalProcess) -> None:
+    shell.use(rehearsal)
+    shell.declare_workloads()
+    run = shell.submit("triage", {"agent": MODEL, "tickets": tickets(6)})
+    first = shell.muster("runs", "resume", run, "--json").data()
+    before = rehearsal.audit().requests
+    again = shell.muster("runs", "replay", run, "--json").data()
+    assert (again["result"], again["spent_usd"]) == (first["result"], 0)
+    assert rehearsal.audit().requests == before
+
+
+def test_a_replay_that_misses_something_exits_1_and_names_it(shell: Shell, rehearsal: RehearsalProcess) -> None:
+    shell.use(rehearsal)
+    shell.declare_workloads()
+    run = shell.submit("triage", {"agent": MODEL, "tickets": tickets(40)}, budget_usd="0.0011", concurrency=1)
+    assert shell.muster("runs", "resume", run).code == 1
+    result = shell.muster("runs", "replay", run, "--json")
+    assert (result.code, result.error()["code"]) == (1, "replay_miss")
+    assert "ticket/" in result.error()["message"]

@@ -1,0 +1,189 @@
+"""`muster sim`, `store`, `doctor`, and what all commands share."""
+
+import json
+import signal
+import urllib.request
+from collections.abc import Callable
+
+import pytest
+
+from muster import __version__
+from muster.cli.frame import answered
+from muster.cli.manner import Manner
+
+from .shell import Shell
+
+COMMANDS: dict[str, tuple[str, ...]] = {
+    "demo": (),
+    "ask": (
+        "--system",
+        "--budget",
+        "--max-tokens",
+        "--temperature",
+        "--seed",
+        "--name",
+        "--timeout",
+        "--allow-unpriced",
+    ),
+    "runs list": ("--limit", "--state"),
+    "runs show": ("--calls", "--events"),
+    "runs watch": (),
+    "runs cancel": (),
+    "runs resume": ("--budget", "--detach"),
+    "runs fork": ("--from", "--budget"),
+    "runs replay": (),
+    "runs export": ("--output", "-o"),
+    "runs import": (),
+    "runs delete": (),
+    "worker": ("--concurrency", "--until-idle"),
+    "sim": ("--port", "--latency-ms", "--script", "--faults", "--capacity"),
+    "store info": (),
+    "store vacuum": (),
+    "doctor": (),
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_explains_its_options(shell: Shell, command: str) -> None:
+    result = shell.muster(*command.split(), "--help")
+    assert result.code == 0
+    for option in (*COMMANDS[command], "--json", "--quiet", "--home"):
+        assert option in result.out
+
+
+def test_the_help_names_every_command(shell: Shell) -> None:
+    for arguments in (("--help",), ()):
+        result = shell.muster(*arguments)
+        assert result.code == 0
+        assert all(command.split()[0] in result.out for command in COMMANDS)
+    assert shell.muster("--version").out == f"muster {__version__}\n"
+
+
+@pytest.mark.parametrize(
+    "arguments", [("nope",), ("runs", "nope"), ("ask", "sim/echo"), ("runs", "show", "--oops", "x")]
+)
+def test_a_usage_error_exits_2_and_respects_json(shell: Shell, arguments: tuple[str, ...]) -> None:
+    plain = shell.muster(*arguments)
+    assert (plain.code, plain.out) == (2, "")
+    assert plain.err.startswith("error: ")
+    told = shell.muster(*arguments, "--json")
+    assert (told.code, told.error()["code"]) == (2, "usage")
+
+
+def test_the_rehearsal_says_where_it_is_and_ends_on_a_signal(shell: Shell) -> None:
+    with shell.start("sim", "--latency-ms", "1", "--capacity", "5") as process:
+        assert process.stdout is not None
+        found = json.loads(process.stdout.readline())
+        assert set(found) == {"anthropic", "openai", "audit"}
+        shell.variables |= {"OPENAI_BASE_URL": found["openai"], "OPENAI_API_KEY": "any"}
+        assert shell.muster("ask", "openai/gpt-4o-mini", "hello").out == "hello\n"
+        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(found["audit"]) as answer:
+            assert json.loads(answer.read())["calls"] == 1
+        process.send_signal(signal.SIGTERM)
+        assert process.wait() == 0
+
+
+def test_the_rehearsal_answers_by_script_and_tells_a_bad_file(shell: Shell) -> None:
+    shell.write("bad.yaml", "rules: [{answer: 5}]")
+    result = shell.muster("sim", "--script", "bad.yaml")
+    assert (result.code, result.out) == (2, "")
+    assert "bad.yaml" in result.err
+
+
+def test_a_port_that_is_taken_exits_2(shell: Shell) -> None:
+    with shell.start("sim") as process:
+        assert process.stdout is not None
+        port = json.loads(process.stdout.readline())["audit"].split(":")[2].split("/")[0]
+        assert shell.muster("sim", "--port", port).code == 2
+        process.send_signal(signal.SIGINT)
+        assert process.wait() == 0
+
+
+def test_the_store_tells_about_itself_and_gives_space_back(shell: Shell) -> None:
+    shell.muster("ask", "sim/echo", "hello " * 50_000, "--quiet")
+    shell.muster("runs", "delete", "last")
+    info = shell.muster("store", "info", "--json").data()
+    assert (info["check"], info["kind"]) == ("ok", "sqlite")
+    assert info["free_bytes"] > 0
+    shrunk = shell.muster("store", "vacuum", "--json").data()
+    assert shrunk["bytes_after"] < shrunk["bytes_before"]
+    assert "muster.db" in shell.muster("store", "info").out
+
+
+def findings(shell: Shell) -> dict[str, list[tuple[str, str]]]:
+    envelope = shell.muster("doctor", "--json").envelope()
+    found: dict[str, list[tuple[str, str]]] = {}
+    for finding in envelope["data"]["findings"]:
+        found.setdefault(finding["subject"], []).append((finding["state"], finding["words"]))
+    return found
+
+
+def test_the_doctor_finds_a_bare_folder_usable(shell: Shell) -> None:
+    result = shell.muster("doctor")
+    assert result.code == 0
+    assert "usable" in result.out
+    assert {state for state, _ in findings(shell)["key"]} == {"note"}
+
+
+def test_the_doctor_names_keys_and_never_shows_them(shell: Shell) -> None:
+    shell.variables["ANTHROPIC_API_KEY"] = "sk-very-secret"
+    shell.write("muster.toml", '[agents.one]\nkind = "openai"\nmodel = "gpt-4o-mini"\n')
+    result = shell.muster("doctor")
+    assert result.code == 0
+    assert "sk-very-secret" not in result.out + result.err
+    assert "ANTHROPIC_API_KEY is set" in result.out
+    assert findings(shell)["agent"] == [("note", "one waits for a key in OPENAI_API_KEY")]
+
+
+def test_the_doctor_finds_agents_that_cannot_be_asked(shell: Shell) -> None:
+    shell.write(
+        "muster.toml",
+        '[agents.free]\nkind = "openai"\nmodel = "m"\nbase_url = "http://127.0.0.1:1/v1"\n'
+        'price = { input = 0, output = 0 }\n[agents.dear]\nkind = "anthropic"\nmodel = "no-such-model"\n',
+    )
+    assert shell.muster("doctor").code == 3
+    states = [state for state, _ in findings(shell)["agent"]]
+    assert states == ["broken", "ok"]
+
+
+@pytest.mark.parametrize(
+    "text", ["[agents.x]\nkind = oops\n", '[workloads]\nimport = ["no_such_module"]\n', "[budget]\nrun_usd = -1\n"]
+)
+def test_the_doctor_exits_3_on_a_broken_configuration(shell: Shell, text: str) -> None:
+    shell.write("muster.toml", text)
+    result = shell.muster("doctor", "--json")
+    assert (result.code, result.error()["code"]) == (3, "configuration")
+
+
+def test_the_doctor_finds_a_home_that_cannot_be_written(shell: Shell) -> None:
+    shell.write("file", "")
+    assert shell.muster("doctor", "--home", "file/home").code == 3
+
+
+def test_the_doctor_finds_a_store_that_is_none(shell: Shell) -> None:
+    (shell.folder / ".muster").mkdir()
+    shell.write(".muster/muster.db", "this is not a database, and long enough to be told from one" * 20)
+    assert shell.muster("doctor").code == 3
+    assert shell.muster("runs", "list").code == 4
+
+
+@pytest.fixture
+def signals_kept() -> "object":
+    before = signal.getsignal(signal.SIGTERM)
+    yield
+    signal.signal(signal.SIGTERM, before)
+
+
+@pytest.mark.usefixtures("signals_kept")
+def test_the_unexpected_exits_4_and_is_named_without_a_traceback(capsys: pytest.CaptureFixture[str]) -> None:
+    def raising(error: BaseException) -> Callable[[], int]:
+        def work() -> int:
+            raise error
+
+        return work
+
+    assert answered(Manner(command="x"), raising(KeyError("surprise"))) == 4
+    told = capsys.readouterr().err
+    assert "KeyError" in told
+    assert "report" in told
+    assert answered(Manner(command="x"), raising(KeyboardInterrupt())) == 4

@@ -1,0 +1,103 @@
+"""Ctrl-C and SIGTERM on a run that is being driven: everything is kept, and it can be resumed."""
+
+import signal
+
+import pytest
+
+from muster.testing.sim import RehearsalProcess
+
+from .shell import Shell, line_with
+
+MODEL = "anthropic/claude-haiku-5-5"
+NEVER = {"script": [{"fault": "timeout", "nth": 3, "times": "always"}]}
+
+
+def submit(shell: Shell, number: int) -> str:
+    shell.declare_workloads()
+    spec = {"agent": MODEL, "tickets": [f"ticket {i}" for i in range(number)]}
+    return shell.submit("triage", spec, concurrency=2)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_first_signal_waits_for_calls_on_the_wire(shell: Shell, number: signal.Signals) -> None:
+    with RehearsalProcess(latency_ms=500) as rehearsal:
+        shell.use(rehearsal)
+        run = submit(shell, 12)
+        with shell.start("runs", "resume", run) as process:
+            line_with(process.stderr, "2 on the wire")
+            process.send_signal(number)
+            _, told = process.communicate()
+        stopped = shell.run(run)
+        resumed = shell.muster("runs", "resume", run, "--json")
+        paid = rehearsal.audit().calls
+    assert process.returncode == 4
+    assert "on the wire are waited for; press Ctrl-C again to cut them (their cost becomes uncertain)" in told
+    assert f"run {run} is interrupted; go on with: muster runs resume {run}" in told
+    assert "Traceback" not in told
+    assert (stopped["state"], stopped["calls"]["uncertain"]) == ("interrupted", 0)
+    assert resumed.data()["state"] == "completed"
+    assert paid == 12
+
+
+@pytest.mark.parametrize("numbers", [(signal.SIGINT, signal.SIGINT), (signal.SIGTERM, signal.SIGINT)])
+def test_the_second_signal_cuts_them_and_books_them_as_uncertain(
+    shell: Shell, numbers: tuple[signal.Signals, signal.Signals]
+) -> None:
+    with RehearsalProcess(faults=NEVER) as rehearsal:
+        shell.use(rehearsal)
+        run = submit(shell, 6)
+        with shell.start("runs", "resume", run) as process:
+            line_with(process.stderr, "2 on the wire")
+            process.send_signal(numbers[0])
+            line_with(process.stderr, "press Ctrl-C again")
+            process.send_signal(numbers[1])
+            _, told = process.communicate()
+        stopped = shell.run(run)
+        rehearsal.faults({})
+        resumed = shell.muster("runs", "resume", run)
+        paid = rehearsal.audit().calls
+    assert process.returncode == 4
+    assert "cutting 2 calls" in told
+    assert (stopped["state"], stopped["calls"]["uncertain"], stopped["calls"]["done"]) == ("interrupted", 2, 2)
+    assert stopped["uncertain_usd"] > 0
+    assert resumed.code == 0
+    assert "2 replies reused, 2 calls were uncertain" in resumed.err
+    assert paid <= 6 + 2
+
+
+def test_an_interrupted_question_can_be_resumed(shell: Shell) -> None:
+    with RehearsalProcess(faults={"rates": {"timeout": 1}}) as rehearsal:
+        shell.use(rehearsal)
+        with shell.start("ask", MODEL, "hello", "--json", "--name", "asked") as process:
+            with shell.start("runs", "watch", "asked") as impatient:
+                impatient.wait()  # it may be too early; what follows waits for the call
+            while rehearsal.audit().requests == 0:
+                assert process.poll() is None
+            process.send_signal(signal.SIGINT)
+            line_with(process.stderr, "press Ctrl-C again")
+            process.send_signal(signal.SIGINT)
+            out, _ = process.communicate()
+        assert process.returncode == 4
+        assert '"code": "interrupted"' in out
+        rehearsal.faults({})
+        assert shell.muster("runs", "resume", "asked", "--json").data()["result"]["text"] == "hello"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_worker_stops_cleanly_and_another_goes_on(shell: Shell, number: signal.Signals) -> None:
+    with RehearsalProcess(latency_ms=300) as rehearsal:
+        shell.use(rehearsal)
+        run = submit(shell, 10)
+        with shell.start("worker") as process:
+            while rehearsal.audit().requests < 3:
+                assert process.poll() is None
+            process.send_signal(number)
+            out, told = process.communicate()
+        stopped = shell.run(run)
+        assert process.returncode == 0
+        assert f"run {run} is interrupted" in out
+        assert "waited for" in told
+        assert (stopped["state"], stopped["calls"]["uncertain"]) == ("interrupted", 0)
+        assert shell.muster("worker", "--until-idle").code == 0
+        assert rehearsal.audit().calls == 10
+    assert shell.run(run)["state"] == "completed"
