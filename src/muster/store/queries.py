@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
@@ -20,6 +21,41 @@ def queries() -> Mapping[str, str]:
                 raise ValueError(f"{file.name} names the query {name} a second time")
             found[name] = text.strip()
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A query whose one row of VALUES can be repeated, so that many rows take one statement."""
+
+    before: str
+    row: str  # parameters as "?"
+    after: str
+    names: tuple[str, ...]  # in the order of the question marks
+
+    def text(self, count: int) -> str:
+        """Spell the query for so many rows."""
+        return f"{self.before}{', '.join([self.row] * count)}{self.after}"
+
+
+@cache
+def rows_of(name: str) -> Rows:
+    """Take a named query apart at its row of VALUES, which must hold all its parameters."""
+    text = queries()[name]
+    start = text.index("(", text.index("VALUES"))
+    end = _closing(text, start) + 1
+    before, row, after = text[:start], text[start:end], text[end:]
+    if _PARAMETER.search(before) or _PARAMETER.search(after):
+        raise ValueError(f"the query {name} has parameters outside of its row of VALUES")
+    return Rows(before, _PARAMETER.sub("?", row), after, tuple(_PARAMETER.findall(row)))
+
+
+def _closing(text: str, start: int) -> int:
+    depth = 0
+    for place in range(start, len(text)):
+        depth += {"(": 1, ")": -1}.get(text[place], 0)
+        if depth == 0:
+            return place
+    raise ValueError("a bracket is not closed")
 
 
 def for_postgres(query: str) -> str:

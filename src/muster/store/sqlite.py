@@ -23,11 +23,12 @@ from muster.store.database import (
     DatabaseRuns,
 )
 from muster.store.pulse import Pulse
-from muster.store.queries import migrations, queries
+from muster.store.queries import migrations, queries, rows_of
 from muster.store.writer import Group, Writer
 
 BUSY_SECONDS = 30.0
 LOOK_SECONDS = 0.1
+MOST_ROWS = 128
 
 
 class SqliteConnection:
@@ -37,7 +38,9 @@ class SqliteConnection:
         self.path = path
         self._queries = queries()
         with explained(path):
-            self._raw = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+            self._raw = sqlite3.connect(
+                path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=512
+            )
             self._raw.row_factory = sqlite3.Row
             self._raw.execute("PRAGMA synchronous = FULL")
             self._raw.execute("PRAGMA cache_size = -16000")
@@ -60,10 +63,20 @@ class SqliteConnection:
     def execute_many(self, query: str, parameters: Iterable[Parameters]) -> int:
         """Run a query for each set of parameters and say how many rows were changed in all."""
         rows = list(parameters)
-        if not rows:
-            return 0
+        changed, done = 0, 0
+        while done < len(rows):
+            # Powers of two: few spellings, so that SQLite keeps them all prepared. One statement for many rows
+            # also gives the interpreter lock away once, not once a row, to an event loop that is slow to return it.
+            count = min(1 << (len(rows) - done).bit_length() - 1, MOST_ROWS)
+            changed += self._execute_rows(query, rows[done : done + count])
+            done += count
+        return changed
+
+    def _execute_rows(self, query: str, rows: Sequence[Parameters]) -> int:
+        template = rows_of(query)
+        values = [row[name] for row in rows for name in template.names]
         with explained(self.path):
-            return self._raw.executemany(self._queries[query], rows).rowcount
+            return self._raw.execute(template.text(len(rows)), values).rowcount
 
     @contextmanager
     def transaction(self) -> Iterator[None]:

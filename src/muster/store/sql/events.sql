@@ -12,7 +12,7 @@ ON CONFLICT (run_id, key) DO UPDATE SET text = EXCLUDED.text, at = EXCLUDED.at
 SELECT key, text FROM partials WHERE run_id = :run_id ORDER BY at
 
 -- name: drop_partial
-DELETE FROM partials WHERE run_id = :run_id AND key = :key
+DELETE FROM partials WHERE (run_id, key) IN (VALUES (:run_id, :key))
 
 -- name: delete_partials
 DELETE FROM partials WHERE run_id = :run_id

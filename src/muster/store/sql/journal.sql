@@ -9,16 +9,19 @@ INSERT INTO journal (run_id, key, kind, state, digest, agent, attempts, request,
 VALUES (:run_id, :key, 'call', 'open', :digest, :agent, 1, :request, :at)
 
 -- name: reopen_call
-UPDATE journal SET state = 'open', attempts = :n, error = NULL
-WHERE run_id = :run_id AND key = :key AND state <> 'done'
+UPDATE journal SET state = 'open', attempts = v.column3, error = NULL
+FROM (VALUES (:run_id, :key, CAST(:n AS BIGINT))) AS v
+WHERE journal.run_id = v.column1 AND journal.key = v.column2 AND journal.state <> 'done'
 
 -- name: finish_call
-UPDATE journal SET state = 'done', outcome = :outcome, error = NULL, settled_at = :at
-WHERE run_id = :run_id AND key = :key AND state <> 'done'
+UPDATE journal SET state = 'done', outcome = v.column3, error = NULL, settled_at = v.column4
+FROM (VALUES (:run_id, :key, :outcome, CAST(:at AS DOUBLE PRECISION))) AS v
+WHERE journal.run_id = v.column1 AND journal.key = v.column2 AND journal.state <> 'done'
 
 -- name: fail_call
-UPDATE journal SET state = 'failed', error = :error, settled_at = :at
-WHERE run_id = :run_id AND key = :key AND state = 'open'
+UPDATE journal SET state = 'failed', error = v.column3, settled_at = v.column4
+FROM (VALUES (:run_id, :key, :error, CAST(:at AS DOUBLE PRECISION))) AS v
+WHERE journal.run_id = v.column1 AND journal.key = v.column2 AND journal.state = 'open'
 
 -- name: insert_entry
 INSERT INTO journal (run_id, key, kind, state, digest, agent, attempts, request, outcome, error, reused_from, opened_at, settled_at)
@@ -30,8 +33,11 @@ INSERT INTO attempts (run_id, key, n, epoch, state, reserved, lane, levels, star
 VALUES (:run_id, :key, :n, :epoch, 'started', :reserved, 'billed', :levels, :at)
 
 -- name: settle_attempt
-UPDATE attempts SET state = :state, cost = :cost, lane = :lane, ended_at = :at, error = :error
-WHERE run_id = :run_id AND key = :key AND n = :n AND state = 'started'
+UPDATE attempts SET state = v.column4, cost = v.column5, lane = v.column6, ended_at = v.column7, error = v.column8
+FROM (VALUES (:run_id, :key, CAST(:n AS BIGINT), :state, CAST(:cost AS BIGINT), :lane,
+              CAST(:at AS DOUBLE PRECISION), :error)) AS v
+WHERE attempts.run_id = v.column1 AND attempts.key = v.column2 AND attempts.n = v.column3
+  AND attempts.state = 'started'
 
 -- name: resolve_attempt
 UPDATE attempts SET state = :state, cost = :cost, lane = :lane, ended_at = :at, error = :error
