@@ -4,7 +4,8 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -94,9 +95,10 @@ class Shell:
         assert "Traceback" not in result.err, result
         return result
 
-    def start(self, *arguments: str) -> "subprocess.Popen[str]":
-        """Start a command and leave it running; use it with `with`."""
-        return subprocess.Popen(
+    @contextmanager
+    def start(self, *arguments: str) -> "Iterator[subprocess.Popen[str]]":
+        """Start a command and leave it running; whatever happens, it ends with the block."""
+        with subprocess.Popen(
             [*COMMAND, *arguments],
             cwd=self.folder,
             env=self.environment,
@@ -104,7 +106,11 @@ class Shell:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-        )
+        ) as process:
+            try:
+                yield process
+            finally:
+                process.kill()
 
     def write(self, name: str, text: str) -> Path:
         path = self.folder / name

@@ -69,8 +69,6 @@ def test_an_interrupted_question_can_be_resumed(shell: Shell) -> None:
     with RehearsalProcess(faults={"rates": {"timeout": 1}}) as rehearsal:
         shell.use(rehearsal)
         with shell.start("ask", MODEL, "hello", "--json", "--name", "asked") as process:
-            with shell.start("runs", "watch", "asked") as impatient:
-                impatient.wait()  # it may be too early; what follows waits for the call
             while rehearsal.audit().requests == 0:
                 assert process.poll() is None
             process.send_signal(signal.SIGINT)

@@ -343,3 +343,31 @@ async def test_text_is_handed_over_while_it_is_written_and_kept_once_a_second(tm
         assert deltas == ["one ", "two ", "three "]
         assert partials == [{"k": "one two three "}]
         assert await h.store.events.partials(run.id) == {}
+
+
+async def test_a_key_that_a_step_has_cannot_be_a_call(tmp_path: Path) -> None:
+    async def both(ctx: Context, spec: Any) -> Json:
+        await ctx.step("k", lambda: 1)
+        await ctx.call("a", "hi", key="k")
+        return None
+
+    async with house(tmp_path, a=echo()) as h:
+        run = await h.drive(both)
+        assert run.ended_reason == KeyReused.code
+        assert run.spent.reserved == 0
+
+
+async def test_calls_with_keys_of_their_own_are_not_disturbed_by_one_that_comes_back(tmp_path: Path) -> None:
+    agent = echo()
+
+    async def many(ctx: Context, spec: Any) -> Json:
+        await ctx.call("a", "first", key="first")
+        calls = [ctx.call("a", f"hi {i}", key=f"k{i}") for i in range(20)]
+        again = [ctx.call("a", "first", key="first") for _ in range(3)]
+        return [each.text for each in await ctx.gather(*calls, *again)]
+
+    async with house(tmp_path, a=agent) as h:
+        run = await h.drive(many)
+        assert run.result == [f"hi {i}" for i in range(20)] + ["first"] * 3
+        assert (len(agent.asked), run.spent.billed) == (21, 210)
+        await check_books(h.store, run.id)

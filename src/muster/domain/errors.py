@@ -28,6 +28,7 @@ MusterError
 │   └── ReplayMiss          a replay asked for something that was never recorded
 ├── ChildFailed             a child run did not complete; its parent may go on
 ├── RunFailed               a run did not complete; holds why
+├── KeyTaken                the journal has an entry under this key already
 ├── Conflict                somebody else is at it, or it is not in a state for this
 └── NotFound                no such run, key, file
 """
@@ -294,6 +295,12 @@ class Conflict(MusterError):
     """Somebody else is at it, or it is not in a state for this."""
 
     code = "conflict"
+
+
+class KeyTaken(MusterError):
+    """The journal has an entry under this key already."""
+
+    code = "key_taken"
 
 
 class NotFound(MusterError):

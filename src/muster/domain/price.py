@@ -19,13 +19,11 @@ class Rates:
 
     def cost(self, usage: Usage) -> Microdollars:
         """Sum up a usage, rounded up once to a whole microdollar."""
-        exact = (
-            self.input * usage.input
-            + self.output * usage.output
-            + self.cache_read * usage.cache_read
-            + self.cache_write * usage.cache_write
-            + self.cache_write_1h * usage.cache_write_1h
-        )
+        exact = self.input * usage.input + self.output * usage.output
+        if usage.cache_read or usage.cache_write or usage.cache_write_1h:
+            exact += self.cache_read * usage.cache_read
+            exact += self.cache_write * usage.cache_write
+            exact += self.cache_write_1h * usage.cache_write_1h
         return Microdollars(int(exact.to_integral_value(ROUND_CEILING)))
 
     @property

@@ -35,6 +35,7 @@ from muster.domain.errors import (
     BudgetExhausted,
     CallFailed,
     KeyReused,
+    KeyTaken,
     OutcomeUnknown,
     Paid,
     RecordedFailure,
@@ -83,9 +84,9 @@ class Asking:
     timeouts: Timeouts
     on_delta: OnDelta | None
     streams: bool
-    attempts: int  # made so far, by older drivers too
-    known: bool  # the call is in the journal
-    failed: bool  # the journal says it failed
+    attempts: int = 0  # made so far, by older drivers too
+    known: bool = False  # the call is in the journal
+    failed: bool = False  # the journal says it failed
     turn: int = 0  # attempts made by this driver
     wire: float = 0.0  # seconds on the wire so far
     over: "asyncio.Future[Reply] | None" = None  # made when somebody else waits for this call
@@ -125,6 +126,8 @@ class CallPath:
         self._quiet = asyncio.Event()
         self._quiet.set()
         self._halted: StopRun | None = None
+        # Nothing can be known in a run that starts now: the unique key in the journal tells when that was wrong.
+        self._fresh = epoch == 1 and inheritance.empty
 
     async def call(
         self,
@@ -144,9 +147,6 @@ class CallPath:
         twin = await self._twin(key, identity.digest)
         if twin is not None:
             return twin
-        entry = await self._find(key, identity.digest)
-        if entry is not None and entry.reply is not None:
-            return entry.reply
         return await self._first_of_its_key(
             Asking(
                 agent=agent,
@@ -156,9 +156,6 @@ class CallPath:
                 timeouts=timeouts or self._with.timeouts,
                 on_delta=on_delta,
                 streams=stream or on_delta is not None,
-                attempts=entry.attempts if entry else 0,
-                known=entry is not None,
-                failed=entry is not None and entry.state is EntryState.FAILED,
             )
         )
 
@@ -193,19 +190,6 @@ class CallPath:
         """How many calls are on the wire."""
         return len(self._wires)
 
-    async def _find(self, key: str, digest: str) -> Entry | None:
-        """Step 1: look the call up, here and in the runs this one comes from."""
-        entry = await self._with.store.journal.find(self._run, key)
-        if entry is not None:
-            _require_same(key, entry.digest, digest)
-        else:
-            entry = await self._inheritance.find(key, digest)
-            if entry is not None:
-                await self._with.store.reuser.reuse(self._run, self._epoch, entry, self._with.clock.now())
-        if entry is not None and entry.error is not None and self._inheritance.replays:
-            raise RecordedFailure(entry.error)
-        return entry
-
     async def _twin(self, key: str, digest: str) -> Reply | None:
         """Wait for a call with the same key that is under way; one that was canceled leaves the turn to us."""
         while key in self._under_way:
@@ -223,7 +207,7 @@ class CallPath:
         self._under_way[asking.key] = asking
         self._activity.open_call()
         try:
-            reply = await self._ask(asking)
+            reply = await self._look_and_ask(asking)
             if asking.over is not None:
                 asking.over.set_result(reply)
             return reply
@@ -237,6 +221,34 @@ class CallPath:
             del self._under_way[asking.key]
             if asking.over is not None:
                 asking.over.cancel()  # does nothing to one that has an outcome
+
+    async def _look_and_ask(self, asking: Asking) -> Reply:
+        if self._fresh:
+            try:
+                return await self._ask(asking)
+            except KeyTaken:
+                self._fresh = False  # this workload comes back to its keys: look before asking, from now on
+        entry = await self._find(asking.key, asking.identity.digest)
+        if entry is not None and entry.reply is not None:
+            return entry.reply
+        asking.turn = 0
+        if entry is not None:
+            asking.known, asking.attempts = True, entry.attempts
+            asking.failed = entry.state is EntryState.FAILED
+        return await self._ask(asking)
+
+    async def _find(self, key: str, digest: str) -> Entry | None:
+        """Step 1: look the call up, here and in the runs this one comes from."""
+        entry = await self._with.store.journal.find(self._run, key)
+        if entry is not None:
+            _require_same(key, entry.digest, digest)
+        else:
+            entry = await self._inheritance.find(key, digest)
+            if entry is not None:
+                await self._with.store.reuser.reuse(self._run, self._epoch, entry, self._with.clock.now())
+        if entry is not None and entry.error is not None and self._inheritance.replays:
+            raise RecordedFailure(entry.error)
+        return entry
 
     async def _ask(self, asking: Asking) -> Reply:
         while True:

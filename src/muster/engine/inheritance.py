@@ -30,6 +30,11 @@ class Inheritance:
         self._ancestors = ancestors
         self.replays = replays
 
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to take over."""
+        return not self._ancestors
+
     async def find(self, key: str, digest: str) -> Entry | None:
         """Give an outcome to take over; in a replay a miss is an error that names the key."""
         entry = await self._nearest(key)

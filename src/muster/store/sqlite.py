@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from muster.domain.canonical import Json
-from muster.domain.errors import StoreFailed
+from muster.domain.errors import KeyTaken, MusterError, StoreFailed
 from muster.store import journal
 from muster.store.codec import Codec
 from muster.store.connection import Connection, Parameters, Row
@@ -149,9 +149,11 @@ _EXPLANATIONS: Mapping[str, tuple[str, str]] = {
 }
 
 
-def explain(path: Path, error: sqlite3.Error) -> StoreFailed:
+def explain(path: Path, error: sqlite3.Error) -> MusterError:
     """Make the error that a person can act on."""
     name = getattr(error, "sqlite_errorname", "") or ""
+    if name == "SQLITE_CONSTRAINT_UNIQUE" and "journal.key" in str(error):
+        return KeyTaken("the journal has an entry under this key already")
     for prefix, (what, remedy) in _EXPLANATIONS.items():
         if name.startswith(prefix):
             return StoreFailed(f"the store {path} {what} ({error})", suggestions=(remedy,))

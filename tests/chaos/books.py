@@ -1,0 +1,135 @@
+"""The books of a run, read from its store, and what must hold of them whatever happened."""
+
+import sqlite3
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from muster.agents.anthropic import wire as anthropic
+from muster.agents.openai import wire as openai
+from muster.app import Muster
+from muster.domain.call import Request
+from muster.domain.canonical import digest
+from muster.domain.entry import AttemptState, Entry, EntryKind, EntryState
+from muster.domain.event import Event
+from muster.domain.run import Run, RunState
+from muster.sim.audit import Audit
+from muster.store.base import Attempt
+from tests.chaos import work
+from tests.chaos.stage import Stage
+
+EVENTS = 1_000_000
+
+
+@dataclass(frozen=True)
+class Books:
+    """Everything that a store knows of one run, and the budgets of all."""
+
+    run: Run
+    entries: Sequence[Entry]
+    attempts: Sequence[Attempt]
+    events: Sequence[Event]
+    reserved: Mapping[str, int]
+
+    @property
+    def uncertain(self) -> list[Attempt]:
+        return [attempt for attempt in self.attempts if attempt.state is AttemptState.UNCERTAIN]
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """The replies, by key."""
+        return {entry.key: entry.reply.text for entry in self.entries if entry.reply is not None}
+
+    def on_the_wire(self) -> dict[str, str]:
+        """Name every call as the provider's audit does, by key."""
+        return {entry.key: wire_digest(entry) for entry in self.entries}
+
+
+async def read_books(stage: Stage, reference: str = "fleet") -> Books:
+    async with stage.open() as muster:
+        return await books_of(muster, await muster.find(reference))
+
+
+async def books_of(muster: Muster, run: Run) -> Books:
+    return Books(
+        run=await muster.get(run),
+        entries=[entry async for entry in muster.store.archive.entries(run.id)],
+        attempts=await muster.store.archive.attempts(run.id),
+        events=await muster.store.events.read(run.id, 0, EVENTS),
+        reserved=budgets(muster, "reserved"),
+    )
+
+
+def budgets(muster: Muster, what: str) -> dict[str, int]:
+    """Read one column of all budgets, the days' too."""
+    database = sqlite3.connect(muster.settings.database)
+    try:
+        return dict(database.execute(f"SELECT id, {what} FROM budgets").fetchall())
+    finally:
+        database.close()
+
+
+def wire_digest(entry: Entry) -> str:
+    """Name a call by the body that the provider receives."""
+    assert entry.agent is not None
+    request = msgspec.convert(entry.request, Request)
+    provider, _, model = entry.agent.partition("/")
+    body: dict[str, Any] = (
+        anthropic.params(request, model) if provider == "anthropic" else openai.params(request, model)
+    )
+    return digest(body)
+
+
+def check_books(books: Books) -> None:
+    """Nothing is open, nothing is reserved, the sums are right, the events have no gaps."""
+    run = books.run
+    assert all(amount == 0 for amount in books.reserved.values()), books.reserved
+    assert run.spent.reserved == 0
+    assert all(attempt.state is not AttemptState.STARTED for attempt in books.attempts)
+    sums: Counter[str] = Counter()
+    for attempt in books.attempts:
+        sums[attempt.lane] += attempt.cost
+    assert (run.spent.billed, run.spent.imputed, run.spent.uncertain) == (
+        sums["billed"],
+        sums["imputed"],
+        sums["uncertain"],
+    )
+    assert run.calls.uncertain == len(books.uncertain)
+    assert run.calls.total == len(books.entries)
+    assert run.calls.done == len(books.texts)
+    assert [event.seq for event in books.events] == list(range(1, run.last_seq + 1))
+    check_uncertainty_is_told(books)
+
+
+def check_uncertainty_is_told(books: Books) -> None:
+    """The events say what was uncertain, call by call and at every resume, with the money."""
+    told = [event for event in books.events if event.data.get("lane") == "uncertain"]
+    assert len(told) == len(books.uncertain)
+    assert sum(event.data["cost"] for event in told) == books.run.spent.uncertain
+    left = [event for event in told if event.kind == "call.uncertain"]
+    sums = [event for event in books.events if "uncertain_cost" in event.data]
+    assert sum(event.data["uncertain"] for event in sums) == len(left)
+    assert sum(event.data["uncertain_cost"] for event in sums) == sum(event.data["cost"] for event in left)
+
+
+def check_paid_once(books: Books, audit: Audit) -> None:
+    """For every digest: replies ≤ paid ≤ replies + uncertain."""
+    names = books.on_the_wire()
+    replies = Counter(names[key] for key in books.texts)
+    uncertain = Counter(names[attempt.key] for attempt in books.uncertain)
+    paid = Counter(audit.by_digest)
+    assert paid.keys() <= set(names.values())
+    for name in names.values():
+        assert replies[name] <= paid[name] <= replies[name] + uncertain[name], name
+
+
+def check_whole(books: Books, calls: int, size: int = 0) -> None:
+    """The run is completed: one right reply for every key."""
+    assert books.run.state is RunState.COMPLETED, books.run.error
+    assert all(entry.kind is EntryKind.CALL and entry.state is EntryState.DONE for entry in books.entries)
+    expected = [work.question(number, size) for number in range(calls)]
+    assert books.texts == {work.key_of(number): text for number, text in enumerate(expected)}
+    assert books.run.result == {"texts": expected}

@@ -1,0 +1,22 @@
+"""What the crash proofs share."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from muster.testing.sim import RehearsalProcess
+from tests.chaos.stage import Stage
+
+
+@pytest.fixture
+def sim() -> Iterator[RehearsalProcess]:
+    """A rehearsal server that takes its time, so that there is something on the wire when a process dies."""
+    with RehearsalProcess(latency_ms=40) as running:
+        yield running
+
+
+@pytest.fixture
+def stage(tmp_path: Path, sim: RehearsalProcess) -> Stage:
+    """A folder of its own before the rehearsal server."""
+    return Stage(tmp_path / "stage", sim)

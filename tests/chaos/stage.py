@@ -1,0 +1,191 @@
+"""The stage of the crash proofs: a folder, a rehearsal server, and driving processes that can be killed."""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from muster.app import Muster, open_muster
+from muster.domain.agent import Timeouts
+from muster.engine.retry import RetryPolicy
+from muster.settings import load_settings
+from muster.testing.sim import RehearsalProcess
+from tests.chaos.fleet import Order
+
+ROOT = Path(__file__).parents[2]
+PATIENCE = 60.0
+LOOK_SECONDS = 0.02
+
+# Short enough that a server that falls silent does not hold a proof up.
+TIMEOUTS = Timeouts(connect=5.0, idle=0.3, call=1.5, grace=0.5)
+HASTY = RetryPolicy(attempts=8, first_delay=0.02, longest_delay=0.3)
+
+FAULTS: Mapping[str, Any] = {
+    "rates": {
+        "429": 0.06,
+        "500": 0.06,
+        "529": 0.05,
+        "cut_before": 0.05,
+        "cut_after": 0.06,
+        "truncated": 0.05,
+        "garbage": 0.05,
+        "cut_stream": 0.05,
+        "stalled_stream": 0.03,
+        "timeout": 0.03,
+    },
+    "at_most_per_digest": 4,
+}
+
+
+@dataclass(frozen=True)
+class Ended:
+    """What a driving process left behind."""
+
+    code: int
+    said: Mapping[str, Any]
+    err: str
+
+    @property
+    def killed(self) -> bool:
+        return self.code == -signal.SIGKILL
+
+    @property
+    def run(self) -> Mapping[str, Any]:
+        assert "run" in self.said, self
+        run: Mapping[str, Any] = self.said["run"]
+        return run
+
+
+class Driver:
+    """A driving process."""
+
+    def __init__(self, process: Process) -> None:
+        self._process = process
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    async def ready(self) -> None:
+        """Wait until it says that it is ready."""
+        assert self._process.stdout is not None
+        line = await asyncio.wait_for(self._process.stdout.readline(), PATIENCE)
+        assert b"ready" in line, await self.end()
+
+    def go(self) -> None:
+        """Let a process begin that waits for it."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(b"\n")
+
+    async def kill(self) -> Ended:
+        """End it without a word, if it has not ended by itself."""
+        if self._process.returncode is None:
+            self._process.kill()
+        return await self.end()
+
+    async def end(self) -> Ended:
+        """Wait for its end and read what it said."""
+        assert self._process.stdout is not None
+        assert self._process.stderr is not None
+        reading = asyncio.gather(self._process.stdout.read(), self._process.stderr.read(), self._process.wait())
+        try:
+            out, err, code = await asyncio.wait_for(reading, PATIENCE)
+        except TimeoutError:
+            self._process.kill()
+            await self._process.wait()
+            raise
+        assert b"Traceback" not in err, err.decode()
+        lines = out.decode().splitlines()
+        return Ended(code=code, said=json.loads(lines[-1]) if lines else {}, err=err.decode())
+
+
+class Stage:
+    """One folder before one rehearsal server."""
+
+    def __init__(self, folder: Path, sim: RehearsalProcess) -> None:
+        self.folder, self.sim = folder, sim
+        folder.mkdir(exist_ok=True)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """All that a child process gets to know."""
+        return {
+            "PATH": os.environ["PATH"],
+            "LANG": "C.UTF-8",
+            "HOME": str(self.folder),
+            "ANTHROPIC_API_KEY": "sk-test-anthropic",
+            "OPENAI_API_KEY": "sk-test-openai",
+            "ANTHROPIC_BASE_URL": self.sim.anthropic,
+            "OPENAI_BASE_URL": self.sim.openai,
+        }
+
+    def order(self, calls: int, **rest: Any) -> Order:
+        return Order(folder=str(self.folder), calls=calls, timeouts=TIMEOUTS, policy=HASTY, **rest)
+
+    async def start(self, order: Order, *, crash_at: str | None = None) -> Driver:
+        """Start a driving process."""
+        more = {} if crash_at is None else {"MUSTER_CRASH_AT": crash_at}
+        return Driver(
+            await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "tests.chaos.fleet", msgspec.json.encode(order).decode()),
+                cwd=ROOT,
+                env=self.environment | more,
+                stdin=PIPE,
+                stdout=PIPE,
+                stderr=PIPE,
+            )
+        )
+
+    async def drive(self, order: Order, *, crash_at: str | None = None) -> Ended:
+        """Start a driving process and wait for its end."""
+        return await (await self.start(order, crash_at=crash_at)).end()
+
+    async def drive_for(self, order: Order, seconds: float) -> Ended:
+        """Kill a driving process so many seconds after it was ready."""
+        driver = await self.start(order)
+        await driver.ready()
+        await asyncio.sleep(seconds)
+        return await driver.kill()
+
+    async def muster(self, *arguments: str) -> tuple[int, str, str]:
+        """Run the command itself."""
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "muster", *arguments),
+            cwd=self.folder,
+            env=self.environment,
+            stdin=DEVNULL,
+            stdout=PIPE,
+            stderr=PIPE,
+        )
+        out, err = await asyncio.wait_for(process.communicate(), PATIENCE)
+        return process.returncode or 0, out.decode(), err.decode()
+
+    @asynccontextmanager
+    async def open(self, environment: Mapping[str, str] | None = None) -> AsyncIterator[Muster]:
+        """Open the store of this folder in this process."""
+        settings = load_settings(
+            folder=self.folder, environment=self.environment if environment is None else environment
+        )
+        async with open_muster(settings=settings, timeouts=TIMEOUTS, policy=HASTY) as muster:
+            yield muster
+
+    def in_flight(self) -> int:
+        """Say how many requests the server is answering now; starts its audit over."""
+        self.sim.reset()
+        return self.sim.audit().max_in_flight
+
+
+async def until(condition: Callable[[], Awaitable[bool]], patience: float = PATIENCE) -> None:
+    """Look again and again until something holds."""
+    async with asyncio.timeout(patience):
+        while not await condition():
+            await asyncio.sleep(LOOK_SECONDS)

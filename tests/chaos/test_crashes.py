@@ -1,0 +1,129 @@
+"""Killed at every point and at any instant, a run comes to its end: all replies, each paid once or told as uncertain."""
+
+import random
+from pathlib import Path
+
+import pytest
+
+from muster.domain.money import show_usd
+from muster.engine.killpoints import POINTS
+from tests.chaos import work
+from tests.chaos.books import Books, check_books, check_paid_once, check_whole, read_books
+from tests.chaos.fleet import Order
+from tests.chaos.stage import FAULTS, Stage
+
+# How often a point is passed before the process dies there, one process after the other.
+NTH = {
+    "call.before_open": (1, 57, 211),
+    "call.opened": (1, 57, 211),
+    "call.answered": (1, 57, 211),
+    "call.settled": (1, 57, 211),
+    "store.before_commit": (1, 2, 3, 10, 25),
+    "store.after_commit": (1, 2, 3, 10, 25),
+    "run.claimed": (1, 1, 1),
+    "run.before_release": (1, 1),
+}
+LATEST = 0.3  # seconds after which a random kill comes at the latest
+
+
+async def check(stage: Stage, calls: int, name: str = "fleet") -> Books:
+    """Everything that must hold after the last resume."""
+    books = await read_books(stage, name)
+    audit = stage.sim.audit()
+    check_whole(books, calls)
+    check_books(books)
+    check_paid_once(books, audit)
+    print(
+        f"{calls} calls, {books.run.lease.epoch} drivers: {audit.requests} requests, {audit.calls} paid, "
+        f"{len(books.uncertain)} uncertain ({show_usd(books.run.spent.uncertain)})"
+    )
+    return books
+
+
+async def kill_at(stage: Stage, order: Order, *places: str) -> None:
+    for place in places:
+        ended = await stage.drive(order, crash_at=place)
+        assert ended.killed, (place, ended)
+
+
+async def finish(stage: Stage, order: Order) -> None:
+    ended = await stage.drive(order)
+    assert ended.run["state"] == "completed", ended
+
+
+async def kill_at_random(stage: Stage, order: Order, chance: random.Random, kills: int) -> int:
+    """Kill a run at random instants, so often or until it is done; says how often."""
+    for done in range(kills):
+        ended = await stage.drive_for(order, chance.uniform(0, LATEST))
+        if not ended.killed:
+            return done
+    await finish(stage, order)
+    return kills
+
+
+def test_every_point_has_its_turn() -> None:
+    assert tuple(NTH) == POINTS
+
+
+async def test_a_run_killed_once_at_every_point_is_finished_and_paid_once(stage: Stage) -> None:
+    order = stage.order(60, concurrency=5)
+    await kill_at(stage, order, *(f"{point}:{1 if point.startswith('run.') else 4}" for point in POINTS))
+    before = stage.sim.audit()
+    await finish(stage, order)
+    assert stage.sim.audit() == before  # the last kill came when everything was answered
+    books = await check(stage, 60)
+    assert books.run.lease.epoch == len(POINTS) + 1
+    assert books.uncertain
+
+
+async def test_a_run_killed_at_random_instants_is_finished_and_paid_once(stage: Stage) -> None:
+    order = stage.order(150, concurrency=5)
+    assert await kill_at_random(stage, order, random.Random(), 4) == 4
+    await check(stage, 150)
+
+
+async def test_a_run_killed_among_faults_is_finished_and_paid_once(stage: Stage) -> None:
+    stage.sim.faults(FAULTS)
+    order = stage.order(60, concurrency=20)
+    await kill_at(stage, order, "call.answered:25", "call.opened:30", "store.before_commit:9")
+    await finish(stage, order)
+    await check(stage, 60)
+
+
+async def test_resuming_prints_what_was_uncertain_with_its_money(stage: Stage) -> None:
+    await kill_at(stage, stage.order(30), "call.answered:7")
+    source = Path(work.__file__).read_text(encoding="utf-8")
+    (stage.folder / "work.py").write_text(source, encoding="utf-8")
+    (stage.folder / "muster.toml").write_text('[workloads]\nimport = ["work"]\n', encoding="utf-8")
+    code, out, err = await stage.muster("runs", "resume", "fleet")
+    assert code == 0, err
+    books = await check(stage, 30)
+    money = show_usd(books.run.spent.uncertain)
+    assert books.uncertain
+    assert f"{len(books.uncertain)} calls were uncertain ({money})" in err
+    assert f"{money} uncertain" in out
+
+
+@pytest.mark.chaos
+@pytest.mark.parametrize("faulty", [False, True], ids=["calm", "faults"])
+@pytest.mark.parametrize("point", POINTS)
+async def test_a_run_of_500_killed_at_a_point_is_finished_and_paid_once(
+    stage: Stage, point: str, faulty: bool
+) -> None:
+    stage.sim.faults(FAULTS if faulty else {})
+    order = stage.order(500, concurrency=25)
+    await kill_at(stage, order, *(f"{point}:{nth}" for nth in NTH[point]))
+    await finish(stage, order)
+    await check(stage, 500)
+
+
+@pytest.mark.chaos
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("faulty", [False, True], ids=["calm", "faults"])
+async def test_a_run_of_500_killed_at_30_random_instants_is_finished_and_paid_once(
+    stage: Stage, faulty: bool
+) -> None:
+    stage.sim.faults(FAULTS if faulty else {})
+    order = stage.order(500, concurrency=5)
+    assert await kill_at_random(stage, order, random.Random(), 30) == 30
+    await check(stage, 500)

@@ -1,0 +1,47 @@
+"""The workload of the crash proofs: many small questions, some to another provider, some streamed, a few twice."""
+
+from typing import Any
+
+import muster
+from muster.domain.errors import RetriesExhausted
+
+ANTHROPIC = "anthropic/claude-haiku-5-5"
+OPENAI = "openai/gpt-5-mini"
+ROUNDS = 4  # of one call: a server that is silent for as long as a call may take is asked anew
+
+
+def key_of(number: int) -> str:
+    """Name a call."""
+    return f"item/{number:05d}"
+
+
+def question(number: int, size: int = 0) -> str:
+    """Say what is asked, in at least so many bytes; one in twenty-five repeats the question before it."""
+    return f"item {number - (number % 25 == 24):05d} ".ljust(size, ".")
+
+
+def agent_of(number: int, *, mixed: bool) -> str:
+    """Say who is asked: one in five is somebody else."""
+    return OPENAI if mixed and number % 5 == 0 else ANTHROPIC
+
+
+@muster.workload("fleet")
+async def fleet(ctx: muster.Context, spec: dict[str, Any]) -> dict[str, Any]:
+    """Ask all questions and give all answers."""
+
+    async def ask(number: int, _: int) -> str:
+        text = question(number, spec["size"])
+        message = muster.Message(role=muster.Role.USER, text=text)
+        request = muster.Request(messages=(message,), max_tokens=spec["max_tokens"])
+        for _ in range(ROUNDS - 1):
+            try:
+                return await call(number, request)
+            except RetriesExhausted:
+                continue
+        return await call(number, request)
+
+    async def call(number: int, request: muster.Request) -> str:
+        agent = agent_of(number, mixed=spec["mixed"])
+        return (await ctx.call(agent, request, key=key_of(number), stream=number % 3 == 0)).text
+
+    return {"texts": [text async for text in ctx.map(ask, range(spec["calls"]), window=spec["window"])]}
