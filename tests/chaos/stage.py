@@ -128,8 +128,8 @@ class Stage:
             "OPENAI_BASE_URL": self.sim.openai,
         }
 
-    def order(self, calls: int, **rest: Any) -> Order:
-        return Order(folder=str(self.folder), calls=calls, timeouts=TIMEOUTS, policy=HASTY, **rest)
+    def order(self, calls: int, *, timeouts: Timeouts = TIMEOUTS, policy: RetryPolicy = HASTY, **rest: Any) -> Order:
+        return Order(folder=str(self.folder), calls=calls, timeouts=timeouts, policy=policy, **rest)
 
     async def start(self, order: Order, *, crash_at: str | None = None) -> Driver:
         """Start a driving process."""

@@ -100,7 +100,7 @@ def test_a_port_that_is_taken_exits_2(shell: Shell) -> None:
 
 
 def test_the_store_tells_about_itself_and_gives_space_back(shell: Shell) -> None:
-    shell.muster("ask", "sim/echo", "hello " * 50_000, "--quiet")
+    shell.muster("ask", "sim/echo", "-", "--quiet", stdin="hello " * 50_000)
     shell.muster("runs", "delete", "last")
     info = shell.muster("store", "info", "--json").data()
     assert (info["check"], info["kind"]) == ("ok", "sqlite")

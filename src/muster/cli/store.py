@@ -39,13 +39,16 @@ def info(manner: Manner) -> None:
 def vacuum(manner: Manner) -> None:
     """Give free space back to the disk."""
 
-    async def work(muster: "Muster") -> tuple[int, int]:
+    async def shrink(muster: "Muster") -> int:
         before = await muster.store.housekeeping.info()
         await muster.store.housekeeping.vacuum()
-        after = await muster.store.housekeeping.info()
-        return _size(before), _size(after)
+        return _size(before)
 
-    before, after = with_muster(manner, work, sweep=False)
+    async def measure(muster: "Muster") -> int:
+        return _size(await muster.store.housekeeping.info())
+
+    before = with_muster(manner, shrink, sweep=False)
+    after = with_muster(manner, measure, sweep=False)  # opened anew: closing moves what waits into the file
     data = {"bytes_before": before, "bytes_after": after}
     answer(manner, data, lambda console: console.print(f"{before:,} bytes before, {after:,} bytes now"))
 

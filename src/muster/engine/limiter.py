@@ -27,7 +27,7 @@ class Window:
 
     def succeed(self) -> None:
         """Grow by one place a round, carefully where it was refused before."""
-        near = self.ceiling is not None and self.limit >= self.ceiling - 1
+        near = self.ceiling is not None and abs(self.limit - self.ceiling) <= 1
         self.limit = min(self.most, self.limit + (0.1 if near else 1.0) / self.limit)
 
     def refuse(self, generation: int, in_flight: int) -> None:
@@ -36,8 +36,8 @@ class Window:
             return
         self.generation += 1
         reached = min(self.limit, float(max(in_flight, 1)))
-        # Far above what the provider takes it halves; just above a ceiling that is known it only steps back.
-        known = self.ceiling is not None and reached <= self.ceiling * 1.25
+        # Far above what the provider takes it halves; back at a ceiling that is known it only steps aside.
+        known = self.ceiling is not None and reached >= self.ceiling * 0.75
         self.ceiling = reached
         self.limit = max(1.0, reached - 1.0 if known else reached / 2)
 

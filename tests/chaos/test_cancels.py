@@ -1,0 +1,90 @@
+"""Cancel from another process: at any instant the run ends canceled, the books are in order, the wire is closed."""
+
+import asyncio
+import random
+from pathlib import Path
+
+import pytest
+
+from muster.domain.agent import Timeouts
+from muster.domain.errors import NotFound
+from muster.domain.run import RunState
+from muster.testing.sim import RehearsalProcess
+from tests.chaos.books import Books, check_books, check_paid_once, read_books
+from tests.chaos.stage import Stage, until
+
+LATEST = 2.0  # seconds after its beginning in which a run is canceled at the latest
+
+
+async def cancel_at(stage: Stage, instant: float) -> Books:
+    """Cancel a run that another process drives, so many seconds after it exists."""
+    driver = await stage.start(stage.order(1000, concurrency=10))
+    async with stage.open() as muster:
+
+        async def exists() -> bool:
+            try:
+                return (await muster.find("fleet")).state is RunState.RUNNING
+            except NotFound:
+                return False
+
+        await until(exists)
+        await asyncio.sleep(instant)
+        await muster.cancel("fleet")
+    ended = await driver.end()
+    assert (ended.run["state"], ended.run["ended_reason"]) == ("canceled", "canceled"), ended
+    books = await read_books(stage)
+    check_books(books)
+    return books
+
+
+async def cancel_at_random(folder: Path) -> Books:
+    with RehearsalProcess(latency_ms=40) as sim:
+        stage = Stage(folder, sim)
+        books = await cancel_at(stage, random.uniform(0, LATEST))
+        check_paid_once(books, sim.audit())
+        assert {attempt.error["code"] for attempt in books.uncertain if attempt.error} <= {"outcome_unknown"}
+        assert stage.in_flight() == 0
+        return books
+
+
+async def cancel_many(folder: Path, times: int, at_once: int) -> None:
+    done: list[Books] = []
+    for first in range(0, times, at_once):
+        numbers = range(first, min(first + at_once, times))
+        done += await asyncio.gather(*(cancel_at_random(folder / str(number)) for number in numbers))
+    print(
+        f"{len(done)} cancels: {sum(len(books.texts) for books in done)} replies, "
+        f"{sum(len(books.uncertain) for books in done)} uncertain, "
+        f"{sum(len(books.attempts) for books in done)} attempts"
+    )
+
+
+async def test_what_is_on_the_wire_is_closed_and_uncertain(tmp_path: Path) -> None:
+    with RehearsalProcess(latency_ms=600_000) as sim:
+        stage = Stage(tmp_path / "stage", sim)
+        order = stage.order(100, concurrency=20, timeouts=Timeouts())
+        driver = await stage.start(order)
+
+        async def all_on_the_wire() -> bool:
+            return (await asyncio.to_thread(sim.audit)).calls == 20
+
+        await until(all_on_the_wire)
+        async with stage.open() as muster:
+            await muster.cancel("fleet")
+        ended = await driver.end()
+        assert ended.run["state"] == "canceled"
+        books = await read_books(stage)
+        check_books(books)
+        check_paid_once(books, sim.audit())
+        assert len(books.uncertain) == len(books.attempts) == 20
+        assert {attempt.error["code"] for attempt in books.attempts if attempt.error} == {"outcome_unknown"}
+        assert stage.in_flight() == 0
+
+
+async def test_a_run_canceled_at_random_instants_leaves_its_books_in_order(tmp_path: Path) -> None:
+    await cancel_many(tmp_path, times=4, at_once=2)
+
+
+@pytest.mark.chaos
+async def test_a_run_canceled_at_24_random_instants_leaves_its_books_in_order(tmp_path: Path) -> None:
+    await cancel_many(tmp_path, times=24, at_once=3)

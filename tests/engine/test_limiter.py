@@ -1,0 +1,171 @@
+"""The limiter: places in order, rates, pauses, and learning from refusals."""
+
+import asyncio
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from muster.domain.agent import Pace
+from muster.domain.errors import InvalidRequest, OutcomeUnknown, Overloaded, ProviderFault, RateLimited, WireError
+from muster.engine.limiter import Limiter, Place, Window
+from muster.engine.retry import Again, GiveUp, RetryPolicy, decide
+from muster.testing.clock import FakeClock
+from tests.engine.house import reply
+
+
+async def enter(limiter: Limiter, tokens: int = 1) -> Place:
+    return await asyncio.wait_for(limiter.enter(tokens), 1)
+
+
+def leave(limiter: Limiter, place: Place, outcome: object = None) -> None:
+    place.outcome = reply() if outcome is None else outcome
+    limiter.leave(place)
+
+
+async def test_no_more_than_the_limit_are_let_in_and_the_others_come_in_order() -> None:
+    limiter = Limiter(Pace(concurrency=2), FakeClock())
+    first, second = await enter(limiter), await enter(limiter)
+    order: list[int] = []
+
+    async def late(number: int) -> None:
+        place = await limiter.enter(1)
+        order.append(number)
+        leave(limiter, place)
+
+    waiting = [asyncio.create_task(late(i)) for i in range(5)]
+    await asyncio.sleep(0)
+    assert (limiter.in_flight, order) == (2, [])
+    leave(limiter, first)
+    leave(limiter, second)
+    await asyncio.gather(*waiting)
+    assert (limiter.in_flight, order) == (0, [0, 1, 2, 3, 4])
+
+
+async def test_one_that_gives_up_in_the_line_leaves_no_hole() -> None:
+    limiter = Limiter(Pace(concurrency=1), FakeClock())
+    first = await enter(limiter)
+    quitter = asyncio.create_task(limiter.enter(1))
+    patient = asyncio.create_task(limiter.enter(1))
+    await asyncio.sleep(0)
+    leave(limiter, first)
+    quitter.cancel()  # at the very moment it was let in
+    place = await asyncio.wait_for(patient, 1)
+    assert limiter.in_flight == 1
+    leave(limiter, place)
+    assert limiter.in_flight == 0
+
+
+async def test_requests_a_minute_are_kept() -> None:
+    clock = FakeClock()
+    limiter = Limiter(Pace(requests_per_minute=60), clock)
+    burst = 0
+    while True:
+        waiting = asyncio.create_task(limiter.enter(1))
+        await asyncio.sleep(0)
+        if not waiting.done():
+            break
+        leave(limiter, waiting.result())
+        burst += 1
+    assert burst == 7  # a tenth of the minute's allowance at once, and one
+    assert 0 < await clock.someone_sleeps() <= 1
+    clock.advance(1.0)
+    leave(limiter, await asyncio.wait_for(waiting, 1))
+
+
+async def test_tokens_a_minute_are_kept() -> None:
+    clock = FakeClock()
+    limiter = Limiter(Pace(tokens_per_minute=6000), clock)
+    leave(limiter, await enter(limiter, 5000))
+    waiting = asyncio.create_task(limiter.enter(10))
+    assert await clock.someone_sleeps() == pytest.approx(44.0)
+    clock.advance(44.1)
+    await asyncio.wait_for(waiting, 1)
+
+
+async def test_a_retry_after_pauses_the_whole_lane_up_to_a_cap() -> None:
+    clock = FakeClock()
+    limiter = Limiter(Pace(), clock)
+    leave(limiter, await enter(limiter), RateLimited("later", retry_after=604_800))
+    waiting = asyncio.create_task(limiter.enter(1))
+    assert await clock.someone_sleeps() == 60.0
+    clock.advance(60.0)
+    await asyncio.wait_for(waiting, 1)
+
+
+def test_a_wave_of_refusals_shrinks_the_window_once() -> None:
+    window = Window(100)
+    for _ in range(80):
+        window.refuse(0, 100)
+    assert window.limit == 50
+    window.refuse(1, 50)
+    assert window.limit == 25
+
+
+def test_the_window_grows_back_and_never_leaves_its_bounds() -> None:
+    window = Window(10)
+    for generation in range(20):
+        window.refuse(generation, 10)
+    assert window.limit == 1
+    for _ in range(1000):
+        window.succeed()
+    assert window.limit == 10
+
+
+@given(st.lists(st.booleans(), max_size=300), st.integers(1, 200))
+def test_whatever_happens_one_place_is_left_and_no_more_than_allowed(outcomes: list[bool], most: int) -> None:
+    window = Window(most)
+    for good in outcomes:
+        if good:
+            window.succeed()
+        else:
+            window.refuse(window.generation, int(window.limit))
+        assert 1 <= window.limit <= most
+
+
+@pytest.mark.parametrize("room", [1, 5, 20, 60])
+def test_against_a_server_with_so_much_room_the_window_settles_near_it(room: int) -> None:
+    """Play rounds against a server that refuses what is too much; count what was refused."""
+    window, refused, served, levels = Window(100), 0, 0, []
+    for _ in range(400):
+        places = int(window.limit)
+        generation = window.generation
+        for i in range(places):
+            if i < room:
+                window.succeed()
+                served += 1
+            else:
+                window.refuse(generation, places)
+                refused += 1
+        levels.append(places)
+    tail = levels[200:]
+    assert room * 0.7 <= sum(tail) / len(tail) <= room * 1.1 + 1
+    assert refused <= 0.2 * served + 250
+
+
+@given(st.integers(1, 40), st.floats(0, 10**7) | st.none())
+def test_a_delay_is_never_longer_than_the_cap_nor_shorter_than_asked(attempt: int, asked: float | None) -> None:
+    policy = RetryPolicy(attempts=100, attempts_when_limited=100)
+    decision = decide(RateLimited("x", retry_after=asked), attempt, policy, random.Random(attempt))
+    assert isinstance(decision, Again)
+    assert 0 <= decision.delay <= policy.longest_delay
+    assert decision.delay >= min(asked or 0.0, policy.longest_delay * 0.9)
+
+
+@pytest.mark.parametrize("error", [ProviderFault("x"), OutcomeUnknown("x"), Overloaded("x"), RateLimited("x")])
+def test_trying_has_an_end(error: WireError) -> None:
+    policy = RetryPolicy()
+    last = policy.attempts_when_limited if isinstance(error, Overloaded | RateLimited) else policy.attempts
+    assert isinstance(decide(error, last - 1, policy, random.Random(1)), Again)
+    assert decide(error, last, policy, random.Random(1)) == GiveUp(exhausted=True)
+
+
+def test_what_cannot_pass_is_not_tried_again() -> None:
+    assert decide(InvalidRequest("x"), 1, RetryPolicy(), random.Random(1)) == GiveUp(exhausted=False)
+
+
+def test_delays_of_many_calls_are_spread_out() -> None:
+    dice = random.Random(5)
+    delays = {decide(Overloaded("x"), 3, RetryPolicy(), dice) for _ in range(100)}
+    assert len(delays) == 100
