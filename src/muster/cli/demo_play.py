@@ -105,7 +105,9 @@ async def _resume(muster: "Muster", display: Display) -> tuple[Run, int]:
         f"Resuming: {before.calls.done} replies reused, {before.calls.uncertain} calls were uncertain "
         f"({show_usd(before.spent.uncertain)} at most)."
     )
-    return await _drive(muster, await muster.prepare_resume(before.id), display), before.calls.done
+    run = await _drive(muster, await muster.prepare_resume(before.id), display)
+    display.tell(f"Completed: {run.calls.done} of {run.calls.total} calls are answered.")
+    return run, before.calls.done
 
 
 async def _replay(muster: "Muster", run: Run, display: Display) -> Run:

@@ -33,28 +33,33 @@ class Attempt(Protocol):
     def error(self) -> Mapping[str, Any] | None: ...  # noqa: D102
 
 
-def runs_table(runs: Sequence[Run]) -> Table:
+def runs_table(runs: Sequence[Run], now: float) -> Table:
     """Draw runs, the newest first."""
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for name in ("run", "name", "workload", "state"):
-        table.add_column(name, no_wrap=name in ("run", "state"))
-    for name in ("done", "failed", "spent", "uncertain", "budget"):
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    uncertain = any(run.spent.uncertain for run in runs)
+    table.add_column("run", no_wrap=True, min_width=16)
+    table.add_column("what", no_wrap=True, min_width=8)
+    table.add_column("state", no_wrap=True, min_width=11)
+    for name in ("done", "spent", *(("uncertain",) if uncertain else ()), "age"):
         table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("made", no_wrap=True)
     for run in runs:
-        table.add_row(
-            run.id,
-            Text(clean(run.name or "")),
-            Text(clean(run.workload)),
-            Text(run.state, style=COLOURS[run.state]),
-            f"{run.calls.done}/{run.calls.total}",
-            str(run.calls.failed or ""),
-            show_usd(run.spent.billed + run.spent.imputed),
-            show_usd(run.spent.uncertain) if run.spent.uncertain else "",
-            "" if run.cap is None else show_usd(run.cap),
-            _local(run.created_at),
-        )
+        table.add_row(*_run_row(run, now, uncertain=uncertain))
     return table
+
+
+def _run_row(run: Run, now: float, *, uncertain: bool) -> list[Text | str]:
+    what = Text(clean(run.workload)).append(f" {clean(run.name)}" if run.name else "", style="bold")
+    row = [run.id, what, Text(run.state, style=COLOURS[run.state])]
+    row += [f"{run.calls.done}/{run.calls.total}", show_usd(run.spent.billed + run.spent.imputed)]
+    row += [show_usd(run.spent.uncertain) if run.spent.uncertain else ""] if uncertain else []
+    return [*row, _age(now - run.created_at)]
+
+
+def _age(seconds: float) -> str:
+    for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= size:
+            return f"{seconds // size:.0f} {unit}"
+    return f"{max(seconds, 0):.0f} s"
 
 
 def run_panel(run: Run) -> Panel:

@@ -40,10 +40,12 @@ def list_runs(
     runs = with_muster(manner, work)
 
     def tell(console: "Console") -> None:
+        import time
+
         from muster.cli.panels import runs_table
 
         if runs:
-            console.print(runs_table(runs))
+            console.print(runs_table(runs, time.time()))
         else:
             note(manner, "there are no such runs" if state else "there are no runs yet; try: muster ask sim/echo hello")
 

@@ -1,0 +1,30 @@
+# Every target prepares what it needs by itself; a fresh clone needs nothing but Python 3.11 and make.
+BIN := .venv/bin
+
+.PHONY: demo test check chaos bench docs
+
+demo:          ## a real piece of work with no key: killed, resumed, proven
+	@scripts/prepare
+	@$(BIN)/muster demo
+
+test:          ## the whole suite, with the short form of every crash proof
+	@scripts/prepare postgresql
+	$(BIN)/pytest -n auto -m "not chaos"
+
+check:         ## style and types
+	@scripts/prepare
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+chaos:         ## the full crash proofs, a few minutes
+	@scripts/prepare
+	$(BIN)/pytest -m chaos tests/chaos --timeout 900
+
+bench:         ## speed and memory as ratios inside one run
+	@scripts/prepare
+	$(BIN)/python -m bench
+
+docs:          ## the reference and the tree in the README, made from the code
+	@scripts/prepare
+	$(BIN)/python -m docs.build
