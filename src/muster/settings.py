@@ -88,7 +88,7 @@ class Settings:
     run_cap: Microdollars | None = None
     day_cap: Microdollars | None = None
     imports: tuple[str, ...] = ()
-    variables: Mapping[str, str] = field(default_factory=dict)
+    variables: Mapping[str, str] = field(default_factory=dict, repr=False)  # holds secrets
     crash_at: tuple[str, int] | None = None
 
     @property

@@ -40,8 +40,8 @@ class Order:
     mixed: bool = True
     budget_usd: str | None = None
     waits: bool = False  # for a line on standard input, after it has said that it is ready
-    timeouts: Timeouts = Timeouts()
-    policy: RetryPolicy = RetryPolicy()
+    timeouts: Timeouts
+    policy: RetryPolicy
 
     @property
     def spec(self) -> dict[str, Any]:

@@ -187,5 +187,5 @@ class Stage:
 async def until(condition: Callable[[], Awaitable[bool]], patience: float = PATIENCE) -> None:
     """Look again and again until something holds."""
     async with asyncio.timeout(patience):
-        while not await condition():
+        while not await condition():  # noqa: ASYNC110 - what is waited for happens in another process
             await asyncio.sleep(LOOK_SECONDS)

@@ -64,9 +64,7 @@ def paid(audit: Audit) -> Microdollars:
 
 def order(stage: Stage, calls: int, **rest: Any) -> Order:
     """All at once: as many calls under way as there are."""
-    return stage.order(
-        calls, concurrency=calls, window=calls, size=SIZE, mixed=False, max_tokens=MAX_TOKENS, **rest
-    )
+    return stage.order(calls, concurrency=calls, window=calls, size=SIZE, mixed=False, max_tokens=MAX_TOKENS, **rest)
 
 
 def check_stopped_by_budget(ended: Ended) -> None:
@@ -159,8 +157,8 @@ async def drive_two_in_one_day(stage: Stage, calls: int) -> None:
     """Two processes, one store, one day: together they pay for as many as the day's cap allows."""
     set_day_budget(stage, sums().cap)
     ended = await asyncio.gather(*(stage.drive(order(stage, calls, name=name)) for name in ("left", "right")))
-    for each in ended:
-        check_stopped_by_budget(each)
+    for end in ended:
+        check_stopped_by_budget(end)
     audit = stage.sim.audit()
     async with stage.open() as muster:
         books = [await books_of(muster, await muster.find(name)) for name in ("left", "right")]

@@ -1,4 +1,4 @@
-"""Killed at every point and at any instant, a run comes to its end: all replies, each paid once or told as uncertain."""
+"""Killed at every point and at any instant, a run comes to its end: every reply, paid once or told as uncertain."""
 
 import random
 from pathlib import Path
@@ -107,9 +107,7 @@ async def test_resuming_prints_what_was_uncertain_with_its_money(stage: Stage) -
 @pytest.mark.chaos
 @pytest.mark.parametrize("faulty", [False, True], ids=["calm", "faults"])
 @pytest.mark.parametrize("point", POINTS)
-async def test_a_run_of_500_killed_at_a_point_is_finished_and_paid_once(
-    stage: Stage, point: str, faulty: bool
-) -> None:
+async def test_a_run_of_500_killed_at_a_point_is_finished_and_paid_once(stage: Stage, point: str, faulty: bool) -> None:
     stage.sim.faults(FAULTS if faulty else {})
     order = stage.order(500, concurrency=25)
     await kill_at(stage, order, *(f"{point}:{nth}" for nth in NTH[point]))
@@ -120,9 +118,7 @@ async def test_a_run_of_500_killed_at_a_point_is_finished_and_paid_once(
 @pytest.mark.chaos
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("faulty", [False, True], ids=["calm", "faults"])
-async def test_a_run_of_500_killed_at_30_random_instants_is_finished_and_paid_once(
-    stage: Stage, faulty: bool
-) -> None:
+async def test_a_run_of_500_killed_at_30_random_instants_is_finished_and_paid_once(stage: Stage, faulty: bool) -> None:
     stage.sim.faults(FAULTS if faulty else {})
     order = stage.order(500, concurrency=5)
     assert await kill_at_random(stage, order, random.Random(), 30) == 30

@@ -124,12 +124,18 @@ def test_a_model_without_a_price_exits_3_unless_allowed(shell: Shell, rehearsal:
     assert rehearsal.audit().calls == 1
 
 
-def test_a_provider_that_cannot_be_reached_exits_4(shell: Shell) -> None:
+def test_a_request_that_is_refused_exits_1_and_a_model_that_there_is_not_3(shell: Shell) -> None:
     with RehearsalProcess(faults={"rates": {"400": 1}}) as rehearsal:
         shell.use(rehearsal)
         assert shell.muster("ask", MODEL, "hello").code == 1
         rehearsal.faults({"script": [{"fault": "404", "times": "always"}]})
         assert shell.muster("ask", MODEL, "hello").code == 3
+
+
+def test_a_provider_that_cannot_be_reached_exits_4(shell: Shell) -> None:
+    shell.variables |= {"ANTHROPIC_BASE_URL": "http://127.0.0.1:1", "ANTHROPIC_API_KEY": "any"}
+    result = shell.muster("ask", MODEL, "hello", "--json")
+    assert (result.code, result.error()["code"]) == (4, "retries_exhausted")
 
 
 def test_a_run_out_of_time_exits_1(shell: Shell) -> None:

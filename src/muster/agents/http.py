@@ -1,22 +1,23 @@
-"""The one way out: a small HTTP seam for agents, and its implementation with aiohttp.
+"""The one way out: a small HTTP seam for agents, and its implementation over our own HTTP/1.1 connections.
 
 It sends one request and gives one answer. It never retries, follows no redirect (a redirect could carry the key to
-another origin), keeps no cookies and reads no proxy from the environment. Nothing here knows a provider.
+another origin), keeps no cookies, reads no proxy from the environment and does not decompress. Nothing here knows a
+provider.
 """
 
+import asyncio
+import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from functools import lru_cache
 from typing import NamedTuple, Protocol
 
-import aiohttp
-from yarl import URL
-
+from muster.agents.connection import Connection
+from muster.agents.connections import Connections
+from muster.agents.head import head_of
 from muster.domain.agent import Timeouts
-from muster.domain.errors import OutcomeUnknown, Unreachable, WireError
 
 MOST_BYTES = 64 * 1024 * 1024
-_LOST = (aiohttp.ClientError, OSError, TimeoutError)  # all that aiohttp raises when an exchange fails
+KEEP_SECONDS = 15.0  # shorter than servers keep idle connections, so that they seldom close one as we use it
 
 
 class Answer(NamedTuple):
@@ -42,8 +43,9 @@ class Flow(NamedTuple):
 class Http(Protocol):
     """Carries one request out and its answer back, from many tasks at once.
 
-    Raises `Unreachable` when the request never left, `OutcomeUnknown` when it left and no whole answer came; any
-    status is an answer. Cancellation closes the connection and is passed on.
+    Raises `Unreachable` when the request never left, `OutcomeUnknown` when it left and no whole answer came, and
+    `BadConfiguration` when the address or a header can never be sent; any status is an answer. Cancellation closes
+    the connection and is passed on.
     """
 
     async def post(self, url: str, headers: Mapping[str, str], body: bytes, timeouts: Timeouts) -> Answer:
@@ -59,126 +61,78 @@ class Http(Protocol):
 
 
 class HttpClient:
-    """HTTP with aiohttp: one session, made when the first request goes out."""
+    """HTTP/1.1 with connections that are used again; serves one event loop."""
 
-    def __init__(self, *, most_bytes: int = MOST_BYTES) -> None:
-        self._most_bytes = most_bytes
-        self._session: aiohttp.ClientSession | None = None
-        self._closed = False
+    def __init__(
+        self, *, most_bytes: int = MOST_BYTES, keep: float = KEEP_SECONDS, tls: ssl.SSLContext | None = None
+    ) -> None:
+        self._connections = Connections(most_bytes=most_bytes, keep=keep, tls=tls)
 
     async def post(self, url: str, headers: Mapping[str, str], body: bytes, timeouts: Timeouts) -> Answer:
         """Send a body and wait for the whole answer."""
-        response = await self._send(url, headers, body, timeouts, _whole(timeouts))
-        parts = [chunk async for chunk in _Chunks(response, url, timeouts, self._most_bytes)]
-        return Answer(response.status, response.headers, parts[0] if len(parts) == 1 else b"".join(parts))
+        head = head_of(url, tuple(headers.items()))
+        connection, left = self._connections.take(head.origin), timeouts.call
+        if connection is None:
+            connection, left = await self._connections.open(head.origin, timeouts)
+        # No byte comes before the model has written everything, so silence means nothing here.
+        timer = asyncio.get_running_loop().call_later(left, connection.expire, timeouts.call)
+        try:
+            connection.send(head.request(body), streams=False)
+            await connection.wait()
+        except BaseException:
+            connection.abort()
+            raise
+        finally:
+            timer.cancel()
+        response = connection.response
+        answer = Answer(response.status, response.headers, response.take())
+        self._connections.give_back(connection)
+        return answer
 
     @asynccontextmanager
     async def stream(
         self, url: str, headers: Mapping[str, str], body: bytes, timeouts: Timeouts
     ) -> AsyncIterator[Flow]:
         """Send a body and give the answer as it arrives; leaving the context ends the exchange."""
-        response = await self._send(url, headers, body, timeouts, _flowing(timeouts))
+        head = head_of(url, tuple(headers.items()))
+        connection, left = self._connections.take(head.origin), timeouts.call
+        if connection is None:
+            connection, left = await self._connections.open(head.origin, timeouts)
+        timer = asyncio.get_running_loop().call_later(left, connection.expire, timeouts.call)
         try:
-            yield Flow(response.status, response.headers, _Chunks(response, url, timeouts, self._most_bytes))
+            connection.send(head.request(body), streams=True)
+            while not connection.response.headed:
+                await connection.news(timeouts.idle)
+            yield Flow(connection.response.status, connection.response.headers, _Chunks(connection, timeouts.idle))
         except BaseException:
-            response.close()
+            connection.abort()
             raise
-        response.release()  # keeps the connection when the body was read to its end, else closes it
+        finally:
+            timer.cancel()
+        self._connections.give_back(connection)  # keeps it when the body had come to its end, else closes it
 
     async def close(self) -> None:
         """Give back the connections; may be called twice."""
-        self._closed = True
-        session, self._session = self._session, None
-        if session is not None:
-            await session.close()
-
-    async def _send(
-        self,
-        url: str,
-        headers: Mapping[str, str],
-        body: bytes,
-        timeouts: Timeouts,
-        limits: aiohttp.ClientTimeout,
-    ) -> aiohttp.ClientResponse:
-        session = self._session or self._open(url)
-        try:
-            return await session.post(_parsed(url), data=body, headers=headers, timeout=limits, allow_redirects=False)
-        except _LOST as error:
-            raise _failure(error, url, timeouts) from error
-
-    def _open(self, url: str) -> aiohttp.ClientSession:
-        if self._closed:
-            raise Unreachable(f"{_origin(url)}: the connections of this agent are closed")
-        self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=60),  # the limiter counts places, not this
-            cookie_jar=aiohttp.DummyCookieJar(),
-            trust_env=False,
-        )
-        return self._session
+        await self._connections.close()
 
 
 class _Chunks:
-    """The body of an answer, as it arrives; a body that breaks or grows too long ends its connection."""
+    """The body of an answer, as it arrives; whoever is canceled while waiting for it ends the exchange."""
 
-    __slots__ = ("_left", "_most_bytes", "_response", "_timeouts", "_url")
+    __slots__ = ("_connection", "_idle")
 
-    def __init__(self, response: aiohttp.ClientResponse, url: str, timeouts: Timeouts, most_bytes: int) -> None:
-        self._response, self._url, self._timeouts = response, url, timeouts
-        self._most_bytes = self._left = most_bytes
+    def __init__(self, connection: Connection, idle: float) -> None:
+        self._connection, self._idle = connection, idle
 
     def __aiter__(self) -> "_Chunks":
         return self
 
     async def __anext__(self) -> bytes:
         try:
-            chunk = await self._response.content.readany()
-        except _LOST as error:
-            self._response.close()
-            raise _failure(error, self._url, self._timeouts) from error
+            chunk = await self._connection.piece(self._idle)
         except BaseException:
-            self._response.close()  # what is left on this connection belongs to nobody
+            self._connection.abort()  # what is left on this connection belongs to nobody
             raise
         if not chunk:
             raise StopAsyncIteration
-        self._left -= len(chunk)
-        if self._left < 0:
-            self._response.close()
-            raise OutcomeUnknown(f"{_origin(self._url)}: the answer is longer than {self._most_bytes} bytes")
         return chunk
-
-
-def _failure(error: Exception, url: str, timeouts: Timeouts) -> WireError:
-    place = _origin(url)
-    match error:
-        case aiohttp.ConnectionTimeoutError():
-            return Unreachable(f"{place}: no connection within {timeouts.connect:g} s")
-        case aiohttp.ClientConnectorError() | aiohttp.InvalidURL():
-            return Unreachable(f"{place}: cannot connect: {error}")
-        case aiohttp.SocketTimeoutError():
-            return OutcomeUnknown(f"{place}: nothing arrived for {timeouts.idle:g} s")
-        case TimeoutError():
-            return OutcomeUnknown(f"{place}: no whole answer within {timeouts.call:g} s")
-        case _:
-            # A connection that the server closed while it lay idle looks the same as one cut in the middle of the
-            # model's work, so this is never taken for "not sent".
-            return OutcomeUnknown(f"{place}: the connection broke: {str(error) or type(error).__name__}")
-
-
-@lru_cache(maxsize=256)
-def _parsed(url: str) -> URL:
-    return URL(url)
-
-
-@lru_cache(maxsize=256)
-def _whole(timeouts: Timeouts) -> aiohttp.ClientTimeout:
-    # No byte comes before the model has written everything, so silence means nothing here.
-    return aiohttp.ClientTimeout(total=timeouts.call, connect=timeouts.connect)
-
-
-@lru_cache(maxsize=256)
-def _flowing(timeouts: Timeouts) -> aiohttp.ClientTimeout:
-    return aiohttp.ClientTimeout(total=timeouts.call, connect=timeouts.connect, sock_read=timeouts.idle)
-
-
-def _origin(url: str) -> str:
-    return str(_parsed(url).origin())

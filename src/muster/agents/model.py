@@ -6,6 +6,7 @@ from typing import Protocol
 
 from muster.agents.account import Account
 from muster.agents.base import OnDelta
+from muster.agents.head import head_of
 from muster.agents.http import Flow, Http
 from muster.agents.sse import Event, Parser
 from muster.agents.tally import Ceiling
@@ -19,13 +20,7 @@ from muster.domain.script import BYTES_PER_TOKEN
 STREAM_ABOVE = 16_384  # max_tokens: an answer this long may outlive what providers allow a plain request
 TOOL_TOKENS = 1024  # providers put a text of their own before tools: up to some 800 tokens that we do not send
 
-# All that the HTTP client would fill in by itself, which takes longer; and no compression, which takes longer still.
-_HEADERS = {
-    "user-agent": "muster",
-    "accept": "*/*",
-    "accept-encoding": "identity",
-    "content-type": "application/json",
-}
+_HEADERS = {"content-type": "application/json"}
 
 
 class Fold(Protocol):
@@ -76,6 +71,7 @@ class ModelAgent:
         self._url, self._headers, self._http = url, {**_HEADERS, **headers}, http
         self._price, self._unpriced_ok = price, unpriced_ok
         self._clock = clock
+        head_of(url, tuple(self._headers.items()))  # refuses now what can never be sent
 
     @property
     def profile(self) -> Profile:

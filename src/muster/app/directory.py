@@ -1,5 +1,6 @@
 """The agents of this process, made from their names and the settings, each once."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -27,7 +28,6 @@ class Provider:
     base_url: str
     base_variable: str
     key_variable: str | None
-    max_tokens: MaxTokens = MaxTokens.OLD
 
 
 PROVIDERS = {
@@ -42,7 +42,6 @@ PROVIDERS = {
         base_url="https://api.openai.com/v1",
         base_variable="OPENAI_BASE_URL",
         key_variable="OPENAI_API_KEY",
-        max_tokens=MaxTokens.NEW,
     ),
     "openrouter": Provider(
         api="openai",
@@ -54,6 +53,10 @@ PROVIDERS = {
         api="openai", base_url="http://127.0.0.1:11434/v1", base_variable="OLLAMA_BASE_URL", key_variable=None
     ),
 }
+
+
+# OpenAI's own models refuse the old name of the limit; other servers may ignore the new one and write without bound.
+_OPENAI_MODELS = re.compile(r"(gpt-|chatgpt-|o\d)")
 
 
 class AgentDirectory:
@@ -156,7 +159,7 @@ class AgentDirectory:
             price=price,
             http=self._http,
             base_url=base_url,
-            max_tokens=MaxTokens.OLD if own_address else known.max_tokens,
+            max_tokens=MaxTokens.NEW if _OPENAI_MODELS.match(model) else MaxTokens.OLD,
             unpriced_ok=self._allow_unpriced,
         )
 

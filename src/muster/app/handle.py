@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 
 from muster.domain.canonical import Json
-from muster.domain.errors import NotFound, RunFailed
+from muster.domain.errors import Conflict, NotFound, RunFailed
 from muster.domain.event import Event
 from muster.domain.ids import RunId
 from muster.domain.run import Run, RunState
@@ -35,10 +35,19 @@ class RunHandle:
     async def wait(self) -> Run:
         """Wait until the run is over or stands still."""
         if self._driving is not None:
-            return await asyncio.shield(self._driving)
+            return await self._driven(self._driving)
         async for _ in self.events((await self.run()).last_seq):
             pass
         return await self.run()
+
+    async def _driven(self, driving: "asyncio.Task[Run]") -> Run:
+        try:
+            return await asyncio.shield(driving)
+        except Conflict:
+            run = await self.run()
+            if run.state is RunState.CANCELED:
+                return run  # somebody was faster than the driver
+            raise
 
     async def result(self) -> Json:
         """Wait for the result; raises RunFailed when there is none."""

@@ -38,7 +38,7 @@ def runs_table(runs: Sequence[Run], now: float) -> Table:
     table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     uncertain = any(run.spent.uncertain for run in runs)
     table.add_column("run", no_wrap=True, min_width=16)
-    table.add_column("what", no_wrap=True, min_width=8)
+    table.add_column("what", overflow="fold", min_width=8)
     table.add_column("state", no_wrap=True, min_width=11)
     for name in ("done", "spent", *(("uncertain",) if uncertain else ()), "age"):
         table.add_column(name, justify="right", no_wrap=True)
@@ -49,7 +49,7 @@ def runs_table(runs: Sequence[Run], now: float) -> Table:
 
 def _run_row(run: Run, now: float, *, uncertain: bool) -> list[Text | str]:
     what = Text(clean(run.workload)).append(f" {clean(run.name)}" if run.name else "", style="bold")
-    row = [run.id, what, Text(run.state, style=COLOURS[run.state])]
+    row: list[Text | str] = [run.id, what, Text(run.state, style=COLOURS[run.state])]
     row += [f"{run.calls.done}/{run.calls.total}", show_usd(run.spent.billed + run.spent.imputed)]
     row += [show_usd(run.spent.uncertain) if run.spent.uncertain else ""] if uncertain else []
     return [*row, _age(now - run.created_at)]

@@ -1,0 +1,88 @@
+"""The figures that are held: what is measured, against what, and how near the goal."""
+
+import json
+import resource
+import statistics
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+
+from muster.testing.sim import RehearsalProcess
+
+CALLS = 5_000
+CONCURRENCY = 100
+LATENCY_MS = 50
+SIZES = (1_000, 20_000, 100_000)
+ROUNDS = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """One measured value beside its goal."""
+
+    name: str
+    value: float
+    unit: str
+    goal: str
+    held: bool
+
+
+def fleet(kind: str, url: str, calls: int, concurrency: int) -> dict[str, float]:
+    """Run the child process and give its figures."""
+    command = [sys.executable, "-m", "bench.fleet", kind, url, str(calls), str(concurrency)]
+    found: dict[str, float] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    return found
+
+
+def calls(say: Callable[[str], None]) -> Iterator[Figure]:
+    """Durable calls beside raw requests, alternating, the best of a few rounds of each."""
+    ideal = CONCURRENCY / (LATENCY_MS / 1000)
+    durable: list[dict[str, float]] = []
+    raw: list[dict[str, float]] = []
+    for number in range(ROUNDS):
+        for kind, rounds in (("raw", raw), ("durable", durable)):
+            say(f"{kind} calls, round {number + 1} of {ROUNDS}")
+            with RehearsalProcess(latency_ms=LATENCY_MS) as sim:
+                rounds.append(fleet(kind, sim.anthropic, CALLS, CONCURRENCY))
+    rate = max(CALLS / one["seconds"] for one in durable)
+    raw_rate = max(CALLS / one["seconds"] for one in raw)
+    cpu = min(one["cpu"] / CALLS * 1000 for one in durable)
+    raw_cpu = min(one["cpu"] / CALLS * 1000 for one in raw)
+    yield Figure(name="durable calls a second", value=rate, unit="/s", goal="", held=True)
+    yield Figure(name="  of ideal", value=100 * rate / ideal, unit="%", goal="≥ 90", held=rate >= 0.9 * ideal)
+    yield Figure(name="  of raw aiohttp", value=100 * rate / raw_rate, unit="%", goal="", held=True)
+    yield Figure(name="raw aiohttp of ideal", value=100 * raw_rate / ideal, unit="%", goal="", held=True)
+    yield Figure(name="CPU for 1,000 durable calls", value=cpu, unit="s", goal="≤ 0.5", held=cpu <= 0.5)
+    yield Figure(name="CPU for 1,000 raw requests", value=raw_cpu, unit="s", goal="", held=True)
+
+
+def memory(say: Callable[[str], None]) -> Iterator[Figure]:
+    """Peak memory of a process that makes so many calls through `ctx.map`."""
+    peaks = {}
+    for size in SIZES:
+        say(f"memory at {size:,} calls")
+        with RehearsalProcess() as sim:
+            peaks[size] = fleet("durable", sim.anthropic, size, CONCURRENCY)["peak_mb"]
+    for size, peak in peaks.items():
+        growth = peak / peaks[SIZES[0]]
+        goal = "" if size == SIZES[0] else "≤ 1.2 × the first"
+        yield Figure(name=f"peak memory, {size:,} calls", value=peak, unit="MB", goal=goal, held=growth <= 1.2)
+
+
+def start(say: Callable[[str], None]) -> Iterator[Figure]:
+    """CPU of `muster --help`, with children's time taken from the system's own account."""
+    say("muster --help")
+    seconds = []
+    for _ in range(5):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run([sys.executable, "-m", "muster", "--help"], check=True, capture_output=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        seconds.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    value = statistics.median(seconds)
+    yield Figure(name="CPU of muster --help", value=value, unit="s", goal="≤ 0.3", held=value <= 0.3)
+
+
+def as_json(figures: list[Figure]) -> str:
+    """Spell the figures as JSON."""
+    return json.dumps([asdict(figure) for figure in figures], indent=2, ensure_ascii=False)

@@ -1,0 +1,1 @@
+"""Documents, and the program that makes some of them from the code."""

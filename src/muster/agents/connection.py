@@ -1,0 +1,176 @@
+"""One connection to a server: sends a request, waits for its answer; one exchange at a time, never pipelined.
+
+It belongs to whoever took it from its pool, until it is given back. It sends nothing twice.
+"""
+
+import asyncio
+import select
+from typing import cast
+
+from muster.agents.response import Response
+from muster.domain.errors import OutcomeUnknown, WireError
+
+MOST_UNREAD_BYTES = 1024 * 1024  # of a stream: more waits in the kernel, and then at the server
+
+
+class Connection(asyncio.BufferedProtocol):
+    """The side of asyncio, and the one future that the owner waits for."""
+
+    __slots__ = (
+        "_buffer",
+        "_busy",
+        "_loop",
+        "_open",
+        "_poll",
+        "_streams",
+        "_transport",
+        "_trouble",
+        "_waiter",
+        "idle_since",
+        "place",
+        "response",
+    )
+
+    def __init__(self, place: str, most_bytes: int, buffer: memoryview, open_: "set[Connection]") -> None:
+        self.place = place
+        self.response = Response(place, most_bytes)
+        self.idle_since = 0.0
+        self._loop = asyncio.get_running_loop()
+        self._buffer = buffer  # shared: what is in it is read before anybody else's turn
+        self._open = open_
+        self._busy = self._streams = False
+        self._waiter: asyncio.Future[None] | None = None
+        self._trouble: WireError | None = None
+
+    # The side of the owner.
+
+    def send(self, request: bytes, *, streams: bool) -> None:
+        """Begin an exchange."""
+        self.response.begin()
+        self._busy, self._streams, self._trouble = True, streams, None
+        self._waiter = self._loop.create_future()
+        self._transport.write(request)
+
+    async def wait(self) -> None:
+        """Wait until the answer is whole, of a stream until there is more of it, or raise why neither comes."""
+        if self._waiter is not None:
+            await self._waiter
+        if self._trouble is not None:
+            raise self._trouble
+
+    async def piece(self, idle: float) -> bytes:
+        """Give the next piece of a stream's body, or nothing at its end; silence for too long ends the exchange."""
+        while not self.response.unread:
+            if self.response.whole:
+                return b""
+            await self.news(idle)
+        self._transport.resume_reading()
+        return self.response.take()
+
+    async def news(self, idle: float) -> None:
+        """Wait until something of a stream arrives, but not for longer than the idle time."""
+        if self._waiter is None and self._trouble is None:
+            self._waiter = self._loop.create_future()
+        timer = self._loop.call_later(idle, self._starve, idle)
+        try:
+            await self.wait()
+        finally:
+            timer.cancel()
+
+    def expire(self, seconds: float) -> None:
+        """End an exchange that took too long."""
+        self._fail(OutcomeUnknown(f"{self.place}: no whole answer within {seconds:g} s"))
+
+    def break_off(self, why: str) -> None:
+        """End whatever goes on; an exchange under way learns why."""
+        self._fail(OutcomeUnknown(f"{self.place}: the connection broke: {why}"))
+
+    def abort(self) -> None:
+        """Close the connection at once, without a word."""
+        self._transport.abort()
+
+    def is_closing(self) -> bool:
+        """Tell whether it is of no more use."""
+        return self._transport.is_closing()
+
+    def rest(self) -> bool:
+        """End the exchange and tell whether another may follow it."""
+        self._busy = False
+        response, transport = self.response, self._transport
+        # An answer that came before the request was all out leaves the two sides in disagreement.
+        return response.whole and response.reusable and not transport.is_closing() and self._all_sent()
+
+    def is_fresh(self) -> bool:
+        """Tell whether nothing happened since the last answer: neither closed, nor bytes that nobody asked for."""
+        # The loop may not have come round to what the kernel already knows, so the kernel is asked.
+        return not self._transport.is_closing() and not self._poll.poll(0)
+
+    # The side of asyncio.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin."""
+        self._transport = cast(asyncio.Transport, transport)
+        self._poll = select.poll()
+        self._poll.register(transport.get_extra_info("socket").fileno(), select.POLLIN)
+        self._open.add(self)
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """Lend the one buffer of the pool; a new one for every read would cost more than the parsing."""
+        return self._buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Read what has arrived."""
+        if not self._busy:
+            self._transport.abort()  # nobody asked for it
+            return
+        response = self.response
+        try:
+            response.feed(self._buffer[:nbytes])
+        except OutcomeUnknown as error:
+            self._fail(error)
+            return
+        if response.whole:
+            self._wake()
+        elif self._streams:
+            self._wake()
+            if response.unread > MOST_UNREAD_BYTES:
+                self._transport.pause_reading()
+
+    def eof_received(self) -> None:
+        """Learn that the server has said all; the transport closes itself."""
+        self._end(None)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Learn that the connection is gone."""
+        self._open.discard(self)
+        self._end(exc)
+
+    def _end(self, error: Exception | None) -> None:
+        if not self._busy or self._trouble is not None or self.response.whole:
+            return
+        if error is not None:
+            self.break_off(str(error) or type(error).__name__)
+            return
+        try:
+            self.response.end()
+        except OutcomeUnknown as unknown:
+            self._fail(unknown)
+        self._wake()
+
+    def _starve(self, seconds: float) -> None:
+        self._fail(OutcomeUnknown(f"{self.place}: nothing arrived for {seconds:g} s"))
+
+    def _fail(self, error: WireError) -> None:
+        # A result, not an exception of the future: the owner may be canceled in this very turn and never look.
+        if self._trouble is None and not (self._busy and self.response.whole):
+            self._trouble = error
+        self._transport.abort()
+        self._wake()
+
+    def _wake(self) -> None:
+        waiter, self._waiter = self._waiter, None
+        if waiter is not None and not waiter.done():
+            waiter.set_result(None)
+
+    def _all_sent(self) -> bool:
+        return self._transport.get_write_buffer_size() == 0

@@ -1,0 +1,111 @@
+"""The connections of one client: opened when none is free, used again newest first, dropped when they lie idle.
+
+There is no limit on their number: the limiter of the engine counts places, not this.
+"""
+
+import asyncio
+import ssl
+from collections import defaultdict, deque
+from functools import partial
+
+from muster.agents.connection import Connection
+from muster.agents.origin import Origin
+from muster.domain.agent import Timeouts
+from muster.domain.errors import Unreachable
+
+READ_BYTES = 64 * 1024
+SECOND_FAMILY_AFTER = 0.25  # seconds until the next address of a host is tried beside the first
+_TURNS = 10  # of the loop: an aborted transport gives its socket back within three
+
+
+class Connections:
+    """Free connections by origin; serves one event loop."""
+
+    def __init__(self, *, most_bytes: int, keep: float, tls: ssl.SSLContext | None) -> None:
+        self._most_bytes, self._keep, self._tls = most_bytes, keep, tls
+        self._buffer = memoryview(bytearray(READ_BYTES))
+        self._free: defaultdict[str, deque[Connection]] = defaultdict(deque)  # by place, oldest first
+        self._open: set[Connection] = set()
+        self._sweeper: asyncio.TimerHandle | None = None
+        self._closed = False
+
+    def take(self, origin: Origin) -> Connection | None:
+        """Give the connection that was used last, if one is free."""
+        free = self._free.get(origin.place)
+        while free:
+            connection = free.pop()
+            if connection.is_fresh():
+                return connection
+            connection.abort()  # nothing was written to it yet, so another may be taken
+        return None
+
+    async def open(self, origin: Origin, timeouts: Timeouts) -> tuple[Connection, float]:
+        """Make a new connection and say how much of the call's time is left, or raise Unreachable."""
+        self._check_open(origin)
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        connection = await self._connect(origin, min(timeouts.connect, timeouts.call))
+        if self._closed:
+            connection.abort()
+        self._check_open(origin)
+        if connection.is_closing():
+            raise Unreachable(f"{origin.place}: cannot connect: the server closed the connection at once")
+        return connection, timeouts.call - (loop.time() - began)
+
+    def give_back(self, connection: Connection) -> None:
+        """Keep a connection for the next exchange, or close it when it is fit for none."""
+        if not connection.rest() or self._closed:
+            connection.abort()
+            return
+        loop = asyncio.get_running_loop()
+        connection.idle_since = loop.time()
+        self._free[connection.place].append(connection)
+        if self._sweeper is None:
+            self._sweeper = loop.call_later(self._keep, self._sweep, loop)
+
+    async def close(self) -> None:
+        """Close all connections, those in use too; may be called twice."""
+        self._closed = True
+        self._free.clear()
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+        for connection in tuple(self._open):
+            connection.break_off("the connections of this agent were closed")
+        for _ in range(_TURNS):
+            if self._open:
+                await asyncio.sleep(0)
+
+    async def _connect(self, origin: Origin, seconds: float) -> Connection:
+        try:
+            async with asyncio.timeout(seconds) as limit:
+                _, connection = await asyncio.get_running_loop().create_connection(
+                    partial(Connection, origin.place, self._most_bytes, self._buffer, self._open),
+                    origin.host,
+                    origin.port,
+                    ssl=self._context() if origin.secure else None,
+                    server_hostname=origin.host if origin.secure else None,
+                    happy_eyeballs_delay=SECOND_FAMILY_AFTER,
+                )
+        except OSError as error:  # of the system, of the resolver, of TLS, or the time is over
+            if limit.expired():
+                raise Unreachable(f"{origin.place}: no connection within {seconds:g} s") from None
+            raise Unreachable(f"{origin.place}: cannot connect: {str(error) or type(error).__name__}") from error
+        return connection
+
+    def _context(self) -> ssl.SSLContext:
+        if self._tls is None:  # made when first needed: reading the certificates of the system takes a while
+            self._tls = ssl.create_default_context()
+            self._tls.set_alpn_protocols(["http/1.1"])
+        return self._tls
+
+    def _check_open(self, origin: Origin) -> None:
+        if self._closed:
+            raise Unreachable(f"{origin.place}: the connections of this agent are closed")
+
+    def _sweep(self, loop: asyncio.AbstractEventLoop) -> None:
+        old = loop.time() - self._keep
+        for free in self._free.values():
+            while free and free[0].idle_since <= old:
+                free.popleft().abort()
+        oldest = min((free[0].idle_since for free in self._free.values() if free), default=None)
+        self._sweeper = None if oldest is None else loop.call_at(oldest + self._keep, self._sweep, loop)

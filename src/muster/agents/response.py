@@ -1,0 +1,150 @@
+"""Reads the answers of one connection, one after another: bytes in any pieces go in. Pure; knows no socket."""
+
+import httptools
+
+from muster.agents.headers import Headers
+from muster.domain.errors import OutcomeUnknown
+
+MOST_HEAD_BYTES = 64 * 1024
+_PLAIN = (b"identity", b"")
+_WITHOUT_BODY = (204, 304)
+
+
+class Response:
+    """One answer as it arrives; `whole` at its end, `reusable` when another may follow it."""
+
+    __slots__ = (
+        "_interim",
+        "_lines",
+        "_most_bytes",
+        "_parser",
+        "_parts",
+        "_place",
+        "_room",
+        "_silent",
+        "_size",
+        "_until_close",
+        "headed",
+        "reusable",
+        "status",
+        "unread",
+        "whole",
+    )
+
+    def __init__(self, place: str, most_bytes: int) -> None:
+        self._place, self._most_bytes = place, most_bytes
+        self._parser = httptools.HttpResponseParser(self)
+        self.begin()
+
+    def begin(self) -> None:
+        """Forget the last answer and expect the next."""
+        self.status = self.unread = self._size = 0
+        self.headed = self.whole = self.reusable = False
+        self._interim = self._until_close = False
+        self._lines: dict[bytes, bytes] = {}
+        self._parts: list[bytes] = []
+        self._room = MOST_HEAD_BYTES
+        self._silent = 0  # bytes since the parser last made something of them
+
+    @property
+    def headers(self) -> Headers:
+        """Give the headers."""
+        return Headers(self._lines)
+
+    def take(self) -> bytes:
+        """Hand over what has arrived of the body since the last time."""
+        parts, self._parts, self.unread = self._parts, [], 0
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def feed(self, data: memoryview | bytes) -> None:
+        """Read some bytes, or raise OutcomeUnknown when they are no answer that we take."""
+        self._silent += len(data)
+        try:
+            self._parser.feed_data(data)
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
+            self.reusable = False
+            if not self.whole:  # what follows a whole answer is nobody's, and cannot spoil it
+                raise self._refusal(error) from None
+        if self._silent > MOST_HEAD_BYTES and not self.whole:
+            raise self._too_long_head()
+
+    def end(self) -> None:
+        """Learn that nothing follows, or raise OutcomeUnknown when the answer is not whole."""
+        if self.headed and self._until_close:
+            self.whole = True
+        if not self.whole:
+            raise OutcomeUnknown(f"{self._place}: the connection broke: the server closed it before a whole answer")
+
+    # The side of httptools.
+
+    def on_message_begin(self) -> None:
+        """Refuse a second answer: only one was asked for."""
+        if self.whole:
+            raise ValueError("an answer that nobody asked for")
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a header; trailers say nothing that anybody reads."""
+        self._room -= len(name) + len(value) + 4
+        if self._room < 0:
+            raise self._too_long_head()
+        if not self.headed:
+            name, lines = name.lower(), self._lines
+            lines[name] = lines[name] + b", " + value if name in lines else value
+
+    def on_headers_complete(self) -> None:
+        """Take the status and decide how the body ends."""
+        self._silent = 0
+        self.status = self._parser.get_status_code()
+        if self.status < 200:
+            self._skip()
+            return
+        self.headed = True
+        lines = self._lines
+        if b"transfer-encoding" in lines or b"content-encoding" in lines:
+            self._check_encodings()
+        elif b"content-length" not in lines:
+            self._until_close = self.status not in _WITHOUT_BODY
+
+    def on_body(self, piece: bytes) -> None:
+        """Take a piece of the body."""
+        self._silent = 0
+        self._parts.append(piece)
+        size = len(piece)
+        self.unread += size
+        self._size += size
+        if self._size > self._most_bytes:
+            raise OutcomeUnknown(f"{self._place}: the answer is longer than {self._most_bytes} bytes")
+
+    def on_message_complete(self) -> None:
+        """End the answer, unless it only announced the true one."""
+        if self._interim:
+            self._interim = False
+        else:
+            self.whole = True
+            self.reusable = self._parser.should_keep_alive()
+
+    def _skip(self) -> None:
+        if self.status == 101:
+            raise OutcomeUnknown(f"{self._place}: the server changed the protocol, which nobody asked for")
+        self._interim = True
+        self._lines = {}
+
+    def _check_encodings(self) -> None:
+        framing = self._lines.get(b"transfer-encoding", b"chunked").lower()
+        coding = self._lines.get(b"content-encoding", b"identity").lower()
+        if framing != b"chunked" or coding not in _PLAIN:
+            shown = (coding if framing == b"chunked" else framing).decode("utf-8", "replace")
+            raise OutcomeUnknown(
+                f"{self._place}: answered {self.status} encoded as {shown!r}, though only plain answers were asked for"
+            )
+        if b"transfer-encoding" not in self._lines and b"content-length" not in self._lines:
+            self._until_close = self.status not in _WITHOUT_BODY
+
+    def _refusal(self, error: Exception) -> OutcomeUnknown:
+        reason = error.__context__
+        if isinstance(reason, OutcomeUnknown):
+            return reason
+        return OutcomeUnknown(f"{self._place}: the connection broke: the answer is no HTTP/1.1: {error}")
+
+    def _too_long_head(self) -> OutcomeUnknown:
+        return OutcomeUnknown(f"{self._place}: the head of the answer is longer than {MOST_HEAD_BYTES} bytes")

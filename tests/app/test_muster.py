@@ -1,0 +1,212 @@
+"""An open Muster, as a Python program uses it."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import muster
+from muster.domain.errors import (
+    BadArgument,
+    BadConfiguration,
+    BadFile,
+    Conflict,
+    NotFound,
+    RunFailed,
+)
+from muster.domain.run import RunState
+from muster.settings import Settings, load_settings
+
+
+@muster.workload("test-letters")
+async def letters(ctx: muster.Context, spec: Any) -> Any:
+    async def one(i: int, letter: str) -> str:
+        return (await ctx.call(spec["agent"], letter, key=f"letter/{i}")).text
+
+    return [text async for text in ctx.map(one, spec["letters"])]
+
+
+def settings(folder: Path) -> Settings:
+    return load_settings(folder / "home", folder=folder, environment={})
+
+
+SPEC = {"agent": "sim/echo", "letters": ["a", "b", "c"]}
+
+
+async def test_a_question_is_answered(tmp_path: Path) -> None:
+    async with muster.open(settings=settings(tmp_path)) as m:
+        reply = await m.ask("sim/echo", "hello")
+        assert (reply.text, reply.cost, reply.attempt) == ("hello", 0, 1)
+
+
+async def test_a_run_gives_its_events_and_its_result(tmp_path: Path) -> None:
+    async with muster.open(settings=settings(tmp_path)) as m:
+        run = await m.start("test-letters", SPEC, budget_usd=0.5, name="nightly")
+        kinds = [event.kind async for event in run.events()]
+        assert kinds[0] == "run.created"
+        assert kinds[-1] == "run.completed"
+        assert await run.result() == ["a", "b", "c"]
+        assert (await m.find("nightly")).id == (await m.find(run.id[:12])).id == (await m.find("last")).id == run.id
+
+
+async def test_a_failed_run_raises_with_its_reason_and_can_be_resumed_by_name(tmp_path: Path) -> None:
+    async with muster.open(settings=settings(tmp_path)) as m:
+        run = await m.start("test-letters", {**SPEC, "agent": "sim/fail"}, name="nightly")
+        with pytest.raises(RunFailed) as caught:
+            await run.result()
+        assert caught.value.reason == "invalid_request"
+        again = await m.resume("nightly")
+        assert again.id != run.id
+
+
+async def test_replay_and_fork_through_the_app(tmp_path: Path) -> None:
+    async with muster.open(settings=settings(tmp_path)) as m:
+        run = await m.start("test-letters", SPEC)
+        result = await run.result()
+        replayed = m.drive(await m.replay(run.id))
+        assert await replayed.result() == result
+        forked = m.drive(await m.fork(run.id, "letter/1"))
+        assert await forked.result() == result
+        assert (await forked.run()).calls.reused == 1
+        with pytest.raises(NotFound, match="letter/9"):
+            await m.fork(run.id, "letter/9")
+        with pytest.raises(Conflict, match="nothing to resume"):
+            await m.resume(run.id)
+
+
+async def test_a_run_survives_its_program(tmp_path: Path) -> None:
+    """Closing in the middle interrupts the run; the next program goes on with it."""
+    async with muster.open(settings=settings(tmp_path)) as m:
+        run = await m.start("test-letters", {**SPEC, "agent": "sim/slow"}, name="slow")
+        async for event in run.events():
+            if event.kind == "run.started":
+                break
+    async with muster.open(settings=settings(tmp_path)) as m:
+        found = await m.find("slow")
+        assert (found.id, found.state) == (run.id, RunState.INTERRUPTED)
+        again = await m.resume("slow")
+        assert again.id == run.id
+        assert await again.result() == ["a", "b", "c"]
+
+
+async def test_submitted_work_waits_for_a_worker(tmp_path: Path) -> None:
+    async with muster.open(settings=settings(tmp_path)) as m:
+        run = await m.submit("test-letters", SPEC)
+        assert (await run.run()).state is RunState.QUEUED
+        worker = asyncio.create_task(m.worker(most=1, on_end=lambda run: None).serve(until_idle=True))
+        assert await run.result() == ["a", "b", "c"]
+        await worker
+
+
+async def test_a_run_can_be_canceled_from_its_handle(tmp_path: Path) -> None:
+    async with muster.open(settings=settings(tmp_path)) as m:
+        run = await m.start("test-letters", {**SPEC, "agent": "sim/slow"})
+        await run.cancel()
+        assert (await run.run()).state is RunState.CANCELED
+        with pytest.raises(Conflict, match="nothing to cancel"):
+            await m.cancel(run.id)
+
+
+@pytest.mark.parametrize("budget", [0, -1, "0", "many", float("nan")])
+async def test_a_budget_that_is_none_is_refused_before_anything_is_stored(tmp_path: Path, budget: Any) -> None:
+    async with muster.open(settings=settings(tmp_path)) as m:
+        with pytest.raises(BadArgument):
+            await m.start("test-letters", SPEC, budget_usd=budget)
+        assert await m.store.runs.select() == []
+
+
+@pytest.mark.parametrize("wrong", [{"concurrency": 0}, {"timeout": 0}, {"timeout": -1.0}])
+async def test_wrong_numbers_are_refused(tmp_path: Path, wrong: dict[str, Any]) -> None:
+    async with muster.open(settings=settings(tmp_path)) as m:
+        with pytest.raises(BadArgument):
+            await m.start("test-letters", SPEC, **wrong)
+
+
+async def test_references_that_fit_nothing_or_too_much_are_told(tmp_path: Path) -> None:
+    async with muster.open(settings=settings(tmp_path)) as m:
+        with pytest.raises(NotFound, match="no runs yet"):
+            await m.find("last")
+        for _ in range(2):
+            await (await m.start("test-letters", SPEC)).result()
+        with pytest.raises(BadArgument, match="stands for 2 runs"):
+            await m.find("1")
+        with pytest.raises(NotFound):
+            await m.find("zzz")
+
+
+async def test_an_unknown_workload_is_refused_before_anything_is_stored(tmp_path: Path) -> None:
+    async with muster.open(settings=settings(tmp_path)) as m:
+        with pytest.raises(BadConfiguration, match="does not know the workload 'nothing'"):
+            await m.start("nothing", {})
+        assert await m.store.runs.select() == []
+
+
+async def test_a_module_of_workloads_that_cannot_be_imported_is_told(tmp_path: Path) -> None:
+    (tmp_path / "muster.toml").write_text('[workloads]\nimport = ["no_such_module_of_mine"]\n')
+    with pytest.raises(BadConfiguration, match="no_such_module_of_mine cannot be imported"):
+        async with muster.open(settings=settings(tmp_path)):
+            pass
+
+
+@pytest.mark.parametrize("name", ["run.jsonl", "run.jsonl.gz"])
+async def test_an_exported_run_replays_in_another_store(tmp_path: Path, name: str) -> None:
+    file = tmp_path / name
+    async with muster.open(settings=settings(tmp_path)) as m:
+        run = await m.start("test-letters", SPEC, name="nightly")
+        result = await run.result()
+        assert await m.export_run(await run.run(), file) == 3
+    (tmp_path / "other").mkdir()
+    async with muster.open(settings=settings(tmp_path / "other")) as m:
+        imported = await m.import_run(file)
+        assert (imported.id, imported.result) == (run.id, result)
+        assert await m.drive(await m.replay("nightly")).result() == result
+        with pytest.raises(Conflict, match="already"):
+            await m.import_run(file)
+
+
+async def test_a_damaged_export_is_refused_and_imports_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "run.jsonl"
+    async with muster.open(settings=settings(tmp_path)) as m:
+        run = await m.start("test-letters", SPEC)
+        await run.result()
+        await m.export_run(await run.run(), file)
+    whole = file.read_bytes()
+    lines = whole.splitlines(keepends=True)
+    damaged = {
+        "cut short": b"".join(lines[:-1]),
+        "was changed": whole.replace(b'"text":"b"', b'"text":"x"'),
+        "goes on after": whole + lines[1],
+        "not an exported run": b"hello\n" + whole,
+        "a version": whole.replace(b'{"muster":1', b'{"muster":99'),
+        "cut in a line": whole[: len(whole) // 2],
+        "nothing": b"",
+    }
+    (tmp_path / "other").mkdir()
+    async with muster.open(settings=settings(tmp_path / "other")) as m:
+        for content in damaged.values():
+            file.write_bytes(content)
+            with pytest.raises(BadFile, match=r"run\.jsonl"):
+                await m.import_run(file)
+        with pytest.raises(NotFound):
+            await m.import_run(tmp_path / "nowhere")
+        assert await m.store.runs.select() == []
+        file.write_bytes(whole)
+        assert (await m.import_run(file)).id == run.id
+
+
+async def test_an_interrupted_import_can_be_done_again(tmp_path: Path) -> None:
+    """Entries come before the run: a half-done import shows no run and does not stand in the way."""
+    file = tmp_path / "run.jsonl"
+    async with muster.open(settings=settings(tmp_path)) as m:
+        run = await m.start("test-letters", SPEC)
+        await run.result()
+        await m.export_run(await run.run(), file)
+        entries = [entry async for entry in m.store.archive.entries(run.id)]
+    (tmp_path / "other").mkdir()
+    async with muster.open(settings=settings(tmp_path / "other")) as m:
+        await m.store.archive.restore_entries(entries[:2])
+        with pytest.raises(NotFound):
+            await m.find(run.id)
+        await m.import_run(file)
+        assert [entry async for entry in m.store.archive.entries(run.id)] == entries

@@ -1,0 +1,78 @@
+"""Settings: read once, strict, and never showing a secret."""
+
+from pathlib import Path
+
+import pytest
+
+from muster.domain.errors import BadArgument, BadFile, exit_code_of
+from muster.settings import dump, load_settings
+
+
+def write(folder: Path, text: str) -> Path:
+    (folder / "muster.toml").write_text(text)
+    return folder
+
+
+def test_nothing_needs_to_be_set(tmp_path: Path) -> None:
+    settings = load_settings(folder=tmp_path, environment={})
+    assert (settings.database, settings.run_cap, settings.day_cap) == (tmp_path / ".muster/muster.db", None, None)
+
+
+def test_the_home_comes_from_the_option_then_the_variable_then_the_folder(tmp_path: Path) -> None:
+    environment = {"MUSTER_HOME": "/elsewhere"}
+    assert load_settings(Path("/given"), folder=tmp_path, environment=environment).home == Path("/given")
+    assert load_settings(folder=tmp_path, environment=environment).home == Path("/elsewhere")
+
+
+def test_budgets_are_read_exactly(tmp_path: Path) -> None:
+    settings = load_settings(folder=write(tmp_path, "[budget]\nrun_usd = 5.00\nday_usd = 0.1\n"), environment={})
+    assert (settings.run_cap, settings.day_cap) == (5_000_000, 100_000)
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "said"),
+    [
+        ("[agents.a]\nkind = openai\n", ":2:8", "Invalid value"),
+        ("[budget\n", ":1:8", "Expected"),
+        ("a = 1\na = 2\n", ":2:6", "Cannot overwrite"),
+        ("[budget]\nrun_usd = 5\n[pool]\nslots = 2\n", ":3:1", "pool: is not known here"),
+        ('[agents.a]\nkind = "openai"\nmodle = "x"\n', ":3:1", "agents.a.modle: is not known here"),
+        ('[agents.a]\nkind = "telepathy"\n', ":2:1", "agents.a.kind"),
+        ('[agents.a]\nkind = "openai"\napi_key = "sk-1"\n', ":3:1", "key_env"),
+        ('[agents.a]\nkind = "openai"\nmax_tokens = 0\n', ":3:1", "agents.a.max_tokens"),
+        ("[budget]\nrun_usd = -1\n", ":2:1", "must be more than 0"),
+        ("[budget]\nrun_usd = 0\n", ":2:1", "must be more than 0"),
+        ('[agents.a]\nkind = "openai"\nprice = { input = -1, output = 1 }\n', ":3:1", "agents.a.price.input"),
+    ],
+)
+def test_a_wrong_file_is_told_with_its_line_and_column(tmp_path: Path, text: str, place: str, said: str) -> None:
+    with pytest.raises(BadFile) as caught:
+        load_settings(folder=write(tmp_path, text), environment={})
+    assert f"muster.toml{place}: " in caught.value.message
+    assert said in caught.value.message
+    assert exit_code_of(caught.value) == 3
+    assert "sk-1" not in caught.value.message
+
+
+def test_a_file_that_is_no_text_is_told(tmp_path: Path) -> None:
+    (tmp_path / "muster.toml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(BadFile, match="cannot be read"):
+        load_settings(folder=tmp_path, environment={})
+
+
+def test_secrets_are_known_but_not_shown(tmp_path: Path) -> None:
+    text = '[agents.a]\nkind = "openai"\nkey_env = "MY_KEY"\n'
+    environment = {"OPENAI_API_KEY": "sk-openai-1", "MY_KEY": "sk-mine-1", "OTHER": "x"}
+    settings = load_settings(folder=write(tmp_path, text), environment=environment)
+    assert set(settings.secrets) == {"sk-openai-1", "sk-mine-1"}
+    shown = str(dump(settings))
+    assert "sk-openai-1" not in shown
+    assert "sk-mine-1" not in shown
+    assert "sk-mine-1" not in repr(settings)
+
+
+def test_a_kill_point_is_read_or_refused(tmp_path: Path) -> None:
+    settings = load_settings(folder=tmp_path, environment={"MUSTER_CRASH_AT": "call.opened:3"})
+    assert settings.crash_at == ("call.opened", 3)
+    with pytest.raises(BadArgument):
+        load_settings(folder=tmp_path, environment={"MUSTER_CRASH_AT": "call.opened"})
