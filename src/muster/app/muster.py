@@ -1,0 +1,256 @@
+"""An open Muster: starts, resumes, forks, replays and follows runs, for the command line and for Python programs."""
+
+import asyncio
+import random
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from muster.app.directory import AgentDirectory
+from muster.app.handle import RunHandle
+from muster.domain.call import Reply
+from muster.domain.canonical import Json
+from muster.domain.errors import BadArgument, Conflict, Interrupted, NotFound
+from muster.domain.money import Microdollars
+from muster.domain.run import TERMINAL, NewRun, Origin, Reuse, Run, RunState
+from muster.engine.clock import Clock
+from muster.engine.drive import Listener
+from muster.engine.engine import Engine
+from muster.engine.worker import Worker
+from muster.engine.workload import REGISTRY
+from muster.reports.cassette import export_run, import_run
+from muster.settings import Settings, parse_budget
+from muster.store.base import Store
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """How a run is to be done, apart from what."""
+
+    name: str | None = None
+    tags: tuple[str, ...] = ()
+    budget: Microdollars | None = None
+    timeout: float | None = None
+    concurrency: int = 20
+
+
+class Muster:
+    """An open store with an engine: starts, resumes, forks and replays runs."""
+
+    def __init__(
+        self, settings: Settings, store: Store, engine: Engine, clock: Clock, directory: AgentDirectory
+    ) -> None:
+        self.settings, self.store, self.engine = settings, store, engine
+        self.directory = directory
+        self._clock = clock
+        self._driving: set[asyncio.Task[Run]] = set()
+
+    async def ask(
+        self,
+        agent: str,
+        prompt: str,
+        *,
+        system: str = "",
+        max_tokens: int | None = None,
+        budget_usd: str | float | None = None,
+    ) -> Reply:
+        """Ask one question, durably, and give the reply."""
+        spec = {"agent": agent, "prompt": prompt, "system": system, "max_tokens": max_tokens}
+        handle = await self.start("ask", spec, budget_usd=budget_usd)
+        await handle.result()
+        entry = await self.store.journal.find(handle.id, "ask")
+        if entry is None or entry.reply is None:
+            raise NotFound(f"run {handle.id} has no reply")
+        return entry.reply
+
+    async def start(
+        self,
+        workload: str,
+        spec: Json,
+        *,
+        budget_usd: str | float | None = None,
+        name: str | None = None,
+        tags: Sequence[str] = (),
+        timeout: float | None = None,
+        concurrency: int = 20,
+        on_delta: Listener | None = None,
+    ) -> RunHandle:
+        """Store a run and drive it in this process."""
+        order = self._order(budget_usd, name, tags, timeout, concurrency)
+        REGISTRY.find(workload)
+        run = await self._create(workload, spec, order)
+        return self.drive(run, on_delta)
+
+    async def submit(
+        self,
+        workload: str,
+        spec: Json,
+        *,
+        budget_usd: str | float | None = None,
+        name: str | None = None,
+        tags: Sequence[str] = (),
+        timeout: float | None = None,
+        concurrency: int = 20,
+    ) -> RunHandle:
+        """Store a run for the workers."""
+        order = self._order(budget_usd, name, tags, timeout, concurrency)
+        run = await self._create(workload, spec, order, submitted=True)
+        return RunHandle(self.store, self._clock, run.id, None)
+
+    async def resume(
+        self, reference: str, *, budget_usd: str | float | None = None, on_delta: Listener | None = None
+    ) -> RunHandle:
+        """Go on with a run: the same one if it stands still, a new one with all its replies if it is over."""
+        run = await self.prepare_resume(reference, budget_usd=budget_usd)
+        return self.drive(run, on_delta)
+
+    async def prepare_resume(self, reference: str, *, budget_usd: str | float | None = None) -> Run:
+        """Give the run that will be driven on resume, made if need be."""
+        run = await self.find(reference)
+        cap = parse_budget(budget_usd)
+        REGISTRY.find(run.workload)
+        if run.state is RunState.COMPLETED:
+            raise Conflict(
+                f"run {run.id} is completed; there is nothing to resume",
+                suggestions=(f"muster runs fork {run.id} --from KEY",),
+            )
+        if run.state in TERMINAL:
+            return await self._descend(run, Reuse.REPLIES, cap=cap)
+        if cap is not None:
+            await self.store.desk.set_cap(run.id, cap)
+        return await self.get(run)
+
+    async def fork(self, reference: str, key: str, *, budget_usd: str | float | None = None) -> Run:
+        """Make a run that takes over everything before a key and asks anew from there on."""
+        run = await self.find(reference)
+        if await self.store.journal.find(run.id, key) is None:
+            raise NotFound(
+                f"run {run.id} has nothing under the key {key!r}", suggestions=(f"muster runs show {run.id} --calls",)
+            )
+        return await self._descend(run, Reuse.REPLIES, cap=parse_budget(budget_usd), fork_key=key)
+
+    async def replay(self, reference: str) -> Run:
+        """Make a run that takes every outcome from another and asks nobody."""
+        return await self._descend(await self.find(reference), Reuse.REPLAY, cap=None)
+
+    def drive(self, run: Run, on_delta: Listener | None = None) -> RunHandle:
+        """Drive a run in this process."""
+        task = asyncio.get_running_loop().create_task(self.engine.drive(run.id, on_delta))
+        self._driving.add(task)
+        task.add_done_callback(self._driving.discard)
+        return RunHandle(self.store, self._clock, run.id, task)
+
+    def watch(self, run: Run) -> RunHandle:
+        """Follow a run that another process may drive."""
+        return RunHandle(self.store, self._clock, run.id, None)
+
+    async def find(self, reference: str) -> Run:
+        """Give the run that an id, a unique beginning of one, a name (the newest with it) or `last` stands for."""
+        if reference == "last":
+            runs = [run for run in await self.store.runs.select(limit=100) if run.parent is None]
+            if not runs:
+                raise NotFound("this store has no runs yet", suggestions=("muster demo", "muster ask sim/echo hello"))
+            return runs[0]
+        found = await self.store.runs.match(reference)
+        exact = [run for run in found if run.id == reference] or [run for run in found if run.name == reference]
+        if exact:
+            return exact[0]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            ids = ", ".join(run.id for run in found[:5])
+            raise BadArgument(
+                f"{reference!r} stands for {len(found)} runs: {ids}", suggestions=("write more of the id",)
+            )
+        raise NotFound(f"there is no run {reference!r} in {self.settings.database}", suggestions=("muster runs list",))
+
+    async def get(self, run: Run) -> Run:
+        """Read a run anew."""
+        found = await self.store.runs.get(run.id)
+        if found is None:
+            raise NotFound(f"there is no run {run.id}")
+        return found
+
+    async def cancel(self, reference: str) -> Run:
+        """Ask for a run to be canceled; one of a dead driver is canceled at once."""
+        await self.engine.sweep()
+        run = await self.find(reference)
+        return await self.store.desk.cancel(run.id, self._clock.now())
+
+    async def queue(self, run: Run) -> Run:
+        """Hand a run that stands still to the workers."""
+        return await self.store.desk.requeue(run.id, self._clock.now())
+
+    async def export_run(self, run: Run, path: Path) -> int:
+        """Write a run to a file."""
+        return await export_run(self.store, run, path)
+
+    async def import_run(self, path: Path) -> Run:
+        """Read a run from a file."""
+        return await import_run(self.store, path)
+
+    def worker(self, *, most: int, on_end: Callable[[Run], None]) -> Worker:
+        """Make a worker of this process."""
+        return Worker(self.store, self.engine, most=most, on_end=on_end)
+
+    async def close(self) -> None:
+        """Let go of every run that is being driven here; they can be resumed."""
+        if self._driving:
+            self.engine.stop_all(Interrupted("the program closed the store"), now=True)
+            await asyncio.gather(*self._driving, return_exceptions=True)
+
+    def _order(
+        self,
+        budget_usd: str | float | None,
+        name: str | None,
+        tags: Iterable[str],
+        timeout: float | None,
+        concurrency: int,
+    ) -> Order:
+        if concurrency < 1:
+            raise BadArgument(f"concurrency must be at least 1, not {concurrency}")
+        if timeout is not None and timeout <= 0:
+            raise BadArgument(f"a timeout must be more than 0 seconds, not {timeout:g}")
+        budget = parse_budget(budget_usd)
+        return Order(
+            name=name,
+            tags=tuple(tags),
+            budget=self.settings.run_cap if budget is None else budget,
+            timeout=timeout,
+            concurrency=concurrency,
+        )
+
+    async def _create(self, workload: str, spec: Json, order: Order, *, submitted: bool = False) -> Run:
+        return await self.engine.create(
+            NewRun(
+                id=self.engine.new_id(),
+                workload=workload,
+                spec=spec,
+                created_at=self._clock.now(),
+                name=order.name,
+                tags=order.tags,
+                seed=random.SystemRandom().getrandbits(31),
+                cap=order.budget,
+                timeout=order.timeout,
+                concurrency=order.concurrency,
+                submitted=submitted,
+            )
+        )
+
+    async def _descend(self, run: Run, reuse: Reuse, *, cap: Microdollars | None, fork_key: str | None = None) -> Run:
+        """Make a run that comes from another; it gets a budget of its own."""
+        return await self.engine.create(
+            NewRun(
+                id=self.engine.new_id(),
+                workload=run.workload,
+                spec=run.spec,
+                created_at=self._clock.now(),
+                name=run.name,
+                tags=run.tags,
+                seed=run.seed,
+                cap=run.cap if cap is None else cap,
+                timeout=run.timeout,
+                concurrency=run.concurrency,
+                origin=Origin(run=run.id, reuse=reuse, fork_key=fork_key),
+            )
+        )

@@ -1,0 +1,96 @@
+"""Opening: settings, store, agents and engine put together, and taken apart again."""
+
+import importlib
+import random
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from muster.app.directory import AgentDirectory
+from muster.app.muster import Muster
+from muster.domain.agent import Timeouts
+from muster.domain.errors import BadArgument, BadConfiguration
+from muster.engine.calls import Equipment
+from muster.engine.clock import Clock, SystemClock
+from muster.engine.engine import Engine
+from muster.engine.identity import this_process
+from muster.engine.killpoints import POINTS, KillPoints
+from muster.engine.limiter import Limiters
+from muster.engine.purse import Purse
+from muster.engine.retry import RetryPolicy
+from muster.engine.workload import REGISTRY
+from muster.settings import Settings, load_settings
+from muster.sim.files import load_script
+from muster.store.sqlite import open_sqlite
+
+
+@asynccontextmanager
+async def open_muster(
+    home: str | Path | None = None,
+    *,
+    settings: Settings | None = None,
+    allow_unpriced: bool = False,
+    clock: Clock | None = None,
+    policy: RetryPolicy | None = None,
+    timeouts: Timeouts | None = None,
+) -> AsyncIterator[Muster]:
+    """Open the store of a folder with everything around it; `async with` closes it again."""
+    settings = settings or load_settings(None if home is None else Path(home))
+    import_workloads(settings)
+    clock = clock or SystemClock()
+    kill = _kill_points(settings)
+    store = open_sqlite(settings.database, secrets=settings.secrets, reach=kill.reach)
+    directory = AgentDirectory(settings, load_script=load_script, allow_unpriced=allow_unpriced)
+    limiters = Limiters(clock)
+    engine: Engine
+
+    async def sweep() -> None:
+        await engine.sweep()
+
+    purse = Purse(store.changes, sweep, clock)
+    equipment = Equipment(
+        store=store,
+        directory=directory,
+        limiters=limiters,
+        purse=purse,
+        clock=clock,
+        random=random.Random(),  # noqa: S311  # jitter and ids, no secrets
+        kill=kill,
+        policy=policy or RetryPolicy(),
+        timeouts=timeouts or Timeouts(),
+    )
+    engine = Engine(equipment, workloads=REGISTRY, driver=this_process(), day_cap=settings.day_cap)
+    muster = Muster(settings, store, engine, clock, directory)
+    try:
+        yield muster
+    finally:
+        await muster.close()
+        await purse.close()
+        await limiters.close()
+        await directory.close()
+        await store.housekeeping.close()
+
+
+def import_workloads(settings: Settings) -> None:
+    """Import our workloads and the modules that the user named."""
+    importlib.import_module("muster.workloads.ask")
+    for name in settings.imports:
+        if str(settings.folder) not in sys.path:
+            sys.path.insert(0, str(settings.folder))
+        try:
+            importlib.import_module(name)
+        except Exception as error:
+            raise BadConfiguration(
+                f"[workloads] import: {name} cannot be imported: {error!r}",
+                suggestions=(f"it is looked for in {settings.folder} and where Python looks",),
+            ) from error
+
+
+def _kill_points(settings: Settings) -> KillPoints:
+    if settings.crash_at is None:
+        return KillPoints()
+    point, nth = settings.crash_at
+    if point not in POINTS:
+        raise BadArgument(f"MUSTER_CRASH_AT names no known point: {point}", suggestions=POINTS)
+    return KillPoints(point, nth)
