@@ -16,7 +16,7 @@ from muster.domain.errors import BadConfiguration
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
 from muster.domain.run import Driver, NewRun, Origin, Run
-from muster.engine.calls import Equipment
+from muster.engine.asking import Equipment
 from muster.engine.clock import Clock, SystemClock
 from muster.engine.context import Context
 from muster.engine.engine import Engine

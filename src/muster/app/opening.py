@@ -11,7 +11,7 @@ from muster.app.directory import AgentDirectory
 from muster.app.muster import Muster
 from muster.domain.agent import Timeouts
 from muster.domain.errors import BadArgument, BadConfiguration
-from muster.engine.calls import Equipment
+from muster.engine.asking import Equipment
 from muster.engine.clock import Clock, SystemClock
 from muster.engine.engine import Engine
 from muster.engine.identity import this_process

@@ -12,13 +12,12 @@ answer that arrived is always settled.
 """
 
 import asyncio
-from dataclasses import dataclass, replace
-from random import Random
+from dataclasses import replace
 
-from muster.agents.base import Agent, Directory, OnDelta
+from muster.agents.base import OnDelta
 from muster.domain.agent import Quote, Timeouts
 from muster.domain.budget import Granted, Level, Refused, Wait
-from muster.domain.call import Identity, Reply, Request, identify
+from muster.domain.call import Reply, Request, identify
 from muster.domain.entry import (
     AttemptId,
     Entry,
@@ -44,62 +43,14 @@ from muster.domain.errors import (
     WireError,
 )
 from muster.domain.ids import RunId
-from muster.domain.money import Microdollars, show_usd
+from muster.domain.money import show_usd
 from muster.engine.activity import Activity
-from muster.engine.clock import Clock
+from muster.engine.asking import Asking, Equipment, Started
 from muster.engine.inheritance import Inheritance
-from muster.engine.killpoints import KillPoints
 from muster.engine.levels import Levels
-from muster.engine.limiter import Limiters
 from muster.engine.partial import Partial
-from muster.engine.purse import Purse
-from muster.engine.retry import Again, GiveUp, RetryDecision, RetryPolicy, decide
+from muster.engine.retry import Again, GiveUp, RetryDecision, decide
 from muster.engine.seat import Seat
-from muster.store.base import Store
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Equipment:
-    """What the call paths of all runs of a process share."""
-
-    store: Store
-    directory: Directory
-    limiters: Limiters
-    purse: Purse
-    clock: Clock
-    random: Random
-    kill: KillPoints
-    policy: RetryPolicy
-    timeouts: Timeouts
-
-
-@dataclass(slots=True, kw_only=True)
-class Asking:
-    """One call under way."""
-
-    agent: Agent
-    request: Request
-    key: str
-    identity: Identity
-    timeouts: Timeouts
-    on_delta: OnDelta | None
-    streams: bool
-    attempts: int = 0  # made so far, by older drivers too
-    known: bool = False  # the call is in the journal
-    failed: bool = False  # the journal says it failed
-    turn: int = 0  # attempts made by this driver
-    wire: float = 0.0  # seconds on the wire so far
-    over: "asyncio.Future[Reply] | None" = None  # made when somebody else waits for this call
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Started:
-    """An attempt whose money is reserved."""
-
-    id: AttemptId
-    most: Microdollars
-    levels: tuple[Level, ...]
-    waited: float
 
 
 class CallPath:

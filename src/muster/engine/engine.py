@@ -6,7 +6,8 @@ from muster.domain.ids import RunId, new_run_id
 from muster.domain.money import Microdollars
 from muster.domain.run import DRIVEN, TERMINAL, Driver, NewRun, Run
 from muster.engine.activity import Activity
-from muster.engine.calls import CallPath, Equipment
+from muster.engine.asking import Equipment
+from muster.engine.calls import CallPath
 from muster.engine.children import Children
 from muster.engine.clock import Stopwatch
 from muster.engine.context import Context

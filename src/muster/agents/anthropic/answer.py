@@ -7,7 +7,7 @@ import msgspec
 
 from muster.agents.account import Account
 from muster.agents.faults import Complaint, error_of, plain, retry_after, unreadable
-from muster.agents.payload import arguments_of
+from muster.agents.payload import arguments_of, reader
 from muster.agents.tally import Ceiling, cost_of, count_bytes
 from muster.domain.call import Reply, Stop, Timings, ToolCall, Usage
 from muster.domain.errors import AuthRefused, OutcomeUnknown, WireError
@@ -90,8 +90,8 @@ class Envelope(msgspec.Struct, gc=False):
     request_id: str | None = None
 
 
-_said = msgspec.json.Decoder(Said).decode
-_envelope = msgspec.json.Decoder(Envelope).decode
+_said = reader(Said)
+_envelope = reader(Envelope)
 
 
 def decode(body: bytes, price: Price | None, ceiling: Ceiling, account: Account, timings: Timings = UNTIMED) -> Reply:
@@ -107,8 +107,7 @@ def decode(body: bytes, price: Price | None, ceiling: Ceiling, account: Account,
 
 def reply_of(said: Said, price: Price | None, ceiling: Ceiling, timings: Timings) -> Reply:
     """Give a message of the model as a reply."""
-    text = "".join([block.text for block in said.content if block.type == "text" and isinstance(block.text, str)])
-    calls = tuple([_call(block) for block in said.content if block.type == "tool_use"])
+    text, calls = _content(said.content)
     usage = _usage(said.usage) or count_bytes(ceiling, text, calls)
     return Reply(
         text=text,
@@ -152,6 +151,13 @@ def without_status(trouble: Trouble) -> Complaint:
     return Complaint(status=status or 200, text=text, kind=None if status else OutcomeUnknown)
 
 
+def _content(blocks: list[Block]) -> tuple[str, tuple[ToolCall, ...]]:
+    if len(blocks) == 1 and blocks[0].type == "text" and isinstance(blocks[0].text, str):
+        return blocks[0].text, ()  # nearly every answer is this, and all calls wait while one is read
+    text = "".join([block.text for block in blocks if block.type == "text" and isinstance(block.text, str)])
+    return text, tuple([_call(block) for block in blocks if block.type == "tool_use"])
+
+
 def _call(block: Block) -> ToolCall:
     return ToolCall(id=str(block.id), name=str(block.name), arguments=arguments_of(block.input))
 
@@ -160,6 +166,8 @@ def _usage(counts: Counts | None) -> Usage | None:
     if counts is None or counts.input_tokens is None or counts.output_tokens is None:
         return None
     kept = counts.cache_creation
+    if kept is None and not counts.cache_creation_input_tokens and not counts.cache_read_input_tokens:
+        return Usage(input=counts.input_tokens, output=counts.output_tokens)
     hour = (kept.ephemeral_1h_input_tokens or 0) if kept else 0
     written = counts.cache_creation_input_tokens or 0
     if kept and not written:

@@ -7,7 +7,7 @@ import msgspec
 from muster.agents.account import Account
 from muster.agents.anthropic.answer import UNTIMED, Block, Counts, Said, reply_of, trouble_in, without_status
 from muster.agents.faults import error_of, unreadable
-from muster.agents.payload import arguments_of
+from muster.agents.payload import arguments_of, joined, reader
 from muster.agents.sse import Event
 from muster.agents.tally import Ceiling
 from muster.domain.call import Reply, Timings
@@ -37,7 +37,7 @@ class _Opening(msgspec.Struct, gc=False):
     usage: Counts | None = None
 
 
-_step = msgspec.json.Decoder(_Step).decode
+_step = reader(_Step)
 
 
 class Fold:
@@ -107,7 +107,7 @@ class Fold:
         )
 
     def _block(self, index: int, block: Block) -> Block:
-        written = "".join(self._pieces.get(index, ()))
+        written = joined(self._pieces.get(index, ()))
         if block.type == "text":
             return Block(type="text", text=written)
         if block.type == "tool_use" and written:

@@ -7,7 +7,7 @@ import msgspec
 
 from muster.agents.account import Account
 from muster.agents.faults import Complaint, error_of, plain, retry_after, unreadable
-from muster.agents.payload import arguments_of
+from muster.agents.payload import arguments_of, reader, to_json
 from muster.agents.tally import Ceiling, cost_of, count_bytes
 from muster.domain.call import Reply, Stop, Timings, ToolCall, Usage
 from muster.domain.errors import AuthRefused, InvalidRequest, OutcomeUnknown, WireError
@@ -80,7 +80,7 @@ class Completion(msgspec.Struct, gc=False):
     error: Any = None
 
 
-_completion = msgspec.json.Decoder(Completion).decode
+_completion = reader(Completion)
 
 
 def decode(body: bytes, price: Price | None, ceiling: Ceiling, account: Account, timings: Timings = UNTIMED) -> Reply:
@@ -102,7 +102,7 @@ def reply_of(completion: Completion, choice: Choice, price: Price | None, ceilin
     """Give the first answer as a reply."""
     said = choice.message
     text = text_of(said.content) + (said.refusal or "")
-    calls = tuple([_call(use, place) for place, use in enumerate(said.tool_calls or ()) if use.function is not None])
+    calls = _calls(said.tool_calls) if said.tool_calls else ()
     usage = _usage(completion.usage) or count_bytes(ceiling, text, calls)
     return Reply(
         text=text,
@@ -172,7 +172,7 @@ def _kind(trouble: Any, status: int) -> type[WireError] | None:
 
 def _words(trouble: Any) -> str:
     message = trouble.get("message") if isinstance(trouble, dict) else trouble
-    return message if isinstance(message, str) else msgspec.json.encode(trouble).decode()
+    return message if isinstance(message, str) else to_json(trouble).decode()
 
 
 def _stop(choice: Choice, calls: bool) -> Stop:
@@ -180,6 +180,10 @@ def _stop(choice: Choice, calls: bool) -> Stop:
         return Stop.REFUSED
     stop = _STOPS.get(choice.finish_reason or "", Stop.OTHER)
     return Stop.TOOL_USE if calls and stop is Stop.END else stop  # some servers say "stop" with tool calls
+
+
+def _calls(uses: list[Use]) -> tuple[ToolCall, ...]:
+    return tuple([_call(use, place) for place, use in enumerate(uses) if use.function is not None])
 
 
 def _call(use: Use, place: int) -> ToolCall:
@@ -192,7 +196,9 @@ def _usage(counts: Counts | None) -> Usage | None:
         return None
     if counts.prompt_tokens == counts.completion_tokens == 0:
         return None  # some servers fill the field without counting
-    details = counts.prompt_tokens_details or Details()
+    details = counts.prompt_tokens_details
+    if details is None or not (details.cached_tokens or details.cache_write_tokens):
+        return Usage(input=max(0, counts.prompt_tokens), output=counts.completion_tokens)
     read, written = details.cached_tokens or 0, details.cache_write_tokens or 0
     return Usage(
         input=max(0, counts.prompt_tokens - read - written),

@@ -19,6 +19,7 @@ from muster.agents.openai.answer import (
     reply_of,
     text_of,
 )
+from muster.agents.payload import joined, reader
 from muster.agents.sse import Event
 from muster.agents.tally import Ceiling
 from muster.domain.call import Reply, Timings
@@ -41,7 +42,7 @@ class _Chunk(msgspec.Struct, gc=False):
     error: Any = None
 
 
-_chunk = msgspec.json.Decoder(_Chunk).decode
+_chunk = reader(_Chunk)
 
 
 class Fold:
@@ -76,8 +77,8 @@ class Fold:
         if self._finish_reason is None:  # "[DONE]" alone is not enough, and some servers never send it
             raise OutcomeUnknown(f"{self._account.place}: the stream ended before the completion did")
         said = Said(
-            content="".join(self._text),
-            refusal="".join(self._refusal) or None,
+            content=joined(self._text),
+            refusal=joined(self._refusal) or None,
             tool_calls=[self._use(index, use) for index, use in sorted(self._uses.items())],
         )
         choice = Choice(message=said, finish_reason=self._finish_reason)
@@ -111,7 +112,7 @@ class Fold:
 
     def _use(self, index: int, use: Use) -> Use:
         name = use.function.name if use.function else None
-        return Use(id=use.id, function=Function(name=name, arguments="".join(self._arguments.get(index, ()))))
+        return Use(id=use.id, function=Function(name=name, arguments=joined(self._arguments.get(index, ()))))
 
     def _error(self, trouble: Any) -> WireError:
         begun = self._completion.id is not None  # a piece came before; tokens, hidden ones too, may be owed

@@ -1,0 +1,62 @@
+"""A call under way: what is asked, how far it is, and what all calls of a process share."""
+
+import asyncio
+from dataclasses import dataclass
+from random import Random
+
+from muster.agents.base import Agent, Directory, OnDelta
+from muster.domain.agent import Timeouts
+from muster.domain.budget import Level
+from muster.domain.call import Identity, Reply, Request
+from muster.domain.entry import AttemptId
+from muster.domain.money import Microdollars
+from muster.engine.clock import Clock
+from muster.engine.killpoints import KillPoints
+from muster.engine.limiter import Limiters
+from muster.engine.purse import Purse
+from muster.engine.retry import RetryPolicy
+from muster.store.base import Store
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Equipment:
+    """What the call paths of all runs of a process share."""
+
+    store: Store
+    directory: Directory
+    limiters: Limiters
+    purse: Purse
+    clock: Clock
+    random: Random
+    kill: KillPoints
+    policy: RetryPolicy
+    timeouts: Timeouts
+
+
+@dataclass(slots=True, kw_only=True)
+class Asking:
+    """One call under way."""
+
+    agent: Agent
+    request: Request
+    key: str
+    identity: Identity
+    timeouts: Timeouts
+    on_delta: OnDelta | None
+    streams: bool
+    attempts: int = 0  # made so far, by older drivers too
+    known: bool = False  # the call is in the journal
+    failed: bool = False  # the journal says it failed
+    turn: int = 0  # attempts made by this driver
+    wire: float = 0.0  # seconds on the wire so far
+    over: "asyncio.Future[Reply] | None" = None  # made when somebody else waits for this call
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Started:
+    """An attempt whose money is reserved."""
+
+    id: AttemptId
+    most: Microdollars
+    levels: tuple[Level, ...]
+    waited: float
