@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from muster.app import Muster
-    from muster.app import open_muster as open
+    from muster.app import open_muster as open  # noqa: A004  # as a user writes it: muster.open()
     from muster.domain.call import Message, Reply, Request, Role, Tool, ToolCall
     from muster.domain.errors import MusterError, RunFailed
     from muster.engine.context import Context

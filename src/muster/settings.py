@@ -148,6 +148,7 @@ def load_configuration(path: Path) -> Configuration:
 class BadConfigurationFile(BadFile, BadConfiguration):
     """The configuration file does not parse or does not fit."""
 
+    code = "configuration_file"
     exit_code = 3
 
 

@@ -94,7 +94,9 @@ async def test_submitted_work_waits_for_a_worker(tmp_path: Path) -> None:
     async with muster.open(settings=settings(tmp_path)) as m:
         run = await m.submit("test-letters", SPEC)
         assert (await run.run()).state is RunState.QUEUED
-        worker = asyncio.create_task(m.worker(most=1, on_end=lambda run: None).serve(until_idle=True))
+        worker = asyncio.create_task(
+            m.worker(most=1, on_end=lambda run: None, on_error=lambda run, error: None).serve(until_idle=True)
+        )
         assert await run.result() == ["a", "b", "c"]
         await worker
 

@@ -173,6 +173,7 @@ async def test_a_fork_from_an_unknown_key_is_an_error(tmp_path: Path) -> None:
         fork = await h.descend(run, Origin(run=run.id, reuse=Reuse.REPLIES, fork_key="nothing"))
         with pytest.raises(NotFound, match="nothing"):
             await h.engine.drive(fork.id)
+        assert (await h.store.runs.get(fork.id)).state is RunState.QUEUED  # type: ignore[union-attr]
 
 
 async def test_a_reused_reply_of_another_request_is_not_taken(tmp_path: Path) -> None:
@@ -345,7 +346,7 @@ async def test_a_workload_that_raises_fails_its_run_with_the_trace(tmp_path: Pat
 
     async with house(tmp_path) as h:
         run = await h.drive(broken)
-        assert (run.state, run.ended_reason) == (RunState.FAILED, "error")
+        assert (run.state, run.ended_reason) == (RunState.FAILED, "workload_error")
         assert "ZeroDivisionError('oh')" in (run.error or {})["message"]
         assert "broken" in (run.error or {})["traceback"]
 
@@ -412,6 +413,10 @@ async def test_a_child_is_interrupted_with_its_parent_and_goes_on_with_it(tmp_pa
         assert len(hanging.puppet.asked) == 8
 
 
+def unexpected(run: str, error: Exception) -> None:
+    raise AssertionError(f"{run}: {error}")
+
+
 async def test_a_worker_drives_what_was_submitted_and_nothing_else(tmp_path: Path) -> None:
     ended: list[str] = []
     async with house(tmp_path, a=echo()) as h:
@@ -419,7 +424,9 @@ async def test_a_worker_drives_what_was_submitted_and_nothing_else(tmp_path: Pat
         unknown = await h.create(chain, submitted=True, workload="gone")
         del h.workloads._found["gone"]
         private = await h.create(chain)
-        await Worker(h.store, h.engine, most=2, on_end=lambda run: ended.append(run.id)).serve(until_idle=True)
+        await Worker(h.store, h.engine, most=2, on_end=lambda run: ended.append(run.id), on_error=unexpected).serve(
+            until_idle=True
+        )
         assert sorted(ended) == sorted(run.id for run in wanted)
         for run in (unknown, private):
             assert (await h.store.runs.get(run.id)).state is RunState.QUEUED  # type: ignore[union-attr]
@@ -431,7 +438,7 @@ async def test_a_worker_goes_on_with_the_run_of_a_dead_one(tmp_path: Path) -> No
         run = await h.create(chain, submitted=True)
         dead = replace(this_process(), started="another boot")
         await h.store.leases.claim(run.id, dead, 0, h.clock.now(), h.clock.now() + 15)
-        await Worker(h.store, h.engine, most=2, on_end=ended.append).serve(until_idle=True)
+        await Worker(h.store, h.engine, most=2, on_end=ended.append, on_error=unexpected).serve(until_idle=True)
         assert [(each.id, each.state) for each in ended] == [(run.id, RunState.COMPLETED)]
 
 
@@ -440,7 +447,7 @@ async def test_followers_get_every_event_once_in_order(tmp_path: Path) -> None:
         run = await h.create(chain)
 
         async def watch() -> list[int]:
-            return [event.seq async for event in follow(h.store, run.id)]
+            return [event.seq async for event in follow(h.store, run.id, 0, h.engine.sweep)]
 
         watching = [asyncio.create_task(watch()) for _ in range(3)]
         done = await h.engine.drive(run.id)
@@ -483,5 +490,41 @@ async def test_canceling_at_any_instant_leaves_the_books_in_order(tmp_path: Path
             stop_somehow(h, driving, instant % 3)
             await asyncio.gather(driving, return_exceptions=True)
             await check_books(h.store, run.id)
+            after = await h.store.runs.get(run.id)
+            assert after is not None
+            assert after.state in {RunState.QUEUED, RunState.INTERRUPTED, RunState.COMPLETED}
             kept = {entry.reply.text async for entry in h.store.archive.entries(run.id) if entry.reply}
             assert kept == {answered.text for answered in agent.answered}
+
+
+async def test_a_run_told_to_stop_while_it_is_claimed_does_not_begin(tmp_path: Path) -> None:
+    agent = echo()
+    async with house(tmp_path, a=agent) as h:
+        run = await h.create(chain)
+        driving = asyncio.create_task(h.engine.drive(run.id))
+        await asyncio.sleep(0)
+        h.engine.stop_all(Interrupted("stop"), now=False)
+        stopped = await driving
+        assert (stopped.state, len(agent.asked)) == (RunState.INTERRUPTED, 0)
+        assert (await h.engine.drive(run.id)).state is RunState.COMPLETED
+
+
+async def test_whoever_follows_a_run_learns_that_its_driver_died(tmp_path: Path) -> None:
+    async with house(tmp_path, a=echo()) as h:
+        run = await h.create(chain)
+        dead = replace(this_process(), started="another boot")
+        await h.store.leases.claim(run.id, dead, 0, h.clock.now(), h.clock.now() + 15)
+        kinds = [event.kind async for event in follow(h.store, run.id, 0, h.engine.sweep)]
+        assert kinds[-1] == "run.interrupted"
+
+
+async def test_a_worker_tells_of_a_run_it_could_not_drive_and_goes_on(tmp_path: Path) -> None:
+    told: list[str] = []
+    ended: list[Run] = []
+    async with house(tmp_path, a=echo()) as h:
+        good = await h.create(chain, submitted=True)
+        origin = Origin(run=good.id, reuse=Reuse.REPLIES, fork_key="never")
+        bad = await h.create(chain, submitted=True, origin=origin)
+        worker = Worker(h.store, h.engine, most=2, on_end=ended.append, on_error=lambda run, error: told.append(run))
+        await worker.serve(until_idle=True)
+        assert ([run.id for run in ended], told) == ([good.id], [bad.id])

@@ -242,3 +242,13 @@ async def test_a_closed_store_says_so(tmp_path: Path) -> None:
     await store.housekeeping.close()
     with pytest.raises(StoreFailed, match="closed"):
         await store.runs.create(new_run("run1"))
+
+
+async def test_closing_writes_what_is_queued(tmp_path: Path) -> None:
+    store = open_sqlite(tmp_path / "muster.db")
+    writes = [store.runs.create(new_run(f"run{i}")) for i in range(20)]
+    await store.housekeeping.close()
+    await asyncio.gather(*writes)
+    again = open_sqlite(tmp_path / "muster.db")
+    assert len(await again.runs.select()) == 20
+    await again.housekeeping.close()

@@ -9,12 +9,12 @@ from collections import defaultdict, deque
 from functools import partial
 
 from muster.agents.connection import Connection
+from muster.agents.dial import dial
 from muster.agents.origin import Origin
 from muster.domain.agent import Timeouts
 from muster.domain.errors import Unreachable
 
 READ_BYTES = 64 * 1024
-SECOND_FAMILY_AFTER = 0.25  # seconds until the next address of a host is tried beside the first
 _TURNS = 10  # of the loop: an aborted transport gives its socket back within three
 
 
@@ -78,13 +78,12 @@ class Connections:
     async def _connect(self, origin: Origin, seconds: float) -> Connection:
         try:
             async with asyncio.timeout(seconds) as limit:
+                connected = await dial(origin.host, origin.port)
                 _, connection = await asyncio.get_running_loop().create_connection(
                     partial(Connection, origin.place, self._most_bytes, self._buffer, self._open),
-                    origin.host,
-                    origin.port,
+                    sock=connected,
                     ssl=self._context() if origin.secure else None,
                     server_hostname=origin.host if origin.secure else None,
-                    happy_eyeballs_delay=SECOND_FAMILY_AFTER,
                 )
         except OSError as error:  # of the system, of the resolver, of TLS, or the time is over
             if limit.expired():

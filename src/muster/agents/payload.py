@@ -56,10 +56,9 @@ def arguments_of(text: Any) -> Mapping[str, Json]:
     if isinstance(text, dict):
         return text
     try:
-        found = _arguments((text or "{}").encode("utf-8", "surrogatepass"))
-    except (msgspec.DecodeError, AttributeError, TypeError, UnicodeError):
-        found = None
-    return found if isinstance(found, dict) else {MALFORMED: text}
+        return _arguments((text or "{}").encode("utf-8", "surrogatepass"))
+    except (msgspec.DecodeError, AttributeError, UnicodeError):
+        return {MALFORMED: text}
 
 
 def _with_halves(body: bytes) -> Any:
@@ -74,4 +73,4 @@ def _paired(halves: re.Match[str]) -> str:
     return halves[0].encode("utf-16", "surrogatepass").decode("utf-16")
 
 
-_arguments = reader(Any)  # type: ignore[arg-type]  # mypy takes Any for a value, not for a type
+_arguments = reader(dict[str, Any])

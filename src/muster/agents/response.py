@@ -93,12 +93,11 @@ class Response:
 
     def on_headers_complete(self) -> None:
         """Take the status and decide how the body ends."""
-        self._silent = 0
         self.status = self._parser.get_status_code()
         if self.status < 200:
             self._skip()
             return
-        self.headed = True
+        self.headed, self._silent = True, 0
         lines = self._lines
         if b"transfer-encoding" in lines or b"content-encoding" in lines:
             self._check_encodings()

@@ -1,7 +1,7 @@
 """A run in the hand of a Python program: its events, its result, and a way to cancel it."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 from muster.domain.canonical import Json
 from muster.domain.errors import Conflict, NotFound, RunFailed
@@ -16,8 +16,15 @@ from muster.store.base import Store
 class RunHandle:
     """Follows one run, whoever drives it; `driving` is set when this process does."""
 
-    def __init__(self, store: Store, clock: Clock, run: RunId, driving: "asyncio.Task[Run] | None") -> None:
-        self._store, self._clock = store, clock
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        run: RunId,
+        driving: "asyncio.Task[Run] | None",
+        sweep: Callable[[], Awaitable[object]],
+    ) -> None:
+        self._store, self._clock, self._sweep = store, clock, sweep
         self.id = run
         self._driving = driving
 
@@ -30,7 +37,7 @@ class RunHandle:
 
     def events(self, after: int = 0) -> AsyncIterator[Event]:
         """Give the events after a number as they come, until the run is over or stands still."""
-        return follow(self._store, self.id, after)
+        return follow(self._store, self.id, after, self._sweep)
 
     async def wait(self) -> Run:
         """Wait until the run is over or stands still."""

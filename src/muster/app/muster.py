@@ -10,7 +10,8 @@ from muster.app.directory import AgentDirectory
 from muster.app.handle import RunHandle
 from muster.domain.call import Reply
 from muster.domain.canonical import Json
-from muster.domain.errors import BadArgument, Conflict, Interrupted, NotFound
+from muster.domain.errors import BadArgument, Conflict, Interrupted, MusterError, NotFound
+from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
 from muster.domain.run import TERMINAL, NewRun, Origin, Reuse, Run, RunState
 from muster.engine.clock import Clock
@@ -95,7 +96,7 @@ class Muster:
         """Store a run for the workers."""
         order = self._order(budget_usd, name, tags, timeout, concurrency)
         run = await self._create(workload, spec, order, submitted=True)
-        return RunHandle(self.store, self._clock, run.id, None)
+        return RunHandle(self.store, self._clock, run.id, None, self.engine.sweep)
 
     async def resume(
         self, reference: str, *, budget_usd: str | float | None = None, on_delta: Listener | None = None
@@ -138,11 +139,11 @@ class Muster:
         task = asyncio.get_running_loop().create_task(self.engine.drive(run.id, on_delta))
         self._driving.add(task)
         task.add_done_callback(self._driving.discard)
-        return RunHandle(self.store, self._clock, run.id, task)
+        return RunHandle(self.store, self._clock, run.id, task, self.engine.sweep)
 
     def watch(self, run: Run) -> RunHandle:
         """Follow a run that another process may drive."""
-        return RunHandle(self.store, self._clock, run.id, None)
+        return RunHandle(self.store, self._clock, run.id, None, self.engine.sweep)
 
     async def find(self, reference: str) -> Run:
         """Give the run that an id, a unique beginning of one, a name (the newest with it) or `last` stands for."""
@@ -189,9 +190,11 @@ class Muster:
         """Read a run from a file."""
         return await import_run(self.store, path)
 
-    def worker(self, *, most: int, on_end: Callable[[Run], None]) -> Worker:
+    def worker(
+        self, *, most: int, on_end: Callable[[Run], None], on_error: Callable[[RunId, MusterError], None]
+    ) -> Worker:
         """Make a worker of this process."""
-        return Worker(self.store, self.engine, most=most, on_end=on_end)
+        return Worker(self.store, self.engine, most=most, on_end=on_end, on_error=on_error)
 
     async def close(self) -> None:
         """Let go of every run that is being driven here; they can be resumed."""

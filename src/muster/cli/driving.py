@@ -4,7 +4,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from muster.cli.progress import Display
-from muster.cli.stopping import LOOK_SECONDS, Stopper
+from muster.cli.stopping import Stopper
 from muster.domain.errors import Conflict, Interrupted, RunFailed
 from muster.domain.run import DRIVEN, Run, RunState
 
@@ -12,16 +12,16 @@ if TYPE_CHECKING:
     from muster.app import Muster
     from muster.app.handle import RunHandle
 
+LOOK_SECONDS = 0.1
+
 
 async def drive(muster: "Muster", handle: "RunHandle", display: Display) -> Run:
     """Wait for a run that this process drives, and give it when it is completed; anything else is raised."""
-    stopper = Stopper(muster, display.tell)
-    stopper.install()
+    Stopper(muster, display.tell).install()
     waiting = asyncio.ensure_future(handle.wait())
     with display:
         while not waiting.done():
             display.show(await handle.run(), muster.engine.on_wire)
-            stopper.press()
             await asyncio.wait({waiting}, timeout=LOOK_SECONDS)
         try:
             run = await waiting

@@ -94,10 +94,8 @@ def watch(manner: Manner, run: RunArgument) -> None:
     from muster.cli.portrait import event_json, event_line, summary
 
     async def work(muster: "Muster") -> "Run":
-        from muster.cli.following import follow
-
         found = await muster.find(run)
-        async for event in follow(muster, found):
+        async for event in muster.watch(found).events():
             if manner.json:
                 print_json(event_json(event))
             else:
@@ -117,7 +115,7 @@ def cancel(manner: Manner, run: RunArgument) -> None:
     from muster.cli.portrait import run_json, summary
 
     async def work(muster: "Muster") -> "Run":
-        from muster.cli.following import until_let_go
+        from muster.cli.letting_go import until_let_go
 
         return await until_let_go(muster, await muster.cancel(run))
 

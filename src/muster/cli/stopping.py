@@ -6,12 +6,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from muster.domain.errors import Interrupted
-from muster.domain.ids import RunId
 
 if TYPE_CHECKING:
     from muster.app import Muster
-
-LOOK_SECONDS = 0.1
 
 
 def _nothing() -> None:
@@ -19,12 +16,11 @@ def _nothing() -> None:
 
 
 class Stopper:
-    """Stops every run that this process drives when it is told to, also those that begin a moment later."""
+    """Stops every run that this process drives when it is told to."""
 
     def __init__(self, muster: "Muster", tell: Callable[[str], None], on_first: Callable[[], None] = _nothing) -> None:
         self._engine = muster.engine
         self._tell, self._on_first = tell, on_first
-        self._told: set[RunId] = set()
         self.asked = 0
 
     def install(self) -> None:
@@ -42,20 +38,7 @@ class Stopper:
             self._on_first()
         elif self.asked == 2:
             self._tell(f"cutting {_calls(waiting)}; what they cost is uncertain")
-        self._told.clear()
-        self.press()
-
-    def press(self) -> None:
-        """Stop runs that began to be driven since."""
-        if self.asked and self._engine.driving - self._told:
-            self._told |= self._engine.driving
-            self._engine.stop_all(Interrupted("told to stop"), now=self.asked > 1)
-
-    async def keep_pressing(self) -> None:
-        """Press until canceled."""
-        while True:
-            self.press()
-            await asyncio.sleep(LOOK_SECONDS)
+        self._engine.stop_all(Interrupted("told to stop"), now=self.asked > 1)
 
 
 def _first_words(waiting: int) -> str:

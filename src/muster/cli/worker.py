@@ -10,6 +10,8 @@ from muster.cli.speech import answer, note, warn
 
 if TYPE_CHECKING:
     from muster.app import Muster
+    from muster.domain.errors import MusterError
+    from muster.domain.ids import RunId
     from muster.domain.run import Run
 
 
@@ -39,8 +41,6 @@ def worker(
 
 
 async def _serve(muster: "Muster", manner: Manner, concurrency: int, until_idle: bool, ended: "list[Run]") -> None:
-    import asyncio
-
     from muster.cli.clean import clean
     from muster.cli.portrait import summary
     from muster.cli.stopping import Stopper
@@ -50,15 +50,13 @@ async def _serve(muster: "Muster", manner: Manner, concurrency: int, until_idle:
         if not manner.json:
             typer.echo(clean(summary(run)))
 
-    crew = muster.worker(most=concurrency, on_end=on_end)
-    stopper = Stopper(muster, warn, on_first=crew.close)
-    stopper.install()
-    pressing = asyncio.ensure_future(stopper.keep_pressing())
+    def on_error(run: "RunId", error: "MusterError") -> None:
+        warn(f"run {run} could not be driven: {error.message}")
+
+    crew = muster.worker(most=concurrency, on_end=on_end, on_error=on_error)
+    Stopper(muster, warn, on_first=crew.close).install()
     note(manner, f"working for {muster.settings.database}, {concurrency} runs at a time")
-    try:
-        await crew.serve(until_idle=until_idle)
-    finally:
-        pressing.cancel()
+    await crew.serve(until_idle=until_idle)
     await _tell_unknown(muster, manner)
 
 

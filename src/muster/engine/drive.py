@@ -74,8 +74,8 @@ class Drive:
 
     @property
     def on_wire(self) -> int:
-        """How many calls are on the wire, children's included."""
-        return self._path.on_wire + sum(child.on_wire for child in self.children)
+        """How many calls of this run, without its children's, are on the wire."""
+        return self._path.on_wire
 
     def stop(self, error: StopRun, *, now: bool) -> None:
         """Stop: `now` closes what is on the wire, else calls on the wire are waited for."""
@@ -90,22 +90,32 @@ class Drive:
             self._help(self._cancel_when_quiet())
 
     async def to_end(self) -> Run:
-        """Drive the run until it is over or let go, and give it as it then is."""
+        """Drive the run until it is over or let go, and give it as it then is; canceled, let go of it first."""
+        ending = asyncio.get_running_loop().create_task(self._to_end())
+        ending.add_done_callback(lambda task: task.cancelled() or task.exception())
+        try:
+            return await asyncio.shield(ending)
+        except asyncio.CancelledError:
+            self.stop(Interrupted("the program stopped waiting for the run"), now=True)
+            await asyncio.wait({ending})
+            raise
+
+    async def _to_end(self) -> Run:
+        if self._stop is None:
+            await self._work()
+        # Else it was told to stop before it began.
+        return await self._release(_outcome(self._task))
+
+    async def _work(self) -> None:
         self._task = asyncio.get_running_loop().create_task(_enter(self._workload, self._context, self._run.spec))
         self._help(self._keep_lease())
         if self._run.timeout is not None:
             self._help(self._watch_time(self._run.timeout))
-        try:
-            await asyncio.wait({self._task})
-        except asyncio.CancelledError:
-            self.stop(Interrupted("the process stopped waiting for the run"), now=True)
-            await asyncio.wait({self._task})
-        finally:
-            self._path.halt(self._stop or Interrupted(f"run {self._run.id} is over"))
-            await self._path.drain()
-            for helper in self._helpers:
-                helper.cancel()
-        return await self._release(_outcome(self._task))
+        await asyncio.wait({self._task})
+        self._path.halt(self._stop or Interrupted(f"run {self._run.id} is over"))
+        await self._path.drain()
+        for helper in self._helpers:
+            helper.cancel()
 
     async def _release(self, outcome: Outcome) -> Run:
         if isinstance(self._stop, LeaseLost | StoreFailed):
@@ -161,8 +171,8 @@ async def _enter(workload: Workload, context: Context, spec: Json) -> Json:
     return result
 
 
-def _outcome(task: "asyncio.Task[Json]") -> Outcome:
-    if task.cancelled():
+def _outcome(task: "asyncio.Task[Json] | None") -> Outcome:
+    if task is None or task.cancelled():
         return Outcome(error=asyncio.CancelledError())
     error = task.exception()
     return Outcome(error=error) if error is not None else Outcome(result=task.result())
@@ -179,7 +189,7 @@ def verdict(outcome: Outcome, stop: StopRun | None) -> tuple[RunState, str]:
             return state, kind.code
     if isinstance(cause, MusterError):
         return RunState.FAILED, cause.code
-    return RunState.FAILED, "error"
+    return RunState.FAILED, "workload_error"
 
 
 def describe(outcome: Outcome, stop: StopRun | None) -> Mapping[str, Json]:

@@ -1,10 +1,12 @@
 """The engine of one process: makes runs, claims them, drives them, and buries those of dead drivers."""
 
+import asyncio
+
 from muster.domain.budget import Level
-from muster.domain.errors import Conflict, NotFound, StopRun
+from muster.domain.errors import Conflict, Interrupted, NotFound, StopRun
 from muster.domain.ids import RunId, new_run_id
 from muster.domain.money import Microdollars
-from muster.domain.run import DRIVEN, TERMINAL, Driver, NewRun, Run
+from muster.domain.run import DRIVEN, TERMINAL, Driver, NewRun, Run, RunState
 from muster.engine.activity import Activity
 from muster.engine.asking import Equipment
 from muster.engine.calls import CallPath
@@ -16,7 +18,7 @@ from muster.engine.identity import is_gone
 from muster.engine.inheritance import inheritance_of
 from muster.engine.levels import Levels
 from muster.engine.workload import Workloads
-from muster.store.base import Claim
+from muster.store.base import Claim, Ending
 
 
 class Engine:
@@ -30,6 +32,7 @@ class Engine:
         self._driver = driver
         self._day_cap = day_cap
         self._drives: dict[RunId, Drive] = {}
+        self._beginning: dict[RunId, tuple[StopRun, bool] | None] = {}  # being claimed, and told to stop meanwhile
 
     def new_id(self) -> RunId:
         """Make an id for a run."""
@@ -47,7 +50,8 @@ class Engine:
         return await self._drive(run, await self._levels(run), on_delta, parent=None)
 
     def stop_all(self, error: StopRun, *, now: bool) -> None:
-        """Stop every run that this process drives."""
+        """Stop every run that this process drives or is about to drive."""
+        self._beginning = dict.fromkeys(self._beginning, (error, now))
         for drive in list(self._drives.values()):
             drive.stop(error, now=now)
 
@@ -90,11 +94,9 @@ class Engine:
 
     async def _drive(self, run: Run, levels: Levels, on_delta: Listener | None, parent: Drive | None) -> Run:
         workload = self._workloads.find(run.workload)
-        claim = await self._claim(run)
-        self._with.kill.reach("run.claimed")
-        stopwatch = Stopwatch(self._with.clock, run.active)
-        activity = Activity(stopwatch)
         inheritance = await inheritance_of(self._with.store, run)
+        claim, told = await self._begin(run)
+        activity = Activity(Stopwatch(self._with.clock, run.active))
         path = CallPath(
             self._with,
             run=run.id,
@@ -137,6 +139,8 @@ class Engine:
             path=path,
             activity=activity,
         )
+        if told is not None:
+            drive.stop(told[0], now=told[1])
         return await self._to_end(drive, parent)
 
     async def _to_end(self, drive: Drive, parent: Drive | None) -> Run:
@@ -149,6 +153,21 @@ class Engine:
             del self._drives[drive.run.id]
             if parent is not None:
                 parent.children.discard(drive)
+
+    async def _begin(self, run: Run) -> tuple[Claim, tuple[StopRun, bool] | None]:
+        """Claim a run; says what it was told while that was written."""
+        self._beginning[run.id] = None
+        try:
+            claim = await self._claim(run)
+        except asyncio.CancelledError:
+            # The claim is written all the same; this is queued behind it and lets the run go again.
+            ending = Ending(state=RunState.INTERRUPTED, reason=Interrupted.code, at=self._with.clock.now())
+            self._with.store.leases.release(run.id, run.lease.epoch + 1, ending)
+            raise
+        finally:
+            told = self._beginning.pop(run.id)
+        self._with.kill.reach("run.claimed")
+        return claim, told
 
     async def _claim(self, run: Run) -> Claim:
         if run.state in TERMINAL:

@@ -16,9 +16,17 @@ WAITING = (RunState.QUEUED, RunState.INTERRUPTED)
 class Worker:
     """Drives what was submitted, oldest first; goes on with runs whose driver died."""
 
-    def __init__(self, store: Store, engine: Engine, *, most: int, on_end: Callable[[Run], None]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        engine: Engine,
+        *,
+        most: int,
+        on_end: Callable[[Run], None],
+        on_error: Callable[[RunId, MusterError], None],
+    ) -> None:
         self._store, self._engine = store, engine
-        self._most, self._on_end = most, on_end
+        self._most, self._on_end, self._on_error = most, on_end, on_error
         self._tasks: dict[RunId, asyncio.Task[None]] = {}
         self._left_alone: set[RunId] = set()
         self._closing = False
@@ -65,8 +73,8 @@ class Worker:
             self._on_end(await self._engine.drive(run_id))
         except Conflict:
             return  # another worker was faster
-        except MusterError:
-            self._left_alone.add(run_id)
-            raise
+        except MusterError as error:
+            self._left_alone.add(run_id)  # trying it again at once would fail again at once
+            self._on_error(run_id, error)
         finally:
             del self._tasks[run_id]

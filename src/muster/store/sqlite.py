@@ -121,8 +121,8 @@ class SqliteConnection:
     def vacuum(self) -> None:
         """Give free space back to the disk."""
         with explained(self.path):
-            self._raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             self._raw.execute("VACUUM")
+            self._raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # the smaller file is in the log until then
 
     def close(self) -> None:
         """Let go of the file."""

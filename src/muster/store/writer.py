@@ -84,7 +84,7 @@ class Writer:
                 before = database.changes
                 self._commit(database, items)
                 self._loop.call_soon_threadsafe(self._tell, items, database.changes != before)
-            elif self._closing:
+            if self._closing and not self._queue:
                 database.close()
                 return
 

@@ -166,8 +166,6 @@ def _usage(counts: Counts | None) -> Usage | None:
     if counts is None or counts.input_tokens is None or counts.output_tokens is None:
         return None
     kept = counts.cache_creation
-    if kept is None and not counts.cache_creation_input_tokens and not counts.cache_read_input_tokens:
-        return Usage(input=counts.input_tokens, output=counts.output_tokens)
     hour = (kept.ephemeral_1h_input_tokens or 0) if kept else 0
     written = counts.cache_creation_input_tokens or 0
     if kept and not written:
