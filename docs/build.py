@@ -54,7 +54,7 @@ def commands() -> str:
 
 def walk(command: Any, name: str, parent: Any) -> Iterator[tuple[str, Any, Any]]:
     """Give a command and everything below it."""
-    context = command.make_context(name.split()[-1], [], parent=parent, resilient_parsing=True)
+    context = command.make_context(name.split()[-1], [], parent=parent, resilient_parsing=True, terminal_width=80)
     context.info_name = name if parent is None else name.split()[-1]
     yield name, command, context
     for child_name, child in sorted(getattr(command, "commands", {}).items()):

@@ -528,3 +528,24 @@ async def test_a_worker_tells_of_a_run_it_could_not_drive_and_goes_on(tmp_path: 
         worker = Worker(h.store, h.engine, most=2, on_end=ended.append, on_error=lambda run, error: told.append(run))
         await worker.serve(until_idle=True)
         assert ([run.id for run in ended], told) == ([good.id], [bad.id])
+
+
+async def test_a_step_and_a_child_under_one_key_happen_once_even_side_by_side(tmp_path: Path) -> None:
+    done: list[int] = []
+    agent = echo()
+
+    async def work(ctx: Context, spec: Any) -> Json:
+        async def effect() -> Json:
+            await asyncio.sleep(0)
+            done.append(1)
+            return len(done)
+
+        steps = await ctx.gather(*(ctx.step("s", effect) for _ in range(5)))
+        children = await ctx.gather(*(ctx.child("c", "chain", None) for _ in range(3)))
+        return [*steps, *children]
+
+    async with house(tmp_path, a=agent) as h:
+        h.workloads.workload("chain")(chain)
+        run = await h.drive(work)
+        assert run.result == [1] * 5 + ["start/0/1/2/3"] * 3
+        assert len(agent.asked) == 4

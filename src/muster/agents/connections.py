@@ -76,13 +76,15 @@ class Connections:
                 await asyncio.sleep(0)
 
     async def _connect(self, origin: Origin, seconds: float) -> Connection:
+        limit = asyncio.timeout(seconds)
         try:
-            async with asyncio.timeout(seconds) as limit:
+            context = self._context() if origin.secure else None
+            async with limit:
                 connected = await dial(origin.host, origin.port)
                 _, connection = await asyncio.get_running_loop().create_connection(
                     partial(Connection, origin.place, self._most_bytes, self._buffer, self._open),
                     sock=connected,
-                    ssl=self._context() if origin.secure else None,
+                    ssl=context,
                     server_hostname=origin.host if origin.secure else None,
                 )
         except OSError as error:  # of the system, of the resolver, of TLS, or the time is over

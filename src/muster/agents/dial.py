@@ -16,8 +16,7 @@ Attempt = asyncio.Task[socket.socket]
 
 async def dial(host: str, port: int) -> socket.socket:
     """Give a connected socket, or raise OSError; canceled, it leaves none behind."""
-    addresses = in_turn(await _resolve(host, port))
-    return await _connect(addresses[0]) if len(addresses) == 1 else await _race(addresses)
+    return await reach(in_turn(await _resolve(host, port)))
 
 
 def in_turn(addresses: list[Address]) -> list[Address]:
@@ -27,14 +26,10 @@ def in_turn(addresses: list[Address]) -> list[Address]:
     return [address for address in chain.from_iterable(zip_longest(first, second)) if address is not None]
 
 
-async def _resolve(host: str, port: int) -> list[Address]:
-    try:
-        return list(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST))
-    except socket.gaierror:  # a name: looking it up takes a thread, which numbers do not need
-        return list(await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM))
-
-
-async def _race(addresses: list[Address]) -> socket.socket:
+async def reach(addresses: list[Address]) -> socket.socket:
+    """Try addresses one beside the other and give the socket that is connected first."""
+    if len(addresses) == 1:
+        return await _connect(addresses[0])
     attempts: list[Attempt] = []
     winner: Attempt | None = None
     try:
@@ -50,6 +45,13 @@ async def _race(addresses: list[Address]) -> socket.socket:
             if attempt is not winner:
                 attempt.cancel()
                 attempt.add_done_callback(_discard)
+
+
+async def _resolve(host: str, port: int) -> list[Address]:
+    try:
+        return list(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST))
+    except socket.gaierror:  # a name: looking it up takes a thread, which numbers do not need
+        return list(await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM))
 
 
 async def _winner(attempts: list[Attempt], seconds: float | None) -> Attempt | None:

@@ -1,8 +1,10 @@
 """What a workload holds in its hand: durable calls, steps, events and child runs."""
 
+import asyncio
 import inspect
 import random
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
@@ -54,6 +56,7 @@ class Context:
         self._path, self._inheritance = path, inheritance
         self._clock, self._timeouts, self._child = clock, timeouts, child
         self._on_delta = on_delta
+        self._locks: dict[str, tuple[asyncio.Lock, int]] = {}  # with how many hold it or wait for it
 
     @property
     def run(self) -> RunId:
@@ -101,13 +104,14 @@ class Context:
     async def step(self, key: str, function: Callable[[], Awaitable[Json] | Json]) -> Json:
         """Do anything else once: its value is remembered and given back on resume."""
         _require_key(key)
-        known, value = await self._remembered(key, EntryKind.STEP)
-        if known:
-            return value
-        self._path.check()
-        made = function()
-        value = await made if inspect.isawaitable(made) else made
-        return await self._record(key, EntryKind.STEP, value)
+        async with self._alone(key):
+            known, value = await self._remembered(key, EntryKind.STEP)
+            if known:
+                return value
+            self._path.check()
+            made = function()
+            value = await made if inspect.isawaitable(made) else made
+            return await self._record(key, EntryKind.STEP, value)
 
     async def emit(self, key: str, kind: str, data: Mapping[str, Json] | None = None) -> None:
         """Tell an event once in this run."""
@@ -120,7 +124,8 @@ class Context:
         _require_key(key)
         self._path.check()
         cap = None if budget_usd is None else from_usd(budget_usd)
-        return await self._child(key, workload, spec, cap)
+        async with self._alone(key):
+            return await self._child(key, workload, spec, cap)
 
     async def now(self, key: str) -> float:
         """Give the time, the same one on resume."""
@@ -129,6 +134,19 @@ class Context:
     def random(self, key: str) -> random.Random:
         """Give chance that is the same on resume, seeded by the run."""
         return random.Random(f"{self._run.seed}/{key}")  # noqa: S311  # it decides orders, it keeps no secrets
+
+    @asynccontextmanager
+    async def _alone(self, key: str) -> AsyncIterator[None]:
+        """Let only one at a time do what stands under a key."""
+        lock, users = self._locks.get(key, (asyncio.Lock(), 0))
+        self._locks[key] = (lock, users + 1)
+        try:
+            async with lock:
+                yield
+        finally:
+            lock, users = self._locks.pop(key)
+            if users > 1:
+                self._locks[key] = (lock, users - 1)
 
     def _listener(self, key: str) -> OnDelta | None:
         if self._on_delta is None:
