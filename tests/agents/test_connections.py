@@ -223,6 +223,17 @@ async def test_what_arrived_before_a_stream_broke_is_handed_over_first(host: Hos
             await anext(flow.chunks)
 
 
+async def test_a_stream_that_was_left_gives_nothing_of_the_next(host: Host, http: HttpClient) -> None:
+    host.play_events([b"data: x\n\n"])
+    async with http.stream(host.url, HEADERS, b"", SOON) as left:
+        await left.body()
+    async with http.stream(host.url, HEADERS, b"", SOON) as flow:
+        with pytest.raises(RuntimeError, match="over"):
+            await left.body()
+        assert await flow.body() == b"data: x\n\n"
+    assert host.connections == 1
+
+
 async def test_a_reader_that_is_slow_holds_the_server_back(http: HttpClient) -> None:
     sent, piece, pieces = 0, b"x" * 65_536, 800
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from muster.testing.sim import RehearsalProcess
-from tests.chaos.stage import Stage
+from tests.chaos.stage import FAULTS, Stage
 
 
 @pytest.fixture
@@ -20,3 +20,10 @@ def sim() -> Iterator[RehearsalProcess]:
 def stage(tmp_path: Path, sim: RehearsalProcess) -> Stage:
     """A folder of its own before the rehearsal server."""
     return Stage(tmp_path / "stage", sim)
+
+
+@pytest.fixture
+def rough_stage(tmp_path: Path) -> Iterator[Stage]:
+    """A folder of its own before a server where much goes wrong."""
+    with RehearsalProcess(latency_ms=10, faults=FAULTS) as running:
+        yield Stage(tmp_path / "stage", running)

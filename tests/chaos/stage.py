@@ -22,18 +22,18 @@ from muster.testing.sim import RehearsalProcess
 from tests.chaos.fleet import Order
 
 ROOT = Path(__file__).parents[2]
-PATIENCE = 60.0
+PATIENCE = 100.0
 LOOK_SECONDS = 0.02
 
 # Short enough that a server that falls silent does not hold a proof up.
-TIMEOUTS = Timeouts(connect=5.0, idle=0.3, call=1.5, grace=0.5)
+TIMEOUTS = Timeouts(connect=5.0, idle=0.3, call=1.0, grace=0.5)
 HASTY = RetryPolicy(attempts=8, first_delay=0.02, longest_delay=0.3)
 
 FAULTS: Mapping[str, Any] = {
     "rates": {
-        "429": 0.06,
+        "429": 0.04,
         "500": 0.06,
-        "529": 0.05,
+        "529": 0.03,
         "cut_before": 0.05,
         "cut_after": 0.06,
         "truncated": 0.05,

@@ -10,7 +10,7 @@ from muster.engine.killpoints import POINTS
 from tests.chaos import work
 from tests.chaos.books import Books, check_books, check_paid_once, check_whole, read_books
 from tests.chaos.fleet import Order
-from tests.chaos.stage import FAULTS, Stage
+from tests.chaos.stage import Stage
 
 # How often a point is passed before the process dies there, one process after the other.
 NTH = {
@@ -82,12 +82,11 @@ async def test_a_run_killed_at_random_instants_is_finished_and_paid_once(stage: 
     await check(stage, 150)
 
 
-async def test_a_run_killed_among_faults_is_finished_and_paid_once(stage: Stage) -> None:
-    stage.sim.faults(FAULTS)
-    order = stage.order(60, concurrency=20)
-    await kill_at(stage, order, "call.answered:25", "call.opened:30", "store.before_commit:9")
-    await finish(stage, order)
-    await check(stage, 60)
+async def test_a_run_killed_among_faults_is_finished_and_paid_once(rough_stage: Stage) -> None:
+    order = rough_stage.order(60, concurrency=20)
+    await kill_at(rough_stage, order, "call.answered:25", "call.opened:30", "store.before_commit:9")
+    await finish(rough_stage, order)
+    await check(rough_stage, 60)
 
 
 async def test_resuming_prints_what_was_uncertain_with_its_money(stage: Stage) -> None:
@@ -105,10 +104,8 @@ async def test_resuming_prints_what_was_uncertain_with_its_money(stage: Stage) -
 
 
 @pytest.mark.chaos
-@pytest.mark.parametrize("faulty", [False, True], ids=["calm", "faults"])
 @pytest.mark.parametrize("point", POINTS)
-async def test_a_run_of_500_killed_at_a_point_is_finished_and_paid_once(stage: Stage, point: str, faulty: bool) -> None:
-    stage.sim.faults(FAULTS if faulty else {})
+async def test_a_run_of_500_killed_at_a_point_is_finished_and_paid_once(stage: Stage, point: str) -> None:
     order = stage.order(500, concurrency=25)
     await kill_at(stage, order, *(f"{point}:{nth}" for nth in NTH[point]))
     await finish(stage, order)
@@ -117,9 +114,26 @@ async def test_a_run_of_500_killed_at_a_point_is_finished_and_paid_once(stage: S
 
 @pytest.mark.chaos
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("faulty", [False, True], ids=["calm", "faults"])
-async def test_a_run_of_500_killed_at_30_random_instants_is_finished_and_paid_once(stage: Stage, faulty: bool) -> None:
-    stage.sim.faults(FAULTS if faulty else {})
+async def test_a_run_of_500_killed_at_30_random_instants_is_finished_and_paid_once(stage: Stage) -> None:
     order = stage.order(500, concurrency=5)
     assert await kill_at_random(stage, order, random.Random(), 30) == 30
     await check(stage, 500)
+
+
+@pytest.mark.chaos
+@pytest.mark.timeout(300)
+async def test_a_run_of_500_killed_at_every_point_among_faults_is_finished_and_paid_once(rough_stage: Stage) -> None:
+    order = rough_stage.order(500, concurrency=25)
+    await kill_at(rough_stage, order, *(f"{point}:{NTH[point][-1] // 4 or 1}" for point in POINTS))
+    await finish(rough_stage, order)
+    await check(rough_stage, 500)
+
+
+@pytest.mark.chaos
+@pytest.mark.timeout(300)
+async def test_a_run_of_500_killed_at_30_random_instants_among_faults_is_finished_and_paid_once(
+    rough_stage: Stage,
+) -> None:
+    order = rough_stage.order(500, concurrency=25)
+    assert await kill_at_random(rough_stage, order, random.Random(), 30) == 30
+    await check(rough_stage, 500)

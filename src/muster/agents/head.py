@@ -5,11 +5,11 @@ from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import SplitResult, quote
 
-import muster
+from muster import __version__
 from muster.agents.origin import Origin, split_url
 from muster.domain.errors import BadConfiguration
 
-_DEFAULTS = {"user-agent": f"muster/{muster.__version__}", "accept": "*/*"}
+_DEFAULTS = {"user-agent": f"muster/{__version__}", "accept": "*/*"}
 
 # They say where a message ends and what becomes of the connection; we do not decompress either.
 _OURS = {"accept-encoding", "connection", "content-length", "expect", "te", "trailer", "transfer-encoding", "upgrade"}

@@ -99,16 +99,18 @@ class HttpClient:
         if connection is None:
             connection, left = await self._connections.open(head.origin, timeouts)
         timer = asyncio.get_running_loop().call_later(left, connection.expire, timeouts.call)
+        chunks = _Chunks(connection, timeouts.idle)
         try:
             connection.send(head.request(body), streams=True)
             while not connection.response.headed:
                 await connection.news(timeouts.idle)
-            yield Flow(connection.response.status, connection.response.headers, _Chunks(connection, timeouts.idle))
+            yield Flow(connection.response.status, connection.response.headers, chunks)
         except BaseException:
             connection.abort()
             raise
         finally:
             timer.cancel()
+            chunks.over = True
         self._connections.give_back(connection)  # keeps it when the body had come to its end, else closes it
 
     async def close(self) -> None:
@@ -119,15 +121,18 @@ class HttpClient:
 class _Chunks:
     """The body of an answer, as it arrives; whoever is canceled while waiting for it ends the exchange."""
 
-    __slots__ = ("_connection", "_idle")
+    __slots__ = ("_connection", "_idle", "over")
 
     def __init__(self, connection: Connection, idle: float) -> None:
         self._connection, self._idle = connection, idle
+        self.over = False
 
     def __aiter__(self) -> "_Chunks":
         return self
 
     async def __anext__(self) -> bytes:
+        if self.over:  # the connection may already carry the answer to somebody else
+            raise RuntimeError("the exchange is over: read the body before leaving its context")
         try:
             chunk = await self._connection.piece(self._idle)
         except BaseException:
