@@ -26,8 +26,9 @@ SIZE = 800  # bytes of a question, and of its echo
 PAYABLE = 50
 HONEST = {"rates": {"429": 0.1, "500": 0.08, "529": 0.05}, "at_most_per_digest": 3}
 DISHONEST = {
-    "rates": {"429": 0.05, "500": 0.05, "cut_before": 0.02, "cut_after": 0.02, "garbage": 0.02},
+    "rates": {"429": 0.05, "500": 0.05},
     "at_most_per_digest": 3,
+    "script": [{"fault": "cut_after", "nth": 10}, {"fault": "garbage", "nth": 20}],
 }
 
 
@@ -138,7 +139,9 @@ async def test_a_budget_is_kept_whatever_the_faults(stage: Stage, seed: int) -> 
 @pytest.mark.parametrize("seed", range(3))
 async def test_a_budget_is_kept_when_outcomes_are_unknown(stage: Stage, seed: int) -> None:
     stage.sim.faults({**DISHONEST, "seed": seed})
-    await drive_under_cap(stage)
+    books = await drive_under_cap(stage)
+    assert len(books.uncertain) == 2
+    assert stage.sim.audit().calls == len(books.texts) + 2
 
 
 @pytest.mark.chaos

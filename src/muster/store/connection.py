@@ -18,6 +18,9 @@ class Connection(Protocol):
     def rows(self, query: str, parameters: Parameters) -> Sequence[Row]:
         """Run a query and give its rows."""
 
+    def rows_of_many(self, query: str, parameters: Sequence[Parameters]) -> Sequence[Row]:
+        """Run a query for all sets of parameters at once and give its rows, in any order."""
+
     def execute(self, query: str, parameters: Parameters) -> int:
         """Run a query and say how many rows it changed."""
 

@@ -30,7 +30,7 @@ Opened = Sequence[Decision | MusterError]
 def open_attempts(database: Connection, codec: Codec, openings: Sequence[Opening]) -> Opened:
     """Reserve and start a group of attempts; what must wait or is refused leaves no trace."""
     fences = Fences(database)
-    reservations = Reservations(database)
+    reservations = Reservations(database, (level for opening in openings for level in opening.levels))
     results: list[Decision | MusterError] = []
     granted: list[Opening] = []
     for opening in openings:

@@ -8,22 +8,19 @@ from muster.domain.budget import Balance, Decision, Granted, Level, decide
 from muster.domain.errors import StoreFailed
 from muster.domain.money import Lane, Microdollars
 from muster.store.codec import spent_of
-from muster.store.connection import Connection, first
+from muster.store.connection import Connection
 
 
 class Reservations:
     """Decides a group of reservations one after the other, then writes them in one update a level."""
 
-    def __init__(self, database: Connection) -> None:
+    def __init__(self, database: Connection, levels: Iterable[Level]) -> None:
         self._database = database
-        self._balances: dict[str, Balance] = {}
+        self._balances = read_balances(database, levels)
         self._amounts: defaultdict[str, int] = defaultdict(int)
 
     def request(self, levels: tuple[Level, ...], most: Microdollars) -> Decision:
         """Decide one reservation after all that were granted before it."""
-        for level in levels:
-            if level.id not in self._balances:
-                self._balances[level.id] = read_balance(self._database, level)
         decision = decide(levels, self._balances, most)
         if isinstance(decision, Granted):
             for level in levels:
@@ -34,22 +31,29 @@ class Reservations:
 
     def write(self) -> None:
         """Write what was granted; the condition in the update is the last guard of the cap."""
-        for level in sorted(self._amounts):
-            changed = self._database.execute("reserve", {"id": level, "amount": self._amounts[level]})
-            if changed != 1:
-                raise StoreFailed(f"budget {level} changed during a reservation")
+        rows = [{"id": level, "amount": self._amounts[level]} for level in sorted(self._amounts)]
+        if self._database.execute_many("reserve", rows) != len(rows):
+            raise StoreFailed(f"one of the budgets {sorted(self._amounts)} changed during a reservation")
 
 
-def read_balance(database: Connection, level: Level) -> Balance:
-    """Read a budget, making it or changing its cap to what the level says."""
-    row = first(database.rows("select_budget", {"id": level.id}))
-    if row is None:
-        database.execute("insert_budget", {"id": level.id, "cap": level.cap})
-        return Balance()
-    if row["cap"] != level.cap:
-        database.execute("cap_budget", {"id": level.id, "cap": level.cap})
-    spent = spent_of(row)
-    return Balance(reserved=spent.reserved, settled=spent.settled)
+def read_balances(database: Connection, levels: Iterable[Level]) -> dict[str, Balance]:
+    """Read budgets, making those that are not there and changing caps to what the levels say."""
+    wanted = {level.id: level for level in levels}
+    rows = {
+        row["id"]: row for row in database.rows_of_many("select_budgets", [{"id": name} for name in sorted(wanted)])
+    }
+    balances = {}
+    for name, level in wanted.items():
+        row = rows.get(name)
+        if row is None:
+            database.execute("insert_budget", {"id": name, "cap": level.cap})
+            balances[name] = Balance()
+            continue
+        if row["cap"] != level.cap:
+            database.execute("cap_budget", {"id": name, "cap": level.cap})
+        spent = spent_of(row)
+        balances[name] = Balance(reserved=spent.reserved, settled=spent.settled)
+    return balances
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,5 +76,4 @@ def book(database: Connection, bookings: Iterable[Booking]) -> None:
             amounts = sums[level]
             amounts["reserved"] += booking.reserved
             amounts[booking.lane.value] += booking.cost
-    for level in sorted(sums):
-        database.execute("book", {"id": level, **sums[level]})
+    database.execute_many("book", [{"id": level, **sums[level]} for level in sorted(sums)])

@@ -28,7 +28,7 @@ from muster.store.writer import Group, Writer
 
 BUSY_SECONDS = 30.0
 LOOK_SECONDS = 0.1
-MOST_ROWS = 128
+MOST_ROWS = 32
 
 
 class SqliteConnection:
@@ -55,6 +55,13 @@ class SqliteConnection:
         with explained(self.path):
             return self._raw.execute(self._queries[query], parameters).fetchall()
 
+    def rows_of_many(self, query: str, parameters: Sequence[Parameters]) -> Sequence[Row]:
+        """Run a query for all sets of parameters at once and give its rows."""
+        template = rows_of(query)
+        values = [row[name] for row in parameters for name in template.names]
+        with explained(self.path):
+            return self._raw.execute(template.text(len(parameters)), values).fetchall()
+
     def execute(self, query: str, parameters: Parameters) -> int:
         """Run a query and say how many rows it changed."""
         with explained(self.path):
@@ -63,14 +70,10 @@ class SqliteConnection:
     def execute_many(self, query: str, parameters: Iterable[Parameters]) -> int:
         """Run a query for each set of parameters and say how many rows were changed in all."""
         rows = list(parameters)
-        changed, done = 0, 0
-        while done < len(rows):
-            # Powers of two: few spellings, so that SQLite keeps them all prepared. One statement for many rows
-            # also gives the interpreter lock away once, not once a row, to an event loop that is slow to return it.
-            count = min(1 << (len(rows) - done).bit_length() - 1, MOST_ROWS)
-            changed += self._execute_rows(query, rows[done : done + count])
-            done += count
-        return changed
+        # One statement for many rows: every statement gives the interpreter lock to an event loop that is slow to
+        # return it. Up to so many, so that SQLite keeps the spelling for each number of rows prepared.
+        pages = [rows[start : start + MOST_ROWS] for start in range(0, len(rows), MOST_ROWS)]
+        return sum(self._execute_rows(query, page) for page in pages)
 
     def _execute_rows(self, query: str, rows: Sequence[Parameters]) -> int:
         template = rows_of(query)

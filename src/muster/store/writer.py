@@ -90,9 +90,10 @@ class Writer:
 
     def _commit(self, database: Connection, items: Sequence[_Queued]) -> None:
         try:
-            with database.transaction():
-                self._apply(database, items)
-                self._reach("store.before_commit")
+            try:
+                self._transact(database, items, _apply_group)
+            except TakeApart:
+                self._transact(database, items, _apply_singly)
             self._reach("store.after_commit")
         except MusterError as error:
             for item in items:
@@ -101,16 +102,18 @@ class Writer:
             for item in items:
                 item.result = StoreFailed(f"a write failed unexpectedly: {error!r}")
 
-    def _apply(self, database: Connection, items: Sequence[_Queued]) -> None:
+    def _transact(self, database: Connection, items: Sequence[_Queued], apply: "_ApplyGroup") -> None:
         # Openings first, settlements next, the rest in order: a driver never has two of one call queued in
         # another order, and a run is released only after everything in it was settled.
-        for group in self._groups:
-            members = [item for item in items if item.group is group]
-            if members:
-                _apply_group(database, group, members)
-        for item in items:
-            if item.group is None:
-                _apply_alone(database, item, item.item)
+        with database.transaction():
+            for group in self._groups:
+                members = [item for item in items if item.group is group]
+                if members:
+                    apply(database, group, members)
+            for item in items:
+                if item.group is None:
+                    _apply_alone(database, item, item.item)
+            self._reach("store.before_commit")
 
     def _tell(self, items: Sequence[_Queued], changed: bool) -> None:
         for item in items:
@@ -125,17 +128,25 @@ class Writer:
             self._on_commit()
 
 
+_ApplyGroup = Callable[[Connection, Group[Any, Any], Sequence[_Queued]], None]
+
+
+class TakeApart(Exception):
+    """Something in a group does not fit: undo everything and go through the items one by one."""
+
+
 def _apply_group(database: Connection, group: Group[Any, Any], members: Sequence[_Queued]) -> None:
     try:
-        with database.savepoint():
-            results = group.apply(database, [member.item for member in members])
-    except MusterError:
-        # One of them does not fit: find out which, and let the others through.
-        for member in members:
-            _apply_alone(database, member, partial(_apply_single, group, member.item))
-        return
+        results = group.apply(database, [member.item for member in members])
+    except MusterError as error:
+        raise TakeApart from error  # a failing disk fails again below, and is told then
     for member, result in zip(members, results, strict=True):
         member.result = result
+
+
+def _apply_singly(database: Connection, group: Group[Any, Any], members: Sequence[_Queued]) -> None:
+    for member in members:
+        _apply_alone(database, member, partial(_apply_single, group, member.item))
 
 
 def _apply_alone(database: Connection, item: _Queued, work: Callable[[Connection], Any]) -> None:

@@ -1,5 +1,5 @@
--- name: select_budget
-SELECT cap, reserved, billed, imputed, uncertain FROM budgets WHERE id = :id
+-- name: select_budgets
+SELECT id, cap, reserved, billed, imputed, uncertain FROM budgets WHERE id IN (VALUES (:id)) ORDER BY id
 
 -- name: insert_budget
 INSERT INTO budgets (id, cap) VALUES (:id, :cap) ON CONFLICT (id) DO NOTHING
@@ -8,14 +8,17 @@ INSERT INTO budgets (id, cap) VALUES (:id, :cap) ON CONFLICT (id) DO NOTHING
 UPDATE budgets SET cap = :cap WHERE id = :id
 
 -- name: reserve
-UPDATE budgets SET reserved = reserved + :amount
-WHERE id = :id AND (cap IS NULL OR billed + imputed + uncertain + reserved + :amount <= cap)
+UPDATE budgets SET reserved = reserved + v.column2
+FROM (VALUES (:id, CAST(:amount AS BIGINT))) AS v
+WHERE budgets.id = v.column1 AND (cap IS NULL OR billed + imputed + uncertain + reserved + v.column2 <= cap)
 
 -- name: book
 UPDATE budgets
-SET reserved = reserved - :reserved, billed = billed + :billed, imputed = imputed + :imputed,
-    uncertain = uncertain + :uncertain
-WHERE id = :id
+SET reserved = reserved - v.column2, billed = billed + v.column3, imputed = imputed + v.column4,
+    uncertain = uncertain + v.column5
+FROM (VALUES (:id, CAST(:reserved AS BIGINT), CAST(:billed AS BIGINT), CAST(:imputed AS BIGINT),
+              CAST(:uncertain AS BIGINT))) AS v
+WHERE budgets.id = v.column1
 
 -- name: restore_budget
 INSERT INTO budgets (id, cap, billed, imputed, uncertain) VALUES (:id, :cap, :billed, :imputed, :uncertain)
