@@ -10,6 +10,8 @@ from typing import Any
 
 PATIENCE = 0.25  # seconds until the next address is tried beside those before it
 
+QUIET = 45  # seconds of silence before the system asks whether the other side is still there
+
 Address = tuple[int, int, int, str, Any]  # as getaddrinfo gives them
 Attempt = asyncio.Task[socket.socket]
 
@@ -65,6 +67,10 @@ async def _connect(address: Address) -> socket.socket:
     connecting = socket.socket(family, kind, protocol)
     try:
         connecting.setblocking(False)
+        # A model may think for minutes without a byte: keep routers on the way from forgetting the connection.
+        connecting.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        if hasattr(socket, "TCP_KEEPIDLE"):
+            connecting.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, QUIET)
         await asyncio.get_running_loop().sock_connect(connecting, where)
     except BaseException:
         connecting.close()

@@ -33,6 +33,7 @@ _STATES: Mapping[type[StopRun], RunState] = {
     RunCanceled: RunState.CANCELED,
     RunTimedOut: RunState.TIMEOUT,
     Interrupted: RunState.INTERRUPTED,
+    StoreFailed: RunState.INTERRUPTED,  # nothing is wrong with the run; it goes on when the disk does
 }
 
 
@@ -131,7 +132,7 @@ class Drive:
             reason=reason,
             at=self._with.clock.now(),
             result=outcome.result if state is RunState.COMPLETED else None,
-            error=None if state in (RunState.COMPLETED, RunState.INTERRUPTED) else describe(outcome, self._stop),
+            error=None if reason in ("done", Interrupted.code) else describe(outcome, self._stop),
             active=self._stopwatch.elapsed,
         )
 
