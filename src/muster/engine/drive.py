@@ -119,7 +119,7 @@ class Drive:
             helper.cancel()
 
     async def _release(self, outcome: Outcome) -> Run:
-        if isinstance(self._stop, LeaseLost | StoreFailed):
+        if isinstance(self._stop, LeaseLost):
             raise self._stop
         ending = self._ending(outcome)
         self._with.kill.reach("run.before_release")
