@@ -36,13 +36,15 @@ def test_an_unknown_name_is_told_with_those_that_would_do(tmp_path: Path, name: 
     [("anthropic/claude-haiku-5-5", "ANTHROPIC_API_KEY"), ("openai/gpt-5", "OPENAI_API_KEY")],
 )
 def test_a_missing_key_is_told_with_its_variable(tmp_path: Path, name: str, variable: str) -> None:
+    agent = directory(tmp_path).find(name)
     with pytest.raises(BadConfiguration, match=f"{variable} is not set"):
-        directory(tmp_path).find(name)
+        agent.quote(ask("hi"))
 
 
 def test_a_key_with_a_line_break_is_refused_without_showing_it(tmp_path: Path) -> None:
+    agent = directory(tmp_path, ANTHROPIC_API_KEY="sk-test\nx").find("anthropic/claude-haiku-5-5")
     with pytest.raises(BadConfiguration) as caught:
-        directory(tmp_path, ANTHROPIC_API_KEY="sk-test\nx").find("anthropic/claude-haiku-5-5")
+        agent.quote(ask("hi"))
     assert "sk-test" not in str(caught.value)
 
 

@@ -29,6 +29,7 @@ from muster.engine.context import Context
 from muster.engine.identity import this_process
 from muster.engine.worker import Worker
 from muster.testing.clock import FakeClock
+from muster.testing.stores import new_run
 from tests.engine.house import Hanging, House, Puppet, check_books, echo, failing, house, reply
 
 
@@ -489,6 +490,7 @@ async def test_canceling_at_any_instant_leaves_the_books_in_order(tmp_path: Path
             await asyncio.sleep(dice.uniform(0.002, 0.03))  # any instant will do: it is the chance that counts
             stop_somehow(h, driving, instant % 3)
             await asyncio.gather(driving, return_exceptions=True)
+            await h.store.runs.create(new_run(f"flush{instant}"))  # what was queued before it is written by now
             await check_books(h.store, run.id)
             after = await h.store.runs.get(run.id)
             assert after is not None

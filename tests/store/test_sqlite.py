@@ -211,17 +211,31 @@ asyncio.run(main())
     await store.housekeeping.close()
 
 
-async def test_many_processes_may_make_one_store_at_the_same_time(tmp_path: Path) -> None:
+async def test_many_processes_may_make_one_store_at_the_same_instant(tmp_path: Path) -> None:
     script = """
-import sys, pathlib
-from muster.store.sqlite import SqliteConnection, migrate
-migrate(SqliteConnection(pathlib.Path(sys.argv[1])))
+import asyncio, pathlib, sys
+from muster.store.sqlite import open_sqlite
+async def main():
+    for i in range(8):
+        print("ready", flush=True)
+        path = pathlib.Path(sys.stdin.readline().strip())
+        await open_sqlite(path).housekeeping.close()
+asyncio.run(main())
 """
     children = [
-        await asyncio.create_subprocess_exec(sys.executable, "-c", script, str(tmp_path / "muster.db"))
-        for _ in range(4)
+        await asyncio.create_subprocess_exec(
+            sys.executable, "-c", script, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+        )
+        for _ in range(3)
     ]
-    assert [await child.wait() for child in children] == [0, 0, 0, 0]
+    for i in range(8):
+        for child in children:
+            assert child.stdout is not None
+            await child.stdout.readline()
+        for child in children:
+            assert child.stdin is not None
+            child.stdin.write(f"{tmp_path / str(i) / 'muster.db'}\n".encode())
+    assert [await child.wait() for child in children] == [0, 0, 0]
 
 
 async def test_vacuum_gives_space_back(tmp_path: Path) -> None:

@@ -7,13 +7,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from muster.agents.anthropic.live import AnthropicAgent
-from muster.agents.base import Agent
+from muster.agents.base import Agent, OnDelta
 from muster.agents.http import Http, HttpClient
 from muster.agents.openai.live import OpenAIAgent
 from muster.agents.openai.wire import MaxTokens
 from muster.agents.prices import price_from_toml, price_of
 from muster.agents.scripted import PARTS, scripted
-from muster.domain.agent import Pace, Profile
+from muster.domain.agent import Pace, Profile, Quote, Timeouts
+from muster.domain.call import Reply, Request
 from muster.domain.errors import BadConfiguration
 from muster.domain.price import Price
 from muster.domain.script import Script
@@ -53,6 +54,29 @@ PROVIDERS = {
         api="openai", base_url="http://127.0.0.1:11434/v1", base_variable="OLLAMA_BASE_URL", key_variable=None
     ),
 }
+
+
+class UnreadyAgent:
+    """An agent without a key: good for replies that are known, an error as soon as it would have to be asked."""
+
+    def __init__(self, profile: Profile, error: BadConfiguration) -> None:
+        self._profile, self._error = profile, error
+
+    @property
+    def profile(self) -> Profile:
+        """Say who this is, its defaults and its pace."""
+        return self._profile
+
+    def quote(self, request: Request) -> Quote:
+        """Raise what is missing."""
+        raise self._error
+
+    async def call(self, request: Request, timeouts: Timeouts, on_delta: OnDelta | None = None) -> Reply:
+        """Raise what is missing."""
+        raise self._error
+
+    async def close(self) -> None:
+        """Give nothing back."""
 
 
 # OpenAI's own models refuse the old name of the limit; other servers may ignore the new one and write without bound.
@@ -139,7 +163,10 @@ class AgentDirectory:
         own_address = section.base_url if section else None
         base_url = own_address or self._settings.variable(known.base_variable) or known.base_url
         variable = (section.key_env if section else None) or (None if own_address else known.key_variable)
-        key = self._key(profile.name, variable)
+        try:
+            key = self._key(profile.name, variable)
+        except BadConfiguration as error:
+            return UnreadyAgent(profile, error)
         price = self._price(provider, model, section)
         if known.api == "anthropic":
             return AnthropicAgent(

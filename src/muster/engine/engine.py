@@ -173,12 +173,15 @@ class Engine:
         if run.state in TERMINAL:
             raise Conflict(f"run {run.id} is {run.state}; terminal states are final")
         if run.state in DRIVEN and not self._abandoned(run):
-            raise Conflict(
-                f"run {run.id} is being driven by {run.lease.driver}",
-                suggestions=(f"watch it with: muster runs watch {run.id}", "cancel it, or end that process, first"),
-            )
+            raise _driven(run)
         now = self._with.clock.now()
-        return await self._with.store.leases.claim(run.id, self._driver, run.lease.epoch, now, now + LEASE_SECONDS)
+        try:
+            return await self._with.store.leases.claim(run.id, self._driver, run.lease.epoch, now, now + LEASE_SECONDS)
+        except Conflict as error:
+            winner = await self._with.store.runs.get(run.id)
+            if winner is not None and winner.lease.driver is not None:
+                raise _driven(winner) from error
+            raise
 
     async def _levels(self, run: Run) -> Levels:
         """Collect the budgets above a run: its own and those of its parents."""
@@ -191,3 +194,10 @@ class Engine:
             found.append(Level(id=f"run:{above.id}", cap=above.cap))
             parent = above.parent
         return Levels(tuple(found), self._day_cap)
+
+
+def _driven(run: Run) -> Conflict:
+    return Conflict(
+        f"run {run.id} is being driven by {run.lease.driver}",
+        suggestions=(f"watch it with: muster runs watch {run.id}", "cancel it, or end that process, first"),
+    )

@@ -26,9 +26,9 @@ class Window:
         self.limit = float(self.most)
 
     def succeed(self) -> None:
-        """Grow by one place a round, carefully where it was refused before."""
+        """Grow by one place a round, more slowly where it was refused before."""
         near = self.ceiling is not None and abs(self.limit - self.ceiling) <= 1
-        self.limit = min(self.most, self.limit + (0.1 if near else 1.0) / self.limit)
+        self.limit = min(self.most, self.limit + (0.5 if near else 1.0) / self.limit)
 
     def refuse(self, generation: int, in_flight: int) -> None:
         """Shrink, unless this call left before the last shrinking."""

@@ -4,6 +4,7 @@ import asyncio
 import os
 import sqlite3
 import stat
+import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -263,13 +264,27 @@ def migrate(connection: SqliteConnection) -> None:
         )
     if version == newest:
         return
-    connection.pragma("journal_mode = WAL")
+    _switch_to_wal(connection)
     with connection.transaction():
         version = connection.pragma("user_version")  # another process may have been faster
         for number, _, text in steps:
             if number > version:
                 connection.script(text)
                 connection.pragma(f"user_version = {number}")
+
+
+def _switch_to_wal(connection: SqliteConnection) -> None:
+    """Switch the log on; SQLite does not wait its turn for this, so we do."""
+    until = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            connection.pragma("journal_mode = WAL")
+            return
+        except StoreFailed as error:
+            busy = isinstance(error.__cause__, sqlite3.OperationalError) and "locked" in str(error.__cause__)
+            if not busy or time.monotonic() > until:
+                raise
+            time.sleep(0.01)
 
 
 def _size(path: Path) -> int:
