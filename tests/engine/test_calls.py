@@ -15,6 +15,7 @@ from muster.domain.entry import AttemptState, EntryState
 from muster.domain.errors import (
     AuthRefused,
     BadArgument,
+    Interrupted,
     InvalidRequest,
     KeyReused,
     MusterError,
@@ -370,4 +371,47 @@ async def test_calls_with_keys_of_their_own_are_not_disturbed_by_one_that_comes_
         run = await h.drive(many)
         assert run.result == [f"hi {i}" for i in range(20)] + ["first"] * 3
         assert (len(agent.asked), run.spent.billed) == (21, 210)
+        await check_books(h.store, run.id)
+
+
+async def test_no_more_calls_are_on_the_wire_than_the_run_may_have(tmp_path: Path) -> None:
+    on_wire, most = 0, 0
+
+    async def answer(request: Request, n: int) -> Reply:
+        nonlocal on_wire, most
+        on_wire += 1
+        most = max(most, on_wire)
+        await asyncio.sleep(0.001)
+        on_wire -= 1
+        return reply()
+
+    async def many(ctx: Context, spec: Any) -> Json:
+        async def one(i: int, item: int) -> int:
+            return (await ctx.call("a", f"hi {item}", key=f"k{i}")).attempt
+
+        return sum([attempt async for attempt in ctx.map(one, range(60))])
+
+    async with house(tmp_path, a=Puppet(answer)) as h:
+        run = await h.drive(many, concurrency=5)
+        assert (run.result, most) == (60, 5)
+
+
+async def test_what_was_ready_but_not_sent_when_the_run_stops_costs_nothing(tmp_path: Path) -> None:
+    hanging = Hanging()
+
+    async def two(ctx: Context, spec: Any) -> Json:
+        return [each.text for each in await ctx.gather(*(ctx.call("a", f"hi {i}", key=f"k{i}") for i in range(2)))]
+
+    async with house(tmp_path, a=hanging.puppet) as h:
+        run = await h.create(two, concurrency=1)
+        driving = asyncio.create_task(h.engine.drive(run.id))
+        await hanging.arrived.get()
+        while len(await h.store.archive.attempts(run.id)) < 2:
+            await h.store.changes.wait(1)
+        h.engine.stop_all(Interrupted("stop"), now=False)
+        hanging.let_go.set()
+        stopped = await driving
+        assert (stopped.calls.done, stopped.spent.uncertain, len(hanging.puppet.asked)) == (1, 0, 1)
+        states = sorted(attempt.state for attempt in await h.store.archive.attempts(run.id))
+        assert states == [AttemptState.SUCCEEDED, AttemptState.UNSENT]
         await check_books(h.store, run.id)

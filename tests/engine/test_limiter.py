@@ -15,8 +15,18 @@ from muster.testing.clock import FakeClock
 from tests.engine.house import reply
 
 
+async def take(limiter: Limiter, tokens: int = 1) -> Place:
+    place = await limiter.enter(tokens)
+    try:
+        await limiter.board(place)
+    except asyncio.CancelledError:
+        limiter.leave(place)
+        raise
+    return place
+
+
 async def enter(limiter: Limiter, tokens: int = 1) -> Place:
-    return await asyncio.wait_for(limiter.enter(tokens), 1)
+    return await asyncio.wait_for(take(limiter, tokens), 1)
 
 
 def leave(limiter: Limiter, place: Place, outcome: object = None) -> None:
@@ -30,11 +40,12 @@ async def test_no_more_than_the_limit_are_let_in_and_the_others_come_in_order() 
     order: list[int] = []
 
     async def late(number: int) -> None:
-        place = await limiter.enter(1)
+        place = await take(limiter)
         order.append(number)
         leave(limiter, place)
 
     waiting = [asyncio.create_task(late(i)) for i in range(5)]
+    await asyncio.sleep(0)
     await asyncio.sleep(0)
     assert (limiter.in_flight, order) == (2, [])
     leave(limiter, first)
@@ -46,15 +57,31 @@ async def test_no_more_than_the_limit_are_let_in_and_the_others_come_in_order() 
 async def test_one_that_gives_up_in_the_line_leaves_no_hole() -> None:
     limiter = Limiter(Pace(concurrency=1), FakeClock())
     first = await enter(limiter)
-    quitter = asyncio.create_task(limiter.enter(1))
-    patient = asyncio.create_task(limiter.enter(1))
+    quitters = [asyncio.create_task(take(limiter)) for _ in range(3)]
+    patient = asyncio.create_task(take(limiter))
     await asyncio.sleep(0)
     leave(limiter, first)
-    quitter.cancel()  # at the very moment it was let in
+    for quitter in quitters:
+        quitter.cancel()  # at the very moment one was let on, one in, and one still stands in the line
     place = await asyncio.wait_for(patient, 1)
     assert limiter.in_flight == 1
     leave(limiter, place)
-    assert limiter.in_flight == 0
+    assert (limiter.in_flight, limiter._inside) == (0, 0)
+
+
+async def test_a_few_get_ready_while_all_places_are_taken() -> None:
+    limiter = Limiter(Pace(concurrency=16), FakeClock())
+    for _ in range(16):
+        await enter(limiter)
+    ready = [asyncio.create_task(limiter.enter(1)) for _ in range(5)]
+    await asyncio.sleep(0)
+    assert [each.done() for each in ready] == [True, True, False, False, False]
+    boarding = asyncio.create_task(limiter.board(ready[0].result()))
+    await asyncio.sleep(0)
+    assert not boarding.done()
+    assert limiter.in_flight == 16
+    for each in ready:
+        each.cancel()
 
 
 async def test_requests_a_minute_are_kept() -> None:
@@ -62,7 +89,7 @@ async def test_requests_a_minute_are_kept() -> None:
     limiter = Limiter(Pace(requests_per_minute=60), clock)
     burst = 0
     while True:
-        waiting = asyncio.create_task(limiter.enter(1))
+        waiting = asyncio.create_task(take(limiter))
         await asyncio.sleep(0)
         if not waiting.done():
             break
@@ -78,7 +105,7 @@ async def test_tokens_a_minute_are_kept() -> None:
     clock = FakeClock()
     limiter = Limiter(Pace(tokens_per_minute=6000), clock)
     leave(limiter, await enter(limiter, 5000))
-    waiting = asyncio.create_task(limiter.enter(10))
+    waiting = asyncio.create_task(take(limiter, 10))
     assert await clock.someone_sleeps() == pytest.approx(44.0)
     clock.advance(44.1)
     await asyncio.wait_for(waiting, 1)
@@ -88,7 +115,7 @@ async def test_a_retry_after_pauses_the_whole_lane_up_to_a_cap() -> None:
     clock = FakeClock()
     limiter = Limiter(Pace(), clock)
     leave(limiter, await enter(limiter), RateLimited("later", retry_after=604_800))
-    waiting = asyncio.create_task(limiter.enter(1))
+    waiting = asyncio.create_task(take(limiter))
     assert await clock.someone_sleeps() == 60.0
     clock.advance(60.0)
     await asyncio.wait_for(waiting, 1)

@@ -1,9 +1,9 @@
 """The call path: every call to an agent passes through here, so that it is answered once and paid once.
 
   1 journal   reply known → return it; known in the run this one comes from → take it over
-  2 limiter   a place in the run and a place at the provider
+  2 limiter   its turn, in the run and at the provider
   3 ledger    reserve the most this attempt can cost and write "attempt n started": durable before the wire
-  4 agent     send
+  4 agent     on the wire as soon as there is a place, and send
   5 settle    reply, cost and event in one transaction
   6 retry     a pure decision from the error: again, give up, stop the run
 
@@ -50,7 +50,7 @@ from muster.engine.inheritance import Inheritance
 from muster.engine.levels import Levels
 from muster.engine.partial import Partial
 from muster.engine.retry import Again, GiveUp, RetryDecision, decide
-from muster.engine.seat import Seat
+from muster.engine.seat import Places, Seat
 
 
 class CallPath:
@@ -69,7 +69,7 @@ class CallPath:
     ) -> None:
         self._with = equipment
         self._run, self._epoch, self._levels = run, epoch, levels
-        self._places = asyncio.Semaphore(concurrency)
+        self._places = Places(concurrency)
         self._inheritance = inheritance
         self._activity = activity
         self._under_way: dict[str, Asking] = {}
@@ -224,6 +224,7 @@ class CallPath:
                 waited = self._with.clock.monotonic() - began
                 started = await self._open(asking, quote, levels, waited)
                 if isinstance(started, Started):
+                    await self._board(seat, started)
                     answer = await self._exchange(asking, started)
                     seat.learn(answer)
                     break
@@ -282,6 +283,15 @@ class CallPath:
             self._with.purse.wake_next(levels)
             raise _over_budget(decision)
         return decision
+
+    async def _board(self, seat: Seat, started: Started) -> None:
+        """Wait for the wire; whoever gives up here has sent nothing and gets the money back."""
+        try:
+            await seat.board()
+            self.check()
+        except BaseException:
+            self._book(started, Unsent())
+            raise
 
     async def _exchange(self, asking: Asking, started: Started) -> Reply | WireError:
         """Step 4: send and wait; canceled here, the outcome is settled before the cancellation is passed on."""

@@ -63,12 +63,20 @@ class Bucket:
 class Place:
     """A place at the provider; learns the outcome before it is given back."""
 
-    generation: int
+    generation: int | None = None  # of the window when it went on the wire
     outcome: object = None  # a reply, an error, or None when nothing was sent
 
 
+def ahead(places: int) -> int:
+    """How many more may get ready while all places are taken, so that none stands empty while the next is written."""
+    return max(1, places // 8)
+
+
 class Limiter:
-    """One lane: places, rates and pauses, first come first served."""
+    """One lane: places, rates and pauses, first come first served.
+
+    A call first enters (it may get ready: rates and pauses count here), then boards (it goes on the wire), then leaves.
+    """
 
     def __init__(self, pace: Pace, clock: Clock) -> None:
         self.window = Window(pace.concurrency)
@@ -76,45 +84,66 @@ class Limiter:
         self._tokens = Bucket(pace.tokens_per_minute)
         self._clock = clock
         self._pause_until = 0.0
-        self._queue: deque[tuple[asyncio.Future[None], int]] = deque()
+        self._entering: deque[tuple[asyncio.Future[None], int]] = deque()
+        self._boarding: deque[asyncio.Future[None]] = deque()
         self._timer: asyncio.Task[None] | None = None
+        self._inside = 0
         self.in_flight = 0
 
     async def enter(self, tokens: int) -> Place:
-        """Wait for a place."""
-        if not self._queue and self._open() and self._delay() <= 0:
+        """Wait until it may get ready."""
+        if not self._entering and self._has_room() and self._delay() <= 0:
             self._admit(tokens)
         else:
             await self._line_up(tokens)
-        return Place(self.window.generation)
+        return Place()
+
+    async def board(self, place: Place) -> None:
+        """Wait until it may go on the wire."""
+        if self._boarding or self.in_flight >= int(self.window.limit):
+            waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._boarding.append(waiter)
+            try:
+                await waiter
+            except asyncio.CancelledError:
+                if waiter.done() and not waiter.cancelled():
+                    self.in_flight -= 1  # it was let on at the very moment it gave up
+                    self._pump()
+                raise
+        else:
+            self.in_flight += 1
+        place.generation = self.window.generation
 
     def leave(self, place: Place) -> None:
         """Give a place back with what was learned."""
         outcome = place.outcome
-        if isinstance(outcome, RateLimited | Overloaded):
+        if isinstance(outcome, RateLimited | Overloaded) and place.generation is not None:
             self.window.refuse(place.generation, self.in_flight)
             if outcome.retry_after:
                 until = self._clock.monotonic() + min(outcome.retry_after, LONGEST_PAUSE)
                 self._pause_until = max(self._pause_until, until)
         elif isinstance(outcome, Reply):
             self.window.succeed()
-        self.in_flight -= 1
+        self._inside -= 1
+        if place.generation is not None:
+            self.in_flight -= 1
         self._pump()
 
     async def _line_up(self, tokens: int) -> None:
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._queue.append((waiter, tokens))
+        self._entering.append((waiter, tokens))
         self._pump()
         try:
             await waiter
         except asyncio.CancelledError:
             if waiter.done() and not waiter.cancelled():
-                self.in_flight -= 1  # it was let in at the very moment it gave up
+                self._inside -= 1  # it was let in at the very moment it gave up
             self._pump()
             raise
 
-    def _open(self) -> bool:
-        return self.in_flight < int(self.window.limit)
+    def _has_room(self) -> bool:
+        limit = int(self.window.limit)
+        return self._inside < limit + ahead(limit)
 
     def _delay(self) -> float:
         now = self._clock.monotonic()
@@ -124,15 +153,20 @@ class Limiter:
         now = self._clock.monotonic()
         self._requests.take(1, now)
         self._tokens.take(tokens, now)
-        self.in_flight += 1
+        self._inside += 1
 
     def _pump(self) -> None:
-        while self._queue and self._open():
+        while self._boarding and self.in_flight < int(self.window.limit):
+            boarder = self._boarding.popleft()
+            if not boarder.done():
+                self.in_flight += 1
+                boarder.set_result(None)
+        while self._entering and self._has_room():
             delay = self._delay()
             if delay > 0:
                 self._pump_in(delay)
                 return
-            waiter, tokens = self._queue.popleft()
+            waiter, tokens = self._entering.popleft()
             if not waiter.done():
                 self._admit(tokens)
                 waiter.set_result(None)

@@ -1,23 +1,31 @@
-"""A seat on the wire: a place in the run and a place at the provider, taken together and given back together."""
+"""A seat: a place in the run and a place at the provider, taken together and given back together."""
 
 import asyncio
 from types import TracebackType
 
 from muster.domain.budget import Level
 from muster.engine.activity import Activity
-from muster.engine.limiter import Limiter, Place
+from muster.engine.limiter import Limiter, Place, ahead
 from muster.engine.purse import Purse
 
 
+class Places:
+    """The places of one run: so many calls on the wire, and a few more that get ready."""
+
+    def __init__(self, concurrency: int) -> None:
+        self.ready = asyncio.Semaphore(concurrency + ahead(concurrency))
+        self.wire = asyncio.Semaphore(concurrency)
+
+
 class Seat:
-    """Waits in line for money, for the run's concurrency and for the provider; holds both places inside."""
+    """Waits in line for money, for the run and for the provider; inside, a call gets ready and then boards."""
 
     def __init__(
         self,
         *,
         limiter: Limiter,
         tokens: int,
-        places: asyncio.Semaphore,
+        places: Places,
         purse: Purse,
         levels: tuple[Level, ...],
         activity: Activity,
@@ -27,31 +35,42 @@ class Seat:
         self._places, self._purse, self._levels = places, purse, levels
         self._activity = activity
         self._in_turn = in_turn  # it has waited in the line for money already
-        self._place: Place | None = None
+        self._place = Place()
+        self._boarded = False
 
     async def __aenter__(self) -> "Seat":
         self._activity.begin_wait()
         try:
             if not self._in_turn:
                 await self._purse.queue_up(self._levels)
-            await self._places.acquire()
+            await self._places.ready.acquire()
             try:
                 self._place = await self._limiter.enter(self._tokens)
             except BaseException:
-                self._places.release()
+                self._places.ready.release()
                 raise
         finally:
             self._activity.end_wait()
         return self
 
+    async def board(self) -> None:
+        """Wait for the moment to go on the wire."""
+        self._activity.begin_wait()
+        try:
+            await self._places.wire.acquire()
+            self._boarded = True
+            await self._limiter.board(self._place)
+        finally:
+            self._activity.end_wait()
+
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._places.release()
-        if self._place is not None:
-            self._limiter.leave(self._place)
+        if self._boarded:
+            self._places.wire.release()
+        self._places.ready.release()
+        self._limiter.leave(self._place)
 
     def learn(self, outcome: object) -> None:
         """Tell the limiter how the exchange went."""
-        if self._place is not None:
-            self._place.outcome = outcome
+        self._place.outcome = outcome
