@@ -44,7 +44,7 @@ class SqliteConnection:
             )
             self._raw.row_factory = sqlite3.Row
             self._raw.execute("PRAGMA synchronous = FULL")
-            self._raw.execute("PRAGMA cache_size = -16000")
+            self._raw.execute("PRAGMA cache_size = -4000")  # 4 MB: memory must not grow with the file
 
     @property
     def changes(self) -> int:

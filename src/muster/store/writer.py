@@ -1,6 +1,7 @@
 """Group commit: one thread drains whatever is queued, commits once, and then tells every caller."""
 
 import asyncio
+import contextlib
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -83,7 +84,8 @@ class Writer:
             if items:
                 before = database.changes
                 self._commit(database, items)
-                self._loop.call_soon_threadsafe(self._tell, items, database.changes != before)
+                with contextlib.suppress(RuntimeError):  # the loop was closed without us: written, but nobody to tell
+                    self._loop.call_soon_threadsafe(self._tell, items, database.changes != before)
             if self._closing and not self._queue:
                 database.close()
                 return
