@@ -59,7 +59,13 @@ class BudgetSection(_Strict):
     @field_validator("run_usd", "day_usd")
     @classmethod
     def _positive(cls, amount: float | None) -> float | None:
-        if amount is not None and amount <= 0:
+        if amount is None:
+            return None
+        try:
+            cap = from_usd(amount)
+        except BadArgument as error:
+            raise ValueError(error.message) from error
+        if cap <= 0:
             raise ValueError("a budget must be more than 0")
         return amount
 

@@ -242,7 +242,7 @@ async def test_vacuum_gives_space_back(tmp_path: Path) -> None:
     store = open_sqlite(tmp_path / "muster.db")
     for i in range(200):
         run = await store.runs.create(new_run(f"run{i}", name="x" * 5000))
-        await store.desk.delete(run.id)
+        await store.desk.delete(run.id, 0.0)
     before = await store.housekeeping.info()
     await store.housekeeping.vacuum()
     after = await store.housekeeping.info()

@@ -1,6 +1,7 @@
 """An open Muster: starts, resumes, forks, replays and follows runs, for the command line and for Python programs."""
 
 import asyncio
+import math
 import random
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from pathlib import Path
 from muster.app.directory import AgentDirectory
 from muster.app.handle import RunHandle
 from muster.domain.call import Reply
-from muster.domain.canonical import Json
+from muster.domain.canonical import Json, plain_json
 from muster.domain.errors import BadArgument, Conflict, Interrupted, MusterError, NotFound
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
@@ -22,6 +23,8 @@ from muster.engine.workload import REGISTRY
 from muster.reports.cassette import export_run, import_run
 from muster.settings import Settings, parse_budget
 from muster.store.base import Store
+
+MOST_CONCURRENCY = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,7 +151,7 @@ class Muster:
     async def find(self, reference: str) -> Run:
         """Give the run that an id, a unique beginning of one, a name (the newest with it) or `last` stands for."""
         if reference == "last":
-            runs = [run for run in await self.store.runs.select(limit=100) if run.parent is None]
+            runs = await self.store.runs.roots(limit=1)
             if not runs:
                 raise NotFound("this store has no runs yet", suggestions=("muster demo", "muster ask sim/echo hello"))
             return runs[0]
@@ -177,6 +180,10 @@ class Muster:
         await self.engine.sweep()
         run = await self.find(reference)
         return await self.store.desk.cancel(run.id, self._clock.now())
+
+    async def delete(self, run: RunId) -> None:
+        """Forget a run with everything in it."""
+        await self.store.desk.delete(run, self._clock.now())
 
     async def queue(self, run: Run) -> Run:
         """Hand a run that stands still to the workers."""
@@ -210,10 +217,12 @@ class Muster:
         timeout: float | None,
         concurrency: int,
     ) -> Order:
-        if concurrency < 1:
-            raise BadArgument(f"concurrency must be at least 1, not {concurrency}")
-        if timeout is not None and timeout <= 0:
+        if not 1 <= concurrency <= MOST_CONCURRENCY:
+            raise BadArgument(f"concurrency must be between 1 and {MOST_CONCURRENCY}, not {concurrency}")
+        if timeout is not None and not 0 < timeout < math.inf:
             raise BadArgument(f"a timeout must be more than 0 seconds, not {timeout:g}")
+        if name == "last":
+            raise BadArgument("`last` means the newest run and cannot be the name of one")
         budget = parse_budget(budget_usd)
         return Order(
             name=name,
@@ -228,7 +237,7 @@ class Muster:
             NewRun(
                 id=self.engine.new_id(),
                 workload=workload,
-                spec=spec,
+                spec=plain_json(spec, "the spec of the run"),
                 created_at=self._clock.now(),
                 name=order.name,
                 tags=order.tags,

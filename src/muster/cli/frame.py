@@ -1,5 +1,6 @@
 """The frame around every command: the shared options, and what becomes of errors. Knows no command."""
 
+import errno
 import inspect
 import os
 import signal
@@ -45,7 +46,13 @@ def group(help_text: str) -> typer.Typer:
 def help_without_command(context: typer.Context) -> None:
     """Print the help of a group when no command of it is named."""
     if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
+        manner = context.obj
+        if isinstance(manner, Manner) and manner.json:
+            from muster.cli.speech import answer
+
+            answer(manner, {"help": context.get_help()}, lambda console: None)
+        else:
+            typer.echo(context.get_help())
 
 
 def command(app: typer.Typer, name: str) -> Callable[[Command], Command]:
@@ -96,10 +103,21 @@ def answered(manner: Manner, work: Callable[[], int | None]) -> int:
     except KeyboardInterrupt:
         return fail(manner, Interrupted("interrupted"))
     except BrokenPipeError:  # whoever read our output has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _silence()
+        return 4
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EIO, errno.EBADF):
+            return fail_with(manner, _unexpected(error), 4)
+        _silence()
+        sys.stderr.write(f"error: the answer cannot be written: {error.strerror}\n")
         return 4
     except Exception as error:
         return fail_with(manner, _unexpected(error), 4)
+
+
+def _silence() -> None:
+    """Send what is left of our output nowhere, so that the end of the process does not fail on it."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 def _unexpected(error: Exception) -> dict[str, Any]:
@@ -112,7 +130,8 @@ def _unexpected(error: Exception) -> dict[str, Any]:
 
 
 def _like_an_interrupt(number: int, frame: object) -> None:
-    signal.raise_signal(signal.SIGINT)
+    # Not by raising SIGINT: a shell that starts us in the background has it ignored.
+    raise KeyboardInterrupt
 
 
 def with_muster(

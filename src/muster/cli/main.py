@@ -1,7 +1,7 @@
 """The command `muster`: puts the groups together, and answers usage errors like all others."""
 
-import contextlib
 import io
+import os
 import sys
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -57,8 +57,13 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # an answer must never be lost to an encoding
     code = run(sys.argv[1:])
-    with contextlib.suppress(BrokenPipeError):
+    try:
         sys.stdout.flush()
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        if not isinstance(error, BrokenPipeError):
+            sys.stderr.write(f"error: the answer cannot be written: {error.strerror}\n")
+            code = code or 4
     sys.exit(code)
 
 

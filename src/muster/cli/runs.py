@@ -134,7 +134,7 @@ def delete(
     async def work(muster: "Muster") -> list[str]:
         found = list(dict.fromkeys([(await muster.find(run)).id for run in runs]))
         for run in found:
-            await muster.store.desk.delete(run)
+            await muster.delete(run)
         return [str(run) for run in found]
 
     deleted = with_muster(manner, work)

@@ -23,6 +23,11 @@ def info(manner: Manner) -> None:
         return await muster.store.housekeeping.info()
 
     found = with_muster(manner, work, sweep=False)
+    if found["check"] != "ok":
+        from muster.domain.errors import StoreFailed
+
+        remedy = "restore it from a copy, or move it away to start anew"
+        raise StoreFailed(f"the store {found['path']} is damaged: {found['check']}", suggestions=(remedy,))
 
     def tell(console: "Console") -> None:
         from rich.table import Table

@@ -49,7 +49,7 @@ class Tool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What is asked; `volatile` is sent with it but is no part of its identity."""
+    """What is asked; `volatile` goes to agents that have a place for it, and is no part of the identity."""
 
     messages: tuple[Message, ...]
     system: str = ""

@@ -4,6 +4,8 @@ import hashlib
 import json
 from typing import Any
 
+from muster.domain.errors import BadArgument
+
 Json = Any
 
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
@@ -12,6 +14,14 @@ _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=
 def canonical(value: Json) -> bytes:
     """Spell a JSON value in its one canonical form: sorted keys, no spaces, UTF-8."""
     return _ENCODER.encode(value).encode("utf-8", "surrogatepass")
+
+
+def plain_json(value: Json, what: str) -> Json:
+    """Give a value as it would come back from the store, or refuse one that is no JSON."""
+    try:
+        return json.loads(json.dumps(value, allow_nan=False))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise BadArgument(f"{what} is not plain JSON: {error}") from error
 
 
 def digest(value: Json) -> str:

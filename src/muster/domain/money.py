@@ -9,6 +9,7 @@ from muster.domain.errors import BadArgument
 Microdollars = NewType("Microdollars", int)
 
 NOTHING = Microdollars(0)
+MOST_DOLLARS = 1_000_000_000
 
 
 class Lane(StrEnum):
@@ -22,10 +23,13 @@ class Lane(StrEnum):
 def from_usd(amount: str | int | float | Decimal) -> Microdollars:
     """Read an amount in dollars, exactly; finer than a microdollar is refused."""
     try:
-        micro = Decimal(str(amount)) * 1_000_000
-        whole = int(micro)
-    except (InvalidOperation, ValueError, OverflowError):
-        raise BadArgument(f"{amount!r} is not an amount in dollars", suggestions=("write it like 2.50",)) from None
+        dollars = Decimal(str(amount))
+    except InvalidOperation:
+        dollars = Decimal("NaN")
+    if not dollars.is_finite() or abs(dollars) > MOST_DOLLARS:
+        raise BadArgument(f"{amount!r} is not an amount in dollars", suggestions=("write it like 2.50",))
+    micro = dollars * 1_000_000
+    whole = int(micro)
     if micro != whole:
         raise BadArgument(f"{amount!r} is finer than a millionth of a dollar")
     return Microdollars(whole)

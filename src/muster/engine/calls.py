@@ -12,11 +12,12 @@ answer that arrived is always settled.
 """
 
 import asyncio
+import contextlib
 from dataclasses import replace
 
 from muster.agents.base import OnDelta
 from muster.domain.agent import Quote, Timeouts
-from muster.domain.budget import Granted, Level, Refused, Wait
+from muster.domain.budget import GRANTED, Decision, Granted, Level, Refused, Wait
 from muster.domain.call import Reply, Request, identify
 from muster.domain.entry import (
     AttemptId,
@@ -255,24 +256,27 @@ class CallPath:
             waited=waited,
         )
         self._with.kill.reach("call.before_open")
-        written = self._with.store.journal.open(
-            Opening(
-                attempt=started.id,
-                digest=asking.identity.digest,
-                agent=asking.agent.profile.name,
-                request=asking.identity.text,
-                most=quote.most,
-                levels=levels,
-                at=self._with.clock.now(),
-                first=not asking.known,
-                reopens=asking.failed,
+        written = asyncio.ensure_future(
+            self._with.store.journal.open(
+                Opening(
+                    attempt=started.id,
+                    digest=asking.identity.digest,
+                    agent=asking.agent.profile.name,
+                    request=asking.identity.text,
+                    most=quote.most,
+                    levels=levels,
+                    at=self._with.clock.now(),
+                    first=not asking.known,
+                    reopens=asking.failed,
+                )
             )
         )
         try:
-            decision = await written
+            decision = await asyncio.shield(written)
         except asyncio.CancelledError:
-            # The opening is written all the same; this is queued behind it and takes it back.
-            self._book(started, Unsent())
+            # The opening is written all the same: see what came of it, and take it back.
+            if await _outcome(written) == GRANTED:
+                self._book(started, Unsent())
             raise
         if isinstance(decision, Granted):
             asking.known, asking.failed = True, False
@@ -409,6 +413,14 @@ class CallPath:
                     "that were reserved for it; no further calls are made under a budget that cannot be kept"
                 )
             )
+
+
+async def _outcome(written: "asyncio.Future[Decision]") -> Decision | None:
+    """Wait for a write however often one is canceled meanwhile; it takes no longer than a commit."""
+    while not written.done():
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.wait({written})
+    return None if written.cancelled() or written.exception() else written.result()
 
 
 def _settle_future(landed: "asyncio.Future[None]") -> None:

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from muster.domain.budget import Level
 from muster.domain.canonical import Json, digest
 from muster.domain.entry import EntryKind
-from muster.domain.errors import ChildFailed, Interrupted
+from muster.domain.errors import ChildFailed, Interrupted, KeyReused
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
 from muster.domain.run import TERMINAL, NewRun, Origin, Reuse, Run, RunState
@@ -42,6 +42,8 @@ class Children:
     async def __call__(self, key: str, workload: str, spec: Json, cap: Microdollars | None) -> Json:
         """Drive the child to its end; a failed one of an older driver is tried anew, with its replies."""
         run = await self._store.reuser.newest_child(self._parent.id, key)
+        if run is not None and (run.workload, run.spec) != (workload, spec):
+            raise KeyReused(f"key {key!r} stands for another child in this run")
         if run is None or self._worth_another(run):
             run = await self._create(key, workload, spec, cap, failed=run)
         if run.state not in TERMINAL:

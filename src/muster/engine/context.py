@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeVar
 from muster.agents.base import OnDelta
 from muster.domain.agent import Timeouts
 from muster.domain.call import Reply, Request, ask
-from muster.domain.canonical import Json, digest
+from muster.domain.canonical import Json, digest, plain_json
 from muster.domain.entry import EntryKind, EntryState
 from muster.domain.errors import BadArgument, KeyReused
 from muster.domain.ids import RunId
@@ -110,14 +110,18 @@ class Context:
                 return value
             self._path.check()
             made = function()
-            value = await made if inspect.isawaitable(made) else made
+            value = plain_json(await made if inspect.isawaitable(made) else made, f"the value of step {key!r}")
             return await self._record(key, EntryKind.STEP, value)
 
     async def emit(self, key: str, kind: str, data: Mapping[str, Json] | None = None) -> None:
         """Tell an event once in this run."""
         _require_key(key)
-        if await self._store.journal.find(self._run.id, key) is None:
-            await self._record(key, EntryKind.EMIT, dict(data or {}), kind_of_event=kind)
+        entry = await self._store.journal.find(self._run.id, key)
+        if entry is None:
+            told = plain_json(dict(data or {}), f"the data of event {key!r}")
+            await self._record(key, EntryKind.EMIT, told, kind_of_event=kind)
+        elif entry.kind is not EntryKind.EMIT:
+            raise KeyReused(f"key {key!r} is a {entry.kind} in this run and cannot be an event too")
 
     async def child(self, key: str, workload: str, spec: Json, *, budget_usd: str | float | None = None) -> Json:
         """Run another workload inside this one, under this one's budget; started once, its result remembered."""
@@ -125,7 +129,7 @@ class Context:
         self._path.check()
         cap = None if budget_usd is None else from_usd(budget_usd)
         async with self._alone(key):
-            return await self._child(key, workload, spec, cap)
+            return await self._child(key, workload, plain_json(spec, f"the spec of child {key!r}"), cap)
 
     async def now(self, key: str) -> float:
         """Give the time, the same one on resume."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from muster.domain.canonical import Json, canonical
+from muster.domain.canonical import Json, plain_json
 from muster.domain.errors import (
     Interrupted,
     LeaseLost,
@@ -66,7 +66,9 @@ class Drive:
         self._stop: StopRun | None = None
         self._task: asyncio.Task[Json] | None = None
         self._helpers: set[asyncio.Task[None]] = set()
+        self._abandoned = asyncio.Event()
         self.children: set[Drive] = set()
+        self.over = asyncio.Event()
 
     @property
     def run(self) -> Run:
@@ -87,6 +89,7 @@ class Drive:
         if now:
             self._path.cut()
             self._cancel()
+            self._help(self._abandon())
         else:
             self._help(self._cancel_when_quiet())
 
@@ -100,6 +103,8 @@ class Drive:
             self.stop(Interrupted("the program stopped waiting for the run"), now=True)
             await asyncio.wait({ending})
             raise
+        finally:
+            self.over.set()
 
     async def _to_end(self) -> Run:
         if self._stop is None:
@@ -112,7 +117,9 @@ class Drive:
         self._help(self._keep_lease())
         if self._run.timeout is not None:
             self._help(self._watch_time(self._run.timeout))
-        await asyncio.wait({self._task})
+        abandoned = asyncio.ensure_future(self._abandoned.wait())
+        await asyncio.wait({self._task, abandoned}, return_when=asyncio.FIRST_COMPLETED)
+        abandoned.cancel()
         self._path.halt(self._stop or Interrupted(f"run {self._run.id} is over"))
         await self._path.drain()
         for helper in self._helpers:
@@ -155,8 +162,16 @@ class Drive:
         self.stop(RunTimedOut(f"run {self._run.id} used up its {limit:g} s"), now=True)
 
     async def _cancel_when_quiet(self) -> None:
+        """Children wait for their own calls; canceling the parent before would cut them."""
+        while self.children:
+            await asyncio.wait([asyncio.ensure_future(child.over.wait()) for child in self.children])
         await self._path.quiet()
         self._cancel()
+
+    async def _abandon(self) -> None:
+        """Wait no longer for a workload that does not let itself be canceled; it can make no calls any more."""
+        await asyncio.sleep(self._with.timeouts.grace)
+        self._abandoned.set()
 
     def _cancel(self) -> None:
         if self._task is not None:
@@ -167,13 +182,14 @@ class Drive:
 
 
 async def _enter(workload: Workload, context: Context, spec: Json) -> Json:
-    result = await workload(context, spec)
-    canonical(result)  # a result that is not JSON must fail here, where its run can still be failed
-    return result
+    try:
+        return plain_json(await workload(context, spec), "the result of the workload")
+    except SystemExit as error:  # else it would end the whole process, with every other run in it
+        raise RuntimeError(f"the workload tried to exit the process with {error.code!r}") from error
 
 
 def _outcome(task: "asyncio.Task[Json] | None") -> Outcome:
-    if task is None or task.cancelled():
+    if task is None or not task.done() or task.cancelled():
         return Outcome(error=asyncio.CancelledError())
     error = task.exception()
     return Outcome(error=error) if error is not None else Outcome(result=task.result())

@@ -3,7 +3,7 @@
 import asyncio
 
 from muster.domain.budget import Level
-from muster.domain.errors import Conflict, Interrupted, NotFound, StopRun
+from muster.domain.errors import Conflict, Interrupted, MusterError, NotFound, StopRun
 from muster.domain.ids import RunId, new_run_id
 from muster.domain.money import Microdollars
 from muster.domain.run import DRIVEN, TERMINAL, Driver, NewRun, Run, RunState
@@ -19,6 +19,8 @@ from muster.engine.inheritance import inheritance_of
 from muster.engine.levels import Levels
 from muster.engine.workload import Workloads
 from muster.store.base import Claim, Ending
+
+_UNDER_WAY: set[RunId] = set()  # driven or being claimed by any engine of this process
 
 
 class Engine:
@@ -86,8 +88,8 @@ class Engine:
 
     def _abandoned(self, run: Run) -> bool:
         driver = run.lease.driver
-        if driver is None:
-            return True
+        if driver is None or (driver == self._driver and run.id not in _UNDER_WAY):
+            return True  # also one of this process that could not be let go of
         return is_gone(driver, self._driver.host) or (
             driver.host != self._driver.host and run.lease.until < self._with.clock.now()
         )
@@ -145,24 +147,30 @@ class Engine:
 
     async def _to_end(self, drive: Drive, parent: Drive | None) -> Run:
         self._drives[drive.run.id] = drive
+        _UNDER_WAY.add(drive.run.id)
         if parent is not None:
             parent.children.add(drive)
         try:
             return await drive.to_end()
         finally:
             del self._drives[drive.run.id]
+            _UNDER_WAY.discard(drive.run.id)
             if parent is not None:
                 parent.children.discard(drive)
 
     async def _begin(self, run: Run) -> tuple[Claim, tuple[StopRun, bool] | None]:
         """Claim a run; says what it was told while that was written."""
         self._beginning[run.id] = None
+        claiming = asyncio.ensure_future(self._claim(run))
         try:
-            claim = await self._claim(run)
+            claim = await asyncio.shield(claiming)
         except asyncio.CancelledError:
-            # The claim is written all the same; this is queued behind it and lets the run go again.
-            ending = Ending(state=RunState.INTERRUPTED, reason=Interrupted.code, at=self._with.clock.now())
-            self._with.store.leases.release(run.id, run.lease.epoch + 1, ending)
+            # The claim may be written all the same: see what came of it, and let the run go again.
+            await asyncio.wait({claiming})
+            if claiming.exception() is None:
+                ending = Ending(state=RunState.INTERRUPTED, reason=Interrupted.code, at=self._with.clock.now())
+                self._with.store.leases.release(run.id, claiming.result().epoch, ending)
+                _UNDER_WAY.discard(run.id)
             raise
         finally:
             told = self._beginning.pop(run.id)
@@ -174,10 +182,17 @@ class Engine:
             raise Conflict(f"run {run.id} is {run.state}; terminal states are final")
         if run.state in DRIVEN and not self._abandoned(run):
             raise _driven(run)
+        if run.cancel_requested:
+            await self.sweep()
+            raise Conflict(f"run {run.id} was asked to be canceled before its driver died; it is canceled now")
         now = self._with.clock.now()
+        _UNDER_WAY.add(run.id)
         try:
             return await self._with.store.leases.claim(run.id, self._driver, run.lease.epoch, now, now + LEASE_SECONDS)
-        except Conflict as error:
+        except MusterError as error:
+            _UNDER_WAY.discard(run.id)
+            if not isinstance(error, Conflict):
+                raise
             winner = await self._with.store.runs.get(run.id)
             if winner is not None and winner.lease.driver is not None:
                 raise _driven(winner) from error

@@ -1,10 +1,12 @@
 """Calls that wait for money: first come first served, woken whenever something was written."""
 
 import asyncio
+import contextlib
 from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable, Iterable
 
 from muster.domain.budget import Level
+from muster.domain.errors import MusterError
 from muster.engine.clock import Clock
 from muster.store.base import Changes
 
@@ -64,7 +66,8 @@ class Purse:
         while any(self._queues.values()):
             await self._changes.wait(LOOK_SECONDS)
             if self._clock.monotonic() - self._swept >= LOOK_SECONDS:
-                await self._sweep()
+                with contextlib.suppress(MusterError):  # whoever waits must be woken in any case
+                    await self._sweep()
                 self._swept = self._clock.monotonic()
             for level in list(self._queues):
                 self._wake(level)

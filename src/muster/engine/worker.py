@@ -5,12 +5,11 @@ from collections.abc import Callable
 
 from muster.domain.errors import Conflict, MusterError
 from muster.domain.ids import RunId
-from muster.domain.run import Run, RunState
+from muster.domain.run import Run
 from muster.engine.engine import Engine
 from muster.store.base import Store
 
 LOOK_SECONDS = 2.0
-WAITING = (RunState.QUEUED, RunState.INTERRUPTED)
 
 
 class Worker:
@@ -53,20 +52,12 @@ class Worker:
     async def _take(self) -> None:
         if len(self._tasks) >= self._most:
             return
-        runs = await self._store.runs.select(WAITING, limit=1000)
-        for run in sorted(runs, key=lambda run: run.created_at):
+        for run in await self._store.runs.submitted(limit=1000 + len(self._left_alone)):
             if len(self._tasks) < self._most and self._takes(run):
                 self._tasks[run.id] = asyncio.get_running_loop().create_task(self._drive(run.id))
 
     def _takes(self, run: Run) -> bool:
-        """Children belong to their parents; what a person interrupted is theirs to resume."""
-        return (
-            run.submitted
-            and run.parent is None
-            and run.id not in self._tasks
-            and run.id not in self._left_alone
-            and self._engine.knows(run.workload)
-        )
+        return run.id not in self._tasks and run.id not in self._left_alone and self._engine.knows(run.workload)
 
     async def _drive(self, run_id: RunId) -> None:
         try:

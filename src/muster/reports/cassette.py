@@ -12,7 +12,7 @@ import msgspec
 from muster.domain.entry import Entry
 from muster.domain.errors import BadArgument, BadFile, Conflict, NotFound
 from muster.domain.ids import RunId
-from muster.domain.run import DRIVEN, Run
+from muster.domain.run import DRIVEN, Run, RunState
 from muster.store.base import Store
 
 FORMAT = 1
@@ -23,10 +23,13 @@ async def export_run(store: Store, run: Run, path: Path) -> int:
     """Write a run with its children and all their entries; gives the number of entries."""
     if run.state in DRIVEN:
         raise Conflict(f"run {run.id} is being driven by {run.lease.driver}; wait for it or cancel it first")
+    if not path.name or (path.exists() and not path.is_file()) or path.is_symlink():
+        raise BadArgument(f"{path} is not a file that a run can be written to", suggestions=("name a new file",))
     unfinished = path.with_name(path.name + ".part")
     written = 0
     seal = hashlib.sha256()
     try:
+        unfinished.touch(mode=0o600)  # prompts and answers are private
         with _open(unfinished, path.suffix, "wb") as file:
             async for line in _lines(store, run):
                 seal.update(line)
@@ -43,21 +46,27 @@ async def export_run(store: Store, run: Run, path: Path) -> int:
 
 async def _lines(store: Store, run: Run) -> AsyncIterator[bytes]:
     yield _line({"muster": FORMAT, "run": run.id})
-    waiting = [run]
+    waiting, seen = [run], set[RunId]()
     while waiting:
         current = waiting.pop(0)
+        if current.id in seen:
+            continue
+        seen.add(current.id)
         yield _line({"run": msgspec.to_builtins(current)})
         async for entry in store.archive.entries(current.id):
             yield _line({"entry": msgspec.to_builtins(entry)})
         waiting += await store.archive.children(current.id)
+        # One that is not completed may still need the replies of the run it comes from.
+        if current.origin is not None and current.state is not RunState.COMPLETED:
+            source = await store.runs.get(current.origin.run)
+            waiting += [source] if source is not None else []
 
 
 async def import_run(store: Store, path: Path) -> Run:
     """Store the runs of a file that is whole; gives the first."""
     runs = _check(path)
-    for run in runs:
-        if await store.runs.get(run) is not None:
-            raise Conflict(f"run {run} is in this store already", suggestions=(f"muster runs show {run}",))
+    if runs and await store.runs.get(runs[0]) is not None:
+        raise Conflict(f"run {runs[0]} is in this store already", suggestions=(f"muster runs show {runs[0]}",))
     # A run's row comes after its entries, so that an import that is killed leaves no run that looks whole.
     run_row: Run | None = None
     page: list[Entry] = []
@@ -69,7 +78,8 @@ async def import_run(store: Store, path: Path) -> Run:
             await store.archive.restore_entries(page)
             page = []
         if "entry" not in record and run_row is not None:
-            await store.archive.restore(run_row)
+            if await store.runs.get(run_row.id) is None:
+                await store.archive.restore(run_row)
             run_row = None
         if "run" in record and "muster" not in record:
             run_row = msgspec.convert(record["run"], Run)

@@ -112,6 +112,12 @@ class Runs(Protocol):
     async def select(self, states: Iterable[RunState] = (), limit: int = 100) -> Sequence[Run]:
         """Give the newest runs, of these states if any are named."""
 
+    async def roots(self, limit: int = 100) -> Sequence[Run]:
+        """Give the newest runs that are nobody's children."""
+
+    async def submitted(self, limit: int) -> Sequence[Run]:
+        """Give the runs that wait for a worker, the oldest first."""
+
     async def match(self, reference: str) -> Sequence[Run]:
         """Give the runs that an id, the beginning of an id, or a name stands for, the newest first."""
 
@@ -128,8 +134,8 @@ class RunDesk(Protocol):
     def set_cap(self, run: RunId, cap: Microdollars) -> Awaitable[None]:
         """Change the budget of a run that is not over."""
 
-    def delete(self, run: RunId) -> Awaitable[None]:
-        """Forget a run that nobody drives, with everything in it."""
+    def delete(self, run: RunId, at: float) -> Awaitable[None]:
+        """Forget a run that nobody drives and no unfinished run needs, with everything in it."""
 
 
 class Leases(Protocol):
@@ -144,8 +150,8 @@ class Leases(Protocol):
     def release(self, run: RunId, epoch: int, ending: Ending) -> Awaitable[Run]:
         """Let go of the run in its new state."""
 
-    def bury(self, run: RunId, expected_epoch: int, at: float, reason: str) -> Awaitable[Claim]:
-        """Mark the run of a dead driver as interrupted; its open attempts become uncertain."""
+    def bury(self, run: RunId, expected_epoch: int, at: float, message: str) -> Awaitable[Claim]:
+        """Mark the run of a dead driver as interrupted, or canceled if asked for; open attempts become uncertain."""
 
 
 class Events(Protocol):

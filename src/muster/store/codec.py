@@ -9,6 +9,7 @@ import msgspec
 from muster.domain.call import Reply
 from muster.domain.canonical import Json
 from muster.domain.entry import AttemptState, Entry, EntryKind, EntryState
+from muster.domain.errors import BadArgument
 from muster.domain.event import Event
 from muster.domain.ids import RunId
 from muster.domain.money import Lane, Microdollars
@@ -43,6 +44,12 @@ class Codec:
                 text = text.replace(secret, REDACTED)
         return text
 
+    def checked(self, key: str) -> str:
+        """Refuse a key that holds a secret: changing it would make it another key."""
+        if self.clean(key) != key:
+            raise BadArgument("a key of a call or step holds a configured secret; use another key")
+        return key
+
     def optional(self, value: Any) -> str | None:
         """Write a value as JSON text, None as nothing."""
         return None if value is None else self.text(value)
@@ -58,7 +65,7 @@ def run_parameters(new: NewRun, codec: Codec) -> dict[str, Any]:
     origin = new.origin
     return {
         "id": new.id,
-        "name": new.name,
+        "name": new.name and codec.clean(new.name),
         "workload": new.workload,
         "spec": codec.text(new.spec),
         "tags": codec.text(new.tags),

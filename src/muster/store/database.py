@@ -88,6 +88,14 @@ class DatabaseRuns:
         """Give the newest runs."""
         return leases.select(self._reader, tuple(states), limit)
 
+    async def roots(self, limit: int = 100) -> Sequence[Run]:
+        """Give the newest runs that are nobody's children."""
+        return [run_of(row) for row in self._reader.rows("select_roots", {"limit": limit})]
+
+    async def submitted(self, limit: int) -> Sequence[Run]:
+        """Give the runs that wait for a worker, the oldest first."""
+        return [run_of(row) for row in self._reader.rows("select_submitted", {"limit": limit})]
+
     async def match(self, reference: str) -> Sequence[Run]:
         """Give the runs that an id, the beginning of an id, or a name stands for."""
         # Ids are lower case letters and digits, so "{" is the first character after all of them.
@@ -106,9 +114,9 @@ class DatabaseRuns:
         """Change the budget of a run that is not over."""
         return self._writer.run(lambda db: leases.set_cap(db, run, cap))
 
-    def delete(self, run: RunId) -> Awaitable[None]:
+    def delete(self, run: RunId, at: float) -> Awaitable[None]:
         """Forget a run that nobody drives."""
-        return self._writer.run(lambda db: leases.delete(db, run))
+        return self._writer.run(lambda db: leases.delete(db, self._codec, run, at))
 
 
 class DatabaseLeases:
@@ -129,9 +137,9 @@ class DatabaseLeases:
         """Let go of the run in its new state."""
         return self._writer.run(lambda db: leases.release(db, self._codec, run, epoch, ending))
 
-    def bury(self, run: RunId, expected_epoch: int, at: float, reason: str) -> Awaitable[Claim]:
-        """Mark the run of a dead driver as interrupted."""
-        return self._writer.run(lambda db: leases.bury(db, self._codec, run, expected_epoch, at, reason))
+    def bury(self, run: RunId, expected_epoch: int, at: float, message: str) -> Awaitable[Claim]:
+        """Mark the run of a dead driver as interrupted, or canceled if that was asked for."""
+        return self._writer.run(lambda db: leases.bury(db, self._codec, run, expected_epoch, at, message))
 
 
 class DatabaseEvents:

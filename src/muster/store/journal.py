@@ -61,7 +61,7 @@ def _write_openings(database: Connection, codec: Codec, openings: Sequence[Openi
 def _call_parameters(opening: Opening, codec: Codec) -> dict[str, Any]:
     return {
         "run_id": opening.attempt.run,
-        "key": opening.attempt.key,
+        "key": codec.checked(opening.attempt.key),
         "n": opening.attempt.n,
         "epoch": opening.attempt.epoch,
         "digest": opening.digest,
@@ -102,7 +102,7 @@ def _settle_closed(database: Connection, codec: Codec, settlement: Settlement) -
     attempt = settlement.attempt
     name = {"run_id": attempt.run, "key": attempt.key, "n": attempt.n}
     row = first(database.rows("select_attempt", name))
-    if row is None:
+    if row is None or row["epoch"] != attempt.epoch:
         # It was never opened: the opening was refused or had to wait. There is nothing to settle.
         return Settled(cost=NOTHING, kept=False)
     if row["state"] == AttemptState.UNCERTAIN and isinstance(settlement.outcome, Replied):
@@ -146,6 +146,7 @@ class _Settling:
         name = {"run_id": settlement.attempt.run, "key": settlement.attempt.key, "at": settlement.at, "error": error}
         self.attempt = name | {
             "n": settlement.attempt.n,
+            "epoch": settlement.attempt.epoch,
             "state": self.state.value,
             "cost": self.cost,
             "lane": self.lane.value,
@@ -218,7 +219,7 @@ def strand_attempts(database: Connection, codec: Codec, run: RunId, at: float) -
     rows = database.rows("select_attempts_in_state", {"run_id": run, "state": AttemptState.STARTED.value})
     error = codec.text({"code": "driver_gone", "message": "the driver was gone before the outcome was known"})
     for row in rows:
-        name = {"run_id": run, "key": row["key"], "n": row["n"]}
+        name = {"run_id": run, "key": row["key"], "n": row["n"], "epoch": row["epoch"]}
         ending = {"state": AttemptState.UNCERTAIN.value, "cost": row["reserved"], "lane": Lane.UNCERTAIN.value}
         database.execute("settle_attempt", {**name, **ending, "at": at, "error": error})
     book(
@@ -244,7 +245,7 @@ def record(database: Connection, codec: Codec, item: Record) -> Json:
     Fences(database).check(item.run, item.epoch)
     entry = Entry(
         run=item.run,
-        key=item.key,
+        key=codec.checked(item.key),
         kind=item.kind,
         state=EntryState.DONE,
         digest=item.digest,

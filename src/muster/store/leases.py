@@ -68,6 +68,7 @@ def release(database: Connection, codec: Codec, run: RunId, epoch: int, ending: 
     if before.lease.epoch != epoch:
         raise LeaseLost(f"another driver has taken run {run}")
     move(before.state, ending.state)
+    strand_attempts(database, codec, run, ending.at)  # there are none, unless a settlement could not be written
     database.execute("release_run", _ending_parameters(run, epoch, ending, codec))
     database.execute("delete_partials", {"run_id": run})
     data: dict[str, Any] = {"reason": ending.reason}
@@ -90,13 +91,16 @@ def _ending_parameters(run: RunId, epoch: int, ending: Ending, codec: Codec) -> 
     }
 
 
-def bury(database: Connection, codec: Codec, run: RunId, expected_epoch: int, at: float, reason: str) -> Claim:
-    """Mark the run of a dead driver as interrupted and book what it left open."""
-    if database.execute("bury_run", {"id": run, "epoch": expected_epoch, "reason": reason}) == 0:
+def bury(database: Connection, codec: Codec, run: RunId, expected_epoch: int, at: float, message: str) -> Claim:
+    """Mark the run of a dead driver as interrupted, or canceled if that was asked for, and book what it left open."""
+    error = {"code": "driver_died", "message": message}
+    parameters = {"id": run, "epoch": expected_epoch, "error": codec.text(error), "at": at}
+    if database.execute("bury_run", parameters) == 0:
         raise Conflict(f"run {run} has another driver by now")
     uncertain, cost = strand_attempts(database, codec, run, at)
-    data = {"reason": reason, "uncertain": uncertain, "uncertain_cost": cost}
-    tell(database, codec, Fact(run=run, kind="run.interrupted", data=data, at=at))
+    data = {"reason": "driver_died", "error": error, "uncertain": uncertain, "uncertain_cost": cost}
+    state = get(database, run).state
+    tell(database, codec, Fact(run=run, kind=f"run.{state}", data=data, at=at))
     return Claim(epoch=expected_epoch + 1, uncertain=uncertain, uncertain_cost=cost)
 
 
@@ -127,13 +131,17 @@ def set_cap(database: Connection, run: RunId, cap: Microdollars) -> None:
     database.execute("cap_budget", {"id": f"run:{run}", "cap": cap})
 
 
-def delete(database: Connection, run: RunId) -> None:
+def delete(database: Connection, codec: Codec, run: RunId, at: float) -> None:
     """Forget a run that nobody drives and nobody needs; what it cost stays in the day's budget."""
-    if get(database, run).state in (RunState.RUNNING, RunState.WAITING):
+    found = get(database, run)
+    if found.state in (RunState.RUNNING, RunState.WAITING):
         raise Conflict(f"run {run} is being driven; cancel it first")
+    if found.parent is not None and get(database, found.parent).state not in TERMINAL:
+        raise Conflict(f"run {run} is a child of run {found.parent}, which is not over")
+    strand_attempts(database, codec, run, at)
     row = first(database.rows("count_heirs", {"id": run}))
     if row and row["heirs"]:
-        raise Conflict(f"{row['heirs']} unfinished runs still need run {run}; finish, cancel or delete them first")
+        raise Conflict(f"{row['heirs']} runs that are not completed may still need run {run}; delete them first")
     for query in ("delete_journal", "delete_attempts", "delete_events", "delete_partials"):
         database.execute(query, {"run_id": run})
     database.execute("detach_children", {"id": run})

@@ -99,6 +99,8 @@ class SqliteConnection:
     @contextmanager
     def savepoint(self) -> Iterator[None]:
         """Undo only what happens inside when it fails."""
+        if not self._raw.in_transaction:  # else what follows would be written on its own
+            raise StoreFailed(f"the store {self.path} ended a transaction by itself; nothing of it is written")
         self._raw.execute("SAVEPOINT item")
         try:
             yield

@@ -140,7 +140,7 @@ class TakeApart(Exception):
 def _apply_group(database: Connection, group: Group[Any, Any], members: Sequence[_Queued]) -> None:
     try:
         results = group.apply(database, [member.item for member in members])
-    except MusterError as error:
+    except Exception as error:
         raise TakeApart from error  # a failing disk fails again below, and is told then
     for member, result in zip(members, results, strict=True):
         member.result = result
@@ -157,6 +157,8 @@ def _apply_alone(database: Connection, item: _Queued, work: Callable[[Connection
             item.result = work(database)
     except MusterError as error:
         item.result = error
+    except Exception as error:
+        item.result = StoreFailed(f"a write failed unexpectedly: {error!r}")
 
 
 def _apply_single(group: Group[Any, Any], item: Any, database: Connection) -> Any:

@@ -305,9 +305,61 @@ async def buries_the_dead(store: Store) -> None:
     buried = await store.leases.bury(run, claim.epoch, NOW + 5, "its driver died")
     assert (buried.uncertain, buried.uncertain_cost) == (1, 100)
     after = await _get(store, run)
-    assert (after.state, after.ended_reason, after.spent.reserved) == (RunState.INTERRUPTED, "its driver died", 0)
+    assert (after.state, after.ended_reason, after.spent.reserved) == (RunState.INTERRUPTED, "driver_died", 0)
     await raises(Conflict, store.leases.bury(run, claim.epoch, NOW + 5, "again"))
     assert (await store.leases.claim(run, OTHER, buried.epoch, NOW, NOW + 15)).uncertain == 0
+
+
+async def cancels_the_run_of_a_dead_driver_that_was_asked_to_cancel(store: Store) -> None:
+    """A cancel that the driver did not live to see is carried out when it is buried."""
+    run, claim = await driven(store)
+    await store.desk.cancel(run, NOW)
+    await store.leases.bury(run, claim.epoch, NOW + 5, "its driver died")
+    after = await _get(store, run)
+    assert (after.state, after.ended_at) == (RunState.CANCELED, NOW + 5)
+
+
+async def settles_only_what_the_same_driver_opened(store: Store) -> None:
+    """What a driver takes back never touches the attempt of another, nor one that came in the same moment."""
+    run, claim = await driven(store)
+    second = await store.leases.claim(run, OTHER, claim.epoch, NOW, NOW + 15)
+    stale = opening(run, claim.epoch, "k")
+    mine = opening(run, second.epoch, "k")
+    await asyncio.gather(store.journal.open(mine), store.journal.settle(settling(stale, Unsent())))
+    assert (await store.journal.settle(settling(mine, replied(40)))).kept
+    assert (await _get(store, run)).spent.billed == 40
+
+
+async def frees_the_money_of_attempts_that_were_never_settled(store: Store) -> None:
+    """A run that is let go of, or forgotten, leaves nothing reserved anywhere."""
+    run, claim = await driven(store)
+    await store.journal.open(opening(run, claim.epoch, "k", most=100))
+    over = await store.leases.release(run, claim.epoch, Ending(state=RunState.FAILED, reason="x", at=NOW))
+    assert (over.spent.reserved, over.spent.uncertain) == (0, 100)
+
+
+async def lets_one_bad_write_harm_nobody_else(store: Store) -> None:
+    """What cannot be written fails alone, also in one commit with others."""
+    run, claim = await driven(store)
+    opened = [opening(run, claim.epoch, f"k{i}") for i in range(5)]
+    bad = Record(run=run, epoch=claim.epoch, key="bad", kind=EntryKind.STEP, digest="", value=object(), at=NOW)
+    results = await asyncio.gather(
+        *(store.journal.open(one) for one in opened), store.journal.record(bad), return_exceptions=True
+    )
+    assert results[:5] == [Granted()] * 5
+    assert isinstance(results[5], MusterError)
+    assert (await _get(store, run)).spent.reserved == 500
+
+
+async def lists_what_waits_for_a_worker_oldest_first(store: Store) -> None:
+    """Old work is not hidden by new runs, nor children by their parents."""
+    for i in range(5):
+        await store.runs.create(replace(new_run(f"run{i}", submitted=i != 2), created_at=NOW + i))
+    child = replace(new_run("child", submitted=True), parent=RunId("run0"), parent_key="c", created_at=NOW + 9)
+    await store.runs.create(child)
+    assert [run.id for run in await store.runs.submitted(limit=2)] == ["run0", "run1"]
+    assert [run.id for run in await store.runs.submitted(limit=9)] == ["run0", "run1", "run3", "run4"]
+    assert [run.id for run in await store.runs.roots(limit=2)] == ["run4", "run3"]
 
 
 async def numbers_events_without_gaps(store: Store) -> None:
@@ -420,19 +472,21 @@ async def forgets_a_run_with_everything_in_it(store: Store) -> None:
     run, claim = await driven(store)
     opened = opening(run, claim.epoch, "k")
     await store.journal.open(opened)
-    await raises(Conflict, store.desk.delete(run))
+    await raises(Conflict, store.desk.delete(run, NOW))
     await store.journal.settle(settling(opened, replied()))
     ending = Ending(state=RunState.FAILED, reason="x", at=NOW, error={"message": "m"})
     await store.leases.release(run, claim.epoch, ending)
     heir = replace(new_run("run2"), origin=Origin(run=run, reuse=Reuse.REPLIES))
     await store.runs.create(heir)
-    await raises(Conflict, store.desk.delete(run))
+    await raises(Conflict, store.desk.delete(run, NOW))
     await store.desk.cancel(heir.id, NOW)
-    await store.desk.delete(run)
+    await raises(Conflict, store.desk.delete(run, NOW))  # it can still be resumed, with the replies of the first
+    await store.desk.delete(heir.id, NOW)
+    await store.desk.delete(run, NOW)
     assert await store.runs.get(run) is None
     assert await store.journal.find(run, "k") is None
     assert await store.events.read(run, 0, 10) == []
-    await raises(NotFound, store.desk.delete(run))
+    await raises(NotFound, store.desk.delete(run, NOW))
 
 
 async def restores_a_run_from_elsewhere(store: Store) -> None:
@@ -444,7 +498,7 @@ async def restores_a_run_from_elsewhere(store: Store) -> None:
     ending = Ending(state=RunState.COMPLETED, reason="done", at=NOW, result=[1])
     over = await store.leases.release(run, claim.epoch, ending)
     entries: list[Entry] = [entry async for entry in store.archive.entries(run)]
-    await store.desk.delete(run)
+    await store.desk.delete(run, NOW)
     await store.archive.restore_entries(entries)
     await store.archive.restore(over)
     again = await _get(store, run)
@@ -510,6 +564,11 @@ CHECKS: tuple[Check, ...] = (
     keeps_terminal_states_final,
     tells_the_driver_of_a_cancel,
     buries_the_dead,
+    cancels_the_run_of_a_dead_driver_that_was_asked_to_cancel,
+    settles_only_what_the_same_driver_opened,
+    frees_the_money_of_attempts_that_were_never_settled,
+    lets_one_bad_write_harm_nobody_else,
+    lists_what_waits_for_a_worker_oldest_first,
     numbers_events_without_gaps,
     remembers_a_step_once,
     takes_over_entries_free_of_charge,

@@ -35,9 +35,9 @@ VALUES (:run_id, :key, :n, :epoch, 'started', :reserved, 'billed', :levels, :at)
 -- name: settle_attempt
 UPDATE attempts SET state = v.column4, cost = v.column5, lane = v.column6, ended_at = v.column7, error = v.column8
 FROM (VALUES (:run_id, :key, CAST(:n AS BIGINT), :state, CAST(:cost AS BIGINT), :lane,
-              CAST(:at AS DOUBLE PRECISION), :error)) AS v
+              CAST(:at AS DOUBLE PRECISION), :error, CAST(:epoch AS BIGINT))) AS v
 WHERE attempts.run_id = v.column1 AND attempts.key = v.column2 AND attempts.n = v.column3
-  AND attempts.state = 'started'
+  AND attempts.epoch = v.column9 AND attempts.state = 'started'
 
 -- name: resolve_attempt
 UPDATE attempts SET state = :state, cost = :cost, lane = :lane, ended_at = :at, error = :error

@@ -34,6 +34,18 @@ FROM runs LEFT JOIN budgets ON budgets.id = 'run:' || runs.id
 WHERE runs.state = :state
 ORDER BY runs.created_at DESC, runs.id DESC LIMIT :limit
 
+-- name: select_roots
+SELECT runs.*, budgets.cap, budgets.reserved, budgets.billed, budgets.imputed, budgets.uncertain
+FROM runs LEFT JOIN budgets ON budgets.id = 'run:' || runs.id
+WHERE runs.parent_id IS NULL
+ORDER BY runs.created_at DESC, runs.id DESC LIMIT :limit
+
+-- name: select_submitted
+SELECT runs.*, budgets.cap, budgets.reserved, budgets.billed, budgets.imputed, budgets.uncertain
+FROM runs LEFT JOIN budgets ON budgets.id = 'run:' || runs.id
+WHERE runs.submitted = 1 AND runs.parent_id IS NULL AND runs.state IN ('queued', 'interrupted')
+ORDER BY runs.created_at, runs.id LIMIT :limit
+
 -- name: match_runs
 SELECT runs.*, budgets.cap, budgets.reserved, budgets.billed, budgets.imputed, budgets.uncertain
 FROM runs LEFT JOIN budgets ON budgets.id = 'run:' || runs.id
@@ -62,7 +74,9 @@ WHERE id = :id AND epoch = :epoch
 
 -- name: bury_run
 UPDATE runs
-SET epoch = epoch + 1, state = 'interrupted', ended_reason = :reason,
+SET epoch = epoch + 1, ended_reason = 'driver_died', error = :error,
+    state = CASE WHEN cancel_requested = 1 THEN 'canceled' ELSE 'interrupted' END,
+    ended_at = CASE WHEN cancel_requested = 1 THEN CAST(:at AS DOUBLE PRECISION) END,
     driver_host = NULL, driver_pid = NULL, driver_started = NULL, lease_until = 0
 WHERE id = :id AND epoch = :epoch AND state IN ('running', 'waiting')
 
@@ -97,7 +111,8 @@ DELETE FROM runs WHERE id = :id
 
 -- name: count_heirs
 SELECT COUNT(*) AS heirs FROM runs
-WHERE (origin_id = :id OR parent_id = :id) AND state IN ('queued', 'running', 'waiting', 'interrupted')
+WHERE (origin_id = :id AND state <> 'completed')
+   OR (parent_id = :id AND state IN ('queued', 'running', 'waiting', 'interrupted'))
 
 -- name: detach_children
 UPDATE runs SET parent_id = NULL, parent_key = NULL WHERE parent_id = :id
