@@ -212,3 +212,71 @@ async def test_an_interrupted_import_can_be_done_again(tmp_path: Path) -> None:
             await m.find(run.id)
         await m.import_run(file)
         assert [entry async for entry in m.store.archive.entries(run.id)] == entries
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"spec": {"x": object()}}, {"concurrency": 2**70}, {"name": "last"}, {"timeout": float("nan")}]
+)
+async def test_what_cannot_be_stored_is_refused_before_anything_is(tmp_path: Path, wrong: dict[str, Any]) -> None:
+    spec = wrong.pop("spec", SPEC)
+    async with muster.open(settings=settings(tmp_path)) as m:
+        with pytest.raises(BadArgument):
+            await m.start("test-letters", spec, **wrong)
+        assert await m.store.runs.select() == []
+
+
+async def test_last_is_found_behind_many_children(tmp_path: Path) -> None:
+    @muster.workload("test-parent")
+    async def parent(ctx: muster.Context, spec: Any) -> Any:
+        for i in range(105):
+            await ctx.child(f"c{i}", "test-letters", {"agent": "sim/echo", "letters": []})
+
+    async with muster.open(settings=settings(tmp_path)) as m:
+        run = await m.start("test-parent", None)
+        await run.result()
+        assert (await m.find("last")).id == run.id
+
+
+async def test_an_export_is_private_and_replaces_only_plain_files(tmp_path: Path) -> None:
+    async with muster.open(settings=settings(tmp_path)) as m:
+        run = await m.start("test-letters", SPEC)
+        await run.result()
+        await m.export_run(await run.run(), tmp_path / "run.jsonl")
+        assert (tmp_path / "run.jsonl").stat().st_mode & 0o777 == 0o600
+        (tmp_path / "link").symlink_to(tmp_path / "run.jsonl")
+        for place in (tmp_path / "link", tmp_path, Path(), Path("-")):
+            with pytest.raises(BadArgument, match="not a file"):
+                await m.export_run(await run.run(), place)
+
+
+async def test_an_exported_run_that_is_not_completed_brings_the_replies_it_comes_from(tmp_path: Path) -> None:
+    file = tmp_path / "run.jsonl"
+    async with muster.open(settings=settings(tmp_path)) as m:
+        first = await m.start("test-letters", SPEC)
+        await first.result()
+        fork = await m.fork(first.id, "letter/2")
+        with pytest.raises(Conflict, match="may still need"):
+            await m.delete(first.id)
+        await m.export_run(fork, file)
+    (tmp_path / "other").mkdir()
+    async with muster.open(settings=settings(tmp_path / "other")) as m:
+        imported = await m.import_run(file)
+        assert imported.id == fork.id
+        handle = m.drive(imported)
+        await handle.result()
+        assert (await handle.run()).calls.reused == 2
+
+
+async def test_a_secret_in_a_name_or_a_key_never_reaches_the_store(tmp_path: Path) -> None:
+    secret = "sk-secret-0123456789"
+
+    @muster.workload("test-leak")
+    async def leak(ctx: muster.Context, spec: Any) -> Any:
+        await ctx.call("sim/echo", "hi", key=f"k/{secret}")
+
+    chosen = load_settings(tmp_path / "home", folder=tmp_path, environment={"OPENAI_API_KEY": secret})
+    async with muster.open(settings=chosen) as m:
+        run = await m.start("test-leak", None, name=f"n-{secret}")
+        with pytest.raises(RunFailed, match="secret"):
+            await run.result()
+    assert all(secret.encode() not in file.read_bytes() for file in (tmp_path / "home").iterdir())

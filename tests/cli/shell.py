@@ -22,6 +22,12 @@ async def triage(ctx, spec):
         return (await ctx.call(spec["agent"], ticket, key=f"ticket/{i}")).text
     return {"labels": [x async for x in ctx.map(label, spec["tickets"])]}
 
+@muster.workload("blocks")
+async def blocks(ctx, spec):
+    import time
+    print("blocking", flush=True)
+    time.sleep(600)
+
 @muster.workload("breaks")
 async def breaks(ctx, spec):
     await ctx.call("sim/echo", "before", key="before")
@@ -95,6 +101,19 @@ class Shell:
         assert "Traceback" not in result.err, result
         return result
 
+    def run_into(self, stdout: Any, *arguments: str) -> Result:
+        """Run a command with its output somewhere of the test's own."""
+        done = subprocess.run(
+            [*COMMAND, *arguments],
+            cwd=self.folder,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=stdout,
+            stderr=subprocess.PIPE,
+            timeout=PATIENCE,
+        )
+        return Result(code=done.returncode, out="", err=done.stderr.decode())
+
     @contextmanager
     def start(self, *arguments: str) -> "Iterator[subprocess.Popen[str]]":
         """Start a command and leave it running; whatever happens, it ends with the block."""
@@ -122,7 +141,7 @@ class Shell:
         self.write("my_workloads.py", WORKLOADS)
         self.write("muster.toml", '[workloads]\nimport = ["my_workloads"]\n')
 
-    def submit(self, workload: str, spec: Mapping[str, Any], **options: Any) -> str:
+    def submit(self, workload: str, spec: Mapping[str, Any] | None, **options: Any) -> str:
         """Store a run for the workers, as a Python program of the user would."""
         done = subprocess.run(
             [sys.executable, "-c", SUBMIT, json.dumps([workload, spec, options])],

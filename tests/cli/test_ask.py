@@ -3,6 +3,7 @@
 import os
 import pty
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -214,3 +215,36 @@ def _read(descriptor: int) -> bytes:
         return os.read(descriptor, 65536)
     except OSError:  # Linux says so when the other side has closed
         return b""
+
+
+def test_why_it_takes_long_is_told(shell: Shell, rehearsal: RehearsalProcess) -> None:
+    rehearsal.faults({"script": [{"fault": "529", "nth": 1, "times": 1}]})
+    shell.use(rehearsal)
+    done = shell.muster("ask", "anthropic/claude-haiku-5-5", "hi")
+    assert (done.code, done.out.strip()) == (0, "hi")
+    assert "attempt 1:" in done.err
+    assert "trying again in" in done.err
+    assert "trying again" not in shell.muster("ask", "anthropic/claude-haiku-5-5", "ho", "--quiet").err
+
+
+@pytest.mark.parametrize("budget", ["1e30", "1e99999999", "nan", "-inf"])
+def test_a_budget_beyond_reason_is_a_bad_argument(shell: Shell, budget: str) -> None:
+    assert shell.muster("ask", "sim/echo", "hi", "--budget", budget).code == 2
+
+
+@pytest.mark.parametrize("words", [["--timeout", "nan"], ["--max-tokens", "9" * 23]])
+def test_numbers_beyond_reason_are_bad_arguments(shell: Shell, words: list[str]) -> None:
+    assert shell.muster("ask", "sim/echo", "hi", *words).code == 2
+
+
+def test_an_answer_that_cannot_be_written_is_told_in_one_line(shell: Shell) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = shell.run_into(full, "ask", "sim/echo", "hi", "--json")
+    assert done.code == 4
+    assert "cannot be written" in done.err
+    assert "Traceback" not in done.err
+
+
+@pytest.mark.parametrize("words", [["--json"], ["runs", "--json"]])
+def test_even_help_is_an_envelope_when_json_is_wanted(shell: Shell, words: list[str]) -> None:
+    assert "Usage" in shell.muster(*words).data()["help"]

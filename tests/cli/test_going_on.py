@@ -99,7 +99,7 @@ def test_a_run_of_a_killed_process_is_resumed_and_nothing_known_is_paid_again(sh
         paid = rehearsal.audit()
     assert result.code == 0
     assert f"{uncertain} calls were uncertain" in result.err
-    assert 1 <= uncertain <= 4
+    assert 1 <= uncertain <= 5  # on the wire, and one that was ready
     assert paid.calls <= 24 + uncertain
 
 

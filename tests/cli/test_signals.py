@@ -1,6 +1,8 @@
 """Ctrl-C and SIGTERM on a run that is being driven: everything is kept, and it can be resumed."""
 
+import contextlib
 import signal
+import subprocess
 
 import pytest
 
@@ -99,3 +101,32 @@ def test_a_worker_stops_cleanly_and_another_goes_on(shell: Shell, number: signal
         assert shell.muster("worker", "--until-idle").code == 0
         assert rehearsal.audit().calls == 10
     assert shell.run(run)["state"] == "completed"
+
+
+def test_a_workload_that_blocks_everything_ends_with_the_third_signal_and_its_run_can_be_resumed(shell: Shell) -> None:
+    shell.declare_workloads()
+    run = shell.submit("blocks", None)
+    with shell.start("runs", "resume", run, "--quiet") as process:
+        line_with(process.stdout, "blocking")
+        while process.poll() is None:  # signals of one kind that come too fast count as one
+            process.send_signal(signal.SIGINT)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(0.05)
+        _, told = process.communicate()
+    assert process.returncode == 4
+    assert "ended as by a crash" in told
+    assert shell.run(run)["state"] == "interrupted"
+
+
+def test_sigterm_ends_a_command_that_was_started_with_sigint_ignored(shell: Shell) -> None:
+    """As a shell starts commands in the background."""
+    run = shell.submit("ask", {"agent": "sim/echo", "prompt": "hi"})
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with shell.start("runs", "watch", run) as process:
+            line_with(process.stdout, "created")
+            process.send_signal(signal.SIGTERM)
+            process.communicate()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert process.returncode == 4

@@ -551,3 +551,107 @@ async def test_a_step_and_a_child_under_one_key_happen_once_even_side_by_side(tm
         run = await h.drive(work)
         assert run.result == [1] * 5 + ["start/0/1/2/3"] * 3
         assert len(agent.asked) == 4
+
+
+async def test_the_loser_of_a_race_that_is_canceled_leaves_the_winner_alone(tmp_path: Path) -> None:
+    hanging = Hanging()
+    async with house(tmp_path, a=hanging.puppet) as h, house(tmp_path, a=hanging.puppet) as other:
+        run = await h.create(chain)
+        other.workloads.workload("chain")(chain)
+        winning = asyncio.create_task(h.engine.drive(run.id))
+        losing = asyncio.create_task(other.engine.drive(run.id))
+        await asyncio.sleep(0)
+        losing.cancel()
+        await hanging.arrived.get()
+        await asyncio.gather(losing, return_exceptions=True)
+        hanging.let_go.set()
+        assert (await winning).state is RunState.COMPLETED
+
+
+async def test_told_to_stop_a_parent_waits_for_the_calls_of_its_children(tmp_path: Path) -> None:
+    hanging = Hanging()
+    async with house(tmp_path, a=hanging.puppet) as h:
+        h.workloads.workload("chain")(chain)
+        run = await h.create(nested)
+        stopped = await interrupt_when(h, run, hanging, now=False)
+        (child,) = await h.store.archive.children(run.id)
+        assert stopped.state is RunState.INTERRUPTED
+        assert (child.calls.done, child.spent.uncertain) == (1, 0)
+
+
+async def test_one_key_for_two_children_or_for_an_event_and_a_call_is_an_error(tmp_path: Path) -> None:
+    async def two_children(ctx: Context, spec: Any) -> Json:
+        return [await ctx.child("c", "chain", {"n": n}) for n in range(2)]
+
+    async def event_and_call(ctx: Context, spec: Any) -> Json:
+        await ctx.call("a", "hi", key="k")
+        await ctx.emit("k", "told", {})
+        return None
+
+    async with house(tmp_path, a=echo()) as h:
+        h.workloads.workload("chain")(chain)
+        assert (await h.drive(two_children)).ended_reason == "key_reused"
+        assert (await h.drive(event_and_call)).ended_reason == "key_reused"
+
+
+async def test_a_step_gives_the_same_value_at_once_and_on_resume_and_refuses_what_is_no_json(tmp_path: Path) -> None:
+    async def normal(ctx: Context, spec: Any) -> Json:
+        return await ctx.step("s", lambda: {"pair": (1, 2), 3: "x"})
+
+    async def odd(ctx: Context, spec: Any) -> Json:
+        return await ctx.step("s", lambda: float("nan"))
+
+    async with house(tmp_path) as h:
+        assert (await h.drive(normal)).result == {"pair": [1, 2], "3": "x"}
+        assert (await h.drive(odd)).ended_reason == "bad_argument"
+
+
+async def test_a_workload_that_exits_fails_its_run_and_not_the_process(tmp_path: Path) -> None:
+    async def leaving(ctx: Context, spec: Any) -> Json:
+        raise SystemExit(7)
+
+    async with house(tmp_path) as h:
+        run = await h.drive(leaving)
+        assert (run.state, run.ended_reason) == (RunState.FAILED, "workload_error")
+        assert "tried to exit the process with 7" in (run.error or {})["message"]
+
+
+async def test_a_workload_that_ignores_cancellation_is_not_waited_for_without_end(tmp_path: Path) -> None:
+    begun, end = asyncio.Event(), asyncio.Event()
+
+    async def stubborn(ctx: Context, spec: Any) -> Json:
+        begun.set()
+        while not end.is_set():
+            try:
+                await end.wait()
+            except asyncio.CancelledError:
+                continue
+        return None
+
+    async with house(tmp_path) as h:
+        run = await h.create(stubborn)
+        driving = asyncio.create_task(h.engine.drive(run.id))
+        await begun.wait()
+        h.engine.stop_all(Interrupted("stop"), now=True)
+        assert (await driving).state is RunState.INTERRUPTED
+        end.set()
+
+
+async def test_a_cancel_that_a_dead_driver_never_saw_is_carried_out(tmp_path: Path) -> None:
+    agent = echo()
+    async with house(tmp_path, a=agent) as h:
+        run = await h.create(chain)
+        dead = replace(this_process(), started="another boot")
+        await h.store.leases.claim(run.id, dead, 0, h.clock.now(), h.clock.now() + 15)
+        await h.store.desk.cancel(run.id, h.clock.now())
+        with pytest.raises(Conflict, match="canceled"):
+            await h.engine.drive(run.id)
+        assert (await h.store.runs.get(run.id)).state is RunState.CANCELED  # type: ignore[union-attr]
+        assert agent.asked == []
+
+
+async def test_a_run_of_this_process_that_was_not_let_go_of_can_be_taken_up_again(tmp_path: Path) -> None:
+    async with house(tmp_path, a=echo()) as h:
+        run = await h.create(chain)
+        await h.store.leases.claim(run.id, this_process(), 0, h.clock.now(), h.clock.now() + 15)
+        assert (await h.engine.drive(run.id)).state is RunState.COMPLETED

@@ -33,12 +33,14 @@ def ask(
     system: Annotated[str, typer.Option("--system", metavar="TEXT", help="What the agent is told first.")] = "",
     budget: Annotated[str | None, typer.Option("--budget", metavar="USD", help="The most it may cost.")] = None,
     max_tokens: Annotated[
-        int | None, typer.Option("--max-tokens", metavar="N", min=1, help="The longest answer.")
+        int | None, typer.Option("--max-tokens", metavar="N", min=1, max=10_000_000, help="The longest answer.")
     ] = None,
     temperature: Annotated[float | None, typer.Option("--temperature", metavar="X", min=0, help="Sampling.")] = None,
     seed: Annotated[int | None, typer.Option("--seed", metavar="N", help="Sampling, where it is supported.")] = None,
     name: Annotated[str | None, typer.Option("--name", metavar="NAME", help="A name for the run.")] = None,
-    timeout: Annotated[float | None, typer.Option("--timeout", metavar="S", help="Seconds for the run.")] = None,
+    timeout: Annotated[
+        float | None, typer.Option("--timeout", metavar="S", help="Seconds of its own, without waiting in line.")
+    ] = None,
     allow_unpriced: Annotated[
         bool, typer.Option("--allow-unpriced", help="Ask a model whose price is not known.")
     ] = False,
@@ -57,6 +59,7 @@ def ask(
         name=name,
         timeout=timeout,
         streams=sys.stdout.isatty() and not manner.json,
+        tells=not manner.quiet and not manner.json,
     )
 
     async def work(muster: "Muster") -> "tuple[Run, Reply]":

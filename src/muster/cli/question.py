@@ -34,6 +34,7 @@ class Question:
     name: str | None = None
     timeout: float | None = None
     streams: bool = False
+    tells: bool = True  # why it takes long, on standard error
 
 
 async def put(muster: "Muster", question: Question) -> tuple[Run, Reply]:
@@ -49,12 +50,11 @@ async def put(muster: "Muster", question: Question) -> tuple[Run, Reply]:
         timeout=question.timeout,
         on_delta=writer,
     )
-    watching = asyncio.ensure_future(_watch_retries(handle, writer)) if writer else None
+    watching = asyncio.ensure_future(_watch_retries(handle, writer, question.tells))
     try:
         run = await drive(muster, handle, Silence())
     finally:
-        if watching is not None:
-            watching.cancel()
+        watching.cancel()
         if writer is not None:
             writer.break_line()
     entry = await muster.store.journal.find(run.id, KEY)
@@ -89,10 +89,15 @@ def _spec(question: Question) -> dict[str, object]:
     return {name: getattr(question, name) for name in names} | {"stream": question.streams}
 
 
-async def _watch_retries(handle: "RunHandle", writer: "Writer") -> None:
+async def _watch_retries(handle: "RunHandle", writer: "Writer | None", tells: bool) -> None:
     async for event in handle.events():
-        if event.kind == "call.retry":
+        if event.kind != "call.retry":
+            continue
+        if writer is not None:
             writer.start_over()
+        if tells:
+            message = clean(str(event.data["error"]["message"]))
+            warn(f"attempt {event.data['attempt']}: {message}; trying again in {event.data['again_in']:.0f} s")
 
 
 class Writer:

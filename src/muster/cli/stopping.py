@@ -1,7 +1,10 @@
 """Ctrl-C and SIGTERM while runs are driven: the first stops cleanly, the second at once."""
 
 import asyncio
+import contextlib
+import os
 import signal
+import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -9,6 +12,16 @@ from muster.domain.errors import Interrupted
 
 if TYPE_CHECKING:
     from muster.app import Muster
+
+
+PATIENCE = 10.0  # seconds after the second signal for a workload that does not let go
+
+
+def _leave_at_once() -> None:
+    """End the process as a crash would; the store knows what to do with that."""
+    words = "the workload does not let go: ended as by a crash; go on with: muster runs resume last\n"
+    os.write(2, words.encode())
+    os._exit(4)
 
 
 def _nothing() -> None:
@@ -21,13 +34,26 @@ class Stopper:
     def __init__(self, muster: "Muster", tell: Callable[[str], None], on_first: Callable[[], None] = _nothing) -> None:
         self._engine = muster.engine
         self._tell, self._on_first = tell, on_first
+        self._received = 0
         self.asked = 0
 
     def install(self) -> None:
-        """Take over both signals until the loop closes."""
-        loop = asyncio.get_running_loop()
+        """Take over both signals until the process ends."""
+        self._loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, self.stop)
+            signal.signal(number, self._receive)
+
+    def _receive(self, number: int, frame: object) -> None:
+        """Hand a signal to the loop; a loop that a workload keeps busy is not waited for without end."""
+        self._received += 1
+        with contextlib.suppress(RuntimeError):  # the loop is closed: everything is stored already
+            self._loop.call_soon_threadsafe(self.stop)
+        if self._received == 2:
+            last_word = threading.Timer(PATIENCE, _leave_at_once)
+            last_word.daemon = True
+            last_word.start()
+        elif self._received > 2:
+            _leave_at_once()
 
     def stop(self) -> None:
         """Stop: cleanly the first time, at once the second."""
@@ -37,7 +63,7 @@ class Stopper:
             self._tell(_first_words(waiting))
             self._on_first()
         elif self.asked == 2:
-            self._tell(f"cutting {_calls(waiting)}; what they cost is uncertain")
+            self._tell(f"cutting {_calls(waiting)}; what they cost is uncertain" if waiting else "stopping at once")
         self._engine.stop_all(Interrupted("told to stop"), now=self.asked > 1)
 
 

@@ -26,7 +26,7 @@ def from_usd(amount: str | int | float | Decimal) -> Microdollars:
         dollars = Decimal(str(amount))
     except InvalidOperation:
         dollars = Decimal("NaN")
-    if not dollars.is_finite() or abs(dollars) > MOST_DOLLARS:
+    if not dollars.is_finite() or dollars.copy_abs() > MOST_DOLLARS:
         raise BadArgument(f"{amount!r} is not an amount in dollars", suggestions=("write it like 2.50",))
     micro = dollars * 1_000_000
     whole = int(micro)

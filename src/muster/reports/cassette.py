@@ -23,8 +23,7 @@ async def export_run(store: Store, run: Run, path: Path) -> int:
     """Write a run with its children and all their entries; gives the number of entries."""
     if run.state in DRIVEN:
         raise Conflict(f"run {run.id} is being driven by {run.lease.driver}; wait for it or cancel it first")
-    if not path.name or (path.exists() and not path.is_file()) or path.is_symlink():
-        raise BadArgument(f"{path} is not a file that a run can be written to", suggestions=("name a new file",))
+    _require_file(path)
     unfinished = path.with_name(path.name + ".part")
     written = 0
     seal = hashlib.sha256()
@@ -42,6 +41,12 @@ async def export_run(store: Store, run: Run, path: Path) -> int:
     finally:
         unfinished.unlink(missing_ok=True)
     return written
+
+
+def _require_file(path: Path) -> None:
+    """Refuse to replace what is no plain file: a link, a device, a pipe."""
+    if path.name in ("", "-") or path.is_symlink() or (path.exists() and not path.is_file()):
+        raise BadArgument(f"{path} is not a file that a run can be written to", suggestions=("name a new file",))
 
 
 async def _lines(store: Store, run: Run) -> AsyncIterator[bytes]:
