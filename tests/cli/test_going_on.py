@@ -78,7 +78,7 @@ def test_detached_it_waits_for_a_worker(shell: Shell) -> None:
     result = shell.muster("runs", "resume", run, "--detach")
     new = shell.run("last")
     assert result.code == 0
-    assert f"run {new['id']} is queued; a `muster worker` will drive it" in result.out
+    assert f"run {new['id']} is queued; no worker is alive; start one with: muster worker" in result.out
     assert new["state"] == "queued"
     assert f"run {new['id']} is failed" in shell.muster("worker", "--until-idle").out
 

@@ -201,7 +201,7 @@ class Muster:
         self, *, most: int, on_end: Callable[[Run], None], on_error: Callable[[RunId, MusterError], None]
     ) -> Worker:
         """Make a worker of this process."""
-        return Worker(self.store, self.engine, most=most, on_end=on_end, on_error=on_error)
+        return Worker(self.store, self.engine, self._clock, most=most, on_end=on_end, on_error=on_error)
 
     async def close(self) -> None:
         """Let go of every run that is being driven here; they can be resumed."""

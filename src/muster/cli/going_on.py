@@ -41,10 +41,13 @@ def resume(
         refuse_driven(before)
         after = await muster.prepare_resume(before.id, budget_usd=budget)
         note(manner, _before_spending(before, after))
-        return await muster.queue(after) if detach else after
+        return after
+
+    async def hand_over(muster: "Muster") -> "tuple[Run, int]":
+        return await muster.queue(await prepare(muster)), len(await muster.engine.workers())
 
     if detach:
-        _answer_queued(manner, with_muster(manner, prepare))
+        _answer_queued(manner, *with_muster(manner, hand_over))
     else:
         _drive(manner, prepare, allow_unpriced=allow_unpriced)
 
@@ -92,11 +95,13 @@ def _drive(manner: Manner, prepare: "Callable[[Muster], Awaitable[Run]]", *, all
     answer(manner, run_json(run), lambda console: console.print(text, soft_wrap=True))
 
 
-def _answer_queued(manner: Manner, run: "Run") -> None:
+def _answer_queued(manner: Manner, run: "Run", workers: int) -> None:
     from muster.cli.portrait import run_json
 
-    text = f"run {run.id} is queued; a `muster worker` will drive it"
-    answer(manner, run_json(run), lambda console: console.print(text, soft_wrap=True))
+    alive = "1 worker is" if workers == 1 else f"{workers} workers are"
+    who = f"{alive} there to drive it" if workers else "no worker is alive; start one with: muster worker"
+    text = f"run {run.id} is queued; {who}"
+    answer(manner, run_json(run) | {"workers": workers}, lambda console: console.print(text, soft_wrap=True))
 
 
 def _before_spending(before: "Run", after: "Run") -> str:

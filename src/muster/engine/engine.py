@@ -67,6 +67,16 @@ class Engine:
         """The runs that this process drives."""
         return frozenset(self._drives)
 
+    @property
+    def driver(self) -> Driver:
+        """Who drives here."""
+        return self._driver
+
+    async def workers(self) -> list[Driver]:
+        """Give the workers that are alive, as far as one can tell from here."""
+        present = await self._with.store.attendance.present(self._with.clock.now() - LEASE_SECONDS)
+        return [worker for worker in present if not is_gone(worker, self._driver.host)]
+
     def knows(self, workload: str) -> bool:
         """Whether this process can drive such a workload."""
         return workload in self._workloads

@@ -6,10 +6,12 @@ from collections.abc import Callable
 from muster.domain.errors import Conflict, MusterError
 from muster.domain.ids import RunId
 from muster.domain.run import Run
+from muster.engine.clock import Clock
 from muster.engine.engine import Engine
 from muster.store.base import Store
 
 LOOK_SECONDS = 2.0
+ATTEND_SECONDS = 5.0
 
 
 class Worker:
@@ -19,30 +21,41 @@ class Worker:
         self,
         store: Store,
         engine: Engine,
+        clock: Clock,
         *,
         most: int,
         on_end: Callable[[Run], None],
         on_error: Callable[[RunId, MusterError], None],
     ) -> None:
-        self._store, self._engine = store, engine
+        self._store, self._engine, self._clock = store, engine, clock
         self._most, self._on_end, self._on_error = most, on_end, on_error
         self._tasks: dict[RunId, asyncio.Task[None]] = {}
         self._left_alone: set[RunId] = set()
         self._closing = False
+        self._attended = 0.0
 
     async def serve(self, *, until_idle: bool = False) -> None:
         """Take runs until closed; with `until_idle` only until nothing is left to take."""
         while not self._closing:
+            await self._attend()
             await self._engine.sweep()
             await self._take()
             if until_idle and not self._tasks:
-                return
+                break
             await self._wait()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+        await self._store.attendance.dismiss(self._engine.driver)
 
     def close(self) -> None:
         """Take nothing new."""
         self._closing = True
+
+    async def _attend(self) -> None:
+        """Say that a worker is here, now and then: every write wakes whoever waits for one, this worker too."""
+        now = self._clock.now()
+        if now - self._attended >= ATTEND_SECONDS:
+            self._attended = now
+            await self._store.attendance.attend(self._engine.driver, now)
 
     async def _wait(self) -> None:
         change = asyncio.ensure_future(self._store.changes.wait(LOOK_SECONDS))

@@ -154,6 +154,19 @@ class Leases(Protocol):
         """Mark the run of a dead driver as interrupted, or canceled if asked for; open attempts become uncertain."""
 
 
+class Attendance(Protocol):
+    """Which workers are there."""
+
+    def attend(self, driver: Driver, at: float) -> Awaitable[None]:
+        """Say that a worker is there."""
+
+    def dismiss(self, driver: Driver) -> Awaitable[None]:
+        """Say that a worker goes."""
+
+    async def present(self, since: float) -> Sequence[Driver]:
+        """Give the workers that said so since then; some may have died."""
+
+
 class Events(Protocol):
     """Facts about runs, and the half-written text of open calls."""
 
@@ -231,6 +244,10 @@ class Store(Protocol):
     @property
     def leases(self) -> Leases:
         """Who drives."""
+
+    @property
+    def attendance(self) -> Attendance:
+        """Which workers are there."""
 
     @property
     def events(self) -> Events:

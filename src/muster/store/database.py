@@ -12,7 +12,7 @@ from muster.domain.run import Driver, NewRun, Run, RunState
 from muster.store import journal, leases
 from muster.store.base import Attempt, Claim, Ending, Record
 from muster.store.codec import Codec, attempt_of, entry_of, entry_parameters, event_of, read, run_of
-from muster.store.connection import Connection, first
+from muster.store.connection import Connection, Parameters, first
 from muster.store.events import Fact, tell
 from muster.store.writer import Group, Writer
 
@@ -140,6 +140,36 @@ class DatabaseLeases:
     def bury(self, run: RunId, expected_epoch: int, at: float, message: str) -> Awaitable[Claim]:
         """Mark the run of a dead driver as interrupted, or canceled if that was asked for."""
         return self._writer.run(lambda db: leases.bury(db, self._codec, run, expected_epoch, at, message))
+
+
+class DatabaseAttendance:
+    """Which workers are there."""
+
+    def __init__(self, reader: Connection, writer: Writer) -> None:
+        self._reader, self._writer = reader, writer
+
+    def attend(self, driver: Driver, at: float) -> Awaitable[None]:
+        """Say that a worker is there."""
+        return self._write("attend", {**_driver_parameters(driver), "at": at})
+
+    def dismiss(self, driver: Driver) -> Awaitable[None]:
+        """Say that a worker goes."""
+        return self._write("dismiss", _driver_parameters(driver))
+
+    async def present(self, since: float) -> Sequence[Driver]:
+        """Give the workers that said so since then."""
+        rows = self._reader.rows("select_workers", {"since": since})
+        return [Driver(host=row["host"], pid=row["pid"], started=row["started"]) for row in rows]
+
+    def _write(self, query: str, parameters: Parameters) -> Awaitable[None]:
+        def work(database: Connection) -> None:
+            database.execute(query, parameters)
+
+        return self._writer.run(work)
+
+
+def _driver_parameters(driver: Driver) -> Parameters:
+    return {"host": driver.host, "pid": driver.pid, "started": driver.started}
 
 
 class DatabaseEvents:

@@ -18,6 +18,7 @@ from muster.store.codec import Codec
 from muster.store.connection import Connection, Parameters, Row
 from muster.store.database import (
     DatabaseArchive,
+    DatabaseAttendance,
     DatabaseEvents,
     DatabaseJournal,
     DatabaseLeases,
@@ -213,6 +214,7 @@ class SqliteStore:
         self.journal = self.reuser = DatabaseJournal(reader, writer, codec, opens, settles)
         self.runs = self.desk = DatabaseRuns(reader, writer, codec)
         self.leases = DatabaseLeases(writer, codec)
+        self.attendance = DatabaseAttendance(reader, writer)
         self.events = DatabaseEvents(reader, writer, codec)
         self.archive = DatabaseArchive(reader, writer, codec)
         self.housekeeping = SqliteHousekeeping(path, reader, writer, self._shut)

@@ -362,6 +362,17 @@ async def lists_what_waits_for_a_worker_oldest_first(store: Store) -> None:
     assert [run.id for run in await store.runs.roots(limit=2)] == ["run4", "run3"]
 
 
+async def knows_which_workers_are_there(store: Store) -> None:
+    """A worker is there from when it said so until it goes, or has not said so for long."""
+    await store.attendance.attend(DRIVER, NOW)
+    await store.attendance.attend(OTHER, NOW + 10)
+    await store.attendance.attend(DRIVER, NOW + 20)
+    assert await store.attendance.present(NOW + 15) == [DRIVER]
+    assert await store.attendance.present(NOW + 5) == [DRIVER, OTHER]
+    await store.attendance.dismiss(DRIVER)
+    assert await store.attendance.present(NOW) == [OTHER]
+
+
 async def numbers_events_without_gaps(store: Store) -> None:
     """Events are numbered from one, in order, whoever tells them."""
     run, claim = await driven(store)
@@ -569,6 +580,7 @@ CHECKS: tuple[Check, ...] = (
     frees_the_money_of_attempts_that_were_never_settled,
     lets_one_bad_write_harm_nobody_else,
     lists_what_waits_for_a_worker_oldest_first,
+    knows_which_workers_are_there,
     numbers_events_without_gaps,
     remembers_a_step_once,
     takes_over_entries_free_of_charge,

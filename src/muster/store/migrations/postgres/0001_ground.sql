@@ -98,3 +98,11 @@ CREATE TABLE partials (
   at DOUBLE PRECISION NOT NULL,
   PRIMARY KEY (run_id, key)
 );
+
+CREATE TABLE workers (
+  host TEXT NOT NULL,
+  pid BIGINT NOT NULL,
+  started TEXT NOT NULL,
+  seen_at DOUBLE PRECISION NOT NULL,
+  PRIMARY KEY (host, pid, started)
+);

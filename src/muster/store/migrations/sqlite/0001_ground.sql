@@ -98,3 +98,11 @@ CREATE TABLE partials (
   at REAL NOT NULL,
   PRIMARY KEY (run_id, key)
 ) WITHOUT ROWID;
+
+CREATE TABLE workers (
+  host TEXT NOT NULL,
+  pid INTEGER NOT NULL,
+  started TEXT NOT NULL,
+  seen_at REAL NOT NULL,
+  PRIMARY KEY (host, pid, started)
+) WITHOUT ROWID;

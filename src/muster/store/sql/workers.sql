@@ -1,0 +1,9 @@
+-- name: attend
+INSERT INTO workers (host, pid, started, seen_at) VALUES (:host, :pid, :started, :at)
+ON CONFLICT (host, pid, started) DO UPDATE SET seen_at = EXCLUDED.seen_at
+
+-- name: dismiss
+DELETE FROM workers WHERE host = :host AND pid = :pid AND started = :started
+
+-- name: select_workers
+SELECT host, pid, started FROM workers WHERE seen_at > :since ORDER BY host, pid
