@@ -30,6 +30,7 @@ from muster.domain.run import Origin, Reuse, Run, RunState
 from muster.engine.bus import follow
 from muster.engine.context import Context
 from muster.engine.identity import this_process
+from muster.engine.retry import RetryPolicy
 from muster.engine.worker import Worker
 from muster.testing.clock import FakeClock
 from muster.testing.stores import new_run
@@ -256,8 +257,6 @@ async def test_the_clock_of_a_run_stops_while_all_its_calls_wait(tmp_path: Path)
     clock = FakeClock()
     agent = failing(Overloaded("full", retry_after=50.0))
     async with house(tmp_path, a=agent, clock=clock) as h:
-        from muster.engine.retry import RetryPolicy
-
         h.engine._with = replace(h.engine._with, policy=RetryPolicy(longest_delay=60.0))
 
         async def one(ctx: Context, spec: Any) -> Json:
@@ -668,3 +667,20 @@ async def test_a_run_of_this_process_that_was_not_let_go_of_can_be_taken_up_agai
         run = await h.create(chain)
         await h.store.leases.claim(run.id, this_process(), 0, h.clock.now(), h.clock.now() + 15)
         assert (await h.engine.drive(run.id)).state is RunState.COMPLETED
+
+
+async def test_a_call_left_behind_that_only_waits_does_not_hold_the_run(tmp_path: Path) -> None:
+    clock = FakeClock()
+    left: list[asyncio.Task[Reply]] = []
+
+    async def careless(ctx: Context, spec: Any) -> Json:
+        left.append(asyncio.create_task(ctx.call("a", "hi", key="k")))
+        await clock.someone_sleeps(at_least=30)
+        return "done"
+
+    async with house(tmp_path, a=failing(Overloaded("full", retry_after=50.0)), clock=clock) as h:
+        h.engine._with = replace(h.engine._with, policy=RetryPolicy(longest_delay=60.0))
+        run = await h.drive(careless)
+        assert (run.state, run.result) == (RunState.COMPLETED, "done")
+        await asyncio.gather(*left, return_exceptions=True)
+        assert left[0].cancelled()

@@ -131,10 +131,11 @@ class CallPath:
 
     async def drain(self) -> None:
         """Close what a workload left behind, so that no attempt stays without settlement."""
-        self.cut()
         for asking in list(self._under_way.values()):
             if asking.over is None:
                 asking.over = asyncio.get_running_loop().create_future()
+            if asking.task is not None:
+                asking.task.cancel()
             await asyncio.wait({asking.over})
 
     @property
@@ -157,6 +158,7 @@ class CallPath:
     async def _first_of_its_key(self, asking: Asking) -> Reply:
         """Make a second call with the same key wait for this one."""
         self._under_way[asking.key] = asking
+        asking.task = asyncio.current_task()
         self._activity.open_call()
         try:
             reply = await self._look_and_ask(asking)
