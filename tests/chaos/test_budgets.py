@@ -107,7 +107,7 @@ async def test_two_processes_under_one_day_budget_for_50_pay_for_exactly_50_toge
 
 
 async def test_the_money_of_a_process_that_died_does_not_hold_up_another(stage: Stage) -> None:
-    cap = Microdollars(sums().cap + 3 * sums().most)
+    cap = Microdollars(sums().cap + 4 * sums().most)  # three on the wire when it dies, and one that is ready
     set_day_budget(stage, cap)
     dead = await stage.drive(replace(order(stage, 100, name="dead"), concurrency=3), crash_at="call.answered:1")
     assert dead.killed
@@ -121,7 +121,7 @@ async def test_the_money_of_a_process_that_died_does_not_hold_up_another(stage: 
         check_books(each)
     check_all_paid_once(books, audit)
     assert books[0].run.state is RunState.INTERRUPTED
-    assert 1 <= len(books[0].uncertain) <= 3
+    assert 1 <= len(books[0].uncertain) <= 4
     assert len(books[1].texts) >= PAYABLE
     assert all(amount <= cap for amount in days)
     assert days[-1] + sums().most > cap
