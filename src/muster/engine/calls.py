@@ -12,12 +12,11 @@ answer that arrived is always settled.
 """
 
 import asyncio
-import contextlib
 from dataclasses import replace
 
 from muster.agents.base import OnDelta
 from muster.domain.agent import Quote, Timeouts
-from muster.domain.budget import GRANTED, Decision, Granted, Level, Refused, Wait
+from muster.domain.budget import GRANTED, Granted, Level, Refused, Wait
 from muster.domain.call import Reply, Request, identify
 from muster.domain.entry import (
     AttemptId,
@@ -274,10 +273,10 @@ class CallPath:
             )
         )
         try:
-            decision = await asyncio.shield(written)
+            decision = await written
         except asyncio.CancelledError:
-            # The opening is written all the same: see what came of it, and take it back.
-            if await _outcome(written) == GRANTED:
+            # It is written all the same, and by now: take it back.
+            if written.exception() is None and written.result() == GRANTED:
                 self._book(started, Unsent())
             raise
         if isinstance(decision, Granted):
@@ -415,14 +414,6 @@ class CallPath:
                     "that were reserved for it; no further calls are made under a budget that cannot be kept"
                 )
             )
-
-
-async def _outcome(written: "asyncio.Future[Decision]") -> Decision | None:
-    """Wait for a write however often one is canceled meanwhile; it takes no longer than a commit."""
-    while not written.done():
-        with contextlib.suppress(asyncio.CancelledError):
-            await asyncio.wait({written})
-    return None if written.cancelled() or written.exception() else written.result()
 
 
 def _settle_future(landed: "asyncio.Future[None]") -> None:

@@ -1,7 +1,8 @@
 """The door of the room: what the rest of the house knows of a store.
 
 Every writing method queues its write at once, in the order of the calls, and returns an awaitable that ends when the
-write is durable. Cancelling that awaitable cancels nothing: the write happens. Reads see everything that is durable.
+write is durable. It cannot be canceled: a task that is canceled while it waits goes on waiting until the write is
+there, and is canceled then. Reads see everything that is durable.
 Failures are errors of the tree in `domain.errors`: StoreFailed for the disk, LeaseLost for a driver that was replaced.
 """
 

@@ -16,6 +16,14 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
+class Written(asyncio.Future[R]):
+    """A write on its way to the disk: whoever waits can be canceled, but learns of it only when the write is there."""
+
+    def cancel(self, msg: Any | None = None) -> bool:
+        """Refuse: the write happens."""
+        return False
+
+
 @dataclass(frozen=True, slots=True)
 class Group(Generic[T, R]):
     """Work that is done for many items in one go; gives one result or error for each."""
@@ -70,7 +78,7 @@ class Writer:
     def _put(self, group: Group[Any, Any] | None, item: Any) -> "asyncio.Future[Any]":
         if self._closing:
             raise StoreFailed("the store is closed")
-        future = self._loop.create_future()
+        future: Written[Any] = Written(loop=self._loop)
         self._queue.append(_Queued(group, item, future))
         self._wake.set()
         return future
