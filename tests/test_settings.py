@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from muster.domain.errors import BadArgument, BadFile, exit_code_of
-from muster.settings import dump, load_settings
+from muster.settings import load_settings
 
 
 def write(folder: Path, text: str) -> Path:
@@ -65,9 +65,7 @@ def test_secrets_are_known_but_not_shown(tmp_path: Path) -> None:
     environment = {"OPENAI_API_KEY": "sk-openai-1", "MY_KEY": "sk-mine-1", "OTHER": "x"}
     settings = load_settings(folder=write(tmp_path, text), environment=environment)
     assert set(settings.secrets) == {"sk-openai-1", "sk-mine-1"}
-    shown = str(dump(settings))
-    assert "sk-openai-1" not in shown
-    assert "sk-mine-1" not in shown
+    assert "sk-openai-1" not in repr(settings)
     assert "sk-mine-1" not in repr(settings)
 
 

@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
@@ -219,15 +219,3 @@ def parse_budget(amount: str | float | None) -> Microdollars | None:
     if cap <= 0:
         raise BadArgument(f"a budget must be more than 0, not {amount}", suggestions=("leave it out for no cap",))
     return cap
-
-
-def dump(settings: Settings) -> dict[str, Any]:
-    """Say what is set, without the values of secrets."""
-    return {
-        "home": str(settings.home),
-        "config": str(settings.folder / CONFIG_FILE),
-        "config_exists": (settings.folder / CONFIG_FILE).exists(),
-        "agents": sorted(settings.agents),
-        "keys": {name: bool(settings.variable(name)) for name in SECRET_VARIABLES},
-        "imports": list(settings.imports),
-    }

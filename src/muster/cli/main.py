@@ -12,7 +12,7 @@ from muster import __version__
 from muster.cli import ask, demo, doctor, runs, sim, store, worker
 from muster.cli.frame import HomeOption, JsonOption, QuietOption, help_without_command, manner_of
 from muster.cli.manner import Manner
-from muster.cli.speech import fail_with
+from muster.cli.speech import answer, fail_with
 
 ABOUT = """Runs fleets of AI agents as durable work: answered once, paid once, inside a hard budget.
 
@@ -21,24 +21,21 @@ RUN is an id, the beginning of one, a name (the newest with it), or `last`."""
 app = typer.Typer(name="muster", rich_markup_mode=None, add_completion=False)
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        sys.stdout.write(f"muster {__version__}\n")
-        raise typer.Exit
-
-
 @app.callback(invoke_without_command=True, help=ABOUT)
 def root(
     context: typer.Context,
     json: JsonOption = False,
     quiet: QuietOption = False,
     home: HomeOption = None,
-    version: Annotated[
-        bool, typer.Option("--version", help="Say the version.", callback=_print_version, is_eager=True)
-    ] = False,
+    version: Annotated[bool, typer.Option("--version", help="Say the version.")] = False,
 ) -> None:
     """Take the options that stand before the command."""
-    context.obj = manner_of(context, json=json, quiet=quiet, home=home)
+    context.obj = manner = manner_of(context, json=json, quiet=quiet, home=home)
+    if version:
+        answer(
+            manner, {"version": __version__}, lambda console: console.print(f"muster {__version__}", highlight=False)
+        )
+        raise typer.Exit
     help_without_command(context)
 
 

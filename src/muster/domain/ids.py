@@ -4,7 +4,6 @@ from random import Random
 from typing import NewType
 
 RunId = NewType("RunId", str)
-Key = NewType("Key", str)
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 

@@ -25,7 +25,6 @@ class RunState(StrEnum):
 
 TERMINAL = frozenset({RunState.COMPLETED, RunState.FAILED, RunState.CANCELED, RunState.TIMEOUT})
 DRIVEN = frozenset({RunState.RUNNING, RunState.WAITING})
-RESUMABLE = frozenset({RunState.QUEUED, RunState.WAITING, RunState.INTERRUPTED})
 
 _NEXT: Mapping[RunState, frozenset[RunState]] = {
     RunState.QUEUED: frozenset({RunState.RUNNING, RunState.CANCELED}),

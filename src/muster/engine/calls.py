@@ -32,10 +32,8 @@ from muster.domain.entry import (
 )
 from muster.domain.errors import (
     BudgetExhausted,
-    CallFailed,
     KeyReused,
     KeyTaken,
-    OutcomeUnknown,
     Paid,
     RecordedFailure,
     RetriesExhausted,
@@ -51,6 +49,7 @@ from muster.engine.levels import Levels
 from muster.engine.partial import Partial
 from muster.engine.retry import Again, GiveUp, RetryDecision, decide
 from muster.engine.seat import Places, Seat
+from muster.engine.wires import Wire, Wires, close, land, read_answer
 
 
 class CallPath:
@@ -73,9 +72,7 @@ class CallPath:
         self._inheritance = inheritance
         self._activity = activity
         self._under_way: dict[str, Asking] = {}
-        self._wires: set[asyncio.Task[Reply]] = set()
-        self._quiet = asyncio.Event()
-        self._quiet.set()
+        self._wires = Wires()
         self._halted: StopRun | None = None
         # Nothing can be known in a run that starts now: the unique key in the journal tells when that was wrong.
         self._fresh = epoch == 1 and inheritance.empty
@@ -121,12 +118,11 @@ class CallPath:
 
     def cut(self) -> None:
         """Close what is on the wire; its outcome becomes uncertain."""
-        for wire in self._wires:
-            wire.cancel()
+        self._wires.cut()
 
     async def quiet(self) -> None:
         """Wait until nothing is on the wire."""
-        await self._quiet.wait()
+        await self._wires.quiet()
 
     async def drain(self) -> None:
         """Close what a workload left behind, so that no attempt stays without settlement."""
@@ -309,52 +305,27 @@ class CallPath:
             timeouts = replace(timeouts, call=max(timeouts.call - asking.wire, 0.001))
         loop = asyncio.get_running_loop()
         began = self._with.clock.monotonic()
-        wire = loop.create_task(asking.agent.call(asking.request, timeouts, partial))
-        landed = self._watch(wire)
+        wire, landed = self._wires.launch(asking.agent.call(asking.request, timeouts, partial))
         # The agent minds the time itself; this is for one that does not.
-        alarm = loop.call_later(timeouts.call + timeouts.grace, _settle_future, landed)
+        alarm = loop.call_later(timeouts.call + timeouts.grace, land, landed)
         try:
             await landed
             if not wire.done():
-                await _close(wire, timeouts.grace)
+                await close(wire, timeouts.grace)
         except asyncio.CancelledError:
-            await _close(wire, timeouts.grace)
+            await close(wire, timeouts.grace)
             asking.wire += self._with.clock.monotonic() - began
             self._settle_canceled(asking, started, wire)
             raise
         finally:
             alarm.cancel()
-            self._unwatch(wire)
+            self._wires.forget(wire)
         asking.wire += self._with.clock.monotonic() - began
-        return self._answer(asking, wire)
+        return read_answer(wire, asking.agent.profile.name, asking.wire)
 
-    def _watch(self, wire: asyncio.Task[Reply]) -> "asyncio.Future[None]":
-        """Give a future that ends with the wire task but can be canceled without it."""
-        landed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        wire.add_done_callback(lambda _: _settle_future(landed))
-        self._wires.add(wire)
-        self._quiet.clear()
-        return landed
-
-    def _unwatch(self, wire: asyncio.Task[Reply]) -> None:
-        self._wires.discard(wire)
-        if not self._wires:
-            self._quiet.set()
-
-    def _answer(self, asking: Asking, wire: asyncio.Task[Reply]) -> Reply | WireError:
-        """Read what a wire task came to; whatever it is, it becomes a reply or an error of ours."""
-        if not wire.done() or wire.cancelled():
-            return OutcomeUnknown(f"{asking.agent.profile.name} was cut off after {asking.wire:.1f} s")
-        error = wire.exception()
-        if error is None:
-            return wire.result()
-        if isinstance(error, WireError):
-            return error
-        return CallFailed(f"{asking.agent.profile.name} broke: {error!r}", paid=Paid.UNKNOWN)
-
-    def _settle_canceled(self, asking: Asking, started: Started, wire: asyncio.Task[Reply]) -> None:
+    def _settle_canceled(self, asking: Asking, started: Started, wire: Wire) -> None:
         """Settle an exchange that was canceled: an answer that arrived counts, else the outcome is unknown."""
-        answer = self._answer(asking, wire)
+        answer = read_answer(wire, asking.agent.profile.name, asking.wire)
         if isinstance(answer, Reply):
             self._book(started, Replied(reply=answer.finished(started.id.n, started.waited, asking.wire)), asking)
         else:
@@ -414,20 +385,6 @@ class CallPath:
                     "that were reserved for it; no further calls are made under a budget that cannot be kept"
                 )
             )
-
-
-def _settle_future(landed: "asyncio.Future[None]") -> None:
-    if not landed.done():
-        landed.set_result(None)
-
-
-async def _close(wire: asyncio.Task[Reply], grace: float) -> None:
-    """Cancel an exchange and give it a moment to close; canceled again, do not wait any longer."""
-    wire.cancel()
-    try:
-        await asyncio.wait({wire}, timeout=grace)
-    except asyncio.CancelledError:
-        return
 
 
 def _require_same(key: str, recorded: str, asked: str) -> None:

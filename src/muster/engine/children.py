@@ -41,11 +41,16 @@ class Children:
 
     async def __call__(self, key: str, workload: str, spec: Json, cap: Microdollars | None) -> Json:
         """Drive the child to its end; a failed one of an older driver is tried anew, with its replies."""
+        entry = await self._store.journal.find(self._parent.id, key)
+        if entry is not None and entry.kind is not EntryKind.CHILD:
+            raise KeyReused(f"key {key!r} is a {entry.kind} in this run and cannot be a child too")
         run = await self._store.reuser.newest_child(self._parent.id, key)
         if run is not None and (run.workload, run.spec) != (workload, spec):
             raise KeyReused(f"key {key!r} stands for another child in this run")
         if run is None or self._worth_another(run):
             run = await self._create(key, workload, spec, cap, failed=run)
+        if entry is None:
+            await self._note(key, run)
         if run.state not in TERMINAL:
             self._driven.add(run.id)
             run = await self._drive(run, (*self._levels, Level(id=f"run:{run.id}", cap=run.cap)))
@@ -57,7 +62,7 @@ class Children:
     async def _create(self, key: str, workload: str, spec: Json, cap: Microdollars | None, failed: Run | None) -> Run:
         before = failed.id if failed is not None else await self._inheritance.child(key)
         reuse = Reuse.REPLAY if self._inheritance.replays else Reuse.REPLIES
-        run = await self._store.runs.create(
+        return await self._store.runs.create(
             NewRun(
                 id=self._new_id(),
                 workload=workload,
@@ -72,19 +77,21 @@ class Children:
                 origin=Origin(run=before, reuse=reuse) if before is not None else None,
             )
         )
+
+    async def _note(self, key: str, run: Run) -> None:
+        """Note the child in the journal, once; also one that was made by a driver that died before it could."""
         await self._store.journal.record(
             Record(
                 run=self._parent.id,
                 epoch=self._epoch,
                 key=key,
                 kind=EntryKind.CHILD,
-                digest=digest({"workload": workload, "spec": spec}),
+                digest=digest({"workload": run.workload, "spec": run.spec}),
                 value=run.id,
                 at=self._clock.now(),
                 kind_of_event=None,
             )
         )
-        return run
 
 
 def _result(run: Run, key: str) -> Json:

@@ -467,14 +467,15 @@ async def starts_a_child_once(store: Store) -> None:
 
 
 async def overwrites_partials(store: Store) -> None:
-    """Half-written text is overwritten, and gone when its call is settled."""
+    """Half-written text of an open call is overwritten, and gone when its call is settled."""
     run, claim = await driven(store)
     opened = opening(run, claim.epoch, "k")
     await store.journal.open(opened)
     await store.events.put_partial(run, "k", "hel", NOW)
     await store.events.put_partial(run, "k", "hello", NOW)
     assert await store.events.partials(run) == {"k": "hello"}
-    await store.journal.settle(replace(settling(opened, replied()), streamed=True))
+    last = store.events.put_partial(run, "k", "hello you", NOW)  # in one commit with the settlement
+    await asyncio.gather(last, store.journal.settle(replace(settling(opened, replied()), streamed=True)))
     assert await store.events.partials(run) == {}
 
 

@@ -5,7 +5,9 @@ INSERT INTO events (run_id, seq, kind, at, data) VALUES (:run_id, :seq, :kind, :
 SELECT run_id, seq, kind, at, data FROM events WHERE run_id = :run_id AND seq > :after ORDER BY seq LIMIT :limit
 
 -- name: put_partial
-INSERT INTO partials (run_id, key, text, at) VALUES (:run_id, :key, :text, :at)
+INSERT INTO partials (run_id, key, text, at)
+SELECT run_id, key, CAST(:text AS TEXT), CAST(:at AS DOUBLE PRECISION) FROM journal
+WHERE run_id = :run_id AND key = :key AND state = 'open'
 ON CONFLICT (run_id, key) DO UPDATE SET text = EXCLUDED.text, at = EXCLUDED.at
 
 -- name: select_partials
