@@ -248,3 +248,9 @@ def test_an_answer_that_cannot_be_written_is_told_in_one_line(shell: Shell) -> N
 @pytest.mark.parametrize("words", [["--json"], ["runs", "--json"]])
 def test_even_help_is_an_envelope_when_json_is_wanted(shell: Shell, words: list[str]) -> None:
     assert "Usage" in shell.muster(*words).data()["help"]
+
+
+def test_the_version_is_an_envelope_too_when_json_is_wanted(shell: Shell) -> None:
+    told = shell.muster("--version").out.split()
+    assert told[0] == "muster"
+    assert shell.muster("--version", "--json").data() == {"version": told[1]}

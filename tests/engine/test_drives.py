@@ -606,8 +606,13 @@ async def test_one_key_for_two_children_or_for_an_event_and_a_call_is_an_error(t
         await ctx.emit("k", "told", {})
         return None
 
+    async def step_and_child(ctx: Context, spec: Any) -> Json:
+        await ctx.step("k", lambda: 1)
+        return await ctx.child("k", "chain", None)
+
     async with house(tmp_path, a=echo()) as h:
         h.workloads.workload("chain")(chain)
+        assert (await h.drive(step_and_child)).ended_reason == "key_reused"
         assert (await h.drive(two_children)).ended_reason == "key_reused"
         assert (await h.drive(event_and_call)).ended_reason == "key_reused"
 
@@ -690,3 +695,16 @@ async def test_a_call_left_behind_that_only_waits_does_not_hold_the_run(tmp_path
         assert (run.state, run.result) == (RunState.COMPLETED, "done")
         await asyncio.gather(*left, return_exceptions=True)
         assert left[0].cancelled()
+
+
+async def test_a_child_whose_key_was_not_noted_before_a_crash_is_noted_on_resume(tmp_path: Path) -> None:
+    """The child run was made, then the process died: the next driver drives that very child and notes its key."""
+    async with house(tmp_path, a=echo()) as h:
+        h.workloads.workload("chain")(chain)
+        parent = await h.create(nested)
+        made = await h.create(chain, parent=parent.id, parent_key="part/0")
+        done = await h.engine.drive(parent.id)
+        entry = await h.store.journal.find(parent.id, "part/0")
+        assert done.state is RunState.COMPLETED
+        assert entry is not None
+        assert entry.value == made.id
