@@ -49,6 +49,7 @@ class Asking:
     failed: bool = False  # the journal says it failed
     turn: int = 0  # attempts made by this driver
     wire: float = 0.0  # seconds on the wire so far
+    sent_at: float = 0.0  # when it last went on the wire
     task: "asyncio.Task[object] | None" = None  # who waits for it
     over: "asyncio.Future[Reply] | None" = None  # made when somebody else waits for this call
 

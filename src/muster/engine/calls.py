@@ -13,6 +13,7 @@ answer that arrived is always settled.
 
 import asyncio
 from dataclasses import replace
+from typing import cast
 
 from muster.agents.base import OnDelta
 from muster.domain.agent import Quote, Timeouts
@@ -32,6 +33,7 @@ from muster.domain.entry import (
 )
 from muster.domain.errors import (
     BudgetExhausted,
+    Interrupted,
     KeyReused,
     KeyTaken,
     Paid,
@@ -49,7 +51,7 @@ from muster.engine.levels import Levels
 from muster.engine.partial import Partial
 from muster.engine.retry import Again, GiveUp, RetryDecision, decide
 from muster.engine.seat import Places, Seat
-from muster.engine.wires import Wire, Wires, close, land, read_answer
+from muster.engine.wires import Landed, Wire, Wires, close, land, read_answer
 
 
 class CallPath:
@@ -92,9 +94,10 @@ class CallPath:
         agent = self._with.directory.find(name)
         request = agent.profile.complete(request)
         identity = identify(agent.profile.name, request)
-        twin = await self._twin(key, identity.digest)
-        if twin is not None:
-            return twin
+        if key in self._under_way:
+            twin = await self._twin(key, identity.digest)
+            if twin is not None:
+                return twin
         return await self._first_of_its_key(
             Asking(
                 agent=agent,
@@ -222,9 +225,7 @@ class CallPath:
                 waited = self._with.clock.monotonic() - began
                 started = await self._open(asking, quote, levels, waited)
                 if isinstance(started, Started):
-                    await self._board(seat, started)
-                    answer = await self._exchange(asking, started)
-                    seat.learn(answer)
+                    answer = await self._exchange(asking, started, seat)
                     break
             with self._activity.waiting():
                 await self._with.purse.wait(started.level)
@@ -285,50 +286,71 @@ class CallPath:
             raise _over_budget(decision)
         return decision
 
-    async def _board(self, seat: Seat, started: Started) -> None:
-        """Wait for the wire; whoever gives up here has sent nothing and gets the money back."""
-        try:
-            await seat.board()
-            self.check()
-        except BaseException:
-            self._book(started, Unsent())
-            raise
-
-    async def _exchange(self, asking: Asking, started: Started) -> Reply | WireError:
+    async def _exchange(self, asking: Asking, started: Started, seat: Seat) -> Reply | WireError:
         """Step 4: send and wait; canceled here, the outcome is settled before the cancellation is passed on."""
-        partial = None
-        if asking.streams:
-            store, clock = self._with.store, self._with.clock
-            partial = Partial(store.events, self._run, asking.key, clock, asking.on_delta)
         timeouts = asking.timeouts
         if asking.wire:
             timeouts = replace(timeouts, call=max(timeouts.call - asking.wire, 0.001))
-        loop = asyncio.get_running_loop()
-        began = self._with.clock.monotonic()
-        wire, landed = self._wires.launch(asking.agent.call(asking.request, timeouts, partial))
-        # The agent minds the time itself; this is for one that does not.
-        alarm = loop.call_later(timeouts.call + timeouts.grace, land, landed)
+        landed: Landed = asyncio.get_running_loop().create_future()
+        wire = self._wires.launch(self._ride(asking, seat, timeouts, landed), landed)
         try:
             await landed
             if not wire.done():
                 await close(wire, timeouts.grace)
+            answer = self._read(asking, started, wire)
         except asyncio.CancelledError:
             await close(wire, timeouts.grace)
-            asking.wire += self._with.clock.monotonic() - began
-            self._settle_canceled(asking, started, wire)
+            self._settle_canceled(asking, started, self._read(asking, started, wire))
             raise
         finally:
-            alarm.cancel()
             self._wires.forget(wire)
-        asking.wire += self._with.clock.monotonic() - began
+        if answer is None:
+            self.check()
+            raise Interrupted("the call was cut before it was sent")
+        return answer
+
+    async def _ride(self, asking: Asking, seat: Seat, timeouts: Timeouts, landed: Landed) -> Reply:
+        """Go on the wire as soon as there is a place, and give it back the moment the answer is there.
+
+        Nothing stands between one answer and the next request: whatever else there is to do is done after it.
+        """
+        outcome: object = None
+        alarm: asyncio.TimerHandle | None = None
+        try:
+            await seat.board()
+            self.check()
+            asking.sent_at = self._with.clock.monotonic()
+            self._wires.send(cast(Wire, asyncio.current_task()))
+            # The agent minds the time itself; this is for one that does not.
+            alarm = asyncio.get_running_loop().call_later(timeouts.call + timeouts.grace, land, landed)
+            outcome = await asking.agent.call(asking.request, timeouts, self._partial(asking))
+            return outcome
+        except WireError as error:
+            outcome = error
+            raise
+        finally:
+            seat.leave(outcome)
+            if alarm is not None:
+                alarm.cancel()
+
+    def _partial(self, asking: Asking) -> Partial | None:
+        if not asking.streams:
+            return None
+        return Partial(self._with.store.events, self._run, asking.key, self._with.clock, asking.on_delta)
+
+    def _read(self, asking: Asking, started: Started, wire: Wire) -> Reply | WireError | None:
+        """Read what an exchange came to; one that never left gets its money back."""
+        if not self._wires.sent(wire):
+            self._book(started, Unsent())
+            return None
+        asking.wire += self._with.clock.monotonic() - asking.sent_at
         return read_answer(wire, asking.agent.profile.name, asking.wire)
 
-    def _settle_canceled(self, asking: Asking, started: Started, wire: Wire) -> None:
+    def _settle_canceled(self, asking: Asking, started: Started, answer: Reply | WireError | None) -> None:
         """Settle an exchange that was canceled: an answer that arrived counts, else the outcome is unknown."""
-        answer = read_answer(wire, asking.agent.profile.name, asking.wire)
         if isinstance(answer, Reply):
             self._book(started, Replied(reply=answer.finished(started.id.n, started.waited, asking.wire)), asking)
-        else:
+        elif answer is not None:
             uncertain = answer.paid is Paid.UNKNOWN
             self._book(started, Failed(error=answer.record(), uncertain=uncertain), asking)
 

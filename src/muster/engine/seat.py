@@ -36,7 +36,7 @@ class Seat:
         self._activity = activity
         self._in_turn = in_turn  # it has waited in the line for money already
         self._place = Place()
-        self._boarded = False
+        self._boarded = self._left = False
 
     async def __aenter__(self) -> "Seat":
         self._activity.begin_wait()
@@ -63,14 +63,18 @@ class Seat:
         finally:
             self._activity.end_wait()
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def leave(self, outcome: object = None) -> None:
+        """Give the places back, with what the exchange came to for the limiter to learn from; once is enough."""
+        if self._left:
+            return
+        self._left = True
         if self._boarded:
             self._places.wire.release()
         self._places.ready.release()
+        self._place.outcome = outcome
         self._limiter.leave(self._place)
 
-    def learn(self, outcome: object) -> None:
-        """Tell the limiter how the exchange went."""
-        self._place.outcome = outcome
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.leave()

@@ -1,4 +1,4 @@
-"""The exchanges of one run that are on the wire: watched, waited for, and closed."""
+"""The exchanges of one run: begun, watched, waited for, and closed."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -16,25 +16,34 @@ class Wires:
 
     def __init__(self) -> None:
         self._open: set[Wire] = set()
+        self._sent: set[Wire] = set()
         self._quiet = asyncio.Event()
         self._quiet.set()
 
     def __len__(self) -> int:
-        return len(self._open)
+        return len(self._sent)
 
-    def launch(self, exchange: Coroutine[Any, Any, Reply]) -> tuple[Wire, Landed]:
-        """Begin an exchange."""
-        loop = asyncio.get_running_loop()
-        wire, landed = loop.create_task(exchange), loop.create_future()
+    def launch(self, exchange: Coroutine[Any, Any, Reply], landed: Landed) -> Wire:
+        """Begin an exchange; it may still wait for a place."""
+        wire = asyncio.get_running_loop().create_task(exchange)
         wire.add_done_callback(lambda _: land(landed))
         self._open.add(wire)
+        return wire
+
+    def send(self, wire: Wire) -> None:
+        """Note that an exchange goes on the wire now."""
+        self._sent.add(wire)
         self._quiet.clear()
-        return wire, landed
+
+    def sent(self, wire: Wire) -> bool:
+        """Whether anything of an exchange may have left."""
+        return wire in self._sent
 
     def forget(self, wire: Wire) -> None:
         """Take an exchange off the wire."""
         self._open.discard(wire)
-        if not self._open:
+        self._sent.discard(wire)
+        if not self._sent:
             self._quiet.set()
 
     def cut(self) -> None:

@@ -57,6 +57,7 @@ class Writer:
         self._loop = asyncio.get_running_loop()
         self._queue: deque[_Queued] = deque()
         self._wake = threading.Event()
+        self._knocks = False  # the thread is about to be woken
         self._closing = False
         self._thread = threading.Thread(target=self._work, name="muster-writer", daemon=True)
         self._thread.start()
@@ -80,8 +81,15 @@ class Writer:
             raise StoreFailed("the store is closed")
         future: Written[Any] = Written(loop=self._loop)
         self._queue.append(_Queued(group, item, future))
-        self._wake.set()
+        if not self._knocks:
+            # When this turn of the loop is over, so that whatever is queued until then goes into one commit.
+            self._knocks = True
+            self._loop.call_soon(self._knock)
         return future
+
+    def _knock(self) -> None:
+        self._knocks = False
+        self._wake.set()
 
     def _work(self) -> None:
         database = self._database
