@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from muster.agents.base import Agent, OnDelta
+from muster.agents.base import Agent, BatchAgent, Batching, OnDelta
 from muster.domain.agent import Profile, Quote, Timeouts
+from muster.domain.batch import Desk
 from muster.domain.call import Reply, Request, Stop, Usage
 from muster.domain.canonical import Json
 from muster.domain.errors import BadConfiguration
@@ -23,6 +24,8 @@ from muster.engine.engine import Engine
 from muster.engine.identity import this_process
 from muster.engine.killpoints import KillPoints
 from muster.engine.limiter import Limiters
+from muster.engine.patience import Patience
+from muster.engine.pooling import make_pool
 from muster.engine.purse import Purse
 from muster.engine.retry import RetryPolicy
 from muster.engine.workload import Workloads
@@ -103,6 +106,12 @@ class Agents:
             raise BadConfiguration(f"there is no agent {name!r}")
         return self._agents[name]
 
+    def batching(self, name: str) -> Batching | None:
+        return None
+
+    def reopen(self, desk: Desk) -> BatchAgent:
+        raise BadConfiguration(f"nobody here takes batches for {desk.kind}")
+
 
 class House:
     """An engine over one store."""
@@ -158,23 +167,38 @@ async def house(
 
     purse = Purse(store.changes, sweep, clock)
     limiters = Limiters(clock)
+    chance = random.Random(7)
+    directory = Agents(**agents)
+    driver = driver or this_process()
+    pool = make_pool(
+        store=store,
+        directory=directory,
+        clock=clock,
+        random=chance,
+        kill=KillPoints(),
+        driver=driver,
+        spool=folder / "spool",
+        patience=Patience(),
+    )
     equipment = Equipment(
         store=store,
-        directory=Agents(**agents),
+        directory=directory,
         limiters=limiters,
         purse=purse,
         clock=clock,
-        random=random.Random(7),
+        random=chance,
         kill=KillPoints(),
         policy=policy or RetryPolicy(first_delay=0.001, longest_delay=0.01),
         timeouts=timeouts or Timeouts(call=30.0, grace=0.05),
+        pool=pool,
     )
     workloads = Workloads()
     cap = None if day_cap is None else Microdollars(day_cap)
-    engine = Engine(equipment, workloads=workloads, driver=driver or this_process(), day_cap=cap)
+    engine = Engine(equipment, workloads=workloads, driver=driver, day_cap=cap)
     try:
         yield House(store, engine, workloads, clock)
     finally:
+        await pool.close()
         await purse.close()
         await limiters.close()
         await store.housekeeping.close()

@@ -1,10 +1,13 @@
 """The door of the room: what the engine knows of an agent."""
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
 from typing import Protocol
 
 from muster.domain.agent import Profile, Quote, Timeouts
+from muster.domain.batch import Desk, Found, Limits, MemberResult, Progress, Tariff
 from muster.domain.call import Reply, Request
+from muster.domain.ids import BatchId
 
 OnDelta = Callable[[str], None]
 
@@ -31,8 +34,88 @@ class Agent(Protocol):
         """Give back connections; may be called twice."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parcel:
+    """A batch to be handed in: its stored bytes, exactly as they were planned."""
+
+    id: BatchId
+    requests: int
+    size: int  # bytes of all pieces together
+    pieces: Callable[[], AsyncIterator[bytes]]  # the whole body, from the start at every call
+    file: str | None  # the input file, when a former attempt uploaded it
+    on_file: Callable[[str], Awaitable[None]]  # remembers the input file before the create leaves
+
+
+class BatchAgent(Protocol):
+    """One provider's batch API under one account.
+
+    Nothing here retries. Errors are those of the tree: `Unreachable` and other errors whose `paid` is NO mean that
+    nothing was created, `OutcomeUnknown` means that it may have been. Cancellation closes the exchange.
+    """
+
+    @property
+    def desk(self) -> Desk:
+        """Say where this is."""
+
+    @property
+    def limits(self) -> Limits:
+        """Say how much one batch may hold."""
+
+    @property
+    def spelling(self) -> "Spelling":
+        """Say how members and results are written."""
+
+    async def submit(self, parcel: Parcel, timeouts: Timeouts) -> str:
+        """Create the batch, once, and give the provider's id."""
+
+    async def poll(self, provider_id: str, timeouts: Timeouts) -> Progress:
+        """Say how it stands; UnknownModel (404) can pass by itself shortly after the creation."""
+
+    def results(self, source: str, timeouts: Timeouts) -> AsyncIterator[bytes]:
+        """Give the bytes of one source of results as they arrive, JSON lines in any order."""
+
+    async def cancel(self, provider_id: str, timeouts: Timeouts) -> None:
+        """Ask the provider to stop; one that has ended is left alone."""
+
+    def find(self, since: float, timeouts: Timeouts) -> AsyncIterator[Found]:
+        """Give the account's batches that were created since then, the newest first."""
+
+
+class Spelling(Protocol):
+    """How one batch API writes members and results; pure."""
+
+    head: bytes
+    separator: bytes
+    tail: bytes
+
+    def member(self, name: str, body: bytes) -> bytes:
+        """Write one member."""
+
+    def read(self, line: bytes) -> tuple[str, MemberResult] | None:
+        """Read one line of results: the member's name and what became of it; None when it cannot be read."""
+
+    def decode(self, body: bytes, tariff: Tariff, size: int, max_tokens: int) -> Reply:
+        """Read an answer at the price of the batch; raises the error that hides in it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batching:
+    """How one agent is asked in batches."""
+
+    agent: BatchAgent
+    tariff: Tariff
+    encode: Callable[[Request, bool], bytes]  # the body of a member; True: mark the shared prefix for the cache
+    quote: Callable[[Request, int], Quote]  # the most that a member with a body of so many bytes can cost
+
+
 class Directory(Protocol):
     """Finds agents by name; the same name gives the same agent."""
 
     def find(self, name: str) -> Agent:
         """Give the agent, or raise BadConfiguration with the names that would do."""
+
+    def batching(self, name: str) -> Batching | None:
+        """Say how the agent is asked in batches; None for one that answers on this machine, without a provider."""
+
+    def reopen(self, desk: Desk) -> BatchAgent:
+        """Come back to where a batch was handed in; raises BadConfiguration when the key is missing or another's."""

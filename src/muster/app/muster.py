@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from muster.app.batch_office import BatchOffice
 from muster.app.directory import AgentDirectory
 from muster.app.handle import RunHandle
 from muster.domain.call import Reply
@@ -14,7 +15,7 @@ from muster.domain.canonical import Json, plain_json
 from muster.domain.errors import BadArgument, Conflict, Interrupted, MusterError, NotFound
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
-from muster.domain.run import TERMINAL, NewRun, Origin, Reuse, Run, RunState
+from muster.domain.run import LIVE, TERMINAL, Dispatch, NewRun, Origin, Reuse, Run, RunState, mode_of
 from muster.engine.clock import Clock
 from muster.engine.drive import Listener
 from muster.engine.engine import Engine
@@ -36,6 +37,7 @@ class Order:
     budget: Microdollars | None = None
     timeout: float | None = None
     concurrency: int = 20
+    dispatch: Dispatch = LIVE
 
 
 class Muster:
@@ -47,6 +49,7 @@ class Muster:
         self.settings, self.store, self.engine = settings, store, engine
         self.directory = directory
         self._clock = clock
+        self.batches = BatchOffice(store, engine.pool, clock)
         self._driving: set[asyncio.Task[Run]] = set()
 
     async def ask(
@@ -57,10 +60,11 @@ class Muster:
         system: str = "",
         max_tokens: int | None = None,
         budget_usd: str | float | None = None,
+        dispatch: str | Dispatch = LIVE,
     ) -> Reply:
         """Ask one question, durably, and give the reply."""
         spec = {"agent": agent, "prompt": prompt, "system": system, "max_tokens": max_tokens}
-        handle = await self.start("ask", spec, budget_usd=budget_usd)
+        handle = await self.start("ask", spec, budget_usd=budget_usd, dispatch=dispatch)
         await handle.result()
         entry = await self.store.journal.find(handle.id, "ask")
         if entry is None or entry.reply is None:
@@ -77,13 +81,15 @@ class Muster:
         tags: Sequence[str] = (),
         timeout: float | None = None,
         concurrency: int = 20,
+        dispatch: str | Dispatch = LIVE,
+        detach: bool = False,
         on_delta: Listener | None = None,
     ) -> RunHandle:
-        """Store a run and drive it in this process."""
-        order = self._order(budget_usd, name, tags, timeout, concurrency)
+        """Store a run and drive it in this process; with `detach` only until it waits for batches."""
+        order = self._order(budget_usd, name, tags, timeout, concurrency, dispatch)
         REGISTRY.find(workload)
-        run = await self._create(workload, spec, order)
-        return self.drive(run, on_delta)
+        run = await self._create(workload, spec, order, submitted=detach)
+        return self.drive(run, on_delta, detach=detach)
 
     async def submit(
         self,
@@ -95,9 +101,10 @@ class Muster:
         tags: Sequence[str] = (),
         timeout: float | None = None,
         concurrency: int = 20,
+        dispatch: str | Dispatch = LIVE,
     ) -> RunHandle:
         """Store a run for the workers."""
-        order = self._order(budget_usd, name, tags, timeout, concurrency)
+        order = self._order(budget_usd, name, tags, timeout, concurrency, dispatch)
         run = await self._create(workload, spec, order, submitted=True)
         return RunHandle(self.store, self._clock, run.id, None, self.engine.sweep)
 
@@ -137,9 +144,9 @@ class Muster:
         """Make a run that takes every outcome from another and asks nobody."""
         return await self._descend(await self.find(reference), Reuse.REPLAY, cap=None)
 
-    def drive(self, run: Run, on_delta: Listener | None = None) -> RunHandle:
+    def drive(self, run: Run, on_delta: Listener | None = None, *, detach: bool = False) -> RunHandle:
         """Drive a run in this process."""
-        task = asyncio.get_running_loop().create_task(self.engine.drive(run.id, on_delta))
+        task = asyncio.get_running_loop().create_task(self.engine.drive(run.id, on_delta, detach=detach))
         self._driving.add(task)
         task.add_done_callback(self._driving.discard)
         return RunHandle(self.store, self._clock, run.id, task, self.engine.sweep)
@@ -176,10 +183,13 @@ class Muster:
         return found
 
     async def cancel(self, reference: str) -> Run:
-        """Ask for a run to be canceled; one of a dead driver is canceled at once."""
+        """Ask for a run to be canceled; one that nobody drives is canceled at once, with its batches."""
         await self.engine.sweep()
         run = await self.find(reference)
-        return await self.store.desk.cancel(run.id, self._clock.now())
+        canceled = await self.store.desk.cancel(run.id, self._clock.now())
+        if canceled.state is RunState.CANCELED:
+            await self.engine.cancel_batches(run.id)
+        return await self.get(canceled)
 
     async def delete(self, run: RunId) -> None:
         """Forget a run with everything in it."""
@@ -216,6 +226,7 @@ class Muster:
         tags: Iterable[str],
         timeout: float | None,
         concurrency: int,
+        dispatch: str | Dispatch,
     ) -> Order:
         if not 1 <= concurrency <= MOST_CONCURRENCY:
             raise BadArgument(f"concurrency must be between 1 and {MOST_CONCURRENCY}, not {concurrency}")
@@ -230,6 +241,7 @@ class Muster:
             budget=self.settings.run_cap if budget is None else budget,
             timeout=timeout,
             concurrency=concurrency,
+            dispatch=Dispatch(mode=mode_of(dispatch)) if isinstance(dispatch, str) else dispatch,
         )
 
     async def _create(self, workload: str, spec: Json, order: Order, *, submitted: bool = False) -> Run:
@@ -246,6 +258,7 @@ class Muster:
                 timeout=order.timeout,
                 concurrency=order.concurrency,
                 submitted=submitted,
+                dispatch=order.dispatch,
             )
         )
 
@@ -263,6 +276,7 @@ class Muster:
                 cap=run.cap if cap is None else cap,
                 timeout=run.timeout,
                 concurrency=run.concurrency,
+                dispatch=run.dispatch,
                 origin=Origin(run=run.id, reuse=reuse, fork_key=fork_key),
             )
         )

@@ -17,6 +17,8 @@ from muster.engine.engine import Engine
 from muster.engine.identity import this_process
 from muster.engine.killpoints import POINTS, KillPoints
 from muster.engine.limiter import Limiters
+from muster.engine.patience import Patience
+from muster.engine.pooling import make_pool
 from muster.engine.purse import Purse
 from muster.engine.retry import RetryPolicy
 from muster.engine.workload import REGISTRY
@@ -34,6 +36,7 @@ async def open_muster(
     clock: Clock | None = None,
     policy: RetryPolicy | None = None,
     timeouts: Timeouts | None = None,
+    patience: Patience | None = None,
 ) -> AsyncIterator[Muster]:
     """Open the store of a folder with everything around it; `async with` closes it again."""
     settings = settings or load_settings(None if home is None else Path(home))
@@ -49,23 +52,37 @@ async def open_muster(
         await engine.sweep()
 
     purse = Purse(store.changes, sweep, clock)
+    chance = random.Random()  # noqa: S311  # jitter and ids, no secrets
+    driver = this_process()
+    pool = make_pool(
+        store=store,
+        directory=directory,
+        clock=clock,
+        random=chance,
+        kill=kill,
+        driver=driver,
+        spool=settings.home / "spool",
+        patience=patience or Patience(),
+    )
     equipment = Equipment(
         store=store,
         directory=directory,
         limiters=limiters,
         purse=purse,
         clock=clock,
-        random=random.Random(),  # noqa: S311  # jitter and ids, no secrets
+        random=chance,
         kill=kill,
         policy=policy or RetryPolicy(),
         timeouts=timeouts or Timeouts(),
+        pool=pool,
     )
-    engine = Engine(equipment, workloads=REGISTRY, driver=this_process(), day_cap=settings.day_cap)
+    engine = Engine(equipment, workloads=REGISTRY, driver=driver, day_cap=settings.day_cap)
     muster = Muster(settings, store, engine, clock, directory)
     try:
         yield muster
     finally:
         await muster.close()
+        await pool.close()
         await purse.close()
         await limiters.close()
         await directory.close()

@@ -8,7 +8,7 @@ from muster.domain.budget import Level
 from muster.domain.call import Reply
 from muster.domain.canonical import Json
 from muster.domain.ids import RunId
-from muster.domain.money import Microdollars
+from muster.domain.money import NOTHING, Microdollars
 
 
 class EntryKind(StrEnum):
@@ -52,9 +52,12 @@ class AttemptState(StrEnum):
     """How one attempt of a call ended."""
 
     STARTED = "started"  # money is reserved, the outcome is open
+    PARKED = "parked"  # the same, as a member of a batch
     SUCCEEDED = "succeeded"
     FAILED = "failed"  # the provider refused or broke; nothing was charged
     UNSENT = "unsent"  # it was given up before anything left
+    CANCELED = "canceled"  # its batch was canceled before it was processed; nothing was charged
+    EXPIRED = "expired"  # its batch ran out of time before it was processed; nothing was charged
     UNCERTAIN = "uncertain"  # it may have been charged; booked at its reservation
 
 
@@ -98,6 +101,7 @@ class Failed:
     uncertain: bool
     again_in: float | None = None
     gives_up: bool = False
+    ended_as: AttemptState = AttemptState.FAILED  # when it is not uncertain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,6 +122,7 @@ class Settlement:
     levels: tuple[Level, ...]
     at: float
     streamed: bool = False  # text was shown while it was written
+    live_cost: Microdollars = NOTHING  # of a member of a batch: what a live call would have cost
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

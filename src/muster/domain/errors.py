@@ -6,11 +6,13 @@ MusterError
 │   ├── Overloaded          the provider is full (503, 529)
 │   ├── ProviderFault       the provider broke and says so (other 5xx)
 │   ├── Unreachable         the request never left: refused, no such host, no TLS
-│   └── OutcomeUnknown      it left and no whole answer came: cut, stalled, timed out, garbled
+│   ├── OutcomeUnknown      it left and no whole answer came: cut, stalled, timed out, garbled
+│   └── Expired             its batch ran out of time before it was processed
 ├── CallFailed              give up this call; the run may go on
 │   ├── InvalidRequest      the provider refuses the request (400, 413, 422)
 │   ├── UnknownModel        the provider has no such model (404)
 │   ├── RetriesExhausted    every attempt failed; holds the last error
+│   ├── BatchCanceled       its batch was canceled before it was processed
 │   └── RecordedFailure     a failure read back from the journal
 ├── StopRun                 the whole run must stop
 │   ├── AuthRefused         the key is missing, wrong or not allowed (401, 403)
@@ -18,6 +20,10 @@ MusterError
 │   ├── RunCanceled         somebody canceled it
 │   ├── RunTimedOut         its time is over
 │   ├── Interrupted         this process was told to stop; the run can be resumed
+│   ├── LeftWaiting         its calls wait in batches; any process can go on with it later
+│   │   ├── BatchOverdue    a batch was waited for long enough
+│   │   ├── BatchOpen       nobody can say yet whether a batch was created
+│   │   └── BatchLost       a batch or its results cannot be read from the provider
 │   ├── LeaseLost           another driver has taken the run
 │   └── StoreFailed         the store cannot be read or written
 ├── FixSpec                 the person must change something first
@@ -125,6 +131,12 @@ class OutcomeUnknown(TryLater):
         super().__init__(message, paid=paid, **rest)
 
 
+class Expired(TryLater):
+    """The batch ran out of time before it came to this call; nothing was charged."""
+
+    code = "expired"
+
+
 class CallFailed(WireError):
     """This call is given up; the run may go on."""
 
@@ -155,6 +167,12 @@ class RetriesExhausted(CallFailed):
         super().__init__(message, paid=last.paid, status=last.status, request_id=last.request_id)
         self.last = last
         self.suggestions = last.suggestions
+
+
+class BatchCanceled(CallFailed):
+    """The batch was canceled before it came to this call; nothing was charged."""
+
+    code = "batch_canceled"
 
 
 class RecordedFailure(CallFailed):
@@ -209,6 +227,30 @@ class Interrupted(StopRun):
     """This process was told to stop; the run can be resumed."""
 
     code = "interrupted"
+
+
+class LeftWaiting(StopRun):
+    """The run's calls wait in batches; any process can go on with it later."""
+
+    code = "left_waiting"
+
+
+class BatchOverdue(LeftWaiting):
+    """A batch was waited for long enough; its results can be fetched later."""
+
+    code = "batch_overdue"
+
+
+class BatchOpen(LeftWaiting):
+    """Nobody can say yet whether a batch was created."""
+
+    code = "batch_open"
+
+
+class BatchLost(LeftWaiting):
+    """A batch or its results cannot be read from the provider."""
+
+    code = "batch_lost"
 
 
 class LeaseLost(StopRun):

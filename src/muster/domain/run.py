@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from muster.domain.canonical import Json
-from muster.domain.errors import Conflict
+from muster.domain.errors import BadArgument, Conflict
 from muster.domain.ids import RunId
 from muster.domain.money import NOTHING, Microdollars
 
@@ -29,7 +29,7 @@ DRIVEN = frozenset({RunState.RUNNING, RunState.WAITING})
 _NEXT: Mapping[RunState, frozenset[RunState]] = {
     RunState.QUEUED: frozenset({RunState.RUNNING, RunState.CANCELED}),
     RunState.RUNNING: TERMINAL | {RunState.RUNNING, RunState.WAITING, RunState.INTERRUPTED},
-    RunState.WAITING: TERMINAL | {RunState.RUNNING, RunState.INTERRUPTED},
+    RunState.WAITING: TERMINAL | {RunState.RUNNING, RunState.WAITING, RunState.INTERRUPTED, RunState.QUEUED},
     RunState.INTERRUPTED: frozenset({RunState.QUEUED, RunState.RUNNING, RunState.CANCELED, RunState.INTERRUPTED}),
 }
 
@@ -39,6 +39,41 @@ def move(state: RunState, to: RunState) -> RunState:
     if to not in _NEXT.get(state, frozenset()):
         raise Conflict(f"a run that is {state} cannot become {to}")
     return to
+
+
+class Mode(StrEnum):
+    """How calls reach a provider."""
+
+    LIVE = "live"
+    BATCH = "batch"
+
+
+def mode_of(word: str) -> Mode:
+    """Read how calls are to be sent."""
+    try:
+        return Mode(word)
+    except ValueError:
+        raise BadArgument(f"{word!r} is no way to send calls", suggestions=("live", "batch")) from None
+
+
+class Fallback(StrEnum):
+    """What becomes of a call that failed in batch after batch."""
+
+    FAIL = "fail"
+    LIVE = "live"  # it is sent live
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dispatch:
+    """How a run's calls are sent, and how patient it is with batches."""
+
+    mode: Mode = Mode.LIVE
+    fallback: Fallback = Fallback.FAIL
+    batches: int = 3  # in how many batches one call is tried
+    cache: bool = True  # mark long prefixes that members share for the provider's cache
+
+
+LIVE = Dispatch()
 
 
 class Reuse(StrEnum):
@@ -120,6 +155,7 @@ class NewRun:
     timeout: float | None = None
     concurrency: int = 20
     submitted: bool = False  # workers may drive it
+    dispatch: Dispatch = LIVE
     parent: RunId | None = None
     parent_key: str | None = None
     origin: Origin | None = None
@@ -143,6 +179,7 @@ class Run:
     concurrency: int = 20
     active: float = 0.0  # seconds of its own clock that are used up
     submitted: bool = False
+    dispatch: Dispatch = LIVE
     parent: RunId | None = None
     parent_key: str | None = None
     origin: Origin | None = None

@@ -11,7 +11,7 @@ class Activity:
 
     def __init__(self, stopwatch: Stopwatch) -> None:
         self.stopwatch = stopwatch
-        self._open = self._waiting = 0
+        self._open = self._waiting = self._parked = 0
 
     def open_call(self) -> None:
         """Count a call that is under way."""
@@ -41,6 +41,26 @@ class Activity:
             yield
         finally:
             self.end_wait()
+
+    @contextmanager
+    def parked(self) -> Iterator[None]:
+        """Let an open call wait in a batch."""
+        self._parked += 1
+        try:
+            with self.waiting():
+                yield
+        finally:
+            self._parked -= 1
+
+    @property
+    def open(self) -> int:
+        """How many calls are under way."""
+        return self._open
+
+    @property
+    def all_parked(self) -> bool:
+        """Whether every call that is under way waits in a batch."""
+        return self._parked > 0 and self._parked >= self._open
 
     def _update(self) -> None:
         if self._waiting and self._waiting >= self._open:

@@ -10,9 +10,11 @@ from muster.domain.budget import Level
 from muster.domain.call import Identity, Reply, Request
 from muster.domain.entry import AttemptId
 from muster.domain.money import Microdollars
+from muster.domain.run import Mode
 from muster.engine.clock import Clock
 from muster.engine.killpoints import KillPoints
 from muster.engine.limiter import Limiters
+from muster.engine.pool import Pool
 from muster.engine.purse import Purse
 from muster.engine.retry import RetryPolicy
 from muster.store.base import Store
@@ -31,6 +33,7 @@ class Equipment:
     kill: KillPoints
     policy: RetryPolicy
     timeouts: Timeouts
+    pool: Pool
 
 
 @dataclass(slots=True, kw_only=True)
@@ -44,10 +47,12 @@ class Asking:
     timeouts: Timeouts
     on_delta: OnDelta | None
     streams: bool
+    mode: Mode = Mode.LIVE
     attempts: int = 0  # made so far, by older drivers too
     known: bool = False  # the call is in the journal
     failed: bool = False  # the journal says it failed
-    turn: int = 0  # attempts made by this driver
+    turn: int = 0  # attempts made by this driver; in batches also by older ones
+    base: int = 0  # attempts made before the call was given up the last time
     wire: float = 0.0  # seconds on the wire so far
     sent_at: float = 0.0  # when it last went on the wire
     task: "asyncio.Task[object] | None" = None  # who waits for it

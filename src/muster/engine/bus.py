@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 from muster.domain.event import Event
 from muster.domain.ids import RunId
-from muster.domain.run import TERMINAL, RunState
+from muster.domain.run import TERMINAL, Run, RunState
 from muster.store.base import Store
 
 PAGE = 500
@@ -25,7 +25,12 @@ async def follow(store: Store, run: RunId, after: int, sweep: Callable[[], Await
         if events:
             continue
         # Read before the events: whatever was told before it came to rest has been given by now.
-        if before is None or before.state in TERMINAL or before.state is RunState.INTERRUPTED:
+        if before is None or before.state in TERMINAL or _stands_still(before):
             return
         if not await store.changes.wait(LOOK_SECONDS):
             await sweep()
+
+
+def _stands_still(run: Run) -> bool:
+    left = run.state is RunState.WAITING and run.lease.driver is None
+    return left or run.state is RunState.INTERRUPTED

@@ -44,11 +44,14 @@ from muster.domain.errors import (
 )
 from muster.domain.ids import RunId
 from muster.domain.money import show_usd
+from muster.domain.run import LIVE, Dispatch, Mode
 from muster.engine.activity import Activity
 from muster.engine.asking import Asking, Equipment, Started
+from muster.engine.batch_path import BatchPath, GoLive
 from muster.engine.inheritance import Inheritance
 from muster.engine.levels import Levels
 from muster.engine.partial import Partial
+from muster.engine.pool import over_budget
 from muster.engine.retry import Again, GiveUp, RetryDecision, decide
 from muster.engine.seat import Places, Seat
 from muster.engine.wires import Landed, Wire, Wires, close, land, read_answer
@@ -67,12 +70,25 @@ class CallPath:
         concurrency: int,
         inheritance: Inheritance,
         activity: Activity,
+        dispatch: Dispatch = LIVE,
     ) -> None:
         self._with = equipment
         self._run, self._epoch, self._levels = run, epoch, levels
         self._places = Places(concurrency)
         self._inheritance = inheritance
         self._activity = activity
+        self._dispatch = dispatch
+        self._batches = BatchPath(
+            equipment,
+            run=run,
+            epoch=epoch,
+            dispatch=dispatch,
+            levels=levels.now,
+            inheritance=inheritance,
+            activity=activity,
+            find=self._find,
+            check=self.check,
+        )
         self._under_way: dict[str, Asking] = {}
         self._wires = Wires()
         self._halted: StopRun | None = None
@@ -88,6 +104,7 @@ class CallPath:
         timeouts: Timeouts | None = None,
         on_delta: OnDelta | None = None,
         stream: bool = False,
+        mode: Mode | None = None,
     ) -> Reply:
         """Get the reply to a request, from the journal or from the agent."""
         self.check()
@@ -107,6 +124,7 @@ class CallPath:
                 timeouts=timeouts or self._with.timeouts,
                 on_delta=on_delta,
                 streams=stream or on_delta is not None,
+                mode=mode or self._dispatch.mode,
             )
         )
 
@@ -175,6 +193,14 @@ class CallPath:
                 asking.over.cancel()  # does nothing to one that has an outcome
 
     async def _look_and_ask(self, asking: Asking) -> Reply:
+        if asking.mode is Mode.BATCH and not self._inheritance.replays:
+            batching = self._with.directory.batching(asking.agent.profile.name)
+            if batching is not None:
+                try:
+                    return await self._batches.ask(asking, batching)
+                except GoLive:
+                    asking.turn = 0
+                    return await self._ask(asking)
         if self._fresh:
             try:
                 return await self._ask(asking)
@@ -283,7 +309,7 @@ class CallPath:
             return started
         if isinstance(decision, Refused):
             self._with.purse.wake_next(levels)
-            raise _over_budget(decision)
+            raise over_budget(decision)
         return decision
 
     async def _exchange(self, asking: Asking, started: Started, seat: Seat) -> Reply | WireError:
@@ -415,13 +441,6 @@ def _require_same(key: str, recorded: str, asked: str) -> None:
             f"key {key!r} stands for another request in this run",
             suggestions=("give each request a key of its own", "fork the run to ask something else from there on"),
         )
-
-
-def _over_budget(refused: Refused) -> BudgetExhausted:
-    return BudgetExhausted(
-        refused.message,
-        suggestions=("raise the budget and resume the run", "lower max_tokens so that calls reserve less"),
-    )
 
 
 def _last_word(asking: Asking, error: WireError, decision: RetryDecision) -> WireError:

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from muster.domain.budget import Level
 from muster.domain.canonical import Json, digest
 from muster.domain.entry import EntryKind
-from muster.domain.errors import ChildFailed, Interrupted, KeyReused
+from muster.domain.errors import ChildFailed, Interrupted, KeyReused, LeftWaiting
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
 from muster.domain.run import TERMINAL, NewRun, Origin, Reuse, Run, RunState
@@ -72,6 +72,7 @@ class Children:
                 seed=self._parent.seed,
                 cap=cap,
                 concurrency=self._parent.concurrency,
+                dispatch=self._parent.dispatch,
                 parent=self._parent.id,
                 parent_key=key if failed is None else f"{key}{AGAIN}{failed.id}",
                 origin=Origin(run=before, reuse=reuse) if before is not None else None,
@@ -99,5 +100,7 @@ def _result(run: Run, key: str) -> Json:
         return run.result
     if run.state is RunState.INTERRUPTED:
         raise Interrupted(f"child run {run.id} was interrupted")
+    if run.state is RunState.WAITING:
+        raise LeftWaiting(f"child run {run.id} waits for its batches")
     message = (run.error or {}).get("message", run.ended_reason)
     raise ChildFailed(f"child run {run.id} under {key!r} is {run.state}: {message}")

@@ -16,7 +16,7 @@ from muster.domain.entry import EntryKind, EntryState
 from muster.domain.errors import BadArgument, KeyReused
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars, from_usd
-from muster.domain.run import Run
+from muster.domain.run import Run, mode_of
 from muster.engine.calls import CallPath
 from muster.engine.clock import Clock
 from muster.engine.inheritance import Inheritance
@@ -77,14 +77,21 @@ class Context:
         timeout: float | None = None,
         stream: bool = False,
         on_delta: OnDelta | None = None,
+        dispatch: str | None = None,
     ) -> Reply:
-        """Ask an agent; answered once and paid once, however often the run is resumed."""
+        """Ask an agent; answered once and paid once, however often the run is resumed.
+
+        `dispatch` sends this call "live" or in a "batch", whatever the run does with its others.
+        """
         _require_key(key)
         if isinstance(request, str):
             request = ask(request)
         timeouts = self._timeouts if timeout is None else replace(self._timeouts, call=timeout)
         listener = on_delta or (self._listener(key) if stream else None)
-        return await self._path.call(agent, request, key, timeouts=timeouts, on_delta=listener, stream=stream)
+        mode = None if dispatch is None else mode_of(dispatch)
+        return await self._path.call(
+            agent, request, key, timeouts=timeouts, on_delta=listener, stream=stream, mode=mode
+        )
 
     async def gather(self, *awaitables: Awaitable[R]) -> list[R]:
         """Wait for all; after a failure the others still finish, then the first failure is raised."""

@@ -10,6 +10,7 @@ from muster.domain.canonical import Json, plain_json
 from muster.domain.errors import (
     Interrupted,
     LeaseLost,
+    LeftWaiting,
     MusterError,
     RunCanceled,
     RunTimedOut,
@@ -28,11 +29,13 @@ from muster.store.base import Ending
 LEASE_SECONDS = 15.0
 BEAT_SECONDS = 1.0
 SHORTEST_LOOK = 0.02
+DETACH_LOOK_SECONDS = 0.05
 
 _STATES: Mapping[type[StopRun], RunState] = {
     RunCanceled: RunState.CANCELED,
     RunTimedOut: RunState.TIMEOUT,
     Interrupted: RunState.INTERRUPTED,
+    LeftWaiting: RunState.WAITING,
     StoreFailed: RunState.INTERRUPTED,  # nothing is wrong with the run; it goes on when the disk does
 }
 
@@ -58,10 +61,12 @@ class Drive:
         context: Context,
         path: CallPath,
         activity: Activity,
+        detach: bool = False,
     ) -> None:
         self._with = equipment
         self._run, self._epoch = run, epoch
         self._workload, self._context, self._path = workload, context, path
+        self._activity, self._detach = activity, detach
         self._stopwatch: Stopwatch = activity.stopwatch
         self._stop: StopRun | None = None
         self._task: asyncio.Task[Json] | None = None
@@ -79,6 +84,17 @@ class Drive:
     def on_wire(self) -> int:
         """How many calls of this run, without its children's, are on the wire."""
         return self._path.on_wire
+
+    @property
+    def all_parked(self) -> bool:
+        """Whether everything in this run, its children's calls too, waits in batches."""
+        own = self._activity.all_parked or (self._activity.open == 0 and bool(self.children))
+        return own and all(child.all_parked for child in self.children)
+
+    @property
+    def handed_in(self) -> bool:
+        """Whether the providers have everything that this run waits for."""
+        return self._with.pool.handed_in(self._run.id) and all(child.handed_in for child in self.children)
 
     def stop(self, error: StopRun, *, now: bool) -> None:
         """Stop: `now` closes what is on the wire, else calls on the wire are waited for."""
@@ -117,6 +133,8 @@ class Drive:
         self._help(self._keep_lease())
         if self._run.timeout is not None:
             self._help(self._watch_time(self._run.timeout))
+        if self._detach:
+            self._help(self._leave_when_parked())
         abandoned = asyncio.ensure_future(self._abandoned.wait())
         await asyncio.wait({self._task, abandoned}, return_when=asyncio.FIRST_COMPLETED)
         abandoned.cancel()
@@ -139,7 +157,7 @@ class Drive:
             reason=reason,
             at=self._with.clock.now(),
             result=outcome.result if state is RunState.COMPLETED else None,
-            error=None if reason in ("done", Interrupted.code) else describe(outcome, self._stop),
+            error=None if reason in ("done", Interrupted.code, LeftWaiting.code) else describe(outcome, self._stop),
             active=self._stopwatch.elapsed,
         )
 
@@ -147,8 +165,11 @@ class Drive:
         while True:
             await self._with.clock.sleep(BEAT_SECONDS)
             until = self._with.clock.now() + LEASE_SECONDS
+            state = RunState.WAITING if self.all_parked else RunState.RUNNING
             try:
-                canceled = await self._with.store.leases.beat(self._run.id, self._epoch, until, self._stopwatch.elapsed)
+                canceled = await self._with.store.leases.beat(
+                    self._run.id, self._epoch, until, self._stopwatch.elapsed, state
+                )
             except StopRun as error:
                 self.stop(error, now=True)
                 return
@@ -160,6 +181,12 @@ class Drive:
         while (left := limit - self._stopwatch.elapsed) > 0:
             await self._with.clock.sleep(max(left, SHORTEST_LOOK))
         self.stop(RunTimedOut(f"run {self._run.id} used up its {limit:g} s"), now=True)
+
+    async def _leave_when_parked(self) -> None:
+        """Let go of the run as soon as it only waits for batches that the providers have."""
+        while not (self.all_parked and self.handed_in):
+            await self._with.clock.sleep(DETACH_LOOK_SECONDS)
+        self.stop(LeftWaiting(f"run {self._run.id} waits for its batches"), now=True)
 
     async def _cancel_when_quiet(self) -> None:
         """Children wait for their own calls; canceling the parent before would cut them."""
@@ -203,7 +230,7 @@ def verdict(outcome: Outcome, stop: StopRun | None) -> tuple[RunState, str]:
     cause = stop or error
     for kind, state in _STATES.items():
         if isinstance(cause, kind):
-            return state, kind.code
+            return state, cause.code
     if isinstance(cause, MusterError):
         return RunState.FAILED, cause.code
     return RunState.FAILED, "workload_error"

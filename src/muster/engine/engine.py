@@ -17,6 +17,7 @@ from muster.engine.drive import LEASE_SECONDS, Drive, Listener
 from muster.engine.identity import is_gone
 from muster.engine.inheritance import inheritance_of
 from muster.engine.levels import Levels
+from muster.engine.pool import Pool
 from muster.engine.workload import Workloads
 from muster.store.base import Claim, Ending
 
@@ -44,12 +45,26 @@ class Engine:
         """Store a run; nothing drives it yet."""
         return await self._with.store.runs.create(new)
 
-    async def drive(self, run_id: RunId, on_delta: Listener | None = None) -> Run:
-        """Claim a run and drive it until it is over or let go."""
+    async def drive(self, run_id: RunId, on_delta: Listener | None = None, *, detach: bool = False) -> Run:
+        """Claim a run and drive it until it is over, let go, or with `detach` only waits for batches."""
         run = await self._with.store.runs.get(run_id)
         if run is None:
             raise NotFound(f"there is no run {run_id}")
-        return await self._drive(run, await self._levels(run), on_delta, parent=None)
+        run = await self._drive(run, await self._levels(run), on_delta, parent=None, detach=detach)
+        if run.state is RunState.CANCELED:
+            await self.cancel_batches(run.id)
+        return run
+
+    async def cancel_batches(self, run: RunId) -> None:
+        """Cancel the batches of a canceled run and of its children, and wait until what they produced is here."""
+        for child in await self._with.store.archive.children(run):
+            await self.cancel_batches(child.id)
+        await self._with.pool.cancel_batches(run)
+
+    @property
+    def pool(self) -> Pool:
+        """The batches of this process."""
+        return self._with.pool
 
     def stop_all(self, error: StopRun, *, now: bool) -> None:
         """Stop every run that this process drives or is about to drive."""
@@ -98,13 +113,17 @@ class Engine:
 
     def _abandoned(self, run: Run) -> bool:
         driver = run.lease.driver
-        if driver is None or (driver == self._driver and run.id not in _UNDER_WAY):
-            return True  # also one of this process that could not be let go of
+        if driver is None:
+            return False  # nobody drives it: it was left waiting for its batches
+        if driver == self._driver and run.id not in _UNDER_WAY:
+            return True  # one of this process that could not be let go of
         return is_gone(driver, self._driver.host) or (
             driver.host != self._driver.host and run.lease.until < self._with.clock.now()
         )
 
-    async def _drive(self, run: Run, levels: Levels, on_delta: Listener | None, parent: Drive | None) -> Run:
+    async def _drive(
+        self, run: Run, levels: Levels, on_delta: Listener | None, parent: Drive | None, *, detach: bool = False
+    ) -> Run:
         workload = self._workloads.find(run.workload)
         inheritance = await inheritance_of(self._with.store, run)
         claim, told = await self._begin(run)
@@ -117,6 +136,7 @@ class Engine:
             concurrency=run.concurrency,
             inheritance=inheritance,
             activity=activity,
+            dispatch=run.dispatch,
         )
 
         async def drive_child(child: Run, below: tuple[Level, ...]) -> Run:
@@ -150,6 +170,7 @@ class Engine:
             context=context,
             path=path,
             activity=activity,
+            detach=detach,
         )
         if told is not None:
             drive.stop(told[0], now=told[1])
@@ -190,7 +211,7 @@ class Engine:
     async def _claim(self, run: Run) -> Claim:
         if run.state in TERMINAL:
             raise Conflict(f"run {run.id} is {run.state}; terminal states are final")
-        if run.state in DRIVEN and not self._abandoned(run):
+        if run.state in DRIVEN and run.lease.driver is not None and not self._abandoned(run):
             raise _driven(run)
         if run.cancel_requested:
             await self.sweep()

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from muster.domain.entry import Entry, EntryKind, EntryState
 from muster.domain.errors import NotFound, ReplayMiss
-from muster.domain.ids import RunId
+from muster.domain.ids import BatchId, RunId
 from muster.domain.run import Reuse, Run
 from muster.store.base import Store
 
@@ -45,6 +45,13 @@ class Inheritance:
             reason = known if entry else "it was never recorded"
             raise ReplayMiss(f"replay: key {key!r} cannot be answered: {reason}")
         return None
+
+    async def parked(self, key: str, digest: str) -> tuple[BatchId, int] | None:
+        """Give the batch that still holds the call of an ancestor under this key."""
+        entry = None if self.replays else await self._nearest(key)
+        if entry is None or entry.digest != digest or entry.state is not EntryState.OPEN:
+            return None
+        return await self._store.batches.parked(entry.run, key)
 
     async def child(self, key: str) -> RunId | None:
         """Give the child run that an ancestor had under this key."""

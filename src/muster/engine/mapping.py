@@ -2,8 +2,10 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable
-from typing import Generic, TypeVar
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -42,6 +44,47 @@ async def ordered_map(
         raise
 
 
+class _Item:
+    """One item under way; while a call of it is parked it leaves its place to another item."""
+
+    __slots__ = ("_crew", "_outer", "_parked")
+
+    def __init__(self, crew: "_Crew[Any, Any]", outer: "_Item | None") -> None:
+        self._crew, self._outer = crew, outer
+        self._parked = 0
+
+    def park(self) -> None:
+        self._parked += 1
+        if self._parked == 1:
+            self._crew.park(1)
+            if self._outer is not None:
+                self._outer.park()
+
+    def unpark(self) -> None:
+        self._parked -= 1
+        if self._parked == 0:
+            self._crew.park(-1)
+            if self._outer is not None:
+                self._outer.unpark()
+
+
+_ITEM: ContextVar[_Item | None] = ContextVar("item", default=None)
+
+
+@contextmanager
+def place_given_back() -> Iterator[None]:
+    """Leave this item's place in its map to another one, while a call of it is parked."""
+    item = _ITEM.get()
+    if item is None:
+        yield
+        return
+    item.park()
+    try:
+        yield
+    finally:
+        item.unpark()
+
+
 class _Crew(Generic[T, R]):
     """The items under way, oldest first."""
 
@@ -52,27 +95,34 @@ class _Crew(Generic[T, R]):
         self._items = _numbered(items)
         self._window = window
         self._active = 0
+        self._parked = 0
         self._exhausted = False
         self._progress = asyncio.Event()
+        self._outer = _ITEM.get()
         self.line: deque[asyncio.Future[R]] = deque()
 
     async def feed(self) -> None:
         """Start items while there is room."""
-        while not self._exhausted and self._active < self._window and len(self.line) < self._window * BUFFERS:
+        while not self._exhausted and self._has_room():
             try:
                 number, item = await anext(self._items)
             except StopAsyncIteration:
                 self._exhausted = True
                 return
-            task = asyncio.ensure_future(self._function(number, item))
+            task = self._start(number, item)
             self._active += 1
             task.add_done_callback(self._done)
             self.line.append(task)
 
     async def progress(self) -> None:
-        """Wait until something finishes."""
+        """Wait until something finishes or is parked."""
         self._progress.clear()
         await self._progress.wait()
+
+    def park(self, change: int) -> None:
+        """Count items that are parked."""
+        self._parked += change
+        self._progress.set()
 
     async def finish(self) -> None:
         """Let everything under way come to its end."""
@@ -84,6 +134,17 @@ class _Crew(Generic[T, R]):
         for task in self.line:
             task.cancel()
         await self.finish()
+
+    def _has_room(self) -> bool:
+        at_work = self._active - self._parked
+        return at_work < self._window and len(self.line) - self._parked < self._window * BUFFERS
+
+    def _start(self, number: int, item: T) -> "asyncio.Future[R]":
+        token = _ITEM.set(_Item(self, self._outer))  # the task takes it along
+        try:
+            return asyncio.ensure_future(self._function(number, item))
+        finally:
+            _ITEM.reset(token)
 
     def _done(self, task: "asyncio.Future[R]") -> None:
         self._active -= 1

@@ -10,11 +10,13 @@ from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping, Sequenc
 from dataclasses import dataclass
 from typing import Protocol
 
+from muster.domain.batch import Batch, BatchState, Plan, Saving, Seated
 from muster.domain.budget import Decision
 from muster.domain.canonical import Json
 from muster.domain.entry import AttemptState, Entry, EntryKind, Opening, Settled, Settlement
+from muster.domain.errors import MusterError
 from muster.domain.event import Event
-from muster.domain.ids import RunId
+from muster.domain.ids import BatchId, RunId
 from muster.domain.money import NOTHING, Lane, Microdollars
 from muster.domain.run import Driver, NewRun, Run, RunState
 
@@ -32,6 +34,8 @@ class Attempt:
     started_at: float
     ended_at: float | None
     error: Mapping[str, Json] | None
+    batch: BatchId | None = None
+    live_cost: Microdollars = NOTHING
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,8 +149,8 @@ class Leases(Protocol):
     def claim(self, run: RunId, driver: Driver, expected_epoch: int, at: float, until: float) -> Awaitable[Claim]:
         """Take the run if nobody else has since; attempts left open before become uncertain."""
 
-    def beat(self, run: RunId, epoch: int, until: float, active: float) -> Awaitable[bool]:
-        """Keep the lease; says whether somebody asked to cancel."""
+    def beat(self, run: RunId, epoch: int, until: float, active: float, state: RunState) -> Awaitable[bool]:
+        """Keep the lease of a run that is at work or waits; says whether somebody asked to cancel."""
 
     def release(self, run: RunId, epoch: int, ending: Ending) -> Awaitable[Run]:
         """Let go of the run in its new state."""
@@ -189,6 +193,98 @@ class Changes(Protocol):
 
     async def wait(self, seconds: float) -> bool:
         """Wait for the next commit, at most so long; says whether there was one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Advance:
+    """A batch goes on to another state, and why; `batch` is as it will be, but for what is counted."""
+
+    batch: Batch
+    was: BatchState
+    kind: str  # of the event
+    at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """Outcomes of members of one batch, with the lines that they were read from."""
+
+    batch: BatchId
+    settlements: Sequence[Settlement]
+    lines: bytes | None
+    at: float
+    note: Mapping[str, Json] | None = None  # what was odd about these lines
+
+
+class Batches(Protocol):
+    """The batches of this store, read."""
+
+    async def get(self, batch: BatchId) -> Batch | None:
+        """Give a batch as it stands."""
+
+    async def select(self, states: Iterable[BatchState] = (), limit: int = 100) -> Sequence[Batch]:
+        """Give the newest batches, of these states if any are named."""
+
+    async def since(self, at: float) -> Sequence[Batch]:
+        """Give the batches that were planned since then, the oldest first."""
+
+    async def match(self, reference: str) -> Sequence[Batch]:
+        """Give the batches that an id, the beginning of one, or the provider's id stands for."""
+
+    async def of_run(self, run: RunId) -> Sequence[Batch]:
+        """Give the batches that hold calls of a run, the oldest first."""
+
+    async def runs(self, batch: BatchId) -> Mapping[RunId, int]:
+        """Give the runs that have calls in a batch, and how many."""
+
+    async def known(self, account: str) -> frozenset[str]:
+        """Give the provider's ids of all batches of an account."""
+
+    async def parked(self, run: RunId, key: str) -> tuple[BatchId, int] | None:
+        """Give the batch in which a call waits, and its place there."""
+
+    async def members(self, batch: BatchId, places: Sequence[int]) -> Sequence[Seated]:
+        """Give some members."""
+
+    async def waiting(self, batch: BatchId, after: int, limit: int) -> Sequence[Seated]:
+        """Give the members that have no outcome, by place."""
+
+    def bodies(self, batch: BatchId) -> AsyncIterator[bytes]:
+        """Give the pieces of the body, exactly as they were planned."""
+
+    def lines(self, batch: BatchId) -> AsyncIterator[bytes]:
+        """Give the lines of results that were read, in pieces."""
+
+    async def saving(self, run: RunId) -> Saving:
+        """Say what a run's batches cost."""
+
+
+class BatchBook(Protocol):
+    """What is written of batches. Every change is told to the runs that have calls in the batch."""
+
+    def nonce(self, fresh: str) -> Awaitable[str]:
+        """Give the nonce of this store; the first call makes it."""
+
+    async def pack(self, piece: bytes) -> bytes:
+        """Make a piece of a body ready to be stored; refuses one that holds a configured secret."""
+
+    def plan(self, plan: Plan) -> Awaitable[Sequence[Decision | MusterError]]:
+        """Reserve the money of all members and store the batch, or neither when one of them is not granted."""
+
+    def claim(self, batch: Batch, driver: Driver, at: float, *, alone: bool) -> Awaitable[bool]:
+        """Take the right to send a planned batch; `alone`: only if no other create of its account is unresolved."""
+
+    def advance(self, advance: Advance) -> Awaitable[bool]:
+        """Write a batch's next state; False when it is not any more where it was."""
+
+    async def settle(self, page: Page) -> int:
+        """Settle members that are still parked and say how many; the others have their outcome already."""
+
+    def ask_cancel(self, batch: BatchId) -> Awaitable[bool]:
+        """Note that a batch is to be canceled; False when it is over."""
+
+    def give_up(self, run: RunId, epoch: int, key: str, error: Mapping[str, Json], at: float) -> Awaitable[None]:
+        """Note that a call has failed in enough batches."""
 
 
 class Archive(Protocol):
@@ -257,6 +353,14 @@ class Store(Protocol):
     @property
     def changes(self) -> Changes:
         """That something happened."""
+
+    @property
+    def batches(self) -> Batches:
+        """The batches."""
+
+    @property
+    def batch_book(self) -> BatchBook:
+        """What is written of batches."""
 
     @property
     def archive(self) -> Archive:

@@ -13,7 +13,19 @@ from muster.domain.errors import BadArgument
 from muster.domain.event import Event
 from muster.domain.ids import RunId
 from muster.domain.money import Lane, Microdollars
-from muster.domain.run import CallCounts, Driver, Lease, NewRun, Origin, Reuse, Run, RunState, Spent
+from muster.domain.run import (
+    LIVE,
+    CallCounts,
+    Dispatch,
+    Driver,
+    Lease,
+    NewRun,
+    Origin,
+    Reuse,
+    Run,
+    RunState,
+    Spent,
+)
 from muster.store.base import Attempt
 from muster.store.connection import Row
 
@@ -21,6 +33,7 @@ REDACTED = "[redacted]"
 
 _encoder = msgspec.json.Encoder()
 _reply_decoder = msgspec.json.Decoder(Reply)
+_dispatch_decoder = msgspec.json.Decoder(Dispatch)
 
 
 class Codec:
@@ -43,6 +56,13 @@ class Codec:
             if secret in text:
                 text = text.replace(secret, REDACTED)
         return text
+
+    def clean_bytes(self, data: bytes) -> bytes:
+        """Take configured secrets out of bytes that hold text."""
+        for secret in self._secrets:
+            if (hidden := secret.encode()) in data:
+                data = data.replace(hidden, REDACTED.encode())
+        return data
 
     def checked(self, key: str) -> str:
         """Refuse a key that holds a secret: changing it would make it another key."""
@@ -73,6 +93,7 @@ def run_parameters(new: NewRun, codec: Codec) -> dict[str, Any]:
         "timeout": new.timeout,
         "concurrency": new.concurrency,
         "submitted": int(new.submitted),
+        "dispatch": None if new.dispatch == LIVE else codec.text(new.dispatch),
         "parent_id": new.parent,
         "parent_key": new.parent_key,
         "origin_id": origin.run if origin else None,
@@ -99,6 +120,7 @@ def restore_parameters(run: Run, codec: Codec) -> dict[str, Any]:
         "timeout": run.timeout,
         "concurrency": run.concurrency,
         "active": run.active,
+        "dispatch": None if run.dispatch == LIVE else codec.text(run.dispatch),
         "parent_id": run.parent,
         "parent_key": run.parent_key,
         "origin_id": origin.run if origin else None,
@@ -132,6 +154,7 @@ def run_of(row: Row) -> Run:
         concurrency=row["concurrency"],
         active=row["active"],
         submitted=bool(row["submitted"]),
+        dispatch=LIVE if row["dispatch"] is None else _dispatch_decoder.decode(row["dispatch"]),
         parent=row["parent_id"],
         parent_key=row["parent_key"],
         origin=_origin_of(row),
@@ -241,6 +264,8 @@ def attempt_of(row: Row) -> Attempt:
         started_at=row["started_at"],
         ended_at=row["ended_at"],
         error=read(row["error"]),
+        batch=row["batch_id"],
+        live_cost=Microdollars(row["live_cost"]),
     )
 
 

@@ -129,9 +129,9 @@ class DatabaseLeases:
         """Take the run if nobody else has since."""
         return self._writer.run(lambda db: leases.claim(db, self._codec, run, driver, expected_epoch, at, until))
 
-    def beat(self, run: RunId, epoch: int, until: float, active: float) -> Awaitable[bool]:
+    def beat(self, run: RunId, epoch: int, until: float, active: float, state: RunState) -> Awaitable[bool]:
         """Keep the lease; says whether somebody asked to cancel."""
-        return self._writer.run(lambda db: leases.beat(db, run, epoch, until, active))
+        return self._writer.run(lambda db: leases.beat(db, run, epoch, until, active, state))
 
     def release(self, run: RunId, epoch: int, ending: Ending) -> Awaitable[Run]:
         """Let go of the run in its new state."""

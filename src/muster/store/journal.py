@@ -51,14 +51,15 @@ def _write_openings(database: Connection, codec: Codec, openings: Sequence[Openi
         tally = telling.tally(opening.attempt.run)
         tally.total += opening.first
         tally.failed -= opening.reopens
-    calls = [_call_parameters(opening, codec) for opening in openings]
+    calls = [call_parameters(opening, codec) for opening in openings]
     database.execute_many("insert_call", [call for call in calls if call["first"]])
     database.execute_many("reopen_call", [call for call in calls if not call["first"]])
     database.execute_many("insert_attempt", calls)
     telling.write()
 
 
-def _call_parameters(opening: Opening, codec: Codec) -> dict[str, Any]:
+def call_parameters(opening: Opening, codec: Codec) -> dict[str, Any]:
+    """Spell an opening as parameters."""
     return {
         "run_id": opening.attempt.run,
         "key": codec.checked(opening.attempt.key),
@@ -76,7 +77,7 @@ def _call_parameters(opening: Opening, codec: Codec) -> dict[str, Any]:
 
 def settle_attempts(database: Connection, codec: Codec, settlements: Sequence[Settlement]) -> Sequence[Settled]:
     """Settle a group of attempts; those that are not open any more are sorted out one by one."""
-    rows = [_Settling(settlement, codec) for settlement in settlements]
+    rows = [Settling(settlement, codec) for settlement in settlements]
     changed = database.execute_many("settle_attempt", [row.attempt for row in rows])
     if changed != len(rows):
         if len(rows) == 1:
@@ -112,7 +113,7 @@ def _settle_closed(database: Connection, codec: Codec, settlement: Settlement) -
 
 def _settle_late(database: Connection, codec: Codec, settlement: Settlement, levels: str) -> Settled:
     """Book the true cost of an attempt that was booked as uncertain; its reply counts only if none is there."""
-    row = _Settling(settlement, codec)
+    row = Settling(settlement, codec)
     database.execute("resolve_attempt", row.attempt)
     kept = database.execute("finish_call", row.call) == 1
     where = tuple(levels.split())
@@ -133,7 +134,7 @@ def _settle_late(database: Connection, codec: Codec, settlement: Settlement, lev
     return Settled(cost=Microdollars(row.cost), late=True, kept=kept)
 
 
-class _Settling:
+class Settling:
     """One settlement spelled as rows, a booking and a fact."""
 
     def __init__(self, settlement: Settlement, codec: Codec) -> None:
@@ -141,6 +142,7 @@ class _Settling:
         self.outcome = outcome = settlement.outcome
         self.state, self.cost, self.lane = _judge(settlement)
         self.streamed = settlement.streamed
+        self.live_cost = settlement.live_cost
         self.gives_up = isinstance(outcome, Failed) and outcome.gives_up
         error = codec.text(outcome.error) if isinstance(outcome, Failed) else None
         name = {"run_id": settlement.attempt.run, "key": settlement.attempt.key, "at": settlement.at, "error": error}
@@ -150,6 +152,7 @@ class _Settling:
             "state": self.state.value,
             "cost": self.cost,
             "lane": self.lane.value,
+            "live_cost": settlement.live_cost,
         }
         self.call = name | {"outcome": codec.text(outcome.reply) if isinstance(outcome, Replied) else None}
 
@@ -209,8 +212,8 @@ def _judge(settlement: Settlement) -> tuple[AttemptState, int, Lane]:
             return AttemptState.SUCCEEDED, reply.cost, reply.lane
         case Failed(uncertain=True):
             return AttemptState.UNCERTAIN, settlement.reserved, Lane.UNCERTAIN
-        case Failed():
-            return AttemptState.FAILED, 0, Lane.BILLED
+        case Failed(ended_as=state):
+            return state, 0, Lane.BILLED
     return AttemptState.UNSENT, 0, Lane.BILLED
 
 

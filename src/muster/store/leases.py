@@ -53,9 +53,9 @@ def claim(
     return Claim(epoch=expected_epoch + 1, uncertain=uncertain, uncertain_cost=cost)
 
 
-def beat(database: Connection, run: RunId, epoch: int, until: float, active: float) -> bool:
+def beat(database: Connection, run: RunId, epoch: int, until: float, active: float, state: RunState) -> bool:
     """Keep the lease; says whether somebody asked to cancel."""
-    rows = database.rows("beat_run", {"id": run, "epoch": epoch, "until": until, "active": active})
+    rows = database.rows("beat_run", {"id": run, "epoch": epoch, "until": until, "active": active, "state": str(state)})
     row = first(rows)
     if row is None:
         raise LeaseLost(f"another driver has taken run {run}")
@@ -135,7 +135,13 @@ def delete(database: Connection, codec: Codec, run: RunId, at: float) -> None:
     """Forget a run that nobody drives and nobody needs; what it cost stays in the day's budget."""
     found = get(database, run)
     if found.state in (RunState.RUNNING, RunState.WAITING):
-        raise Conflict(f"run {run} is being driven; cancel it first")
+        raise Conflict(f"run {run} is {found.state}; cancel it first")
+    row = first(database.rows("count_parked_of_run", {"run_id": run}))
+    if row and row["parked"]:
+        raise Conflict(
+            f"{row['parked']} calls of run {run} are in batches whose results are not here yet",
+            suggestions=("muster batch list", "muster batch fetch ID"),
+        )
     if found.parent is not None and get(database, found.parent).state not in TERMINAL:
         raise Conflict(f"run {run} is a child of run {found.parent}, which is not over")
     strand_attempts(database, codec, run, at)

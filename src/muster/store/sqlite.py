@@ -14,6 +14,7 @@ from typing import Any
 from muster.domain.canonical import Json
 from muster.domain.errors import KeyTaken, MusterError, StoreFailed
 from muster.store import journal
+from muster.store.batches import DatabaseBatches
 from muster.store.codec import Codec
 from muster.store.connection import Connection, Parameters, Row
 from muster.store.database import (
@@ -216,6 +217,7 @@ class SqliteStore:
         self.leases = DatabaseLeases(writer, codec)
         self.attendance = DatabaseAttendance(reader, writer)
         self.events = DatabaseEvents(reader, writer, codec)
+        self.batches = self.batch_book = DatabaseBatches(reader, writer, codec)
         self.archive = DatabaseArchive(reader, writer, codec)
         self.housekeeping = SqliteHousekeeping(path, reader, writer, self._shut)
 

@@ -14,6 +14,7 @@ from typing import Any, Self
 from muster.sim.audit import Audit, read_audit
 
 STOP_SECONDS = 10.0
+AUDIT_SECONDS = 60.0  # the audit first does all the work of batches that is due
 
 
 class RehearsalProcess:
@@ -31,13 +32,21 @@ class RehearsalProcess:
         capacity: int | None = None,
         require_key: str | None = None,
         port: int = 0,
+        batch_ms: float = 0.0,
+        batch_requests: int | None = None,
+        batch_bytes: int | None = None,
+        live_counts: bool | None = None,
     ) -> None:
         self._settings = {
             "--latency-ms": latency_ms,
             "--port": port,
             "--capacity": capacity,
             "--require-key": require_key,
+            "--batch-ms": batch_ms,
+            "--batch-requests": batch_requests,
+            "--batch-bytes": batch_bytes,
         }
+        self._counts = {True: ["--live-counts"], False: ["--no-live-counts"], None: []}[live_counts]
         self._files = {"script": script, "faults": faults}
         self._process: subprocess.Popen[bytes] | None = None
         self.anthropic = ""
@@ -110,6 +119,7 @@ class RehearsalProcess:
 
     def _arguments(self, folder: Path) -> list[str]:
         arguments = [f"{name}={value}" for name, value in self._settings.items() if value is not None]
+        arguments += self._counts
         for name, mapping in self._files.items():
             if mapping is not None:
                 (folder / f"{name}.json").write_text(json.dumps(mapping), encoding="utf-8")
@@ -121,5 +131,5 @@ class RehearsalProcess:
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         url = self.audit_url.removesuffix("audit") + name
         request = urllib.request.Request(url, data=body, method=method)  # noqa: S310 - the address is our own
-        with opener.open(request, timeout=STOP_SECONDS) as answer:
+        with opener.open(request, timeout=AUDIT_SECONDS) as answer:
             return json.loads(answer.read())

@@ -239,7 +239,7 @@ async def strands_what_a_dead_driver_left_open(store: Store) -> None:
     spent = (await _get(store, run)).spent
     assert (spent.reserved, spent.uncertain) == (0, 100)
     await raises(LeaseLost, store.journal.open(opening(run, claim.epoch, "other")))
-    await raises(LeaseLost, store.leases.beat(run, claim.epoch, NOW + 60, 1.0))
+    await raises(LeaseLost, store.leases.beat(run, claim.epoch, NOW + 60, 1.0, RunState.RUNNING))
     record = Record(run=run, epoch=claim.epoch, key="s", kind=EntryKind.STEP, digest="", value=1, at=NOW)
     await raises(LeaseLost, store.journal.record(record))
 
@@ -291,9 +291,9 @@ async def keeps_terminal_states_final(store: Store) -> None:
 async def tells_the_driver_of_a_cancel(store: Store) -> None:
     """Canceling a driven run sets a mark that its heartbeat brings; an idle one is canceled at once."""
     run, claim = await driven(store)
-    assert await store.leases.beat(run, claim.epoch, NOW + 30, 1.0) is False
+    assert await store.leases.beat(run, claim.epoch, NOW + 30, 1.0, RunState.RUNNING) is False
     await store.desk.cancel(run, NOW)
-    assert await store.leases.beat(run, claim.epoch, NOW + 31, 1.0) is True
+    assert await store.leases.beat(run, claim.epoch, NOW + 31, 1.0, RunState.RUNNING) is True
     idle = await store.runs.create(new_run("run2"))
     assert (await store.desk.cancel(idle.id, NOW)).state is RunState.CANCELED
 

@@ -1,8 +1,8 @@
 -- name: insert_run
 INSERT INTO runs (id, name, workload, spec, state, tags, seed, timeout, concurrency, submitted,
-                  parent_id, parent_key, origin_id, origin_reuse, origin_key, created_at)
+                  dispatch, parent_id, parent_key, origin_id, origin_reuse, origin_key, created_at)
 VALUES (:id, :name, :workload, :spec, 'queued', :tags, :seed, :timeout, :concurrency, :submitted,
-        :parent_id, :parent_key, :origin_id, :origin_reuse, :origin_key, :created_at)
+        :dispatch, :parent_id, :parent_key, :origin_id, :origin_reuse, :origin_key, :created_at)
 ON CONFLICT (parent_id, parent_key) DO NOTHING
 
 -- name: select_run
@@ -43,7 +43,8 @@ ORDER BY runs.created_at DESC, runs.id DESC LIMIT :limit
 -- name: select_submitted
 SELECT runs.*, budgets.cap, budgets.reserved, budgets.billed, budgets.imputed, budgets.uncertain
 FROM runs LEFT JOIN budgets ON budgets.id = 'run:' || runs.id
-WHERE runs.submitted = 1 AND runs.parent_id IS NULL AND runs.state IN ('queued', 'interrupted')
+WHERE runs.submitted = 1 AND runs.parent_id IS NULL AND runs.driver_pid IS NULL
+  AND runs.state IN ('queued', 'interrupted', 'waiting')
 ORDER BY runs.created_at, runs.id LIMIT :limit
 
 -- name: match_runs
@@ -62,7 +63,7 @@ SET epoch = epoch + 1, state = 'running', driver_host = :host, driver_pid = :pid
 WHERE id = :id AND epoch = :epoch AND state IN ('queued', 'running', 'waiting', 'interrupted')
 
 -- name: beat_run
-UPDATE runs SET lease_until = :until, active = :active
+UPDATE runs SET lease_until = :until, active = :active, state = :state
 WHERE id = :id AND epoch = :epoch AND driver_pid IS NOT NULL
 RETURNING cancel_requested
 
@@ -78,17 +79,18 @@ SET epoch = epoch + 1, ended_reason = 'driver_died', error = :error,
     state = CASE WHEN cancel_requested = 1 THEN 'canceled' ELSE 'interrupted' END,
     ended_at = CASE WHEN cancel_requested = 1 THEN CAST(:at AS DOUBLE PRECISION) END,
     driver_host = NULL, driver_pid = NULL, driver_started = NULL, lease_until = 0
-WHERE id = :id AND epoch = :epoch AND state IN ('running', 'waiting')
+WHERE id = :id AND epoch = :epoch AND driver_pid IS NOT NULL AND state IN ('running', 'waiting')
 
 -- name: ask_cancel
-UPDATE runs SET cancel_requested = 1 WHERE id = :id AND state IN ('running', 'waiting')
+UPDATE runs SET cancel_requested = 1 WHERE id = :id AND driver_pid IS NOT NULL AND state IN ('running', 'waiting')
 
 -- name: cancel_idle_run
 UPDATE runs SET state = 'canceled', ended_reason = 'canceled', cancel_requested = 1, ended_at = :at, epoch = epoch + 1
-WHERE id = :id AND state IN ('queued', 'interrupted')
+WHERE id = :id AND driver_pid IS NULL AND state IN ('queued', 'interrupted', 'waiting')
 
 -- name: requeue_run
-UPDATE runs SET state = 'queued', submitted = 1, ended_reason = NULL WHERE id = :id AND state IN ('queued', 'interrupted')
+UPDATE runs SET state = 'queued', submitted = 1, ended_reason = NULL
+WHERE id = :id AND driver_pid IS NULL AND state IN ('queued', 'interrupted', 'waiting')
 
 -- name: count_run
 UPDATE runs
@@ -100,10 +102,10 @@ RETURNING last_seq
 
 -- name: restore_run
 INSERT INTO runs (id, name, workload, spec, state, ended_reason, error, result, tags, seed, timeout, concurrency, active,
-                  parent_id, parent_key, origin_id, origin_reuse, origin_key, created_at, started_at, ended_at,
+                  dispatch, parent_id, parent_key, origin_id, origin_reuse, origin_key, created_at, started_at, ended_at,
                   calls_total, calls_done, calls_failed, calls_uncertain, calls_reused)
 VALUES (:id, :name, :workload, :spec, :state, :ended_reason, :error, :result, :tags, :seed, :timeout, :concurrency, :active,
-        :parent_id, :parent_key, :origin_id, :origin_reuse, :origin_key, :created_at, :started_at, :ended_at,
+        :dispatch, :parent_id, :parent_key, :origin_id, :origin_reuse, :origin_key, :created_at, :started_at, :ended_at,
         :calls_total, :calls_done, :calls_failed, :calls_uncertain, :calls_reused)
 
 -- name: delete_run

@@ -1,0 +1,92 @@
+"""What a person does to batches: look, fetch, cancel, reconcile."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from muster.domain.batch import OVER, UNDER_WAY, Batch, BatchState
+from muster.domain.errors import BadArgument, BatchOpen, Conflict, MusterError, NotFound
+from muster.domain.ids import BatchId
+from muster.engine.clock import Clock
+from muster.engine.pool import Pool
+from muster.reports.batch_stats import BatchStats, batch_stats
+from muster.store.base import Store
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reconciled:
+    """A batch whose create was unresolved, as it is now."""
+
+    batch: Batch
+    error: MusterError | None = None  # why it is still open
+
+
+class BatchOffice:
+    """The batches of an open Muster."""
+
+    def __init__(self, store: Store, pool: Pool, clock: Clock) -> None:
+        self._store, self._pool, self._clock = store, pool, clock
+
+    async def find(self, reference: str) -> Batch:
+        """Give the batch that an id, a unique beginning of one, the provider's id or `last` stands for."""
+        if reference == "last":
+            newest = await self._store.batches.select(limit=1)
+            if not newest:
+                raise NotFound(
+                    "this store has no batches yet", suggestions=("muster ask AGENT PROMPT --dispatch batch",)
+                )
+            return newest[0]
+        found = await self._store.batches.match(reference)
+        exact = [batch for batch in found if reference in (batch.id, batch.provider_id)]
+        if exact or len(found) == 1:
+            return (exact or list(found))[0]
+        if found:
+            ids = ", ".join(batch.id for batch in found[:5])
+            raise BadArgument(f"{reference!r} stands for {len(found)} batches: {ids}")
+        raise NotFound(f"there is no batch {reference!r}", suggestions=("muster batch list",))
+
+    async def list(self, states: Sequence[BatchState] = (), limit: int = 100) -> Sequence[Batch]:
+        """Give the newest batches."""
+        return await self._store.batches.select(states, limit)
+
+    async def get(self, batch: BatchId) -> Batch:
+        """Read a batch anew."""
+        found = await self._store.batches.get(batch)
+        if found is None:
+            raise NotFound(f"there is no batch {batch}")
+        return found
+
+    async def fetch(self, batch: Batch) -> Batch:
+        """Wait for a batch and bring its results into the store; one that is over stays as it is."""
+        if batch.state not in OVER:
+            await self._pool.fetch(batch.id)
+        return await self.get(batch.id)
+
+    async def cancel(self, batch: Batch) -> Batch:
+        """Have the provider stop a batch, and bring what it produced into the store."""
+        if not await self._pool.cancel(batch.id):
+            raise Conflict(f"batch {batch.id} is {batch.state} already; there is nothing to cancel")
+        return await self.get(batch.id)
+
+    async def reconcile(self, *, resubmit: bool) -> Sequence[Reconciled]:
+        """Find out what became of batches whose create is unresolved; if told to, give up what cannot be found."""
+        unresolved = await self._store.batches.select((BatchState.SENT,), limit=1000)
+        return [await self._reconcile(batch, resubmit) for batch in reversed(unresolved)]
+
+    async def _reconcile(self, batch: Batch, resubmit: bool) -> Reconciled:
+        try:
+            await self._pool.resolve(batch.id)
+        except BatchOpen as error:
+            if not resubmit:
+                return Reconciled(batch=await self.get(batch.id), error=error)
+            await self._pool.abandon(await self.get(batch.id))
+        except MusterError as error:
+            return Reconciled(batch=await self.get(batch.id), error=error)
+        return Reconciled(batch=await self.get(batch.id))
+
+    async def stats(self, since: float) -> BatchStats:
+        """Sum up the batches that were planned since then."""
+        return batch_stats(await self._store.batches.since(since))
+
+    async def under_way(self) -> Sequence[Batch]:
+        """Give the batches that are not over."""
+        return await self._store.batches.select(UNDER_WAY, limit=1000)

@@ -1,0 +1,239 @@
+"""A batch: many calls sent through a provider's batch API, from the intent to the last result."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from muster.domain.budget import Level
+from muster.domain.canonical import Json
+from muster.domain.entry import AttemptId, AttemptState, Opening
+from muster.domain.errors import WireError
+from muster.domain.ids import BatchId
+from muster.domain.money import NOTHING, Microdollars
+from muster.domain.price import Price
+from muster.domain.run import Driver
+
+
+class BatchState(StrEnum):
+    """Where a batch stands, as far as we know."""
+
+    PLANNED = "planned"  # members, bodies and money are stored; nothing has left
+    SENT = "sent"  # the create left, or may have left; the provider's id is not known
+    RUNNING = "running"  # the provider has it
+    ENDED = "ended"  # the provider is done; the results are still to be read
+    COLLECTED = "collected"  # every member has its outcome
+    REFUSED = "refused"  # the provider did not take it; nothing was paid
+    ABANDONED = "abandoned"  # given up by the person without knowing; its members are booked as uncertain
+
+
+OVER = frozenset({BatchState.COLLECTED, BatchState.REFUSED, BatchState.ABANDONED})
+UNDER_WAY = frozenset(BatchState) - OVER
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """The most that one batch may hold."""
+
+    requests: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Desk:
+    """Where a batch is handed in: everything needed to come back for it, except the key.
+
+    Calls go into one batch when their desks are equal.
+    """
+
+    kind: str  # "anthropic" or "openai"
+    base_url: str
+    account: str  # a fingerprint of the key
+    variable: str  # which environment variable holds the key; empty when the server wants none
+    scope: str = ""  # what else may not be mixed: the model, where a batch is for one model only
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tariff:
+    """A model and what it costs, in a batch and live; None when the person chose to spend uncounted."""
+
+    model: str
+    batch: Price | None
+    live: Price | None
+
+
+class Phase(StrEnum):
+    """What a provider says of a batch."""
+
+    RUNNING = "running"  # also for any word that we do not know
+    ENDED = "ended"  # results can be read, perhaps not of all members
+    FAILED = "failed"  # refused as a whole after it was created; nothing was paid
+
+
+class Shortfall(StrEnum):
+    """Why an ended batch may lack results."""
+
+    NONE = "none"  # it may not
+    CANCELED = "canceled"
+    EXPIRED = "expired"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """A batch as its provider shows it."""
+
+    phase: Phase
+    word: str = ""  # the provider's own word for it
+    total: int | None = None
+    done: int | None = None  # None where the provider counts only at the end
+    shortfall: Shortfall = Shortfall.NONE
+    sources: tuple[str, ...] = ()  # where the results are; empty in an ended batch: not there yet
+    message: str = ""  # of a failed one: why
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """A batch in the provider's list."""
+
+    id: str
+    created_at: float
+    requests: int | None
+    ended: bool
+    file: str | None = None  # the input file
+    label: str | None = None  # our id, where the provider keeps one for us
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A member was answered; the body is the same as that of a live answer."""
+
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Errored:
+    """A member failed; nothing was charged for it."""
+
+    error: WireError
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """A member was not processed: its batch was canceled or expired first."""
+
+    why: Shortfall
+
+
+MemberResult = Answered | Errored | Dropped
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tally:
+    """How the members of a batch ended."""
+
+    succeeded: int = 0
+    errored: int = 0
+    canceled: int = 0
+    expired: int = 0
+    uncertain: int = 0  # errored without a word from the provider: it may have been charged
+
+    @property
+    def over(self) -> int:
+        """How many have ended."""
+        return self.succeeded + self.errored + self.canceled + self.expired + self.uncertain
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """A batch as it is stored."""
+
+    id: BatchId
+    desk: Desk
+    state: BatchState
+    requests: int
+    bytes: int
+    tariffs: Mapping[str, Tariff]  # by the name of the agent
+    created_at: float
+    nonce: str  # of the store that made it; begins every custom id
+    provider_id: str | None = None
+    file: str | None = None  # the input file at the provider
+    sent_at: float | None = None
+    submitted_at: float | None = None
+    ended_at: float | None = None
+    collected_at: float | None = None
+    cancel_requested: bool = False
+    adopted: bool = False  # found in the provider's list, and not yet confirmed by its custom ids
+    rejected: tuple[str, ...] = ()  # batches of the provider that looked like this one and were not
+    done: int | None = None  # the provider's last count
+    word: str = ""  # the provider's last word
+    polled_at: float | None = None
+    note: str = ""  # the last decision, and why
+    error: Mapping[str, Json] | None = None
+    reserved: Microdollars = NOTHING
+    cost: Microdollars = NOTHING
+    live_cost: Microdollars = NOTHING  # what live calls would have cost
+    tally: Tally = field(default_factory=Tally)
+    input_tokens: int = 0
+    output_tokens: int = 0
+    driver: Driver | None = None  # who sent it, or died over it
+
+
+def custom_id(nonce: str, batch: BatchId, place: int) -> str:
+    """Name a member so that no other member of any store can have the name."""
+    return f"{nonce}_{batch}_{place}"
+
+
+def place_of(name: str, nonce: str, batch: BatchId) -> int | None:
+    """Give the place of a member in its batch, or None for a name that is not of this batch."""
+    prefix = f"{nonce}_{batch}_"
+    rest = name[len(prefix) :]
+    if not name.startswith(prefix) or not rest.isascii() or not rest.isdigit() or len(rest) > 9:
+        return None
+    return int(rest) if str(int(rest)) == rest else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """A call about to become a member of a batch."""
+
+    opening: Opening
+    place: int
+    size: int  # bytes of its body
+    max_tokens: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """A batch about to be stored, with the exact bytes that will be sent."""
+
+    id: BatchId
+    desk: Desk
+    nonce: str
+    tariffs: Mapping[str, Tariff]
+    members: Sequence[Member]
+    bodies: Sequence[bytes]  # the whole body, in pieces as the store packs them
+    bytes: int  # of the whole body
+    at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seated:
+    """A member as it is stored."""
+
+    attempt: AttemptId
+    place: int
+    state: AttemptState
+    agent: str
+    reserved: Microdollars
+    levels: tuple[Level, ...]
+    size: int
+    max_tokens: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Saving:
+    """What batches cost, and what live calls would have cost."""
+
+    batches: int = 0
+    cost: Microdollars = NOTHING
+    live_cost: Microdollars = NOTHING
+    parked: int = 0  # calls whose batch has not ended

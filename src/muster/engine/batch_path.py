@@ -1,0 +1,123 @@
+"""The branch of the call path for batches: a call waits for the batch that holds it, or is parked for the next one.
+
+A parked call has no seat: it takes no place in its run, at the limiter or in a map, and its run's clock may stop.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from muster.agents.base import Batching
+from muster.domain.budget import Level
+from muster.domain.call import Reply
+from muster.domain.entry import AttemptId, Entry, EntryState
+from muster.domain.errors import RetriesExhausted, TryLater
+from muster.domain.ids import BatchId, RunId
+from muster.domain.run import Dispatch, Fallback
+from muster.engine.activity import Activity
+from muster.engine.asking import Asking, Equipment
+from muster.engine.inheritance import Inheritance
+from muster.engine.mapping import place_given_back
+from muster.engine.parking import Outcome, Parked
+
+Find = Callable[[str, str], Awaitable[Entry | None]]
+
+
+class GoLive(Exception):
+    """The call has been in enough batches and is to be sent live."""
+
+
+class BatchPath:
+    """The batch calls of one run under one driver."""
+
+    def __init__(
+        self,
+        equipment: Equipment,
+        *,
+        run: RunId,
+        epoch: int,
+        dispatch: Dispatch,
+        levels: Callable[[float], tuple[Level, ...]],
+        inheritance: Inheritance,
+        activity: Activity,
+        find: Find,
+        check: Callable[[], None],
+    ) -> None:
+        self._with = equipment
+        self._run, self._epoch, self._dispatch = run, epoch, dispatch
+        self._levels, self._inheritance, self._activity = levels, inheritance, activity
+        self._find, self._check = find, check
+
+    async def ask(self, asking: Asking, batching: Batching) -> Reply:
+        """Get the reply from the journal or from batches; raises GoLive when it is to be sent live."""
+        last: TryLater | None = None
+        while True:
+            with self._with.pool.moving():
+                entry = await self._find(asking.key, asking.identity.digest)
+                if entry is not None and entry.reply is not None:
+                    return entry.reply
+                self._check()
+                self._remember(asking, entry)
+                held = await self._held(asking)
+                if held is None and asking.turn >= self._dispatch.batches:
+                    await self._give_up(asking, last)
+            try:
+                reply = await self._wait(self._rejoin(*held) if held else self._park(asking, batching))
+            except TryLater as error:
+                last = error
+            else:
+                if reply is not None:
+                    return reply
+
+    def _remember(self, asking: Asking, entry: Entry | None) -> None:
+        """Learn from the journal how often the call was tried; what failed for good starts anew."""
+        if entry is None:
+            return
+        if asking.turn == 0 and entry.state is EntryState.FAILED:
+            asking.base = entry.attempts
+        asking.known, asking.attempts = True, entry.attempts
+        asking.failed = entry.state is EntryState.FAILED
+        asking.turn = entry.attempts - asking.base
+
+    async def _held(self, asking: Asking) -> tuple[BatchId, int] | None:
+        """Give the batch that holds the call, in this run or in one that it comes from."""
+        if asking.known:
+            return await self._with.store.batches.parked(self._run, asking.key)
+        return await self._inheritance.parked(asking.key, asking.identity.digest)
+
+    async def _wait(self, outcome: Awaitable[Outcome]) -> Outcome:
+        with self._activity.parked(), place_given_back():
+            return await outcome
+
+    def _rejoin(self, batch: BatchId, place: int) -> Awaitable[Outcome]:
+        return self._with.pool.rejoin(batch, place)
+
+    def _park(self, asking: Asking, batching: Batching) -> Awaitable[Outcome]:
+        return self._with.pool.park(
+            Parked(
+                batching=batching,
+                request=asking.request,
+                text=asking.identity.text,
+                attempt=AttemptId(run=self._run, key=asking.key, n=asking.attempts + 1, epoch=self._epoch),
+                digest=asking.identity.digest,
+                agent=asking.agent.profile.name,
+                first=not asking.known,
+                reopens=asking.failed,
+                cache=self._dispatch.cache,
+                levels=self._levels,
+                since=self._with.clock.monotonic(),
+                future=asyncio.get_running_loop().create_future(),
+            )
+        )
+
+    async def _give_up(self, asking: Asking, last: TryLater | None) -> None:
+        if self._dispatch.fallback is Fallback.LIVE:
+            raise GoLive
+        reason = last.message if last else "no batch brought an answer"
+        error = RetriesExhausted(
+            f"call {asking.key!r} failed in {asking.turn} batches: {reason}",
+            last=last or TryLater(reason),
+        )
+        await self._with.store.batch_book.give_up(
+            self._run, self._epoch, asking.key, error.record(), self._with.clock.now()
+        )
+        raise error

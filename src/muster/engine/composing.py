@@ -1,0 +1,118 @@
+"""Composing a batch: members are encoded one by one until the provider's limits are reached."""
+
+import asyncio
+from collections import Counter, deque
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+from muster.agents.base import BatchAgent
+from muster.domain.batch import Member, Plan, Tariff, custom_id
+from muster.domain.call import Request
+from muster.domain.errors import CallFailed, InvalidRequest, MusterError
+from muster.domain.ids import BatchId
+from muster.engine.parking import Parked
+
+PIECE_BYTES = 1024 * 1024
+BREATH = 256  # members between two moments for the rest of the process
+CACHED_BYTES = 4096  # a prefix shorter than some thousand tokens is not cached by any provider
+
+Pack = Callable[[bytes], Awaitable[bytes]]
+
+
+@dataclass(slots=True)
+class Composition:
+    """A batch as it grows."""
+
+    id: BatchId
+    nonce: str
+    agent: BatchAgent
+    most_requests: int
+    most_bytes: int
+    members: list[Member] = field(default_factory=list)
+    parked: list[Parked] = field(default_factory=list)
+    tariffs: dict[str, Tariff] = field(default_factory=dict)
+    refused: list[tuple[Parked, MusterError]] = field(default_factory=list)
+    pieces: list[bytes] = field(default_factory=list)
+    bytes: int = 0
+
+    def plan(self, at: float) -> Plan:
+        """Give the plan as it is to be stored."""
+        return Plan(
+            id=self.id,
+            desk=self.agent.desk,
+            nonce=self.nonce,
+            tariffs=self.tariffs,
+            members=self.members,
+            bodies=self.pieces,
+            bytes=self.bytes,
+            at=at,
+        )
+
+
+async def compose(composition: Composition, lane: deque[Parked], at: float, pack: Pack) -> Composition:
+    """Take calls from the lane, oldest first, until the batch is full."""
+    spelling = composition.agent.spelling
+    shared = shared_prefixes(lane)
+    piece = bytearray(spelling.head)
+    size = len(spelling.head) + len(spelling.tail)
+    while lane and len(composition.members) < composition.most_requests:
+        place = len(composition.members)
+        name = custom_id(composition.nonce, composition.id, place)
+        try:
+            line, member = _spell(composition, lane[0], place, name, at, cached=_marks(lane[0], shared))
+        except MusterError as error:
+            composition.refused.append((lane.popleft(), error))
+            continue
+        grown = size + len(line) + (len(spelling.separator) if place else 0)
+        if grown > composition.most_bytes:
+            if place:
+                break
+            composition.refused.append((lane.popleft(), _too_large(len(line), composition.most_bytes)))
+            continue
+        size = grown
+        piece += (spelling.separator if place else b"") + line
+        _add(composition, lane.popleft(), member)
+        if len(piece) >= PIECE_BYTES:
+            composition.pieces.append(await pack(bytes(piece)))
+            piece.clear()
+        elif place % BREATH == 0:
+            await asyncio.sleep(0)
+    composition.pieces.append(await pack(bytes(piece) + spelling.tail))
+    composition.bytes = size
+    return composition
+
+
+def _spell(
+    composition: Composition, parked: Parked, place: int, name: str, at: float, *, cached: bool
+) -> tuple[bytes, Member]:
+    body = parked.batching.encode(parked.request, cached)
+    return composition.agent.spelling.member(name, body), parked.member(place, body, at)
+
+
+def _add(composition: Composition, parked: Parked, member: Member) -> None:
+    composition.members.append(member)
+    composition.parked.append(parked)
+    composition.tariffs[parked.agent] = parked.batching.tariff
+
+
+def shared_prefixes(lane: deque[Parked]) -> frozenset[str]:
+    """Give the long prefixes that at least two calls have in common."""
+    counts = Counter(prefix for parked in lane if (prefix := prefix_of(parked.request)) is not None)
+    return frozenset(prefix for prefix, count in counts.items() if count > 1)
+
+
+def prefix_of(request: Request) -> str | None:
+    """Give what stands before the messages, if it is long enough to be cached."""
+    tools = repr(request.tools) if request.tools else ""
+    return tools + request.system if len(tools) + len(request.system) >= CACHED_BYTES else None
+
+
+def _marks(parked: Parked, shared: frozenset[str]) -> bool:
+    return parked.cache and bool(shared) and prefix_of(parked.request) in shared
+
+
+def _too_large(size: int, most: int) -> CallFailed:
+    return InvalidRequest(
+        f"the request has {size} bytes, and a whole batch may have only {most}",
+        suggestions=("make the request shorter", "or send it live"),
+    )

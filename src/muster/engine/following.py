@@ -1,0 +1,146 @@
+"""Following batches: each is taken from the state it is in to its end, by whichever process holds it in its hands.
+
+Every step starts from what is stored, so a process that died is replaced by doing the same step again.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from muster.domain.batch import OVER, Batch, BatchState
+from muster.domain.errors import BatchLost, BatchOverdue, MusterError, StopRun, WireError
+from muster.domain.ids import BatchId, RunId
+from muster.engine.clock import Clock
+from muster.engine.parking import Waiters
+from muster.store.base import Store
+
+UNSENT = frozenset({BatchState.PLANNED, BatchState.SENT})
+
+
+class Step(Protocol):
+    """Takes a batch out of one state; returns when the stored state has changed, or to be called again."""
+
+    async def __call__(self, batch: Batch, until: float) -> None:
+        """Work until the state changes or the clock (`monotonic`) reaches `until`."""
+
+
+class Follower:
+    """The batches that this process follows, a task each."""
+
+    def __init__(
+        self, *, store: Store, clock: Clock, waiters: Waiters, steps: dict[BatchState, Step], deadline: float
+    ) -> None:
+        self._store, self._clock, self._waiters = store, clock, waiters
+        self._steps, self._deadline = steps, deadline
+        self._tasks: dict[BatchId, asyncio.Task[None]] = {}
+        self._unsent: dict[BatchId, frozenset[RunId]] = {}
+        self._handing_out = 0
+        self.on_change: Callable[[], None] = lambda: None
+
+    @property
+    def handing_out(self) -> bool:
+        """Whether results are being given to those who wait for them."""
+        return self._handing_out > 0
+
+    def unsent(self, run: RunId) -> bool:
+        """Whether calls of a run are in a batch that the provider may not have yet."""
+        return any(run in runs for runs in self._unsent.values())
+
+    def follow(self, batch: BatchId, runs: Sequence[RunId] = ()) -> "asyncio.Task[None]":
+        """Follow a batch to its end, once."""
+        if batch not in self._tasks:
+            self._unsent[batch] = frozenset(runs)
+            task = asyncio.get_running_loop().create_task(self._follow(batch))
+            self._tasks[batch] = task
+            task.add_done_callback(lambda _: self._forget(batch))
+        return self._tasks[batch]
+
+    async def to_end(self, batch: BatchId) -> None:
+        """Follow a batch to its end and wait for that; raises what stopped it."""
+        await asyncio.shield(self.follow(batch))
+
+    async def out_of(self, name: BatchId, state: BatchState) -> None:
+        """Take a batch out of one state, and no further."""
+        until = self._clock.monotonic() + self._deadline
+        while (batch := await self._stored(name)).state is state:
+            if self._clock.monotonic() >= until:
+                raise overdue(batch, self._deadline)
+            await self._steps[state](batch, until)
+
+    async def close(self) -> None:
+        """Let go of all batches; what is stored is enough to go on."""
+        tasks = list(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _follow(self, batch: BatchId) -> None:
+        try:
+            await self._to_end(batch)
+        except asyncio.CancelledError:
+            raise
+        except MusterError as error:
+            told = _for_runs(batch, error)
+            self._waiters.end(batch, told)
+            raise told from error
+        except Exception as error:
+            broken = BatchLost(f"following batch {batch} broke: {error!r}")
+            self._waiters.end(batch, broken)
+            raise broken from error
+        self._waiters.end(batch, None)
+
+    async def _to_end(self, name: BatchId) -> None:
+        until = self._clock.monotonic() + self._deadline
+        while True:
+            batch = await self._stored(name)
+            if batch.state not in UNSENT:
+                self._unsent.pop(name, None)
+                self.on_change()
+            if batch.state in OVER:
+                return
+            if self._clock.monotonic() >= until:
+                raise overdue(batch, self._deadline)
+            await self._step(batch, until)
+
+    async def _stored(self, name: BatchId) -> Batch:
+        batch = await self._store.batches.get(name)
+        if batch is None:
+            raise BatchLost(f"there is no batch {name} in this store")
+        return batch
+
+    async def _step(self, batch: Batch, until: float) -> None:
+        step = self._steps[batch.state]
+        if batch.state is not BatchState.ENDED:
+            await step(batch, until)
+            return
+        self._handing_out += 1
+        try:
+            await step(batch, until)
+        finally:
+            self._handing_out -= 1
+            self.on_change()
+
+    def _forget(self, batch: BatchId) -> None:
+        task = self._tasks.pop(batch)
+        self._unsent.pop(batch, None)
+        if not task.cancelled():
+            task.exception()  # those who waited have been told
+        self.on_change()
+
+
+def _for_runs(batch: BatchId, error: MusterError) -> MusterError:
+    """Give the error that those who wait are told: their calls have not failed, only the way to the results."""
+    if not isinstance(error, WireError) or isinstance(error, StopRun):
+        return error
+    return BatchLost(
+        f"batch {batch} cannot be read: {error.message}",
+        suggestions=(*error.suggestions, f"try again with: muster batch fetch {batch}"),
+    )
+
+
+def overdue(batch: Batch, deadline: float) -> BatchOverdue:
+    """Say that a batch was waited for long enough."""
+    return BatchOverdue(
+        f"batch {batch.id} did not end within {deadline:g} s; it goes on at the provider, and nothing is lost",
+        suggestions=(f"go on later with: muster batch fetch {batch.id}", "or: muster runs resume last"),
+    )

@@ -1,0 +1,95 @@
+"""Parked calls: what waits to be put into a batch, and who waits for the results of one."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from muster.agents.base import Batching
+from muster.domain.batch import Member
+from muster.domain.budget import Level
+from muster.domain.call import Reply, Request
+from muster.domain.entry import AttemptId, Opening
+from muster.domain.ids import BatchId
+from muster.domain.money import NOTHING, Microdollars
+
+Outcome = Reply | None  # None: look into the journal again
+
+
+@dataclass(slots=True, kw_only=True)
+class Parked:
+    """A call that waits for the next batch; it holds the request until that is stored, and no longer."""
+
+    batching: Batching
+    request: Request
+    text: str  # the request as canonical JSON
+    attempt: AttemptId
+    digest: str
+    agent: str
+    first: bool
+    reopens: bool
+    cache: bool
+    levels: Callable[[float], tuple[Level, ...]]
+    since: float
+    future: "asyncio.Future[Outcome]"
+    most: Microdollars = NOTHING
+
+    def member(self, place: int, body: bytes, at: float) -> Member:
+        """Make the member that goes into a plan."""
+        self.most = self.batching.quote(self.request, len(body)).most
+        opening = Opening(
+            attempt=self.attempt,
+            digest=self.digest,
+            agent=self.agent,
+            request=self.text,
+            most=self.most,
+            levels=self.levels(at),
+            at=at,
+            first=self.first,
+            reopens=self.reopens,
+        )
+        return Member(opening=opening, place=place, size=len(body), max_tokens=self.request.max_tokens or 0)
+
+
+class Waiters:
+    """Who waits for which member of which batch in this process."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[BatchId, dict[int, list[asyncio.Future[Outcome]]]] = {}
+
+    def __len__(self) -> int:
+        return sum(len(futures) for places in self._waiting.values() for futures in places.values())
+
+    def add(self, batch: BatchId, place: int, future: "asyncio.Future[Outcome]") -> None:
+        """Let somebody wait for a member."""
+        self._waiting.setdefault(batch, {}).setdefault(place, []).append(future)
+
+    def remove(self, batch: BatchId, place: int, future: "asyncio.Future[Outcome]") -> None:
+        """Forget somebody who gave up."""
+        futures = self._waiting.get(batch, {}).get(place, [])
+        if future in futures:
+            futures.remove(future)
+
+    def any(self, batch: BatchId) -> bool:
+        """Whether anybody waits for this batch."""
+        return any(self._waiting.get(batch, {}).values())
+
+    def answer(self, batch: BatchId, place: int, outcome: Reply | BaseException) -> None:
+        """Give a member's outcome to whoever waits for it."""
+        for future in self._waiting.get(batch, {}).pop(place, []):
+            _finish(future, outcome)
+
+    def end(self, batch: BatchId, outcome: BaseException | None) -> None:
+        """Let everybody go who still waits: with an error, or to look into the journal again."""
+        for futures in self._waiting.pop(batch, {}).values():
+            for future in futures:
+                _finish(future, outcome)
+
+
+def _finish(future: "asyncio.Future[Outcome]", outcome: Reply | BaseException | None) -> None:
+    if future.done():
+        return
+    if isinstance(outcome, BaseException):
+        future.set_exception(outcome)
+        future.exception()  # whoever waited may be gone
+    else:
+        future.set_result(outcome)

@@ -1,0 +1,276 @@
+"""The pool: gathers calls that wait at the same time, puts them into as few batches as possible, and has them followed.
+
+It flushes when it is quiet: something is parked, no batch call of this process is between journal and parking, no
+results are being handed out, and nothing new came for a short while. Or when a batch is full, or after the linger time.
+"""
+
+import asyncio
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from random import Random
+
+from muster.agents.base import BatchAgent
+from muster.domain.batch import UNDER_WAY, Batch, BatchState, Desk
+from muster.domain.budget import Decision, Granted, Refused, Wait
+from muster.domain.errors import BudgetExhausted, MusterError
+from muster.domain.ids import BatchId, RunId, new_batch_id, new_nonce
+from muster.domain.run import TERMINAL
+from muster.engine.clock import Clock
+from muster.engine.composing import Composition, compose
+from muster.engine.dismissing import Dismisser
+from muster.engine.following import Follower
+from muster.engine.killpoints import KillPoints
+from muster.engine.parking import Outcome, Parked, Waiters
+from muster.engine.patience import Patience
+from muster.store.base import Store
+
+LOOK_SECONDS = 2.0
+
+
+class Pool:
+    """The parked calls of this process."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        clock: Clock,
+        random: Random,
+        kill: KillPoints,
+        patience: Patience,
+        follower: Follower,
+        waiters: Waiters,
+        dismisser: Dismisser,
+    ) -> None:
+        self._store, self._clock, self._random, self._kill = store, clock, random, kill
+        self._patience, self._follower, self._waiters = patience, follower, waiters
+        self._dismisser = dismisser
+        self._lanes: dict[Desk, deque[Parked]] = {}
+        self._agents: dict[Desk, BatchAgent] = {}
+        self._short: list[Parked] = []  # what did not fit under a budget the last time
+        self._moving = 0
+        self._inside = 0
+        self._unsent: Counter[RunId] = Counter()  # parked, and not known to be at the provider
+        self._last = 0.0
+        self._changed = asyncio.Event()
+        self._room = asyncio.Condition()
+        self._gathering: asyncio.Task[None] | None = None
+        follower.on_change = self.stir
+
+    @contextmanager
+    def moving(self) -> Iterator[None]:
+        """Count a batch call that is on its way to be parked: nothing is flushed without it."""
+        self._moving += 1
+        try:
+            yield
+        finally:
+            self._moving -= 1
+            self.stir()
+
+    def stir(self) -> None:
+        """Look again whether it is time to flush."""
+        self._last = self._clock.monotonic()
+        self._changed.set()
+
+    async def park(self, parked: Parked) -> Outcome:
+        """Wait for the next batch and for its result; raises the error that the call met there."""
+        await self._enter()
+        try:
+            desk = parked.batching.agent.desk
+            self._agents[desk] = parked.batching.agent
+            self._lanes.setdefault(desk, deque()).append(parked)
+            self._unsent[parked.attempt.run] += 1
+            self.stir()
+            self._begin_to_gather()
+            return await parked.future
+        finally:
+            await self._leave()
+
+    async def rejoin(self, batch: BatchId, place: int) -> Outcome:
+        """Wait for the result of a call that a batch holds already."""
+        await self._enter()
+        future: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+        self._waiters.add(batch, place, future)
+        self._follower.follow(batch)
+        try:
+            return await future
+        finally:
+            self._waiters.remove(batch, place, future)
+            await self._leave()
+
+    def handed_in(self, run: RunId) -> bool:
+        """Whether the provider has every parked call of a run."""
+        return self._unsent[run] == 0 and not self._follower.unsent(run)
+
+    async def cancel_batches(self, run: RunId) -> Sequence[BatchId]:
+        """Cancel the batches that hold calls of this run only, and wait until their results are here."""
+        canceled = []
+        for batch in await self._store.batches.of_run(run):
+            if batch.state in UNDER_WAY and await self._nobody_else_needs(batch.id, run):
+                await self._store.batch_book.ask_cancel(batch.id)
+                canceled.append(batch.id)
+        await asyncio.gather(*(self._follower.to_end(batch) for batch in canceled))
+        return canceled
+
+    async def fetch(self, batch: BatchId) -> None:
+        """Take a batch to its end, whoever's calls are in it; raises what stopped it."""
+        await self._follower.to_end(batch)
+
+    async def cancel(self, batch: BatchId) -> bool:
+        """Ask the provider to stop a batch and wait until what it produced is here; False when it is over."""
+        if not await self._store.batch_book.ask_cancel(batch):
+            return False
+        await self._follower.to_end(batch)
+        return True
+
+    async def resolve(self, batch: BatchId) -> None:
+        """Find out whether a batch was created; raises BatchOpen when nobody can say."""
+        await self._follower.out_of(batch, BatchState.SENT)
+
+    async def abandon(self, batch: Batch) -> None:
+        """Give up a batch of which nobody knows whether it was created; its calls can be asked again."""
+        await self._dismisser.abandon(batch, "given up by hand; if it was created after all, it was paid for")
+
+    async def close(self) -> None:
+        """Gather no more; a create that is under way is waited for."""
+        if self._gathering is not None:
+            self._gathering.cancel()
+            await asyncio.wait({self._gathering})
+        await self._follower.close()
+
+    async def _nobody_else_needs(self, batch: BatchId, run: RunId) -> bool:
+        others = [other for other in await self._store.batches.runs(batch) if other != run]
+        found = [await self._store.runs.get(other) for other in others]
+        return all(other is None or other.state in TERMINAL for other in found)
+
+    async def _enter(self) -> None:
+        async with self._room:
+            await self._room.wait_for(lambda: self._inside < self._patience.max_parked)
+            self._inside += 1
+
+    async def _leave(self) -> None:
+        self._inside -= 1
+        async with self._room:
+            self._room.notify()
+
+    def _begin_to_gather(self) -> None:
+        if self._gathering is None or self._gathering.done():
+            self._gathering = asyncio.get_running_loop().create_task(self._gather())
+
+    async def _gather(self) -> None:
+        while any(self._lanes.values()) or self._short:
+            if not any(self._lanes.values()):
+                await self._store.changes.wait(LOOK_SECONDS)  # only money is missing, and every write may free some
+                self._again()
+            await self._until_due()
+            for desk in list(self._lanes):
+                await self._flush(desk)
+
+    async def _until_due(self) -> None:
+        while (wait := self._seconds_left()) > 0:
+            self._changed.clear()
+            change = asyncio.ensure_future(self._changed.wait())
+            sleep = asyncio.ensure_future(self._clock.sleep(wait))
+            try:
+                await asyncio.wait({change, sleep}, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                change.cancel()
+                sleep.cancel()
+
+    def _seconds_left(self) -> float:
+        """Say how long to wait before the next look; nothing when it is time."""
+        now = self._clock.monotonic()
+        if any(len(lane) >= self._most(desk).most_requests for desk, lane in self._lanes.items()):
+            return 0.0
+        oldest = min((lane[0].since for lane in self._lanes.values() if lane), default=now)
+        lingering = oldest + self._patience.linger - now
+        busy = self._moving > 0 or self._follower.handing_out
+        quiet = lingering if busy else self._last + self._patience.settle - now
+        return max(0.0, min(lingering, quiet))
+
+    def _again(self) -> None:
+        for parked in self._short:
+            self._lanes[parked.batching.agent.desk].append(parked)
+        self._short.clear()
+
+    async def _flush(self, desk: Desk) -> None:
+        lane = self._lanes[desk]
+        self._forget_canceled(lane)
+        while lane:
+            composition = await self._compose(desk, lane)
+            for parked, error in composition.refused:
+                self._fail(parked, error)
+            if composition.members:
+                await self._store_plan(composition, lane)
+            self._forget_canceled(lane)
+
+    async def _compose(self, desk: Desk, lane: deque[Parked]) -> Composition:
+        nonce = await self._store.batch_book.nonce(new_nonce(self._random))
+        composition = self._most(desk)
+        composition.id, composition.nonce = new_batch_id(self._clock.now(), self._random), nonce
+        return await compose(composition, lane, self._clock.now(), self._store.batch_book.pack)
+
+    def _most(self, desk: Desk) -> Composition:
+        limits, patience = self._agents[desk].limits, self._patience
+        return Composition(
+            id=BatchId(""),
+            nonce="",
+            agent=self._agents[desk],
+            most_requests=min(limits.requests, patience.most_requests or limits.requests),
+            most_bytes=min(limits.bytes, patience.most_bytes or limits.bytes),
+        )
+
+    async def _store_plan(self, composition: Composition, lane: deque[Parked]) -> None:
+        """Reserve the money and store the batch; calls without money wait, and the others are composed anew."""
+        self._kill.reach("batch.before_plan")
+        try:
+            decisions = await self._store.batch_book.plan(composition.plan(self._clock.now()))
+        except MusterError as error:
+            for parked in composition.parked:
+                self._fail(parked, error)
+            return
+        if all(isinstance(decision, Granted) for decision in decisions):
+            self._kill.reach("batch.planned")
+            self._launch(composition)
+            return
+        for parked, decision in reversed(list(zip(composition.parked, decisions, strict=True))):
+            self._sort(parked, decision, lane)
+
+    def _launch(self, composition: Composition) -> None:
+        for member, parked in zip(composition.members, composition.parked, strict=True):
+            self._unsent[parked.attempt.run] -= 1
+            self._waiters.add(composition.id, member.place, parked.future)
+        self._follower.follow(composition.id, [parked.attempt.run for parked in composition.parked])
+
+    def _sort(self, parked: Parked, decision: Decision | MusterError, lane: deque[Parked]) -> None:
+        if isinstance(decision, Granted):
+            lane.appendleft(parked)
+        elif isinstance(decision, Wait):
+            self._short.append(parked)
+        elif isinstance(decision, Refused):
+            self._fail(parked, over_budget(decision))
+        else:
+            self._fail(parked, decision)
+
+    def _fail(self, parked: Parked, error: MusterError) -> None:
+        self._unsent[parked.attempt.run] -= 1
+        if not parked.future.done():
+            parked.future.set_exception(error)
+            parked.future.exception()
+
+    def _forget_canceled(self, lane: deque[Parked]) -> None:
+        gone = [parked for parked in lane if parked.future.done()]
+        if gone:
+            kept = [parked for parked in lane if not parked.future.done()]
+            lane.clear()
+            lane.extend(kept)
+            self._unsent.subtract(parked.attempt.run for parked in gone)
+
+
+def over_budget(refused: Refused) -> BudgetExhausted:
+    """Say that a call can never be paid for under its budget."""
+    return BudgetExhausted(
+        refused.message,
+        suggestions=("raise the budget and resume the run", "lower max_tokens so that calls reserve less"),
+    )

@@ -1,0 +1,104 @@
+"""Putting the pool together with everything that takes a batch from one state to the next."""
+
+from pathlib import Path
+from random import Random
+
+from muster.agents.base import Directory
+from muster.domain.agent import Timeouts
+from muster.domain.batch import BatchState
+from muster.domain.run import Driver
+from muster.engine.clock import Clock
+from muster.engine.collecting import Collector
+from muster.engine.dismissing import Dismisser
+from muster.engine.following import Follower, Step
+from muster.engine.killpoints import KillPoints
+from muster.engine.parking import Waiters
+from muster.engine.patience import Patience
+from muster.engine.polling import Poller
+from muster.engine.pool import Pool
+from muster.engine.resolving import Resolver
+from muster.engine.sending import Sender
+from muster.engine.trying import Asker
+from muster.store.base import Store
+
+TIMEOUTS = Timeouts(call=3600.0)  # a quarter of a gigabyte may go up or come down
+
+
+def make_pool(
+    *,
+    store: Store,
+    directory: Directory,
+    clock: Clock,
+    random: Random,
+    kill: KillPoints,
+    driver: Driver,
+    spool: Path,
+    patience: Patience,
+    timeouts: Timeouts = TIMEOUTS,
+) -> Pool:
+    """Make the pool of this process."""
+    waiters, asker = Waiters(), Asker(clock, random, patience)
+    dismisser = Dismisser(store=store, clock=clock, waiters=waiters)
+    resolver = Resolver(
+        store=store,
+        directory=directory,
+        clock=clock,
+        random=random,
+        patience=patience,
+        driver=driver,
+        timeouts=timeouts,
+        asker=asker,
+    )
+    sender = Sender(
+        store=store,
+        directory=directory,
+        clock=clock,
+        random=random,
+        kill=kill,
+        patience=patience,
+        driver=driver,
+        timeouts=timeouts,
+        dismisser=dismisser,
+        resolver=resolver,
+    )
+    poller = Poller(
+        store=store,
+        directory=directory,
+        clock=clock,
+        random=random,
+        kill=kill,
+        patience=patience,
+        timeouts=timeouts,
+        asker=asker,
+        dismisser=dismisser,
+    )
+    collector = Collector(
+        store=store,
+        directory=directory,
+        clock=clock,
+        kill=kill,
+        patience=patience,
+        timeouts=timeouts,
+        asker=asker,
+        dismisser=dismisser,
+        resolver=resolver,
+        waiters=waiters,
+        spool=spool,
+    )
+    steps: dict[BatchState, Step] = {
+        BatchState.PLANNED: sender,
+        BatchState.SENT: resolver,
+        BatchState.RUNNING: poller,
+        BatchState.ENDED: collector,
+    }
+    follower = Follower(store=store, clock=clock, waiters=waiters, steps=steps, deadline=patience.deadline)
+    return Pool(
+        store=store,
+        clock=clock,
+        random=random,
+        kill=kill,
+        patience=patience,
+        follower=follower,
+        waiters=waiters,
+        dismisser=dismisser,
+    )

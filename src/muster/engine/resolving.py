@@ -1,0 +1,235 @@
+"""Reconciling: was a batch created whose create was cut off, or whose process died? The provider's own list tells.
+
+OpenAI's list names the input file and our id. Anthropic's names neither: there, a batch that nobody of this store knows
+and that fits in time and count is taken for ours, and its custom ids confirm or refute that when it ends.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from random import Random
+
+from muster.agents.base import BatchAgent, Directory
+from muster.domain.agent import Timeouts
+from muster.domain.batch import Batch, BatchState, Found, place_of
+from muster.domain.errors import BatchOpen
+from muster.domain.ids import BatchId
+from muster.domain.run import Driver
+from muster.engine.clock import Clock
+from muster.engine.identity import is_gone
+from muster.engine.patience import Patience
+from muster.engine.trying import Asker, Pulse
+from muster.store.base import Advance, Store
+
+SKEW = 300.0  # seconds that the provider's clock may differ from ours
+LONGEST_CREATE = 3600.0  # of a process on another machine, which cannot be asked whether it lives
+LOOK_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adopt:
+    """This is the one."""
+
+    id: str
+    sure: bool  # else its custom ids must confirm it
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Several:
+    """Each of these may be the one; their custom ids tell when they end."""
+
+    found: tuple[Found, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Nothing:
+    """It is not in the list, or not yet."""
+
+
+Judgment = Adopt | Several | Nothing
+
+
+def judge(batch: Batch, listed: Sequence[Found], known: frozenset[str]) -> Judgment:
+    """Decide which batch of the provider's list is ours."""
+    strangers = [found for found in listed if found.id not in known and found.id not in batch.rejected]
+    for found in strangers:
+        if found.label == batch.id or (batch.file is not None and found.file == batch.file):
+            return Adopt(id=found.id, sure=True, why="it names our batch or our input file")
+    if batch.desk.kind != "anthropic":
+        return Nothing()
+    fitting = tuple(found for found in strangers if _fits(batch, found))
+    if len(fitting) > 1:
+        return Several(found=fitting)
+    if not fitting:
+        return Nothing()
+    why = f"it is the only unknown batch with {batch.requests} requests from that time"
+    return Adopt(id=fitting[0].id, sure=False, why=why)
+
+
+def _fits(batch: Batch, found: Found) -> bool:
+    sent = batch.sent_at or batch.created_at
+    in_time = sent - SKEW <= found.created_at <= sent + LONGEST_CREATE + SKEW
+    return in_time and found.requests in (None, batch.requests)
+
+
+class Resolver:
+    """Takes a batch whose create is unresolved to running, or back to planned when it cannot have been created."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        directory: Directory,
+        clock: Clock,
+        random: Random,
+        patience: Patience,
+        driver: Driver,
+        timeouts: Timeouts,
+        asker: Asker,
+    ) -> None:
+        self._store, self._directory, self._clock, self._random = store, directory, clock, random
+        self._patience, self._driver, self._timeouts = patience, driver, timeouts
+        self._asker = asker
+        self._looking_since: dict[BatchId, float] = {}
+        self._sending: set[BatchId] = set()  # creates of this process that are on the wire
+
+    @contextmanager
+    def sending(self, batch: BatchId) -> Iterator[None]:
+        """Leave a batch alone while this process creates it."""
+        self._sending.add(batch)
+        try:
+            yield
+        finally:
+            self._sending.discard(batch)
+
+    async def if_abandoned(self, batch: Batch, until: float) -> None:
+        """Resolve a batch that nobody is sending any more."""
+        if not self._is_being_sent(batch):
+            await self(batch, until)
+
+    async def __call__(self, batch: Batch, until: float) -> None:
+        """Look for the batch until it is found, or long enough to say that it is open."""
+        if self._is_being_sent(batch):
+            await self._store.changes.wait(LOOK_SECONDS)
+            return
+        if batch.desk.kind == "openai" and batch.file is None:
+            note = "its requests were never uploaded, so it cannot have been created"
+            await self._advance(batch, "batch.put_back", state=BatchState.PLANNED, sent_at=None, note=note)
+            return
+        agent = self._directory.reopen(batch.desk)
+        pulse = Pulse(self._patience, self._random)
+        since = self._looking_since.setdefault(batch.id, self._clock.monotonic())
+        while self._clock.monotonic() < until:
+            batch = await self._store.batches.get(batch.id) or batch
+            judgment = await self._look(agent, batch, until)
+            if isinstance(judgment, Adopt):
+                await self._adopt(batch, judgment)
+                return
+            if isinstance(judgment, Several):
+                await self._wait_for_ends(agent, batch, judgment, until)
+            elif self._clock.monotonic() - since >= self._patience.grace:
+                raise still_open(batch)
+            await self._clock.sleep(min(pulse.delay(), self._patience.grace / 4))
+
+    def _is_being_sent(self, batch: Batch) -> bool:
+        """Whether another process that may be alive is at it."""
+        if batch.id in self._sending:
+            return True
+        if batch.driver is None or batch.driver == self._driver or is_gone(batch.driver, self._driver.host):
+            return False
+        elsewhere = batch.driver.host != self._driver.host
+        return not elsewhere or self._clock.now() < (batch.sent_at or 0.0) + LONGEST_CREATE
+
+    async def _look(self, agent: BatchAgent, batch: Batch, until: float) -> Judgment | None:
+        since = (batch.sent_at or batch.created_at) - SKEW
+
+        async def read_list() -> list[Found]:
+            return [found async for found in agent.find(since, self._timeouts)]
+
+        listed = await self._asker.ask(read_list, f"the list of batches at {batch.desk.base_url}", until)
+        if listed is None:
+            return None
+        return judge(batch, listed, await self._store.batches.known(batch.desk.account))
+
+    async def _adopt(self, batch: Batch, adopt: Adopt) -> None:
+        await self._advance(
+            batch,
+            "batch.adopted",
+            state=BatchState.RUNNING,
+            provider_id=adopt.id,
+            adopted=not adopt.sure,
+            submitted_at=batch.submitted_at or self._clock.now(),
+            note=f"{adopt.id} was found in the provider's list and taken for ours: {adopt.why}",
+        )
+
+    async def _wait_for_ends(self, agent: BatchAgent, batch: Batch, several: Several, until: float) -> None:
+        """Read the first result of those that have ended; what is not ours is rejected for good."""
+        ids = ", ".join(found.id for found in several.found)
+        note = f"any of {ids} may be it; their custom ids will tell when they end"
+        if batch.note != note:
+            await self._advance(batch, "batch.undecided", state=BatchState.SENT, note=note)
+        for found in several.found:
+            if not found.ended:
+                continue
+            ours = await self._asker.ask(partial(self._is_ours, agent, batch, found), f"batch {found.id}", until)
+            if ours is False:
+                batch = await self.reject(batch, found.id, BatchState.SENT)
+            elif ours:
+                await self._adopt(batch, Adopt(id=found.id, sure=True, why="its results carry our custom ids"))
+                return
+
+    async def _is_ours(self, agent: BatchAgent, batch: Batch, found: Found) -> bool | None:
+        progress = await agent.poll(found.id, self._timeouts)
+        for source in progress.sources:
+            name = await first_name(agent, source, self._timeouts)
+            if name is not None:
+                return place_of(name, batch.nonce, batch.id) is not None
+        return None
+
+    async def reject(self, batch: Batch, provider_id: str, was: BatchState) -> Batch:
+        """Remember that a batch of the provider is not ours, and go on looking."""
+        changed = replace(
+            batch,
+            state=BatchState.SENT,
+            provider_id=None,
+            adopted=False,
+            rejected=(*batch.rejected, provider_id),
+            note=f"{provider_id} is not ours: its results carry other custom ids",
+        )
+        advance = Advance(batch=changed, was=was, kind="batch.rejected", at=self._clock.now())
+        await self._store.batch_book.advance(advance)
+        return changed
+
+    async def _advance(self, batch: Batch, kind: str, **changes: object) -> None:
+        changed = replace(batch, **changes)  # type: ignore[arg-type]
+        await self._store.batch_book.advance(
+            Advance(batch=changed, was=BatchState.SENT, kind=kind, at=self._clock.now())
+        )
+
+
+async def first_name(agent: BatchAgent, source: str, timeouts: Timeouts) -> str | None:
+    """Read the first name in a source of results, and no more."""
+    line = b""
+    chunks = agent.results(source, timeouts)
+    async for chunk in chunks:
+        line += chunk
+        while b"\n" in line:
+            first, _, line = line.partition(b"\n")
+            if (read := agent.spelling.read(first)) is not None:
+                return read[0]
+    read = agent.spelling.read(line) if line else None
+    return read[0] if read else None
+
+
+def still_open(batch: Batch) -> BatchOpen:
+    """Say that nobody can tell whether a batch was created."""
+    return BatchOpen(
+        f"batch {batch.id} ({batch.requests} requests) was sent, and the provider's list does not show it; it is not "
+        "sent again by itself, because it may still have arrived",
+        suggestions=(
+            "look again later: muster batch reconcile",
+            "give it up and ask again, at the risk of paying twice: muster batch reconcile --resubmit",
+        ),
+    )

@@ -1,0 +1,131 @@
+"""Rows of batches to values and back."""
+
+from typing import Any
+
+import msgspec
+
+from muster.domain.batch import Batch, BatchState, Desk, Plan, Saving, Seated, Tally, Tariff
+from muster.domain.budget import Level
+from muster.domain.entry import AttemptId, AttemptState
+from muster.domain.ids import BatchId, RunId
+from muster.domain.money import Microdollars
+from muster.domain.run import Driver
+from muster.store.codec import Codec, read
+from muster.store.connection import Row
+
+_desk = msgspec.json.Decoder(Desk)
+_tariffs = msgspec.json.Decoder(dict[str, Tariff])
+
+
+def plan_parameters(plan: Plan, codec: Codec) -> dict[str, Any]:
+    """Spell a new batch as parameters."""
+    return {
+        "id": plan.id,
+        "desk": codec.text(plan.desk),
+        "account": plan.desk.account,
+        "nonce": plan.nonce,
+        "requests": len(plan.members),
+        "bytes": plan.bytes,
+        "tariffs": codec.text(plan.tariffs),
+        "at": plan.at,
+        "reserved": sum(member.opening.most for member in plan.members),
+        "note": "its members and their money are stored; nothing has been sent",
+    }
+
+
+def batch_parameters(batch: Batch, codec: Codec) -> dict[str, Any]:
+    """Spell what changes in a batch as parameters."""
+    return {
+        "id": batch.id,
+        "state": str(batch.state),
+        "provider_id": batch.provider_id,
+        "file": batch.file,
+        "sent_at": batch.sent_at,
+        "submitted_at": batch.submitted_at,
+        "ended_at": batch.ended_at,
+        "collected_at": batch.collected_at,
+        "adopted": int(batch.adopted),
+        "rejected": codec.text(batch.rejected),
+        "done": batch.done,
+        "word": codec.clean(batch.word),
+        "polled_at": batch.polled_at,
+        "note": codec.clean(batch.note),
+        "error": codec.optional(batch.error),
+    }
+
+
+def batch_of(row: Row) -> Batch:
+    """Read a batch."""
+    return Batch(
+        id=BatchId(row["id"]),
+        desk=_desk.decode(row["desk"]),
+        state=BatchState(row["state"]),
+        requests=row["requests"],
+        bytes=row["bytes"],
+        tariffs=_tariffs.decode(row["tariffs"]),
+        created_at=row["created_at"],
+        nonce=row["nonce"],
+        provider_id=row["provider_id"],
+        file=row["file"],
+        sent_at=row["sent_at"],
+        submitted_at=row["submitted_at"],
+        ended_at=row["ended_at"],
+        collected_at=row["collected_at"],
+        cancel_requested=bool(row["cancel_requested"]),
+        adopted=bool(row["adopted"]),
+        rejected=tuple(read(row["rejected"])),
+        done=row["done"],
+        word=row["word"],
+        polled_at=row["polled_at"],
+        note=row["note"],
+        error=read(row["error"]),
+        reserved=Microdollars(row["reserved"]),
+        cost=Microdollars(row["cost"]),
+        live_cost=Microdollars(row["live_cost"]),
+        tally=_tally_of(row),
+        input_tokens=row["input_tokens"],
+        output_tokens=row["output_tokens"],
+        driver=_driver_of(row),
+    )
+
+
+def _tally_of(row: Row) -> Tally:
+    return Tally(
+        succeeded=row["succeeded"],
+        errored=row["errored"],
+        canceled=row["canceled"],
+        expired=row["expired"],
+        uncertain=row["uncertain"],
+    )
+
+
+def _driver_of(row: Row) -> Driver | None:
+    if row["driver_pid"] is None:
+        return None
+    return Driver(host=row["driver_host"], pid=row["driver_pid"], started=row["driver_started"])
+
+
+def seated_of(row: Row) -> Seated:
+    """Read a member."""
+    return Seated(
+        attempt=AttemptId(run=RunId(row["run_id"]), key=row["key"], n=row["n"], epoch=row["epoch"]),
+        place=row["place"],
+        state=AttemptState(row["state"]),
+        agent=row["agent"],
+        reserved=Microdollars(row["reserved"]),
+        levels=tuple(Level(id=level) for level in row["levels"].split()),
+        size=row["size"],
+        max_tokens=row["max_tokens"],
+    )
+
+
+def saving_of(row: Row | None) -> Saving:
+    """Read what a run's batches cost."""
+    if row is None or not row["batches"]:
+        return Saving()
+    return Saving(
+        batches=row["batches"],
+        cost=Microdollars(int(row["cost"])),
+        live_cost=Microdollars(int(row["live_cost"])),
+        parked=row["parked"] or 0,
+    )

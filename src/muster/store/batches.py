@@ -1,0 +1,296 @@
+"""Batches in the database: planned with their members and money, moved on, settled page by page."""
+
+import asyncio
+import zlib
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from muster.domain.batch import Batch, BatchState, Member, Plan, Saving, Seated
+from muster.domain.budget import Decision, Granted
+from muster.domain.canonical import Json
+from muster.domain.entry import AttemptState, Replied
+from muster.domain.errors import BadArgument, MusterError
+from muster.domain.ids import BatchId, RunId
+from muster.domain.run import Driver
+from muster.store.base import Advance, Page
+from muster.store.batch_codec import batch_of, batch_parameters, plan_parameters, saving_of, seated_of
+from muster.store.codec import Codec
+from muster.store.connection import Connection, first
+from muster.store.events import Fact, Telling
+from muster.store.journal import Fences, Settling, call_parameters
+from muster.store.ledger import Reservations, book
+from muster.store.writer import Writer
+
+NONCE = "nonce"
+PACKING = 1  # of zlib: the next step saves little and costs much
+
+
+def plan_batch(database: Connection, codec: Codec, plan: Plan) -> Sequence[Decision | MusterError]:
+    """Store a batch with its members and their money; when one of them is not granted, nothing is written."""
+    decisions = _decide(database, plan.members)
+    if all(isinstance(decision, Granted) for decision in decisions):
+        _write_members(database, codec, plan)
+        _write_batch(database, codec, plan)
+    return decisions
+
+
+def _decide(database: Connection, members: Sequence[Member]) -> Sequence[Decision | MusterError]:
+    fences = Fences(database)
+    openings = [member.opening for member in members]
+    reservations = Reservations(database, (level for opening in openings for level in opening.levels))
+    decisions: list[Decision | MusterError] = []
+    for opening in openings:
+        stale = fences.stale(opening.attempt.run, opening.attempt.epoch)
+        decisions.append(stale or reservations.request(opening.levels, opening.most))
+    if all(isinstance(decision, Granted) for decision in decisions):
+        reservations.write()
+    return decisions
+
+
+def _write_members(database: Connection, codec: Codec, plan: Plan) -> None:
+    calls = [
+        call_parameters(member.opening, codec)
+        | {"batch_id": plan.id, "place": member.place, "size": member.size, "max_tokens": member.max_tokens}
+        for member in plan.members
+    ]
+    database.execute_many("insert_call", [call for call in calls if call["first"]])
+    database.execute_many("reopen_call", [call for call in calls if not call["first"]])
+    database.execute_many("park_attempt", calls)
+
+
+def _write_batch(database: Connection, codec: Codec, plan: Plan) -> None:
+    database.execute("insert_batch", plan_parameters(plan, codec))
+    bodies = [{"batch_id": plan.id, "part": part, "data": data} for part, data in enumerate(plan.bodies)]
+    for body in bodies:
+        database.execute("insert_batch_body", body)
+    members = Counter(member.opening.attempt.run for member in plan.members)
+    runs = [{"batch_id": plan.id, "run_id": run, "members": count} for run, count in members.items()]
+    database.execute_many("insert_batch_run", runs)
+    telling = Telling(database, codec)
+    for member in plan.members:
+        tally = telling.tally(member.opening.attempt.run)
+        tally.total += member.opening.first
+        tally.failed -= member.opening.reopens
+    for run, count in members.items():
+        data = {"batch": plan.id, "members": count, "requests": len(plan.members), "bytes": plan.bytes}
+        telling.tell(Fact(run=run, kind="batch.planned", data=data, at=plan.at))
+    telling.write()
+
+
+def claim(database: Connection, batch: Batch, driver: Driver, at: float, *, alone: bool) -> bool:
+    """Take the right to send a planned batch."""
+    who = {"host": driver.host, "pid": driver.pid, "started": driver.started}
+    name = {"id": batch.id, "account": batch.desk.account, "at": at, "alone": int(alone)}
+    return database.execute("claim_batch", {**name, **who}) == 1
+
+
+def advance(database: Connection, codec: Codec, step: Advance) -> bool:
+    """Write a batch's next state and tell it to its runs."""
+    if database.execute("update_batch", batch_parameters(step.batch, codec) | {"was": str(step.was)}) == 0:
+        return False
+    data: dict[str, Json] = {"batch": step.batch.id, "provider_id": step.batch.provider_id, "why": step.batch.note}
+    if step.batch.error is not None:
+        data["error"] = step.batch.error
+    _tell_runs(database, codec, step.batch.id, step.kind, data, step.at)
+    return True
+
+
+def _tell_runs(
+    database: Connection, codec: Codec, batch: BatchId, kind: str, data: Mapping[str, Json], at: float
+) -> None:
+    telling = Telling(database, codec)
+    for row in database.rows("select_runs_of_batch", {"batch_id": batch}):
+        telling.tell(Fact(run=RunId(row["run_id"]), kind=kind, data=data, at=at))
+    telling.write()
+
+
+class NotAllParked(Exception):
+    """A member of a page has its outcome already; the page must be gone through one by one."""
+
+
+def settle_page(database: Connection, codec: Codec, page: Page) -> int:
+    """Settle the members of a page that are still parked, and keep the lines they were read from."""
+    rows = [Settling(settlement, codec) for settlement in page.settlements]
+    try:
+        with database.savepoint():
+            if database.execute_many("settle_parked", [row.attempt for row in rows]) != len(rows):
+                raise NotAllParked
+    except NotAllParked:
+        rows = [row for row in rows if database.execute_many("settle_parked", [row.attempt])]
+    if page.lines is not None:
+        database.execute("insert_batch_lines", {"batch_id": page.batch, "data": page.lines})
+    _write_outcomes(database, codec, page, rows)
+    return len(rows)
+
+
+def _write_outcomes(database: Connection, codec: Codec, page: Page, rows: Sequence[Settling]) -> None:
+    telling = Telling(database, codec)
+    for row in rows:
+        row.tell(telling)
+    database.execute_many("finish_call", [row.call for row in rows if isinstance(row.outcome, Replied)])
+    database.execute_many("fail_call", [row.call for row in rows if row.gives_up])
+    book(database, [row.booking for row in rows])
+    telling.write()
+    database.execute("count_batch", {"id": page.batch} | _counts(rows))
+    if page.note is not None:
+        _tell_runs(database, codec, page.batch, "batch.odd", {"batch": page.batch, **page.note}, page.at)
+
+
+def _counts(rows: Sequence[Settling]) -> dict[str, int]:
+    states = Counter(row.state for row in rows)
+    usages = [row.outcome.reply.usage for row in rows if isinstance(row.outcome, Replied)]
+    return {
+        "succeeded": states[AttemptState.SUCCEEDED],
+        "errored": states[AttemptState.FAILED],
+        "canceled": states[AttemptState.CANCELED],
+        "expired": states[AttemptState.EXPIRED],
+        "uncertain": states[AttemptState.UNCERTAIN],
+        "cost": sum(row.cost for row in rows),
+        "live_cost": sum(row.live_cost for row in rows),
+        "input_tokens": sum(usage.all_input for usage in usages),
+        "output_tokens": sum(usage.output for usage in usages),
+    }
+
+
+def give_up(
+    database: Connection, codec: Codec, run: RunId, epoch: int, key: str, error: Mapping[str, Json], at: float
+) -> None:
+    """Note that a call has failed in enough batches."""
+    Fences(database).check(run, epoch)
+    parameters = {"run_id": run, "key": key, "error": codec.text(error), "at": at}
+    if database.execute_many("fail_call", [parameters]):
+        telling = Telling(database, codec)
+        telling.tally(run).failed += 1
+        telling.tell(Fact(run=run, kind="call.failed", data={"key": key, "error": error}, at=at))
+        telling.write()
+
+
+class DatabaseBatches:
+    """The batches behind the door, read on one connection and written on another."""
+
+    def __init__(self, reader: Connection, writer: Writer, codec: Codec) -> None:
+        self._reader, self._writer, self._codec = reader, writer, codec
+
+    async def get(self, batch: BatchId) -> Batch | None:
+        """Give a batch as it stands."""
+        row = first(self._reader.rows("select_batch", {"id": batch}))
+        return batch_of(row) if row else None
+
+    async def select(self, states: Iterable[BatchState] = (), limit: int = 100) -> Sequence[Batch]:
+        """Give the newest batches, of these states if any are named."""
+        wanted = tuple(states)
+        if not wanted:
+            return [batch_of(row) for row in self._reader.rows("select_batches", {"limit": limit})]
+        found = [
+            batch_of(row)
+            for state in wanted
+            for row in self._reader.rows("select_batches_in_state", {"state": str(state), "limit": limit})
+        ]
+        return sorted(found, key=lambda batch: (batch.created_at, batch.id), reverse=True)[:limit]
+
+    async def since(self, at: float) -> Sequence[Batch]:
+        """Give the batches that were planned since then, the oldest first."""
+        return [batch_of(row) for row in self._reader.rows("select_batches_since", {"since": at})]
+
+    async def match(self, reference: str) -> Sequence[Batch]:
+        """Give the batches that an id, the beginning of one, or the provider's id stands for."""
+        parameters = {"reference": reference, "after": reference + "{"}
+        return [batch_of(row) for row in self._reader.rows("match_batches", parameters)]
+
+    async def of_run(self, run: RunId) -> Sequence[Batch]:
+        """Give the batches that hold calls of a run, the oldest first."""
+        return [batch_of(row) for row in self._reader.rows("select_batches_of_run", {"run_id": run})]
+
+    async def runs(self, batch: BatchId) -> Mapping[RunId, int]:
+        """Give the runs that have calls in a batch, and how many."""
+        rows = self._reader.rows("select_runs_of_batch", {"batch_id": batch})
+        return {RunId(row["run_id"]): row["members"] for row in rows}
+
+    async def known(self, account: str) -> frozenset[str]:
+        """Give the provider's ids of all batches of an account."""
+        return frozenset(row["provider_id"] for row in self._reader.rows("select_known_batches", {"account": account}))
+
+    async def parked(self, run: RunId, key: str) -> tuple[BatchId, int] | None:
+        """Give the batch in which a call waits, and its place there."""
+        row = first(self._reader.rows("select_parked_call", {"run_id": run, "key": key}))
+        return (BatchId(row["batch_id"]), row["place"]) if row else None
+
+    async def members(self, batch: BatchId, places: Sequence[int]) -> Sequence[Seated]:
+        """Give some members."""
+        wanted = [{"batch_id": batch, "place": place} for place in places]
+        return [seated_of(row) for row in self._reader.rows_of_many("select_members", wanted)] if wanted else []
+
+    async def waiting(self, batch: BatchId, after: int, limit: int) -> Sequence[Seated]:
+        """Give the members that have no outcome, by place."""
+        parameters = {"batch_id": batch, "after": after, "limit": limit}
+        return [seated_of(row) for row in self._reader.rows("select_parked", parameters)]
+
+    def bodies(self, batch: BatchId) -> AsyncIterator[bytes]:
+        """Give the pieces of the body."""
+        return self._pieces("select_batch_bodies", batch)
+
+    def lines(self, batch: BatchId) -> AsyncIterator[bytes]:
+        """Give the lines of results that were read, in pieces."""
+        return self._pieces("select_batch_lines", batch)
+
+    async def saving(self, run: RunId) -> Saving:
+        """Say what a run's batches cost."""
+        return saving_of(first(self._reader.rows("sum_batches_of_run", {"run_id": run})))
+
+    def nonce(self, fresh: str) -> Awaitable[str]:
+        """Give the nonce of this store; the first call makes it."""
+
+        def work(database: Connection) -> str:
+            database.execute("put_trait", {"name": NONCE, "value": fresh})
+            row = first(database.rows("select_trait", {"name": NONCE}))
+            return str(row["value"]) if row else fresh
+
+        return self._writer.run(work)
+
+    async def pack(self, piece: bytes) -> bytes:
+        """Make a piece of a body ready to be stored."""
+        return await asyncio.to_thread(self._pack_exactly, piece)
+
+    def plan(self, plan: Plan) -> Awaitable[Sequence[Decision | MusterError]]:
+        """Reserve the money of all members and store the batch, or neither."""
+        return self._writer.run(lambda db: plan_batch(db, self._codec, plan))
+
+    def claim(self, batch: Batch, driver: Driver, at: float, *, alone: bool) -> Awaitable[bool]:
+        """Take the right to send a planned batch."""
+        return self._writer.run(lambda db: claim(db, batch, driver, at, alone=alone))
+
+    def advance(self, advance_: Advance) -> Awaitable[bool]:
+        """Write a batch's next state; False when it is not any more where it was."""
+        return self._writer.run(lambda db: advance(db, self._codec, advance_))
+
+    async def settle(self, page: Page) -> int:
+        """Settle members that are still parked and say how many."""
+        lines = None if page.lines is None else await asyncio.to_thread(self._pack, page.lines)
+        packed = replace(page, lines=lines)
+        return await self._writer.run(lambda db: settle_page(db, self._codec, packed))
+
+    def ask_cancel(self, batch: BatchId) -> Awaitable[bool]:
+        """Note that a batch is to be canceled; False when it is over."""
+        return self._writer.run(lambda db: db.execute("ask_batch_cancel", {"id": batch}) == 1)
+
+    def give_up(self, run: RunId, epoch: int, key: str, error: Mapping[str, Json], at: float) -> Awaitable[None]:
+        """Note that a call has failed in enough batches."""
+        return self._writer.run(lambda db: give_up(db, self._codec, run, epoch, key, error, at))
+
+    async def _pieces(self, query: str, batch: BatchId) -> AsyncIterator[bytes]:
+        part = 0
+        while (row := first(self._reader.rows(query, {"batch_id": batch, "part": part}))) is not None:
+            yield zlib.decompress(row["data"])
+            part += 1
+
+    def _pack(self, data: bytes) -> bytes:
+        return zlib.compress(self._codec.clean_bytes(data), PACKING)
+
+    def _pack_exactly(self, data: bytes) -> bytes:
+        if self._codec.clean_bytes(data) != data:
+            raise BadArgument(
+                "a request holds a configured secret, and the bodies of a batch are stored as they are sent",
+                suggestions=("take the secret out of the prompt", "or send the call live"),
+            )
+        return zlib.compress(data, PACKING)

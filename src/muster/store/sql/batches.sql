@@ -1,0 +1,115 @@
+-- name: put_trait
+INSERT INTO traits (name, value) VALUES (:name, :value) ON CONFLICT (name) DO NOTHING
+
+-- name: select_trait
+SELECT value FROM traits WHERE name = :name
+
+-- name: insert_batch
+INSERT INTO batches (id, desk, account, nonce, state, requests, bytes, tariffs, created_at, reserved, note)
+VALUES (:id, :desk, :account, :nonce, 'planned', :requests, :bytes, :tariffs, :at, :reserved, :note)
+
+-- name: insert_batch_run
+INSERT INTO batch_runs (batch_id, run_id, members) VALUES (:batch_id, :run_id, :members)
+
+-- name: insert_batch_body
+INSERT INTO batch_bodies (batch_id, part, data) VALUES (:batch_id, :part, :data)
+
+-- name: insert_batch_lines
+INSERT INTO batch_lines (batch_id, part, data)
+SELECT CAST(:batch_id AS TEXT), COALESCE(MAX(part) + 1, 0), :data FROM batch_lines WHERE batch_id = :batch_id
+
+-- name: park_attempt
+INSERT INTO attempts (run_id, key, n, epoch, state, reserved, lane, levels, started_at, batch_id, place, size, max_tokens)
+VALUES (:run_id, :key, :n, :epoch, 'parked', :reserved, 'billed', :levels, :at, :batch_id, :place, :size, :max_tokens)
+
+-- name: select_batch
+SELECT * FROM batches WHERE id = :id
+
+-- name: select_batches
+SELECT * FROM batches ORDER BY created_at DESC, id DESC LIMIT :limit
+
+-- name: select_batches_in_state
+SELECT * FROM batches WHERE state = :state ORDER BY created_at DESC, id DESC LIMIT :limit
+
+-- name: select_batches_since
+SELECT * FROM batches WHERE created_at >= :since ORDER BY created_at, id
+
+-- name: match_batches
+SELECT * FROM batches
+WHERE id = :reference OR provider_id = :reference OR (id >= :reference AND id < :after)
+ORDER BY created_at DESC, id DESC LIMIT 20
+
+-- name: select_batches_of_run
+SELECT batches.* FROM batches JOIN batch_runs ON batch_runs.batch_id = batches.id
+WHERE batch_runs.run_id = :run_id ORDER BY batches.created_at, batches.id
+
+-- name: select_runs_of_batch
+SELECT run_id, members FROM batch_runs WHERE batch_id = :batch_id ORDER BY run_id
+
+-- name: select_known_batches
+SELECT provider_id FROM batches WHERE account = :account AND provider_id IS NOT NULL
+
+-- name: claim_batch
+UPDATE batches
+SET state = 'sent', sent_at = :at, driver_host = :host, driver_pid = :pid, driver_started = :started
+WHERE id = :id AND state = 'planned'
+  AND NOT EXISTS (
+    SELECT 1 FROM batches AS other
+    WHERE other.account = :account AND other.state = 'sent' AND CAST(:alone AS BIGINT) = 1
+  )
+
+-- name: update_batch
+UPDATE batches
+SET state = :state, provider_id = :provider_id, file = :file, sent_at = :sent_at, submitted_at = :submitted_at,
+    ended_at = :ended_at, collected_at = :collected_at, adopted = :adopted, rejected = :rejected, done = :done,
+    word = :word, polled_at = :polled_at, note = :note, error = :error
+WHERE id = :id AND state = :was
+
+-- name: ask_batch_cancel
+UPDATE batches SET cancel_requested = 1 WHERE id = :id AND state NOT IN ('collected', 'refused', 'abandoned')
+
+-- name: count_batch
+UPDATE batches
+SET succeeded = succeeded + :succeeded, errored = errored + :errored, canceled = canceled + :canceled,
+    expired = expired + :expired, uncertain = uncertain + :uncertain, cost = cost + :cost,
+    live_cost = live_cost + :live_cost, input_tokens = input_tokens + :input_tokens,
+    output_tokens = output_tokens + :output_tokens
+WHERE id = :id
+
+-- name: select_batch_bodies
+SELECT data FROM batch_bodies WHERE batch_id = :batch_id AND part = :part
+
+-- name: select_batch_lines
+SELECT data FROM batch_lines WHERE batch_id = :batch_id AND part = :part
+
+-- name: select_members
+SELECT attempts.*, journal.agent AS agent FROM attempts
+JOIN journal ON journal.run_id = attempts.run_id AND journal.key = attempts.key
+JOIN (VALUES (:batch_id, CAST(:place AS BIGINT))) AS v ON attempts.batch_id = v.column1 AND attempts.place = v.column2
+WHERE attempts.batch_id IS NOT NULL
+
+-- name: select_parked
+SELECT attempts.*, journal.agent AS agent FROM attempts
+JOIN journal ON journal.run_id = attempts.run_id AND journal.key = attempts.key
+WHERE attempts.batch_id = :batch_id AND attempts.place > :after AND attempts.state = 'parked'
+ORDER BY attempts.place LIMIT :limit
+
+-- name: select_parked_call
+SELECT batch_id, place FROM attempts
+WHERE run_id = :run_id AND key = :key AND state = 'parked' AND batch_id IS NOT NULL
+ORDER BY n DESC LIMIT 1
+
+-- name: count_parked_of_run
+SELECT COUNT(*) AS parked FROM attempts WHERE run_id = :run_id AND state = 'parked'
+
+-- name: settle_parked
+UPDATE attempts SET state = v.column4, cost = v.column5, lane = v.column6, ended_at = v.column7, error = v.column8,
+                    live_cost = v.column9
+FROM (VALUES (:run_id, :key, CAST(:n AS BIGINT), :state, CAST(:cost AS BIGINT), :lane,
+              CAST(:at AS DOUBLE PRECISION), :error, CAST(:live_cost AS BIGINT))) AS v
+WHERE attempts.run_id = v.column1 AND attempts.key = v.column2 AND attempts.n = v.column3 AND attempts.state = 'parked'
+
+-- name: sum_batches_of_run
+SELECT COUNT(DISTINCT batch_id) AS batches, COALESCE(SUM(cost), 0) AS cost, COALESCE(SUM(live_cost), 0) AS live_cost,
+       SUM(CASE WHEN state = 'parked' THEN 1 ELSE 0 END) AS parked
+FROM attempts WHERE run_id = :run_id AND batch_id IS NOT NULL
