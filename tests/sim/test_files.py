@@ -78,6 +78,35 @@ def test_what_a_cue_leaves_out_comes_from_the_whole() -> None:
     assert faults.script[1].times is None
 
 
+def test_a_fault_says_its_operation_or_is_where_it_can_be() -> None:
+    faults = read_faults(
+        {
+            "looks": 3,
+            "rates": {500: 0.9, "batch_create/500": 0.8, "member/529": 0.5, "missing": 0.5, "expiry": 1},
+            "script": [
+                {"fault": "truncated"},
+                {"fault": "truncated", "op": "member", "text": "x", "model": "y"},
+                {"fault": "late_404", "looks": 2},
+                {"fault": 404, "op": "file_content"},
+            ],
+        }
+    )
+    assert {fault.name: rate for fault, rate in faults.rates} == {
+        "500": 0.9,
+        "batch_create/500": 0.8,
+        "member/529": 0.5,
+        "member/missing": 0.5,
+        "batch/expiry": 1,
+    }
+    assert [cue.fault.name for cue in faults.script] == [
+        "truncated",
+        "member/truncated",
+        "batch/late_404",
+        "file_content/404",
+    ]
+    assert [cue.fault.looks for cue in faults.script] == [3, 3, 2, 3]
+
+
 @pytest.mark.parametrize(
     ("mapping", "names"),
     [
@@ -96,6 +125,16 @@ def test_what_a_cue_leaves_out_comes_from_the_whole() -> None:
         ({"script": [{"fault": "429", "text": "("}]}, "faults.script[0].text"),
         ({"script": [{"fault": "429", "retry_after": -1}]}, "faults.script[0].retry_after"),
         ({"script": [{"fault": "oops"}]}, "faults.script[0].fault"),
+        ({"script": [{"fault": "500", "op": "nowhere"}]}, "faults.script[0].op"),
+        ({"script": [{"fault": "expiry", "op": "live"}]}, "expiry is no fault of live"),
+        ({"script": [{"fault": "timeout", "op": "member"}]}, "timeout is no fault of member"),
+        ({"script": [{"fault": "expiry", "text": "x"}]}, "batch has no text and no model"),
+        ({"script": [{"fault": "500", "op": "batch_list", "model": "x"}]}, "batch_list has no text and no model"),
+        ({"script": [{"fault": "late_404", "looks": 0}]}, "faults.script[0].looks"),
+        ({"rates": {"nowhere/429": 0.1}}, "faults.rates.nowhere/429"),
+        ({"rates": {"member/timeout": 0.1}}, "timeout is no fault of member"),
+        ({"rates": {"member/500": 0.6, "missing": 0.6}}, "the rates of member"),
+        ({"rates": {"batch_list/500": -1}}, "faults.rates.batch_list/500"),
     ],
 )
 def test_a_wrong_field_of_faults_is_named(mapping: Any, names: str) -> None:

@@ -2,15 +2,19 @@
 
 import asyncio
 import json
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 
 import pytest
 
-from muster.sim.http import Connection, HttpRequest
+from muster.sim.http import Connection, Handler, HttpRequest
 from muster.sim.options import Options
-from muster.sim.play import Play
+from muster.sim.play import SOON, Part, Play
 from muster.sim.server import serve
 
 from .wire import Line, ask, dial, message, one_fault, spell
+
+PIECE = b"x" * 64 * 1024
 
 
 async def test_one_connection_serves_many_requests() -> None:
@@ -107,20 +111,66 @@ async def test_latency_is_kept_and_requests_wait_side_by_side() -> None:
     assert server.audit.max_in_flight > 1
 
 
+@asynccontextmanager
+async def connected(handler: Handler) -> AsyncIterator[Line]:
+    connections: set[Connection] = set()
+    listener = await asyncio.get_running_loop().create_server(
+        lambda: Connection(handler, 1000, connections), "127.0.0.1", 0
+    )
+    async with listener:
+        reader, writer = await asyncio.open_connection(*listener.sockets[0].getsockname())
+        yield Line(reader, writer)
+        writer.close()
+        await asyncio.gather(writer.wait_closed(), return_exceptions=True)
+
+
 async def test_a_defect_is_told_to_the_client_and_the_log(caplog: pytest.LogCaptureFixture) -> None:
     def defective(request: HttpRequest) -> Play:
         raise ZeroDivisionError
 
-    connections: set[Connection] = set()
-    listener = await asyncio.get_running_loop().create_server(
-        lambda: Connection(defective, 1000, connections), "127.0.0.1", 0
-    )
-    async with listener:
-        reader, writer = await asyncio.open_connection(*listener.sockets[0].getsockname())
-        assert (await Line(reader, writer).ask(message())).status == 500
-        writer.close()
-        await writer.wait_closed()
+    async with connected(defective) as line:
+        assert (await line.ask(message())).status == 500
     assert "ZeroDivisionError" in caplog.text
+
+
+async def test_a_defect_in_the_middle_of_an_answer_cuts_it(caplog: pytest.LogCaptureFixture) -> None:
+    def parts() -> Iterator[Part]:
+        yield 0.0, b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n"
+        raise ZeroDivisionError
+
+    async with connected(lambda request: Play(parts=parts())) as line:
+        line.send(message())
+        with pytest.raises((ConnectionResetError, asyncio.IncompleteReadError)):
+            await line.answer()
+    assert "ZeroDivisionError" in caplog.text
+
+
+@pytest.mark.parametrize("wait", [0.0, SOON])
+@pytest.mark.parametrize("connection", ["close", "keep-alive"])
+async def test_a_large_answer_is_made_no_faster_than_it_is_read(
+    wait: float, connection: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    made = []
+
+    def parts() -> Iterator[Part]:
+        yield 0.0, b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % (1000 * len(PIECE))
+        for number in range(1000):
+            made.append(number)
+            yield wait, PIECE
+
+    async with connected(lambda request: Play(parts=parts())) as line:
+        line.send(message(), connection=connection)
+        await line.head()
+        for _ in range(1000):
+            await asyncio.sleep(0)
+        assert len(made) < 500
+        assert await line.reader.readexactly(1000 * len(PIECE)) == 1000 * PIECE
+        if connection == "close":
+            assert await line.reader.read() == b""
+        else:
+            line.send(message())
+            assert (await line.head())[0] == 200
+    assert caplog.text == ""
 
 
 async def test_a_server_may_be_closed_twice_while_clients_hang() -> None:

@@ -9,6 +9,7 @@ import sys
 import urllib.error
 import urllib.request
 from pathlib import Path
+from typing import Any
 
 import pytest
 from anthropic import AsyncAnthropic
@@ -16,13 +17,18 @@ from anthropic.types import TextBlock
 
 from muster.testing.sim import RehearsalProcess
 
+from .batch_wire import members, request
 from .wire import message
 
 
 def post(url: str) -> int:
-    request = urllib.request.Request(url, data=json.dumps(message()).encode(), headers={"x-api-key": "k"})
+    return send(url, message())
+
+
+def send(url: str, body: Any) -> int:
+    sent = urllib.request.Request(url, data=json.dumps(body).encode(), headers={"x-api-key": "k"})
     try:
-        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request) as answer:
+        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(sent) as answer:
             return int(answer.status)
     except urllib.error.HTTPError as error:
         with error:
@@ -58,6 +64,17 @@ def test_faults_are_changed_and_the_audit_reset() -> None:
 def test_options_reach_the_process() -> None:
     with RehearsalProcess(require_key="other", capacity=5, latency_ms=1) as process:
         assert post(f"{process.anthropic}/v1/messages") == 401
+
+
+@pytest.mark.parametrize("live", [None, False, True])
+def test_options_of_batches_reach_the_process(live: bool | None) -> None:
+    with RehearsalProcess(batch_ms=1e9, batch_requests=2, batch_bytes=1000, live_counts=live) as process:
+        url = f"{process.anthropic}/v1/messages/batches"
+        assert send(url, members(2)) == 200
+        assert send(url, members(3)) == 400
+        assert send(url, {"requests": [request("large", "x" * 1000)]}) == 413
+        [batch] = process.audit().batches
+    assert batch["status"] == "in_progress"
 
 
 def test_the_process_ends_with_the_block() -> None:

@@ -30,6 +30,14 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--faults", help="a file with faults")
     parser.add_argument("--capacity", type=int, help="requests at a time; more get 429")
     parser.add_argument("--require-key", help="the only key that is taken")
+    parser.add_argument("--batch-ms", type=float, default=0.0, help="from the creation of a batch to its end")
+    parser.add_argument("--batch-requests", type=int, help="at most in one batch; else as the provider")
+    parser.add_argument("--batch-bytes", type=int, help="at most in one batch; else as the provider")
+    parser.add_argument(
+        "--live-counts",
+        action=argparse.BooleanOptionalAction,
+        help="whether a batch tells how far it has got; else as the provider",
+    )
     parser.add_argument("--until-eof", action="store_true", help="end when standard input ends")
     return parser
 
@@ -42,6 +50,10 @@ def _options(given: argparse.Namespace) -> Options:
         faults=load_faults(given.faults) if given.faults else NO_FAULTS,
         capacity=given.capacity,
         key=given.require_key,
+        batch_ms=given.batch_ms,
+        batch_requests=given.batch_requests,
+        batch_bytes=given.batch_bytes,
+        live_counts=given.live_counts,
     )
 
 

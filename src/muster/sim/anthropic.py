@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from muster.domain.call import Message, Role, Stop, ToolCall, Usage
+from muster.domain.call import Message, Role, Stop, ToolCall
 from muster.domain.canonical import Json
 from muster.sim.ask import Ask, Refused, Said, pieces
 from muster.sim.blocks import blocks_of, text_in, text_of
@@ -51,7 +51,7 @@ class Anthropic:
 
     def whole(self, said: Said) -> bytes:
         """Spell a message."""
-        return _encode(_message(said, _content(said), _ending(said), _usage(said.usage)))
+        return _encode(_message(said, _content(said), _ending(said), _usage(said)))
 
     def events(self, said: Said) -> list[bytes]:
         """Spell a message as events."""
@@ -167,7 +167,8 @@ def _message(
     return {**name, "content": content, **ending, "usage": usage}
 
 
-def _usage(usage: Usage) -> dict[str, Json]:
+def _usage(said: Said) -> dict[str, Json]:
+    usage = said.usage
     return {
         "input_tokens": usage.input,
         "cache_creation_input_tokens": usage.cache_write + usage.cache_write_1h,
@@ -177,13 +178,13 @@ def _usage(usage: Usage) -> dict[str, Json]:
             "ephemeral_1h_input_tokens": usage.cache_write_1h,
         },
         "output_tokens": usage.output,
-        "service_tier": "standard",
+        "service_tier": "batch" if said.batch else "standard",
     }
 
 
 def _stream(said: Said) -> Iterator[dict[str, Json]]:
     nothing_yet = {"stop_reason": None, "stop_sequence": None, "stop_details": None}
-    usage = _usage(said.usage)
+    usage = _usage(said)
     yield {"type": "message_start", "message": _message(said, [], nothing_yet, usage | {"output_tokens": 1})}
     yield {"type": "ping"}
     for index, block in enumerate(_content(said)):

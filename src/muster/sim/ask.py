@@ -47,6 +47,7 @@ class Said:
     usage: Usage
     stop_sequence: str | None = None
     stream_usage: bool = False
+    batch: bool = False  # said in a batch
 
 
 class Refused(Exception):

@@ -84,20 +84,22 @@ class Book:
         """Note a fault."""
         self._faults[kind] += 1
 
-    def pay(self, digest: str, model: str, usage: Usage) -> None:
-        """Count an answer."""
+    def pay(self, digest: str, model: str, usage: Usage, *, batch: bool = False) -> None:
+        """Count an answer; in a batch it costs half."""
         self._by_digest[digest] += 1
         self._tokens["input"] += usage.input
         self._tokens["output"] += usage.output
         self._tokens["cache_read"] += usage.cache_read
         self._tokens["cache_write"] += usage.cache_write + usage.cache_write_1h
-        self._cost += self._price(model).cost(usage)
+        cost = self._price(model).cost(usage)
+        self._cost += -(-cost // 2) if batch else cost
 
-    def audit(self) -> Audit:
+    def audit(self, batches: tuple[Json, ...] = ()) -> Audit:
         """Give the audit as it stands."""
         return Audit(
             calls=self._by_digest.total(),
             by_digest=dict(self._by_digest),
+            batches=batches,
             max_in_flight=self._max_in_flight,
             tokens=Tokens(**self._tokens),
             cost=Microdollars(self._cost),

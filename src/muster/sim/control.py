@@ -1,6 +1,6 @@
 """The server's own endpoints: read the audit, start over, play other faults."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
@@ -9,7 +9,7 @@ from muster.domain.errors import BadArgument
 from muster.sim.audit import audit_json
 from muster.sim.files import read_faults
 from muster.sim.http import Handler, HttpRequest
-from muster.sim.play import Play, at_once, say
+from muster.sim.play import SOON, Part, Play, at_once, say
 from muster.sim.rehearsal import Rehearsal
 
 AUDIT = "/_sim/audit"
@@ -32,7 +32,12 @@ class Control:
         }
 
     def _audit(self, request: HttpRequest) -> Play:
-        return _json(200, audit_json(self._rehearsal.book.audit()))
+        return Play(parts=self._audit_parts())
+
+    def _audit_parts(self) -> Iterator[Part]:
+        for _ in self._rehearsal.catch_up():
+            yield SOON, b""
+        yield from _json(200, audit_json(self._rehearsal.audit())).parts
 
     def _reset(self, request: HttpRequest) -> Play:
         self._rehearsal.reset()

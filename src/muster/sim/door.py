@@ -1,5 +1,7 @@
 """What is checked at the door, before a request is understood: its key, its size, its JSON."""
 
+import hashlib
+
 import msgspec
 
 from muster.domain.canonical import Json
@@ -9,8 +11,8 @@ from muster.sim.http import HttpRequest
 _decode = msgspec.json.Decoder().decode
 
 
-def check_key(request: HttpRequest, wanted: str | None) -> None:
-    """Refuse a request without a key, or with another than the one that is wanted."""
+def check_key(request: HttpRequest, wanted: str | None) -> bytes:
+    """Give the key of a request, or refuse one without a key or with another than the one that is wanted."""
     given = request.headers.get(b"x-api-key", b"").strip()
     if not given:
         scheme, _, given = request.headers.get(b"authorization", b"").strip().partition(b" ")
@@ -19,14 +21,25 @@ def check_key(request: HttpRequest, wanted: str | None) -> None:
         raise Refused(401, "no key was sent: use x-api-key or Authorization: Bearer")
     if wanted is not None and given != wanted.encode():
         raise Refused(401, "this key is not the one that is wanted")
+    return given
+
+
+def account_of(key: bytes) -> str:
+    """Name an account without giving its key away."""
+    return hashlib.sha256(b"muster.sim:" + key).hexdigest()[:12]
 
 
 def body_of(request: HttpRequest) -> dict[str, Json]:
     """Give the body of a request, or refuse it as too large or malformed."""
     if request.oversized:
         raise Refused(413, "the request is larger than this server takes")
+    return read_body(request.body)
+
+
+def read_body(data: bytes | msgspec.Raw) -> dict[str, Json]:
+    """Read a JSON object, or refuse it as malformed."""
     try:
-        body = _decode(request.body)
+        body = _decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise Refused(400, f"the request body is not valid JSON: {error}") from None
     if not isinstance(body, dict):

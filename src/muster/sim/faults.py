@@ -1,15 +1,32 @@
-"""Faults: what can go wrong, how often or when, and the plan that picks one for a request."""
+"""Faults: what can go wrong, where, and how often or when."""
 
-import hashlib
 import re
-from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from fnmatch import fnmatchcase
 
 
+class Op(StrEnum):
+    """Where it goes wrong."""
+
+    LIVE = "live"  # a request for one answer
+    BATCH_CREATE = "batch_create"
+    BATCH_RETRIEVE = "batch_retrieve"
+    BATCH_LIST = "batch_list"
+    BATCH_CANCEL = "batch_cancel"
+    BATCH_DELETE = "batch_delete"
+    BATCH_RESULTS = "batch_results"
+    FILE_UPLOAD = "file_upload"
+    FILE_RETRIEVE = "file_retrieve"
+    FILE_LIST = "file_list"
+    FILE_DELETE = "file_delete"
+    FILE_CONTENT = "file_content"
+    MEMBER = "member"  # no request: one member of a batch, when it is processed
+    BATCH = "batch"  # no request: a whole batch, decided when it is created
+
+
 class Kind(StrEnum):
-    """What goes wrong."""
+    """What goes wrong; up to `garbage` with any request, after that with batches."""
 
     BAD_REQUEST = "400"
     UNAUTHORIZED = "401"
@@ -27,6 +44,16 @@ class Kind(StrEnum):
     CUT_STREAM = "cut_stream"  # the answer stops in the middle, and the connection is cut
     TRUNCATED = "truncated"  # half an answer in a sound HTTP message
     GARBAGE = "garbage"  # status 200 and a body that is not JSON
+    EXPIRED = "expired"  # a member that was not processed in time
+    DUPLICATE = "duplicate"  # a member with two lines in the results
+    NO_LINE = "missing"  # a member with none, although it was counted
+    UNKNOWN_ID = "unknown_id"  # after a member's line, another with an id that nobody sent
+    EXPIRY = "expiry"  # half of a batch is processed when its time is over
+    VALIDATION_FAILURE = "validation_failure"  # a batch is not taken (Anthropic) or fails (OpenAI)
+    LATE_404 = "late_404"  # a batch is not found just after its creation, and its results not just after its end
+    UNKNOWN_STATUS = "unknown_status"  # a batch tells its status in a new word
+    NO_RESULTS_URL = "no_results_url"  # a batch has ended, and does not tell where its results are
+    FOREIGN_RESULTS_URL = "foreign_results_url"  # it tells a place at another address (Anthropic only)
 
     @property
     def status(self) -> int | None:
@@ -34,7 +61,26 @@ class Kind(StrEnum):
         return int(self.value) if self.value.isdigit() else None
 
 
-UNPAID = frozenset(kind for kind in Kind if kind.status is not None) | {Kind.CUT_BEFORE}
+HONEST = frozenset(kind for kind in Kind if kind.status is not None)
+UNPAID = HONEST | {Kind.CUT_BEFORE, Kind.EXPIRED}
+_OF_LINES = frozenset({Kind.EXPIRED, Kind.DUPLICATE, Kind.NO_LINE, Kind.UNKNOWN_ID})
+OF_BATCHES = frozenset(
+    {
+        Kind.EXPIRY,
+        Kind.VALIDATION_FAILURE,
+        Kind.LATE_404,
+        Kind.UNKNOWN_STATUS,
+        Kind.NO_RESULTS_URL,
+        Kind.FOREIGN_RESULTS_URL,
+    }
+)
+OF_MEMBERS = _OF_LINES | HONEST | {Kind.TRUNCATED}
+OF_REQUESTS = frozenset(Kind) - _OF_LINES - OF_BATCHES
+
+
+def kinds_of(op: Op) -> frozenset[Kind]:
+    """Tell what can go wrong there."""
+    return {Op.MEMBER: OF_MEMBERS, Op.BATCH: OF_BATCHES}.get(op, OF_REQUESTS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,22 +88,29 @@ class Fault:
     """One thing that goes wrong."""
 
     kind: Kind
+    op: Op = Op.LIVE
     retry_after: float | None = None  # seconds, of an honest error
     counted: bool = True  # of a timeout: whether it is paid
     gap_ms: float = 100.0  # of a slow stream: the pause before every piece
+    looks: int = 1  # of a batch's fault that passes: how often it is seen
+
+    @property
+    def name(self) -> str:
+        """What the audit calls it."""
+        return self.kind.value if self.op is Op.LIVE else f"{self.op}/{self.kind}"
 
     @property
     def paid(self) -> bool:
-        """Say whether the answer is counted although it does not arrive whole."""
+        """Say whether it was done, and so counted, although the answer does not arrive whole."""
         return self.counted if self.kind is Kind.TIMEOUT else self.kind not in UNPAID
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cue:
-    """A scripted fault, and the requests that it waits for; what it leaves out matches any."""
+    """A scripted fault, and the requests (or members, or batches) it waits for; what it leaves out matches any."""
 
     fault: Fault
-    nth: int | None = None  # not before this request, the first being 1
+    nth: int | None = None  # not before this one of its operation, the first being 1
     model: str = "*"  # a glob
     text: str = ""  # a regular expression, searched in the last text that was sent
     times: int | None = 1  # None: always
@@ -82,54 +135,7 @@ class Faults:
     capacity: int | None = None
     retry_after: float | None = None  # of requests beyond the capacity
 
-
-class FaultPlan:
-    """Picks faults; by rate, the pick depends only on the request and how often it was seen, not on others."""
-
-    def __init__(self, faults: Faults) -> None:
-        self.faults = faults
-        self._requests = 0
-        self._used = [0] * len(faults.script)
-        self._seen: Counter[str] = Counter()
-        self._met: Counter[str] = Counter()
-
-    def pick(self, digest: str, model: str, text: str) -> Fault | None:
-        """Pick the fault for a request, if any."""
-        self._requests += 1
-        return self._by_script(model, text) or self._by_rate(digest)
-
-    @property
-    def idle(self) -> bool:
-        """Say that nothing will ever be picked."""
-        return not self.faults.script and not self.faults.rates
-
-    def _by_script(self, model: str, text: str) -> Fault | None:
-        for index, cue in enumerate(self.faults.script):
-            left = cue.times is None or self._used[index] < cue.times
-            if left and cue.matches(self._requests, model, text):
-                self._used[index] += 1
-                return cue.fault
-        return None
-
-    def _by_rate(self, digest: str) -> Fault | None:
-        if not self.faults.rates:
-            return None
-        self._seen[digest] += 1
-        fault = self._drawn(_chance(self.faults.seed, digest, self._seen[digest]))
-        most = self.faults.at_most_per_digest
-        if fault is None or (most is not None and self._met[digest] >= most):
-            return None
-        self._met[digest] += 1
-        return fault
-
-    def _drawn(self, chance: float) -> Fault | None:
-        for fault, rate in self.faults.rates:
-            chance -= rate
-            if chance < 0:
-                return fault
-        return None
-
-
-def _chance(seed: int, digest: str, time: int) -> float:
-    drawn = hashlib.sha256(f"{seed}:{digest}:{time}".encode()).digest()[:7]
-    return int.from_bytes(drawn, "big") / 2**56
+    def of(self, op: Op) -> "Faults":
+        """Give those of one operation."""
+        rates = tuple((fault, rate) for fault, rate in self.rates if fault.op is op)
+        return replace(self, rates=rates, script=tuple(cue for cue in self.script if cue.fault.op is op))

@@ -17,14 +17,24 @@ Faults:
     counted: true                     # whether timeouts are paid
     gap_ms: 100                       # the pauses of slow streams
     capacity: 20                      # requests at a time; more get 429
+    looks: 1                          # how often a batch's fault is seen that passes
     script:                           # goes before the rates
       - {fault: "429", nth: 3, retry_after: 604800}
       - {fault: stalled_stream, text: "slow", model: "gpt-*", times: 2}    # times: a number, or always
+
+A fault is of live requests unless it says another operation: `op` in the script, `op/fault` in the rates. Faults that
+only members (`expired`, `duplicate`, `missing`, `unknown_id`) or whole batches (`expiry`, `validation_failure`,
+`late_404`, `unknown_status`, `no_results_url`, `foreign_results_url`) can have need not say it:
+    rates: {"500": 0.1, batch_create/cut_after: 0.2, member/529: 0.05, member/truncated: 0.01, missing: 0.01}
+    script:
+      - {fault: "429", op: batch_retrieve, nth: 2, retry_after: 1}
+      - {fault: "400", op: member, text: "bad"}       # members can also have the honest errors, and `truncated`
+      - {fault: late_404, looks: 2}                   # every batch operation counts its own: `nth` batches here
 """
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -35,10 +45,13 @@ from muster.domain.call import Stop, ToolCall
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument, BadFile
 from muster.domain.script import ECHO, Line, Rule, Script
-from muster.sim.faults import Cue, Fault, Faults, Kind
+from muster.sim.faults import Cue, Fault, Faults, Kind, Op, kinds_of
 
 Positive = Annotated[int, Meta(ge=1)]
 Seconds = Annotated[float, Meta(ge=0)]
+
+HOMES = (Op.LIVE, Op.MEMBER, Op.BATCH)  # where a fault is that does not say it: the first that can have it
+TALKING = (Op.LIVE, Op.MEMBER)  # these have a model and a text
 
 T = TypeVar("T")
 
@@ -69,6 +82,7 @@ class _Script(msgspec.Struct, forbid_unknown_fields=True):
 
 class _Cue(msgspec.Struct, forbid_unknown_fields=True):
     fault: Kind
+    op: Op | None = None
     nth: Positive | None = None
     model: str = "*"
     text: str = ""
@@ -76,15 +90,17 @@ class _Cue(msgspec.Struct, forbid_unknown_fields=True):
     retry_after: Seconds | None = None
     counted: bool | None = None
     gap_ms: Seconds | None = None
+    looks: Positive | None = None
 
 
 class _Faults(msgspec.Struct, forbid_unknown_fields=True):
     seed: int = 0
-    rates: dict[Kind, float] = {}
+    rates: dict[str, float] = {}
     at_most_per_digest: Annotated[int, Meta(ge=0)] | None = None
     retry_after: Seconds | None = None
     counted: bool = True
     gap_ms: Seconds = 100.0
+    looks: Positive = 1
     capacity: Positive | None = None
     script: list[_Cue] = []
 
@@ -115,10 +131,11 @@ def read_script(found: Json) -> Script:
 def read_faults(found: Json) -> Faults:
     """Make faults of a mapping, or raise BadArgument with the field that is wrong."""
     faults = _convert(_with_names(found), _Faults, "faults")
-    _check_rates(faults.rates)
+    rates = tuple((_fault(_rated(name), faults, "faults.rates"), rate) for name, rate in sorted(faults.rates.items()))
+    _check_rates(rates)
     return Faults(
         seed=faults.seed,
-        rates=tuple((_fault(_Cue(fault=kind), faults), rate) for kind, rate in sorted(faults.rates.items())),
+        rates=rates,
         at_most_per_digest=faults.at_most_per_digest,
         script=tuple(_cue(cue, faults, f"faults.script[{index}]") for index, cue in enumerate(faults.script)),
         capacity=faults.capacity,
@@ -142,15 +159,29 @@ def _line(answer: str | _Answer) -> Line:
 def _cue(cue: _Cue, faults: _Faults, where: str) -> Cue:
     _check_pattern(cue.text, where)
     times = None if cue.times == "always" else cue.times
-    return Cue(fault=_fault(cue, faults), nth=cue.nth, model=cue.model, text=cue.text, times=times)
+    fault = _fault(cue, faults, where)
+    if fault.op not in TALKING and (cue.text or cue.model != "*"):
+        raise BadArgument(f"{where}: {fault.op} has no text and no model to wait for")
+    return Cue(fault=fault, nth=cue.nth, model=cue.model, text=cue.text, times=times)
 
 
-def _fault(cue: _Cue, faults: _Faults) -> Fault:
+def _rated(name: str) -> _Cue:
+    # `op/fault`, or the fault alone.
+    op, _, kind = name.rpartition("/")
+    return _convert({"fault": kind, "op": op or None}, _Cue, f"faults.rates.{name}")
+
+
+def _fault(cue: _Cue, faults: _Faults, where: str) -> Fault:
+    op = cue.op or next(op for op in HOMES if cue.fault in kinds_of(op))
+    if cue.fault not in kinds_of(op):
+        raise BadArgument(f"{where}: {cue.fault} is no fault of {op}")
     return Fault(
         kind=cue.fault,
+        op=op,
         retry_after=faults.retry_after if cue.retry_after is None else cue.retry_after,
         counted=faults.counted if cue.counted is None else cue.counted,
         gap_ms=faults.gap_ms if cue.gap_ms is None else cue.gap_ms,
+        looks=faults.looks if cue.looks is None else cue.looks,
     )
 
 
@@ -170,12 +201,12 @@ def _named(cue: Json) -> Json:
     return {**cue, "fault": str(cue["fault"])} if isinstance(cue, Mapping) and "fault" in cue else cue
 
 
-def _check_rates(rates: Mapping[Kind, float]) -> None:
-    for kind, rate in rates.items():
+def _check_rates(rates: Sequence[tuple[Fault, float]]) -> None:
+    for fault, rate in rates:
         if not 0 <= rate <= 1:
-            raise BadArgument(f"faults.rates.{kind}: {rate} is not between 0 and 1")
-    if sum(rates.values()) > 1:
-        raise BadArgument("faults.rates: the rates are more than 1 together")
+            raise BadArgument(f"faults.rates.{fault.name}: {rate} is not between 0 and 1")
+        if sum(other for another, other in rates if another.op is fault.op) > 1:
+            raise BadArgument(f"faults.rates: the rates of {fault.op} are more than 1 together")
 
 
 def _check_pattern(pattern: str, where: str) -> None:

@@ -4,11 +4,13 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
+from io import BytesIO
+from types import MappingProxyType
 from typing import NamedTuple, cast
 
 import httptools
 
-from muster.sim.play import Ending, Play, at_once, say
+from muster.sim.play import Ending, Part, Play, at_once, say
 
 MAX_PIPELINED = 64
 READ_BYTES = 64 * 1024
@@ -25,6 +27,7 @@ class HttpRequest(NamedTuple):  # made for every request, and a tuple is made fa
     body: bytes
     oversized: bool = False
     keep_alive: bool = True
+    query: bytes = b""
 
 
 Handler = Callable[[HttpRequest], Play]
@@ -33,16 +36,23 @@ Handler = Callable[[HttpRequest], Play]
 class Connection(asyncio.BufferedProtocol):
     """Serves one client; the handler decides at once, waiting is done here with timers and no task."""
 
-    def __init__(self, handler: Handler, max_body: int, connections: "set[Connection]") -> None:
+    def __init__(
+        self,
+        handler: Handler,
+        max_body: int,
+        connections: "set[Connection]",
+        roomy: Mapping[bytes, int] = MappingProxyType({}),  # paths that take larger bodies
+    ) -> None:
         self._handler = handler
         self._max_body = max_body
+        self._roomy = roomy
         self._connections = connections
         self._loop = asyncio.get_running_loop()
         self._parser = httptools.HttpRequestParser(self)
         self._buffer = memoryview(bytearray(READ_BYTES))
         self._pending: deque[HttpRequest] = deque()
         self._play: Play | None = None
-        self._parts: Iterator[tuple[float, bytes]] = iter(())
+        self._parts: Iterator[Part] = iter(())
         self._keep_alive = True
         self._timer: asyncio.TimerHandle | None = None
         self._choked = False
@@ -86,8 +96,11 @@ class Connection(asyncio.BufferedProtocol):
         self._throttle()
 
     def resume_writing(self) -> None:
-        """Take requests again."""
+        """Take requests again, and go on with the answer that was too much at once."""
         self._choked = False
+        if self._play is not None and self._timer is None:
+            # Not at once: the transport is in the middle of writing, and must not be closed there.
+            self._timer = self._loop.call_later(0, self._resume, b"")
         self._throttle()
 
     # The side of httptools.
@@ -96,7 +109,7 @@ class Connection(asyncio.BufferedProtocol):
         """Start an empty request."""
         self._url = b""
         self._headers: dict[bytes, bytes] = {}
-        self._body: list[bytes] = []
+        self._body = BytesIO()  # grows in place: a batch may be very large, and joining its pieces would stop the loop
         self._size = 0
 
     def on_url(self, url: bytes) -> None:
@@ -110,21 +123,24 @@ class Connection(asyncio.BufferedProtocol):
     def on_body(self, body: bytes) -> None:
         """Take a piece of the body; one that is too large is read and dropped, so that the answer gets through."""
         self._size += len(body)
-        if self._size > self._max_body:
-            self._body.clear()
+        if self._is_too_large():
+            self._body = BytesIO()
         else:
-            self._body.append(body)
+            self._body.write(body)
 
     def on_message_complete(self) -> None:
         """Queue the request behind those before it."""
+        path, _, query = self._url.partition(b"?")
         request = HttpRequest(
             method=self._parser.get_method(),
-            path=self._url.partition(b"?")[0],
+            path=path,
             headers=self._headers,
-            body=b"".join(self._body),
-            oversized=self._size > self._max_body,
+            body=self._body.getvalue(),
+            oversized=self._is_too_large(),
             keep_alive=self._parser.should_keep_alive(),
+            query=query,
         )
+        self._body = BytesIO()  # the next request may be long in coming
         self._pending.append(request)
         self._serve()
         if self._pending:
@@ -148,17 +164,25 @@ class Connection(asyncio.BufferedProtocol):
             return at_once(say(500, b'{"error":{"message":"the rehearsal server failed"}}'))
 
     def _advance(self) -> None:
-        for wait, data in self._parts:
-            if wait > 0:
-                self._timer = self._loop.call_later(wait, self._resume, data)
-                return
-            self._transport.write(data)
+        try:
+            for wait, data in self._parts:
+                if wait > 0:
+                    self._timer = self._loop.call_later(wait, self._resume, data)
+                    return
+                self._transport.write(data)
+                if self._choked:
+                    return
+        except Exception:  # an answer that breaks off must not look like a slow one
+            log.exception("sim.play_failed")
+            self._transport.abort()
+            return
         self._end()
 
     def _resume(self, data: bytes) -> None:
         self._timer = None
         self._transport.write(data)
-        self._advance()
+        if not self._choked:
+            self._advance()
         if self._pending:
             self._serve()
             self._throttle()
@@ -175,6 +199,9 @@ class Connection(asyncio.BufferedProtocol):
         play, self._play = self._play, None
         if play is not None:
             play.ended()
+
+    def _is_too_large(self) -> bool:
+        return self._size > self._max_body and self._size > self._roomy.get(self._url.partition(b"?")[0], 0)
 
     def _throttle(self) -> None:
         if self._transport.is_closing():

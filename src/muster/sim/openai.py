@@ -41,7 +41,7 @@ class OpenAI:
     def read(self, body: dict[str, Json]) -> Ask:
         """Understand a request to `/v1/chat/completions`."""
         if body.get("n") not in (None, 1):
-            raise _invalid("n", "the rehearsal server gives one choice")
+            raise invalid("n", "the rehearsal server gives one choice")
         options = body.get("stream_options")
         return Ask(
             model=_model(body),
@@ -81,7 +81,7 @@ def _model(body: dict[str, Json]) -> str:
     if model is None:
         raise _missing("model")
     if not isinstance(model, str) or not model:
-        raise _invalid("model", "expected a string")
+        raise invalid("model", "expected a string")
     return model
 
 
@@ -91,7 +91,7 @@ def _max_tokens(body: dict[str, Json]) -> int:
         if limit is None:
             continue
         if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
-            raise _invalid(name, "expected an integer of at least 1")
+            raise invalid(name, "expected an integer of at least 1")
         return limit
     return DEFAULT_MAX_TOKENS
 
@@ -100,7 +100,7 @@ def _stop(body: dict[str, Json]) -> tuple[str, ...]:
     stop = body.get("stop") or []
     stop = [stop] if isinstance(stop, str) else stop
     if not isinstance(stop, list) or len(stop) > 4 or not all(isinstance(item, str) and item for item in stop):
-        raise _invalid("stop", "expected up to four strings")
+        raise invalid("stop", "expected up to four strings")
     return tuple(stop)
 
 
@@ -115,18 +115,18 @@ def _messages(body: dict[str, Json]) -> Iterator[Message]:
     for index, message in enumerate(messages):
         where = f"messages[{index}]"
         if not isinstance(message, dict) or message.get("role") not in ROLES:
-            raise _invalid(f"{where}.role", f"supported values are {', '.join(map(repr, ROLES))}")
+            raise invalid(f"{where}.role", f"supported values are {', '.join(map(repr, ROLES))}")
         yield _message(message, where)
 
 
 def _message(message: dict[str, Json], where: str) -> Message:
     role, content, calls = ROLES[message["role"]], message.get("content"), message.get("tool_calls") or []
     if content is None and role is not Role.ASSISTANT:
-        raise _invalid(f"{where}.content", "expected a string or an array")
+        raise invalid(f"{where}.content", "expected a string or an array")
     if role is Role.TOOL and not isinstance(message.get("tool_call_id"), str):
         raise _missing(f"{where}.tool_call_id")
     if not isinstance(calls, list):
-        raise _invalid(f"{where}.tool_calls", "expected an array")
+        raise invalid(f"{where}.tool_calls", "expected an array")
     return Message(
         role=role,
         text=text_in(content or "", f"{where}.content"),
@@ -140,14 +140,15 @@ def _tool_call(call: Json, where: str) -> ToolCall:
         function = call["function"]
         return ToolCall(id=str(call["id"]), name=function["name"], arguments=msgspec.json.decode(function["arguments"]))
     except (KeyError, TypeError, msgspec.DecodeError):
-        raise _invalid(where, "expected an id, and a function with a name and arguments in JSON") from None
+        raise invalid(where, "expected an id, and a function with a name and arguments in JSON") from None
 
 
 def _missing(param: str) -> Refused:
     return Refused(400, f"Missing required parameter: '{param}'.", code="missing_required_parameter", param=param)
 
 
-def _invalid(param: str, why: str) -> Refused:
+def invalid(param: str, why: str) -> Refused:
+    """Make the refusal of a parameter."""
     return Refused(400, f"Invalid value for '{param}': {why}.", code="invalid_value", param=param)
 
 

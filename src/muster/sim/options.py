@@ -26,3 +26,7 @@ class Options:
     context_tokens: int | None = None
     prices: Mapping[str, Price] = field(default_factory=dict)  # by glob; others cost play money
     max_body_bytes: int = 64 * 1024 * 1024
+    batch_ms: float = 0.0  # from the creation of a batch to its end
+    batch_requests: int | None = None  # at most in one batch; None: as many as the provider takes
+    batch_bytes: int | None = None  # at most in one batch; None: as large as the provider takes it
+    live_counts: bool | None = None  # whether a batch tells how far it has got; None: as the provider does

@@ -8,9 +8,12 @@ from typing import NamedTuple
 
 JSON = "application/json"
 EVENTS = "text/event-stream; charset=utf-8"
+LINES = "application/x-jsonl"
 LAST_CHUNK = b"0\r\n\r\n"
+SOON = 1e-9  # seconds: just long enough for others to be served first
 
 Headers = Iterable[tuple[str, str]]
+Part = tuple[float, bytes]
 
 
 class Ending(Enum):
@@ -26,9 +29,9 @@ def _nothing() -> None:
 
 
 class Play(NamedTuple):  # made for every request, and a tuple is made fastest
-    """Bytes to write, each after so many seconds, and how it ends."""
+    """Bytes to write, each after so many seconds, and how it ends; the parts may be made as they are written."""
 
-    parts: tuple[tuple[float, bytes], ...]
+    parts: Iterable[Part]
     ending: Ending = Ending.KEEP
     ended: Callable[[], None] = _nothing  # called once: played to its end, or the client went away
 
@@ -38,9 +41,9 @@ def say(status: int, body: bytes, headers: Headers = (), kind: str = JSON) -> by
     return b"%b\r\ncontent-length: %d\r\n\r\n%b" % (_head(status, kind, headers), len(body), body)
 
 
-def open_stream(headers: Headers = ()) -> bytes:
-    """Spell the head of a stream of events."""
-    return _head(200, EVENTS, headers) + b"\r\ntransfer-encoding: chunked\r\n\r\n"
+def open_stream(headers: Headers = (), kind: str = EVENTS) -> bytes:
+    """Spell the head of an answer that comes in chunks."""
+    return _head(200, kind, headers) + b"\r\ntransfer-encoding: chunked\r\n\r\n"
 
 
 def chunk(data: bytes) -> bytes:

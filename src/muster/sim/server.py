@@ -1,56 +1,28 @@
-"""The rehearsal server: one port on the loopback address, a table of endpoints, start and stop."""
+"""The rehearsal server: one port on the loopback address, start and stop."""
 
 import asyncio
-from collections.abc import Mapping
-from functools import partial
+import time
+from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
-from muster.sim.anthropic import Anthropic
-from muster.sim.ask import Dialect
 from muster.sim.audit import Audit
-from muster.sim.control import AUDIT, Control
+from muster.sim.control import AUDIT
 from muster.sim.faults import Faults
-from muster.sim.http import Connection, Handler, HttpRequest
-from muster.sim.openai import OpenAI
+from muster.sim.http import Connection
 from muster.sim.options import Options
-from muster.sim.play import Play, at_once, say
 from muster.sim.rehearsal import Rehearsal
+from muster.sim.router import Router
 
 HOST = "127.0.0.1"
-
-ANTHROPIC: Dialect = Anthropic()
-OPENAI: Dialect = OpenAI()
-
-
-class Router:
-    """Finds who answers a request; an unknown path is refused in the words of the provider it belongs to."""
-
-    def __init__(self, rehearsal: Rehearsal) -> None:
-        self._rehearsal = rehearsal
-        self._routes: Mapping[tuple[bytes, bytes], Handler] = {
-            (b"POST", b"/anthropic/v1/messages"): partial(rehearsal.perform, ANTHROPIC),
-            (b"POST", b"/openai/v1/chat/completions"): partial(rehearsal.perform, OPENAI),
-            **Control(rehearsal).routes(),
-        }
-
-    def __call__(self, request: HttpRequest) -> Play:
-        """Give the play for a request."""
-        handler = self._routes.get((request.method, request.path))
-        if handler is not None:
-            return handler(request)
-        if request.method == b"HEAD":  # some clients knock first; such an answer has no body
-            return at_once(say(200, b""))
-        dialect = OPENAI if request.path.startswith(b"/openai") else ANTHROPIC
-        return self._rehearsal.unknown(dialect, request)
 
 
 class Server:
     """A rehearsal server in this event loop; `async with` starts and stops it."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: Options, clock: Callable[[], float] = time.time) -> None:
         self._options = options
-        self._rehearsal = Rehearsal(options)
+        self._rehearsal = Rehearsal(options, clock)
         self._router = Router(self._rehearsal)
         self._connections: set[Connection] = set()
         self._server: asyncio.Server | None = None
@@ -73,11 +45,11 @@ class Server:
 
     @property
     def audit(self) -> Audit:
-        """The audit as it stands."""
-        return self._rehearsal.book.audit()
+        """The audit as it stands, batches whose time has come included."""
+        return self._rehearsal.audit()
 
     def reset(self) -> None:
-        """Start over: audit, cache, and how far the faults have got."""
+        """Start over: audit, cache, batches, and how far the faults have got."""
         self._rehearsal.reset()
 
     def play(self, faults: Faults) -> None:
@@ -110,9 +82,9 @@ class Server:
         await self.close()
 
     def _connect(self) -> Connection:
-        return Connection(self._router, self._options.max_body_bytes, self._connections)
+        return Connection(self._router, self._options.max_body_bytes, self._connections, self._router.roomy)
 
 
-def serve(options: Options | None = None) -> Server:
-    """Make a server; `async with serve(...) as server` runs it."""
-    return Server(options or Options())
+def serve(options: Options | None = None, clock: Callable[[], float] = time.time) -> Server:
+    """Make a server; `async with serve(...) as server` runs it, and batches get on by the clock."""
+    return Server(options or Options(), clock)

@@ -1,0 +1,152 @@
+"""Message Batches of Anthropic: the endpoints under `/v1/messages/batches`."""
+
+import re
+from collections.abc import Iterator
+
+import msgspec
+
+from muster.domain.canonical import Json
+from muster.sim.ask import Refused
+from muster.sim.batches.anthropic_wording import MessageBatches, disturb, spell_batch
+from muster.sim.batches.batch import ENDED, Batch, Member, Phase
+from muster.sim.batches.desk import Answer, Call, Endpoint, Work, say_json
+from muster.sim.batches.office import Office
+from muster.sim.batches.shelf import limit_of, page_after, page_before
+from muster.sim.faults import Kind, Op
+from muster.sim.options import Options
+
+PATH = "/anthropic/v1/messages/batches"
+MOST_REQUESTS = 100_000
+MOST_BYTES = 256 * 1024 * 1024
+DEFAULT_LISTED = 20
+MOST_LISTED = 1000
+CUSTOM_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+
+
+class _Request(msgspec.Struct, gc=False):
+    custom_id: str
+    params: msgspec.Raw
+
+
+class _Create(msgspec.Struct):
+    requests: list[_Request]
+
+
+_read = msgspec.json.Decoder(_Create).decode
+
+
+class AnthropicBatches:
+    """Answers whoever has batches at Anthropic."""
+
+    def __init__(self, office: Office, options: Options) -> None:
+        self._office = office
+        self._most_requests = options.batch_requests or MOST_REQUESTS
+        self.most_bytes = options.batch_bytes or MOST_BYTES
+        self._live = options.live_counts is True
+        self._wording = MessageBatches()
+
+    def endpoints(self) -> tuple[Endpoint, ...]:
+        """Give the table of endpoints."""
+        one = f"{PATH}/{{id}}"
+        return (
+            Endpoint(method=b"POST", path=PATH, op=Op.BATCH_CREATE, work=self._create),
+            Endpoint(method=b"GET", path=PATH, op=Op.BATCH_LIST, work=self._list),
+            Endpoint(method=b"GET", path=one, op=Op.BATCH_RETRIEVE, work=self._retrieve),
+            Endpoint(method=b"DELETE", path=one, op=Op.BATCH_DELETE, work=self._delete),
+            Endpoint(method=b"POST", path=f"{one}/cancel", op=Op.BATCH_CANCEL, work=self._cancel),
+            Endpoint(method=b"GET", path=f"{one}/results", op=Op.BATCH_RESULTS, work=self._results),
+        )
+
+    def _create(self, call: Call) -> Work:
+        if call.request.oversized or len(call.request.body) > self.most_bytes:
+            raise Refused(413, f"a batch may not be larger than {self.most_bytes} bytes")
+        requests = _requests(call.request.body, self._most_requests)
+        yield
+        members = list(_members(requests))
+        yield
+        fault = self._office.pick_fault(call.request.body)
+        if fault is not None and fault.kind is Kind.VALIDATION_FAILURE:
+            raise Refused(400, "requests: the batch is not valid, by the fault plan")
+        batch = self._office.open(self._wording, call.account, members, fault=fault)
+        return say_json(self._spell(call, batch, Phase.RUNNING))
+
+    def _list(self, call: Call) -> Work:
+        batches = self._office.newest_first(self._wording, call.account)
+        limit, before = limit_of(call.query, DEFAULT_LISTED, MOST_LISTED), call.query.get("before_id")
+        page = (
+            page_after(batches, limit, call.query.get("after_id"))
+            if before is None
+            else page_before(batches, limit, before)
+        )
+        yield from self._office.settle(page.things)
+        return say_json({"data": [self._look(call, batch) for batch in page.things], **page.ends})
+
+    def _retrieve(self, call: Call) -> Work:
+        batch = self._find(call)
+        if batch.strikes(Kind.LATE_404, "retrieve"):
+            raise _not_found(call.id)
+        yield from self._office.settle([batch])
+        return say_json(self._look(call, batch))
+
+    def _cancel(self, call: Call) -> Work:
+        batch = self._find(call)
+        yield from self._office.settle([batch])
+        if batch.phase in ENDED:
+            raise Refused(400, f"batch {batch.id} has ended and cannot be canceled")
+        batch.canceled = batch.settled
+        return say_json(self._spell(call, batch, Phase.CANCELING))
+
+    def _delete(self, call: Call) -> Work:
+        batch = self._find(call)
+        yield from self._office.settle([batch])
+        if not batch.closed:
+            raise Refused(400, f"batch {batch.id} has not ended; cancel it before you delete it")
+        self._office.drop(batch)
+        return say_json({"id": batch.id, "type": "message_batch_deleted"})
+
+    def _results(self, call: Call) -> Work:
+        batch = self._find(call)
+        yield from self._office.settle([batch])
+        if not batch.closed or batch.strikes(Kind.LATE_404, "results"):
+            raise Refused(404, f"batch {batch.id} has no results yet")
+        return Answer(lines=batch.output + batch.errors)
+
+    def _find(self, call: Call) -> Batch:
+        batch = self._office.find(self._wording, call.account, call.id)
+        if batch is None:
+            raise _not_found(call.id)
+        return batch
+
+    def _look(self, call: Call, batch: Batch) -> Json:
+        return disturb(batch, self._spell(call, batch, batch.phase))
+
+    def _spell(self, call: Call, batch: Batch, phase: Phase) -> Json:
+        return spell_batch(batch, phase, live=self._live, origin=call.origin)
+
+
+def _requests(body: bytes, most: int) -> list[_Request]:
+    try:
+        requests = _read(body).requests
+    except msgspec.ValidationError as error:
+        what, _, place = str(error).partition(" - at `$.")
+        raise Refused(400, f"{place.rstrip('`') or 'body'}: {what}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise Refused(400, f"the request body is not valid JSON: {error}") from None
+    if not 0 < len(requests) <= most:
+        raise Refused(400, f"requests: List should have between 1 and {most} items, not {len(requests)}")
+    return requests
+
+
+def _members(requests: list[_Request]) -> Iterator[Member]:
+    seen: set[str] = set()
+    for index, request in enumerate(requests):
+        if CUSTOM_ID.fullmatch(request.custom_id) is None:
+            raise Refused(400, f"requests.{index}.custom_id: String should match pattern '^{CUSTOM_ID.pattern}$'")
+        if request.custom_id in seen:
+            raise Refused(400, f"requests.{index}.custom_id: {request.custom_id} is there twice")
+        seen.add(request.custom_id)
+        yield Member(request.custom_id, request.params)
+
+
+def _not_found(name: str) -> Refused:
+    return Refused(404, f"there is no batch with the id {name}")

@@ -1,0 +1,142 @@
+"""One batch: its members, how far it has got, and the lines of its results."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NamedTuple, Protocol
+
+import msgspec
+
+from muster.domain.canonical import Json
+from muster.sim.ask import Dialect, Refused, Said
+from muster.sim.batches.schedule import Schedule
+from muster.sim.faults import Fault, Kind
+
+VALIDATED = 0.05  # of its time, a batch is being validated
+PROCESSED = 0.95  # and after this, its results are being put together
+
+
+class Verdict(StrEnum):
+    """What became of a member."""
+
+    SUCCEEDED = "succeeded"  # the only one that is paid
+    ERRORED = "errored"
+    CANCELED = "canceled"
+    EXPIRED = "expired"
+
+
+class Phase(StrEnum):
+    """How far a batch has got."""
+
+    VALIDATING = "validating"
+    FAILED = "failed"  # it was not valid
+    RUNNING = "in_progress"
+    FINALIZING = "finalizing"
+    COMPLETED = "completed"
+    EXPIRED = "expired"
+    CANCELING = "cancelling"  # told only to who cancels it; whoever looks next finds it canceled
+    CANCELED = "cancelled"
+
+
+ENDED = frozenset({Phase.FAILED, Phase.COMPLETED, Phase.EXPIRED, Phase.CANCELED})
+
+
+class Member(NamedTuple):  # there are a hundred thousand of them
+    """One request of a batch, not yet understood."""
+
+    custom_id: str
+    body: msgspec.Raw
+
+
+class Wording(Protocol):
+    """How a provider words batches; pure."""
+
+    provider: str
+    prefix: str  # of the ids of batches
+    dialect: Dialect
+
+    def status(self, phase: Phase) -> str:
+        """Name a phase."""
+
+    def answered(self, custom_id: str, said: Said) -> bytes:
+        """Spell the line of a member that succeeded."""
+
+    def refused(self, custom_id: str, refused: Refused, number: int) -> bytes:
+        """Spell the line of a member that failed."""
+
+    def unmet(self, custom_id: str, verdict: Verdict, number: int) -> bytes:
+        """Spell the line of a member that was canceled or expired."""
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Batch:
+    """A batch as the provider keeps it; whoever looks at it has it brought up to date first."""
+
+    id: str
+    account: str
+    wording: Wording
+    schedule: Schedule
+    members: list[Member]  # in the order of processing; emptied when all is done
+    about: Mapping[str, Json] = field(default_factory=dict)  # what its creator wants to see again
+    problems: tuple[Json, ...] = ()  # why it is not valid
+    fault: Fault | None = None
+    size: int = 0
+    done: int = 0  # members with a verdict
+    settled: float = 0.0  # up to when it was brought up to date
+    closed: bool = False  # nothing will change any more
+    filed: bool = False  # its results are files (OpenAI)
+    canceled: float | None = None  # when
+    counts: Counter[Verdict] = field(default_factory=Counter)
+    models: set[str] = field(default_factory=set)
+    output: list[bytes] = field(default_factory=list)
+    errors: list[bytes] = field(default_factory=list)
+    _seen: Counter[str] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        self.size = len(self.members)
+        self.settled = self.schedule.created
+
+    @property
+    def phase(self) -> Phase:
+        """How far it had got when it was brought up to date; time goes on while others look."""
+        return self.phase_at(self.settled)
+
+    def phase_at(self, now: float) -> Phase:
+        """Tell how far it gets."""
+        if self.problems:
+            return Phase.FAILED
+        if self.canceled is not None:
+            return Phase.CANCELED
+        progress = self.schedule.progress(now)
+        if progress >= 1:
+            return Phase.COMPLETED if self.schedule.share >= 1 else Phase.EXPIRED
+        if progress < VALIDATED:
+            return Phase.VALIDATING
+        return Phase.RUNNING if progress < PROCESSED else Phase.FINALIZING
+
+    def ended(self) -> float:
+        """Tell when it ended."""
+        return self.schedule.ends if self.canceled is None else self.canceled
+
+    def due(self, now: float) -> int:
+        """Count the members that must be processed by now; a cancel stops it where it is."""
+        return self.done if self.problems or self.canceled is not None else self.schedule.due(self.size, now)
+
+    def note(self, verdict: Verdict, *lines: bytes) -> None:
+        """Note what became of the next member."""
+        self.done += 1
+        self.counts[verdict] += 1
+        (self.output if verdict is Verdict.SUCCEEDED else self.errors).extend(lines)
+
+    def close(self) -> None:
+        """Let go of what is no longer needed."""
+        self.closed = True
+        self.members = []
+
+    def strikes(self, kind: Kind, place: str = "") -> bool:
+        """Say whether its fault is of this kind and still seen at this place, and count that it was."""
+        if self.fault is None or self.fault.kind is not kind:
+            return False
+        self._seen[place] += 1
+        return self._seen[place] <= self.fault.looks

@@ -1,0 +1,151 @@
+"""The desk in front of batches and files: keys, faults, errors; what is asked there is done by the endpoints."""
+
+import hashlib
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from urllib.parse import parse_qsl
+
+import msgspec
+
+from muster.domain.canonical import Json
+from muster.sim.ask import Dialect, Refused
+from muster.sim.batches.multipart import without_boundary
+from muster.sim.door import account_of, check_key
+from muster.sim.faults import HONEST, Fault, Op
+from muster.sim.http import HttpRequest
+from muster.sim.play import SOON, Ending, Headers, Part, Play
+from muster.sim.refusal import headers_of, refuse_honestly, request_id
+from muster.sim.rehearsal import Rehearsal
+from muster.sim.stage import ENDINGS, SILENT, stage_lines, stage_whole
+
+_encode = msgspec.json.Encoder().encode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """A request for an endpoint: from whom, and for which batch or file."""
+
+    account: str
+    request: HttpRequest
+    id: str = ""
+
+    @property
+    def query(self) -> dict[str, str]:
+        """The fields after the question mark."""
+        return dict(parse_qsl(self.request.query.decode("latin-1")))
+
+    @property
+    def origin(self) -> str:
+        """The address that the client knows this server by."""
+        return f"http://{self.request.headers.get(b'host', b'127.0.0.1').decode('latin-1')}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What an endpoint answers: a JSON value, or lines of a file."""
+
+    body: bytes = b""
+    lines: Sequence[bytes] | None = None
+    status: int = 200
+
+
+Work = Generator[None, None, Answer]  # yields where others may be served first
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """One thing that can be asked at the desk."""
+
+    method: bytes
+    path: str  # `{id}` stands for a name
+    op: Op
+    work: Callable[[Call], Work]
+
+
+class Desk:
+    """Takes requests to the endpoints of one provider."""
+
+    def __init__(self, dialect: Dialect, rehearsal: Rehearsal) -> None:
+        self._dialect = dialect
+        self._rehearsal = rehearsal
+        self._book = rehearsal.book
+        self._latency = rehearsal.options.latency_ms / 1000
+
+    def serve(self, endpoint: Endpoint, request: HttpRequest, name: str = "") -> Play:
+        """Decide what a request gets; it is worked out while it is played."""
+        self._book.requests += 1
+        number = next(self._rehearsal.numbers)
+        try:
+            key = check_key(request, self._rehearsal.options.key)
+        except Refused as refused:
+            return self._rehearsal.refuse(self._dialect, refused, number)
+        call = Call(account=account_of(key), request=request, id=name)
+        fault = self._pick(endpoint.op, call)
+        ending = Ending.KEEP if fault is None else (SILENT | ENDINGS).get(fault.kind, Ending.KEEP)
+        return Play(parts=self._perform(endpoint, call, number, fault), ending=ending)
+
+    def _pick(self, op: Op, call: Call) -> Fault | None:
+        plan = self._rehearsal.plans.of(op)
+        if plan.idle:
+            return None
+        fault = plan.pick(_name(call) if plan.faults.rates else "", "", "")
+        if fault is not None:
+            self._book.fault(fault.name)
+        return fault
+
+    def _perform(self, endpoint: Endpoint, call: Call, number: int, fault: Fault | None) -> Iterator[Part]:
+        refusal = None
+        try:
+            answer = yield from _breathing(_done(endpoint, call, fault))
+        except Refused as refused:
+            refusal = refused
+            answer = Answer(status=refused.status, body=self._dialect.error(refused, request_id(number)))
+        if fault is not None and fault.kind in SILENT:
+            yield self._latency, b""
+            return
+        self._book.status(answer.status)
+        headers = headers_of(self._dialect, number, refusal)
+        yield from _staged(answer, headers, self._latency, None if fault is None or fault.kind in HONEST else fault)
+
+
+def immediately(work: Callable[[Call], Answer]) -> Callable[[Call], Work]:
+    """Make an endpoint of work that is done in no time."""
+
+    def begin(call: Call) -> Work:
+        yield from ()
+        return work(call)
+
+    return begin
+
+
+def say_json(value: Json) -> Answer:
+    """Answer with a JSON value."""
+    return Answer(body=_encode(value))
+
+
+def _name(call: Call) -> str:
+    return f"{call.account}/{call.id}/{hashlib.sha256(without_boundary(call.request)).hexdigest()}"
+
+
+def _done(endpoint: Endpoint, call: Call, fault: Fault | None) -> Work:
+    if fault is not None:
+        refuse_honestly(fault)
+        if not fault.paid:
+            return Answer()
+    return (yield from endpoint.work(call))
+
+
+def _breathing(work: Work) -> Generator[Part, None, Answer]:
+    while True:
+        try:
+            next(work)
+        except StopIteration as stop:
+            answer: Answer = stop.value
+            return answer
+        yield SOON, b""
+
+
+def _staged(answer: Answer, headers: Headers, latency: float, fault: Fault | None) -> Iterable[Part]:
+    if answer.lines is None:
+        return stage_whole(answer.body, headers, latency, fault, answer.status).parts
+    return stage_lines(answer.lines, headers, latency, fault)

@@ -1,0 +1,84 @@
+"""Processes the members of batches: each once, in small steps, and counts those that succeed as paid."""
+
+from collections.abc import Iterator
+
+from muster.sim.ask import Refused
+from muster.sim.audit import Book
+from muster.sim.batches.batch import ENDED, Batch, Member, Phase, Verdict
+from muster.sim.door import read_body
+from muster.sim.faults import Fault, Kind, Op
+from muster.sim.plan import Plans
+from muster.sim.refusal import refuse_honestly
+from muster.sim.speaker import Speaker, name_of
+
+STEP = 100  # members at a time, so that others are served in between
+NOBODY = "nobody-sent-this"
+
+
+class Settler:
+    """Brings batches up to date; two that do so at once share the work."""
+
+    def __init__(self, speaker: Speaker, book: Book, plans: Plans, numbers: Iterator[int]) -> None:
+        self._speaker = speaker
+        self._book = book
+        self._plans = plans
+        self._numbers = numbers
+
+    def settle(self, batch: Batch, now: float) -> Iterator[None]:
+        """Process what is due, and at the end give the rest its verdict; between the steps others may run."""
+        while batch.done < batch.due(now):
+            for member in batch.members[batch.done : min(batch.due(now), batch.done + STEP)]:
+                self._process(batch, member)
+            yield
+        batch.settled = max(batch.settled, now)
+        if batch.phase in ENDED and not batch.closed:
+            self._close(batch, Verdict.EXPIRED if batch.phase is Phase.EXPIRED else Verdict.CANCELED)
+
+    def _close(self, batch: Batch, verdict: Verdict) -> None:
+        if not batch.problems:
+            for member in batch.members[batch.done :]:
+                batch.note(verdict, batch.wording.unmet(member.custom_id, verdict, next(self._numbers)))
+        batch.close()
+
+    def _process(self, batch: Batch, member: Member) -> None:
+        number = next(self._numbers)
+        try:
+            self._answer(batch, member, number)
+        except Refused as refused:
+            batch.note(Verdict.ERRORED, batch.wording.refused(member.custom_id, refused, number))
+
+    def _answer(self, batch: Batch, member: Member, number: int) -> None:
+        body = read_body(member.body)
+        ask = batch.wording.dialect.read(body)
+        batch.models.add(ask.model)
+        self._speaker.check(ask)
+        name = name_of(body)
+        fault = self._pick(name, ask.model, ask.text)
+        if fault is not None and not fault.paid:
+            batch.note(Verdict.EXPIRED, batch.wording.unmet(member.custom_id, Verdict.EXPIRED, number))
+            return
+        said = self._speaker.say(ask, name, number, batch=True)
+        line = batch.wording.answered(member.custom_id, said)
+        stray = b"" if fault is None else batch.wording.answered(NOBODY, said)
+        batch.note(Verdict.SUCCEEDED, *_disturbed(line, stray, fault))
+
+    def _pick(self, name: str, model: str, text: str) -> Fault | None:
+        plan = self._plans.of(Op.MEMBER)
+        fault = None if plan.idle else plan.pick(name, model, text)
+        if fault is not None:
+            self._book.fault(fault.name)
+            refuse_honestly(fault)
+        return fault
+
+
+def _disturbed(line: bytes, stray: bytes, fault: Fault | None) -> tuple[bytes, ...]:
+    match fault.kind if fault else None:
+        case Kind.DUPLICATE:
+            return line, line
+        case Kind.NO_LINE:
+            return ()
+        case Kind.UNKNOWN_ID:
+            return line, stray
+        case Kind.TRUNCATED:
+            return (line[: len(line) // 2] + b"\n",)
+    return (line,)
