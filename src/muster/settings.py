@@ -45,6 +45,7 @@ class AgentSection(_Strict):
     temperature: float | None = Field(default=None, ge=0)
     seed: int | None = None
     price: PriceSection | None = None
+    batch_price: PriceSection | None = None  # in batches; left out, they cost as much as live calls
     concurrency: int = Field(default=100, gt=0)
     requests_per_minute: int | None = Field(default=None, gt=0)
     tokens_per_minute: int | None = Field(default=None, gt=0)

@@ -38,6 +38,7 @@ class Seen:
     path: str
     headers: Mapping[str, str]
     body: bytes
+    method: str = "POST"
 
     @property
     def json(self) -> Any:
@@ -76,6 +77,11 @@ class Host:
         head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
         self.play(head, *(self.chunk(self.event(event)) for event in events), *(after or (b"0\r\n\r\n",)))
 
+    def play_lines(self, lines: bytes, *after: Piece) -> None:
+        """Queue one file, in chunks."""
+        head = b"HTTP/1.1 200 OK\r\ncontent-type: application/x-jsonl\r\ntransfer-encoding: chunked\r\n\r\n"
+        self.play(head, *([self.chunk(lines)] if lines else []), *(after or (b"0\r\n\r\n",)))
+
     @staticmethod
     def answer(body: bytes, status: int = 200, **headers: str) -> bytes:
         """Spell an answer."""
@@ -111,7 +117,8 @@ class Host:
         head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
         headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in head[1:] if line)}
         body = await reader.readexactly(int(headers.get("content-length", "0")))
-        self.seen.append(Seen(head[0].split(" ")[1], headers, body))
+        method, path, _ = head[0].split(" ")
+        self.seen.append(Seen(path, headers, body, method))
         if self.plays:
             self.last = self.plays.popleft()
         pieces = self.last

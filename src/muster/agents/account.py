@@ -1,7 +1,9 @@
 """Whom we talk to and with which key; the key never shows in a message or a repr."""
 
+import hashlib
 from dataclasses import dataclass, field
 
+from muster.agents.origin import split_url
 from muster.domain.errors import BadConfiguration
 
 
@@ -23,3 +25,9 @@ class Account:
     def scrub(self, text: str) -> str:
         """Take the key out of a text that somebody else wrote."""
         return text.replace(self.key, "[key]") if self.key else text
+
+
+def fingerprint(base_url: str, key: str) -> str:
+    """Name an account so that it is known again, and the key cannot be found from the name."""
+    origin, _ = split_url(base_url)
+    return hashlib.sha256(f"muster account\n{origin.place}\n{key}".encode()).hexdigest()[:16]

@@ -1,8 +1,9 @@
 """Addresses of providers: joins a base address with a path, and refuses what would leak a key."""
 
 from ipaddress import ip_address
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
+from muster.agents.origin import split_url
 from muster.domain.errors import BadConfiguration
 
 # Names that only a private network can resolve: a container's neighbour, this machine, the local domain.
@@ -24,6 +25,19 @@ def join(base_url: str, path: str) -> str:
     if parts.scheme == "http" and not _private(host):
         raise _refused(base_url, "would send the key unencrypted over the internet", "use https://")
     return _joined(parts, path)
+
+
+def below(base_url: str, url: str) -> str:
+    """Give an address that somebody else named, or raise BadConfiguration when the key may not go there."""
+    (ours, base), (theirs, parts) = split_url(base_url), split_url(url)
+    inside = parts.path.startswith(base.path.rstrip("/") + "/")
+    if ours != theirs or not inside or {".", ".."} & set(unquote(parts.path).split("/")):
+        shown = f"{theirs.place}{parts.path}"  # a query may hold a secret
+        raise BadConfiguration(
+            f"{shown!r} is not below the base address {base_url!r}, so the key is not sent there",
+            suggestions=("set the base address to the one that the provider itself uses",),
+        )
+    return url
 
 
 def _joined(parts: SplitResult, path: str) -> str:

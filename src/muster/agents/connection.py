@@ -11,6 +11,7 @@ from muster.agents.response import Response
 from muster.domain.errors import OutcomeUnknown, WireError
 
 MOST_UNREAD_BYTES = 1024 * 1024  # of a stream: more waits in the kernel, and then at the server
+_TURNS = 2  # of the loop: in the second of them it has read what the kernel already knew
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -19,9 +20,11 @@ class Connection(asyncio.BufferedProtocol):
     __slots__ = (
         "_buffer",
         "_busy",
+        "_full",
         "_loop",
         "_open",
         "_poll",
+        "_sends",
         "_streams",
         "_transport",
         "_trouble",
@@ -39,14 +42,15 @@ class Connection(asyncio.BufferedProtocol):
         self._buffer = buffer  # shared: what is in it is read before anybody else's turn
         self._open = open_
         self._busy = self._streams = False
+        self._sends = self._full = False  # a body in pieces is on its way; it waits for the server to take more
         self._waiter: asyncio.Future[None] | None = None
         self._trouble: WireError | None = None
 
     # The side of the owner.
 
-    def send(self, request: bytes, *, streams: bool) -> None:
+    def send(self, request: bytes, *, streams: bool, endless: bool = False) -> None:
         """Begin an exchange."""
-        self.response.begin()
+        self.response.begin(endless=endless)
         self._busy, self._streams, self._trouble = True, streams, None
         self._waiter = self._loop.create_future()
         self._transport.write(request)
@@ -58,6 +62,28 @@ class Connection(asyncio.BufferedProtocol):
         if self._trouble is not None:
             raise self._trouble
 
+    async def write(self, piece: bytes, idle: float) -> bool:
+        """Send more of a body and wait until there is room for the next; False when the answer is there already."""
+        if self._poll.poll(0):
+            # The answer may have overtaken the body, and writing to a server that closed after it would destroy it.
+            for _ in range(_TURNS):
+                await asyncio.sleep(0)
+        if self._trouble is not None:
+            raise self._trouble
+        if not self.response.whole:
+            self._sends = True
+            self._transport.write(piece)
+        while self._full and not self.response.whole:
+            await self.news(idle)
+        return not self.response.whole
+
+    async def finish(self) -> None:
+        """End a body that was sent in pieces and wait until the answer is whole."""
+        self._sends = False
+        while not self.response.whole:
+            self._expect()
+            await self.wait()
+
     async def piece(self, idle: float) -> bytes:
         """Give the next piece of a stream's body, or nothing at its end; silence for too long ends the exchange."""
         while not self.response.unread:
@@ -68,9 +94,8 @@ class Connection(asyncio.BufferedProtocol):
         return self.response.take()
 
     async def news(self, idle: float) -> None:
-        """Wait until something of a stream arrives, but not for longer than the idle time."""
-        if self._waiter is None and self._trouble is None:
-            self._waiter = self._loop.create_future()
+        """Wait until something of a stream arrives or leaves, but not for longer than the idle time."""
+        self._expect()
         timer = self._loop.call_later(idle, self._starve, idle)
         try:
             await self.wait()
@@ -140,6 +165,16 @@ class Connection(asyncio.BufferedProtocol):
         """Learn that the server has said all; the transport closes itself."""
         self._end(None)
 
+    def pause_writing(self) -> None:
+        """Learn that the server does not take what is sent as fast as it comes."""
+        self._full = True
+
+    def resume_writing(self) -> None:
+        """Learn that there is room again."""
+        self._full = False
+        if self._sends:  # otherwise the owner waits for the answer
+            self._wake()
+
     def connection_lost(self, exc: Exception | None) -> None:
         """Learn that the connection is gone."""
         self._open.discard(self)
@@ -157,8 +192,13 @@ class Connection(asyncio.BufferedProtocol):
             self._fail(unknown)
         self._wake()
 
+    def _expect(self) -> None:
+        if self._waiter is None and self._trouble is None:
+            self._waiter = self._loop.create_future()
+
     def _starve(self, seconds: float) -> None:
-        self._fail(OutcomeUnknown(f"{self.place}: nothing arrived for {seconds:g} s"))
+        what = "the server took nothing" if self._sends else "nothing arrived"
+        self._fail(OutcomeUnknown(f"{self.place}: {what} for {seconds:g} s"))
 
     def _fail(self, error: WireError) -> None:
         # A result, not an exception of the future: the owner may be canceled in this very turn and never look.

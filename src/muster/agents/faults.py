@@ -66,6 +66,13 @@ def kind_of(status: int) -> type[WireError]:
     return _KINDS.get(status) or (ProviderFault if status >= 500 else InvalidRequest)
 
 
+def unpaid(error: WireError) -> WireError:
+    """Give the same error for an exchange that cannot have cost anything, however it ended."""
+    if not isinstance(error, OutcomeUnknown):
+        return error
+    return TryLater(error.message, status=error.status, retry_after=error.retry_after, request_id=error.request_id)
+
+
 def unreadable(what: str, account: Account, body: bytes) -> OutcomeUnknown:
     """Say that a success could not be read: the model has answered, and we do not know what."""
     return OutcomeUnknown(f"{account.place} {what}: {account.scrub(plain(body))[:200]!r}")

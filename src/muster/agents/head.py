@@ -23,22 +23,30 @@ class Head(NamedTuple):
     """All of a request but its body."""
 
     origin: Origin
-    text: bytes  # up to the length of the body
+    text: bytes  # every line but the length of the body
 
     def request(self, body: bytes) -> bytes:
         """Spell the whole request."""
-        return b"%b%d\r\n\r\n%b" % (self.text, len(body), body)
+        return b"%bcontent-length: %d\r\n\r\n%b" % (self.text, len(body), body)
+
+    def before(self, size: int) -> bytes:
+        """Spell what goes out before a body of so many bytes."""
+        return b"%bcontent-length: %d\r\n\r\n" % (self.text, size)
+
+    def alone(self) -> bytes:
+        """Spell a request that has no body."""
+        return self.text + b"\r\n"
 
 
 @lru_cache(maxsize=256)
-def head_of(url: str, headers: tuple[tuple[str, str], ...]) -> Head:
-    """Spell the head of a POST, or raise BadConfiguration when an address or a header cannot be sent."""
+def head_of(url: str, headers: tuple[tuple[str, str], ...], method: str = "POST") -> Head:
+    """Spell the head of a request, or raise BadConfiguration when an address or a header cannot be sent."""
     origin, parts = split_url(url)
     given = {name.lower(): _checked(name, value) for name, value in headers}
     fields = {"host": origin.authority, **_DEFAULTS, **given, "accept-encoding": "identity"}
-    lines = [f"POST {_target(parts)} HTTP/1.1", *(f"{name}: {value}" for name, value in fields.items())]
+    lines = [f"{method} {_target(parts)} HTTP/1.1", *(f"{name}: {value}" for name, value in fields.items())]
     try:
-        return Head(origin, "\r\n".join([*lines, "content-length: "]).encode())
+        return Head(origin, "\r\n".join([*lines, ""]).encode())
     except UnicodeEncodeError:
         raise BadConfiguration(f"a header for {origin.place} is not Unicode") from None
 

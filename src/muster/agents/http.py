@@ -9,35 +9,17 @@ import asyncio
 import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
-from muster.agents.connection import Connection
+from muster.agents.cargo import Cargo
 from muster.agents.connections import Connections
+from muster.agents.flow import Answer, Chunks, Flow
 from muster.agents.head import head_of
+from muster.agents.origin import Origin
 from muster.domain.agent import Timeouts
 
 MOST_BYTES = 64 * 1024 * 1024
 KEEP_SECONDS = 15.0  # shorter than servers keep idle connections, so that they seldom close one as we use it
-
-
-class Answer(NamedTuple):
-    """A whole answer; the names of headers are found in any case."""
-
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
-
-
-class Flow(NamedTuple):
-    """An answer whose body is still arriving."""
-
-    status: int
-    headers: Mapping[str, str]
-    chunks: AsyncIterator[bytes]
-
-    async def body(self) -> bytes:
-        """Wait for the rest of the body."""
-        return b"".join([chunk async for chunk in self.chunks])
 
 
 class Http(Protocol):
@@ -60,6 +42,26 @@ class Http(Protocol):
         """Give back the connections; may be called twice."""
 
 
+class Freight(Http, Protocol):
+    """Carries what batches need besides, under the same promises."""
+
+    async def get(self, url: str, headers: Mapping[str, str], timeouts: Timeouts) -> Answer:
+        """Ask for something and wait for the whole of it."""
+
+    def fetch(self, url: str, headers: Mapping[str, str], timeouts: Timeouts) -> AbstractAsyncContextManager[Flow]:
+        """Ask for something of any length and give it as it arrives; leaving the context ends the exchange.
+
+        The time of the call is that until the head; after it only silence ends the exchange, because how long it
+        takes is also up to the reader.
+        """
+
+    async def upload(self, url: str, headers: Mapping[str, str], cargo: Cargo, timeouts: Timeouts) -> Answer:
+        """Send a body in pieces and wait for the whole answer, which may come before the last piece is out.
+
+        The time of the call begins when the body is out; before, the idle time bounds each wait for the server.
+        """
+
+
 class HttpClient:
     """HTTP/1.1 with connections that are used again; serves one event loop."""
 
@@ -71,13 +73,54 @@ class HttpClient:
     async def post(self, url: str, headers: Mapping[str, str], body: bytes, timeouts: Timeouts) -> Answer:
         """Send a body and wait for the whole answer."""
         head = head_of(url, tuple(headers.items()))
-        connection, left = self._connections.take(head.origin), timeouts.call
+        return await self._exchange(head.origin, head.request(body), timeouts)
+
+    async def get(self, url: str, headers: Mapping[str, str], timeouts: Timeouts) -> Answer:
+        """Ask for something and wait for the whole of it."""
+        head = head_of(url, tuple(headers.items()), "GET")
+        return await self._exchange(head.origin, head.alone(), timeouts)
+
+    def stream(
+        self, url: str, headers: Mapping[str, str], body: bytes, timeouts: Timeouts
+    ) -> AbstractAsyncContextManager[Flow]:
+        """Send a body and give the answer as it arrives; leaving the context ends the exchange."""
+        head = head_of(url, tuple(headers.items()))
+        return self._flow(head.origin, head.request(body), timeouts, endless=False)
+
+    def fetch(self, url: str, headers: Mapping[str, str], timeouts: Timeouts) -> AbstractAsyncContextManager[Flow]:
+        """Ask for something of any length and give it as it arrives; leaving the context ends the exchange."""
+        head = head_of(url, tuple(headers.items()), "GET")
+        return self._flow(head.origin, head.alone(), timeouts, endless=True)
+
+    async def upload(self, url: str, headers: Mapping[str, str], cargo: Cargo, timeouts: Timeouts) -> Answer:
+        """Send a body in pieces and wait for the whole answer."""
+        head = head_of(url, tuple(headers.items()))
+        # A connection of its own: one that lay idle may be closed just as we use it, and a lost batch costs more.
+        connection, _ = await self._connections.open(head.origin, timeouts)
+        timer: asyncio.TimerHandle | None = None
+        try:
+            connection.send(head.before(cargo.length), streams=False)
+            if await cargo.load(connection, timeouts.idle):
+                timer = asyncio.get_running_loop().call_later(timeouts.call, connection.expire, timeouts.call)
+                await connection.finish()
+            return Answer(connection.response.status, connection.response.headers, connection.response.take())
+        finally:
+            connection.abort()
+            if timer is not None:
+                timer.cancel()
+
+    async def close(self) -> None:
+        """Give back the connections; may be called twice."""
+        await self._connections.close()
+
+    async def _exchange(self, origin: Origin, request: bytes, timeouts: Timeouts) -> Answer:
+        connection, left = self._connections.take(origin), timeouts.call
         if connection is None:
-            connection, left = await self._connections.open(head.origin, timeouts)
+            connection, left = await self._connections.open(origin, timeouts)
         # No byte comes before the model has written everything, so silence means nothing here.
         timer = asyncio.get_running_loop().call_later(left, connection.expire, timeouts.call)
         try:
-            connection.send(head.request(body), streams=False)
+            connection.send(request, streams=False)
             await connection.wait()
         except BaseException:
             connection.abort()
@@ -90,20 +133,18 @@ class HttpClient:
         return answer
 
     @asynccontextmanager
-    async def stream(
-        self, url: str, headers: Mapping[str, str], body: bytes, timeouts: Timeouts
-    ) -> AsyncIterator[Flow]:
-        """Send a body and give the answer as it arrives; leaving the context ends the exchange."""
-        head = head_of(url, tuple(headers.items()))
-        connection, left = self._connections.take(head.origin), timeouts.call
+    async def _flow(self, origin: Origin, request: bytes, timeouts: Timeouts, *, endless: bool) -> AsyncIterator[Flow]:
+        connection, left = self._connections.take(origin), timeouts.call
         if connection is None:
-            connection, left = await self._connections.open(head.origin, timeouts)
+            connection, left = await self._connections.open(origin, timeouts)
         timer = asyncio.get_running_loop().call_later(left, connection.expire, timeouts.call)
-        chunks = _Chunks(connection, timeouts.idle)
+        chunks = Chunks(connection, timeouts.idle)
         try:
-            connection.send(head.request(body), streams=True)
+            connection.send(request, streams=True, endless=endless)
             while not connection.response.headed:
                 await connection.news(timeouts.idle)
+            if endless:
+                timer.cancel()
             yield Flow(connection.response.status, connection.response.headers, chunks)
         except BaseException:
             connection.abort()
@@ -112,32 +153,3 @@ class HttpClient:
             timer.cancel()
             chunks.over = True
         self._connections.give_back(connection)  # keeps it when the body had come to its end, else closes it
-
-    async def close(self) -> None:
-        """Give back the connections; may be called twice."""
-        await self._connections.close()
-
-
-class _Chunks:
-    """The body of an answer, as it arrives; whoever is canceled while waiting for it ends the exchange."""
-
-    __slots__ = ("_connection", "_idle", "over")
-
-    def __init__(self, connection: Connection, idle: float) -> None:
-        self._connection, self._idle = connection, idle
-        self.over = False
-
-    def __aiter__(self) -> "_Chunks":
-        return self
-
-    async def __anext__(self) -> bytes:
-        if self.over:  # the connection may already carry the answer to somebody else
-            raise RuntimeError("the exchange is over: read the body before leaving its context")
-        try:
-            chunk = await self._connection.piece(self._idle)
-        except BaseException:
-            self._connection.abort()  # what is left on this connection belongs to nobody
-            raise
-        if not chunk:
-            raise StopAsyncIteration
-        return chunk

@@ -6,11 +6,12 @@ from typing import Protocol
 
 from muster.agents.account import Account
 from muster.agents.base import OnDelta
+from muster.agents.flow import Flow
 from muster.agents.head import head_of
-from muster.agents.http import Flow, Http
+from muster.agents.http import Http
 from muster.agents.sse import Event, Parser
-from muster.agents.tally import Ceiling
-from muster.domain.agent import DEFAULT_MAX_TOKENS, Profile, Quote, Timeouts
+from muster.agents.tally import Ceiling, ceiling_of, max_tokens_of
+from muster.domain.agent import Profile, Quote, Timeouts
 from muster.domain.call import Reply, Request, Timings
 from muster.domain.errors import BadConfiguration, WireError
 from muster.domain.money import NOTHING
@@ -18,7 +19,6 @@ from muster.domain.price import Price
 from muster.domain.script import BYTES_PER_TOKEN
 
 STREAM_ABOVE = 16_384  # max_tokens: an answer this long may outlive what providers allow a plain request
-TOOL_TOKENS = 1024  # providers put a text of their own before tools: up to some 800 tokens that we do not send
 
 _HEADERS = {"content-type": "application/json"}
 
@@ -85,7 +85,7 @@ class ModelAgent:
         # Written here and once more by `call`: that is cheaper than keeping the bytes of every call that waits.
         # The body of a stream is the longer one, so the bound holds for both.
         body = self._wire.encode(request, stream=True)
-        ceiling = self._ceiling(request, body)
+        ceiling = ceiling_of(request, len(body))
         most = self._price.most(ceiling.input, ceiling.output) if self._price else NOTHING
         return Quote(most=most, tokens=len(body) // BYTES_PER_TOKEN + ceiling.output)
 
@@ -98,7 +98,7 @@ class ModelAgent:
         answer = await self._http.post(self._url, self._headers, body, timeouts)
         if not 200 <= answer.status < 300:
             raise self._wire.fault(answer.status, answer.headers, answer.body)
-        return self._wire.decode(answer.body, self._ceiling(request, body), Timings(wire=self._clock() - began))
+        return self._wire.decode(answer.body, ceiling_of(request, len(body)), Timings(wire=self._clock() - began))
 
     async def close(self) -> None:
         """Give back the connections; may be called twice."""
@@ -110,7 +110,7 @@ class ModelAgent:
         async with self._http.stream(self._url, self._headers, body, timeouts) as flow:
             if not 200 <= flow.status < 300:
                 raise self._wire.fault(flow.status, flow.headers, await flow.body())
-            return await self._read(flow, self._ceiling(request, body), deltas)
+            return await self._read(flow, ceiling_of(request, len(body)), deltas)
 
     async def _read(self, flow: Flow, ceiling: Ceiling, deltas: "_Deltas") -> Reply:
         if flow.headers.get("content-type", "").startswith("application/json"):
@@ -125,10 +125,6 @@ class ModelAgent:
             if fold.done:
                 break  # the answer is whole; what a server does after it must not lose it
         return fold.finish(deltas.timings())
-
-    def _ceiling(self, request: Request, body: bytes) -> Ceiling:
-        hidden = TOOL_TOKENS if request.tools else 0
-        return Ceiling(input=len(body) + hidden, output=_max_tokens(request))
 
 
 class _Deltas:
@@ -153,12 +149,8 @@ class _Deltas:
         return Timings(first_token=self._first, wire=self._clock() - self._began)
 
 
-def _max_tokens(request: Request) -> int:
-    return DEFAULT_MAX_TOKENS if request.max_tokens is None else request.max_tokens
-
-
 def _streams(request: Request) -> bool:
-    return _max_tokens(request) > STREAM_ABOVE
+    return max_tokens_of(request) > STREAM_ABOVE
 
 
 def _no_price(place: str) -> BadConfiguration:

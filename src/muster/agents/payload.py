@@ -20,8 +20,11 @@ _encode = msgspec.json.Encoder().encode
 T = TypeVar("T")
 
 
-def reader(kind: type[T]) -> Callable[[bytes], T]:
-    """Give the function that reads one kind of JSON; it raises msgspec.DecodeError or UnicodeError."""
+def reader(kind: type[T], *raw: tuple[str, str]) -> Callable[[bytes], T]:
+    """Give the function that reads one kind of JSON; it raises msgspec.DecodeError or UnicodeError.
+
+    `raw` names the fields that the kind leaves to be read later, each with the field that it is in.
+    """
     decode = msgspec.json.Decoder(kind).decode
 
     def read(body: bytes) -> T:
@@ -32,7 +35,7 @@ def reader(kind: type[T]) -> Callable[[bytes], T]:
         except (msgspec.DecodeError, UnicodeError):
             if _HALF.search(body) is None:
                 raise
-        return msgspec.convert(_with_halves(body), kind)
+        return msgspec.convert(_left_raw(_with_halves(body), raw), kind)
 
     return read
 
@@ -67,6 +70,14 @@ def _with_halves(body: bytes) -> Any:
         return json.loads(body)
     except (ValueError, RecursionError) as error:
         raise msgspec.DecodeError(str(error)) from None
+
+
+def _left_raw(value: Any, parts: Iterable[tuple[str, str]]) -> Any:
+    for outer, inner in parts:
+        holder = value.get(outer) if isinstance(value, dict) else None
+        if isinstance(holder, dict) and inner in holder:
+            holder[inner] = msgspec.Raw(to_json(holder[inner]))
+    return value
 
 
 def _paired(halves: re.Match[str]) -> str:

@@ -14,6 +14,7 @@ class Response:
     """One answer as it arrives; `whole` at its end, `reusable` when another may follow it."""
 
     __slots__ = (
+        "_endless",
         "_interim",
         "_lines",
         "_most_bytes",
@@ -36,8 +37,9 @@ class Response:
         self._parser = httptools.HttpResponseParser(self)
         self.begin()
 
-    def begin(self) -> None:
-        """Forget the last answer and expect the next."""
+    def begin(self, *, endless: bool = False) -> None:
+        """Forget the last answer and expect the next; an endless one is as long as its reader takes pieces of it."""
+        self._endless = endless
         self.status = self.unread = self._size = 0
         self.headed = self.whole = self.reusable = False
         self._interim = self._until_close = False
@@ -111,7 +113,7 @@ class Response:
         size = len(piece)
         self.unread += size
         self._size += size
-        if self._size > self._most_bytes:
+        if self._size > self._most_bytes and not self._endless:
             raise OutcomeUnknown(f"{self._place}: the answer is longer than {self._most_bytes} bytes")
 
     def on_message_complete(self) -> None:

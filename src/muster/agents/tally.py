@@ -4,9 +4,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from muster.agents.payload import to_json
-from muster.domain.call import ToolCall, Usage
+from muster.domain.agent import DEFAULT_MAX_TOKENS
+from muster.domain.call import Request, ToolCall, Usage
 from muster.domain.money import NOTHING, Microdollars
 from muster.domain.price import Price
+
+TOOL_TOKENS = 1024  # providers put a text of their own before tools: up to some 800 tokens that we do not send
 
 
 class Ceiling(NamedTuple):
@@ -14,6 +17,17 @@ class Ceiling(NamedTuple):
 
     input: int  # a token is never shorter than a byte
     output: int  # max_tokens
+
+
+def ceiling_of(request: Request, size: int) -> Ceiling:
+    """Bound what a request can use whose body has so many bytes."""
+    hidden = TOOL_TOKENS if request.tools else 0
+    return Ceiling(input=size + hidden, output=max_tokens_of(request))
+
+
+def max_tokens_of(request: Request) -> int:
+    """Say how many tokens may be written in answer to a request."""
+    return DEFAULT_MAX_TOKENS if request.max_tokens is None else request.max_tokens
 
 
 def count_bytes(ceiling: Ceiling, text: str, calls: Sequence[ToolCall]) -> Usage:

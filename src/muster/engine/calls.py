@@ -367,6 +367,8 @@ class CallPath:
     def _read(self, asking: Asking, started: Started, wire: Wire) -> Reply | WireError | None:
         """Read what an exchange came to; one that never left gets its money back."""
         if not self._wires.sent(wire):
+            if wire.done() and not wire.cancelled():
+                wire.exception()  # the run was told to stop; that is raised again by whoever waits
             self._book(started, Unsent())
             return None
         asking.wire += self._with.clock.monotonic() - asking.sent_at
