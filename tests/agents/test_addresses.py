@@ -1,6 +1,6 @@
 import pytest
 
-from muster.agents.address import join
+from muster.agents.address import below, join
 from muster.domain.errors import BadConfiguration
 
 
@@ -38,4 +38,37 @@ def test_a_key_never_goes_unencrypted_over_the_internet(base: str) -> None:
 def test_secrets_in_addresses_are_refused_and_not_shown(base: str) -> None:
     with pytest.raises(BadConfiguration) as caught:
         join(base, "/x")
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("base", "url"),
+    [
+        ("https://api.example.org", "https://api.example.org/v1/x?part=1"),
+        ("https://api.example.org", "https://API.example.org:443/v1/x"),
+        ("https://api.example.org/base/", "https://api.example.org/base/x"),
+        ("http://[::1]:80/base", "http://[::1]/base/a..b"),
+    ],
+)
+def test_an_address_below_the_base_is_given_back(base: str, url: str) -> None:
+    assert below(base, url) == url
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://api.example.org/base/x",
+        "https://api.example.org:444/base/x",
+        "https://api.example.org.evil.org/base/x",
+        "https://evil.org/base/x?y=secret",
+        "https://api.example.org/other",
+        "https://api.example.org/base/../other?secret",
+        "https://me:secret@api.example.org/base/x",
+        "//api.example.org/base/x",
+        "",
+    ],
+)
+def test_an_address_elsewhere_is_refused_and_no_secret_of_it_shown(url: str) -> None:
+    with pytest.raises(BadConfiguration) as caught:
+        below("https://api.example.org/base", url)
     assert "secret" not in str(caught.value)

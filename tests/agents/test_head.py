@@ -29,6 +29,18 @@ def test_a_request_is_spelled_as_servers_want_it() -> None:
     )
 
 
+def test_a_question_is_a_head_and_nothing_else() -> None:
+    asked = head_of("http://h/v1/x?a=b", HEADERS, "GET").alone().decode().split("\r\n")
+    assert asked[0] == "GET /v1/x?a=b HTTP/1.1"
+    assert asked[-2:] == ["", ""]
+    assert not [line for line in asked if line.startswith("content-length")]
+
+
+def test_the_head_of_a_body_in_pieces_says_how_long_it_will_be() -> None:
+    head = head_of("http://h", HEADERS)
+    assert head.before(7) + b'{"a":1}' == head.request(b'{"a":1}')
+
+
 @pytest.mark.parametrize(
     ("url", "host", "port", "secure", "shown"),
     [

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from muster.agents.cargo import Cargo
 from muster.agents.http import HttpClient
 from muster.domain.agent import Timeouts
 from muster.domain.errors import OutcomeUnknown, Paid, Unreachable
@@ -53,6 +54,37 @@ async def test_streams_go_over_tls_too(guarded: Host, trusting: HttpClient) -> N
         async with trusting.stream(f"https://localhost:{guarded.port}", HEADERS, b"", SOON) as flow:
             assert await flow.body() == b"data: x\n\n"
     assert guarded.connections == 1
+
+
+async def pieces(count: int) -> AsyncIterator[bytes]:
+    for _ in range(count):
+        yield b"y" * 100_000
+
+
+async def test_bodies_in_pieces_and_files_go_over_tls_too(guarded: Host, trusting: HttpClient) -> None:
+    url = f"https://localhost:{guarded.port}"
+    guarded.play(guarded.answer(b"taken"))
+    assert (await trusting.upload(url, HEADERS, Cargo(5_000_000, pieces(50)), SOON)).body == b"taken"
+    assert guarded.seen[0].body == b"y" * 5_000_000
+    guarded.play(guarded.answer(b"z" * 5_000_000))
+    async with trusting.fetch(url, HEADERS, SOON) as flow:
+        assert await flow.body() == b"z" * 5_000_000
+
+
+async def test_an_answer_that_comes_before_the_body_is_out_is_read(trusting: HttpClient) -> None:
+    async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 413 X\r\ncontent-length: 0\r\n\r\n")
+        while await reader.read(100_000):
+            pass
+        writer.close()
+
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(CERTIFICATE)
+    server = await asyncio.start_server(refuse, "127.0.0.1", 0, ssl=context)
+    url = f"https://localhost:{server.sockets[0].getsockname()[1]}"
+    assert (await trusting.upload(url, HEADERS, Cargo(1_000_000_000, pieces(10_000)), SOON)).status == 413
+    server.close()
 
 
 async def test_a_body_that_ends_with_the_connection_is_whole(guarded: Host, trusting: HttpClient) -> None:

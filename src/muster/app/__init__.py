@@ -2,5 +2,6 @@
 
 from muster.app.muster import Muster
 from muster.app.opening import import_workloads, open_muster
+from muster.engine.patience import Patience
 
-__all__ = ["Muster", "import_workloads", "open_muster"]
+__all__ = ["Muster", "Patience", "import_workloads", "open_muster"]

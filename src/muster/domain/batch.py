@@ -176,19 +176,32 @@ class Batch:
     output_tokens: int = 0
     driver: Driver | None = None  # who sent it, or died over it
 
+    @property
+    def names(self) -> "Names":
+        """The custom ids of its members."""
+        return Names(self.nonce, self.id)
 
-def custom_id(nonce: str, batch: BatchId, place: int) -> str:
-    """Name a member so that no other member of any store can have the name."""
-    return f"{nonce}_{batch}_{place}"
 
+class Names:
+    """The custom ids of one batch: unique among all members of all stores, and leading back to the member's place."""
 
-def place_of(name: str, nonce: str, batch: BatchId) -> int | None:
-    """Give the place of a member in its batch, or None for a name that is not of this batch."""
-    prefix = f"{nonce}_{batch}_"
-    rest = name[len(prefix) :]
-    if not name.startswith(prefix) or not rest.isascii() or not rest.isdigit() or len(rest) > 9:
-        return None
-    return int(rest) if str(int(rest)) == rest else None
+    __slots__ = ("_prefix",)
+
+    def __init__(self, nonce: str, batch: BatchId) -> None:
+        self._prefix = f"{nonce}_{batch}_"
+
+    def name(self, place: int) -> str:
+        """Name the member at a place."""
+        return f"{self._prefix}{place}"
+
+    def place(self, name: str) -> int | None:
+        """Give the place of a member, or None for a name that is not of this batch."""
+        prefix = self._prefix
+        rest = name[len(prefix) :]
+        if not name.startswith(prefix) or not rest.isdecimal() or len(rest) > 9:
+            return None
+        place = int(rest)
+        return place if self.name(place) == name else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,10 +4,8 @@ A result that was settled before is passed over, so collecting can be broken off
 """
 
 import asyncio
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import BinaryIO
 
 from muster.agents.base import BatchAgent, Directory
 from muster.domain.agent import Timeouts
@@ -21,11 +19,10 @@ from muster.domain.batch import (
     Progress,
     Seated,
     Shortfall,
-    place_of,
 )
 from muster.domain.call import Reply
 from muster.domain.entry import AttemptState, Failed, Replied, Settlement
-from muster.domain.errors import BatchCanceled, Expired, OutcomeUnknown, StoreFailed, WireError
+from muster.domain.errors import BatchCanceled, Expired, OutcomeUnknown, WireError
 from muster.domain.money import NOTHING
 from muster.engine.clock import Clock
 from muster.engine.dismissing import PAGE, Dismisser, fate_of, settlement_of
@@ -33,31 +30,42 @@ from muster.engine.killpoints import KillPoints
 from muster.engine.parking import Waiters
 from muster.engine.patience import Patience
 from muster.engine.resolving import Resolver
+from muster.engine.spool import ByPlace, Lines, SpoolWriter
 from muster.engine.trying import Asker, NotThere
 from muster.store.base import Advance, Page, Store
 
-LONGEST_LINE = 64 * 1024 * 1024
-ODD_SAMPLES = 5
+MOST_ODD = 100  # strange lines that are kept
+
+Ended = Reply | WireError
 
 
 @dataclass(slots=True)
 class Odd:
-    """What was strange about the lines."""
+    """What was strange about the lines of one source."""
 
     unreadable: int = 0
-    unknown: list[str] = field(default_factory=list)
+    unknown: int = 0
     duplicates: int = 0
+    names: list[str] = field(default_factory=list)
+    lines: list[bytes] = field(default_factory=list)
 
-    def note(self) -> dict[str, object] | None:
-        """Give it for an event, if there is anything."""
-        if not (self.unreadable or self.unknown or self.duplicates):
-            return None
-        return {
-            "unreadable": self.unreadable,
-            "unknown": len(self.unknown),
-            "unknown_ids": self.unknown[:ODD_SAMPLES],
-            "duplicates": self.duplicates,
-        }
+    def keep(self, line: bytes, name: str | None = None) -> None:
+        """Keep a line that belongs to no member."""
+        self.unreadable += name is None
+        self.unknown += name is not None
+        if len(self.lines) < MOST_ODD:
+            self.lines.append(line)
+            self.names += [] if name is None else [name[:80]]
+
+    def __str__(self) -> str:
+        shown = f" ({', '.join(self.names[:3])})" if self.names else ""
+        return (
+            f"{self.unreadable} lines of the results cannot be read, {self.unknown} have unknown ids{shown}, "
+            f"{self.duplicates} came twice"
+        )
+
+    def __bool__(self) -> bool:
+        return bool(self.unreadable or self.unknown or self.duplicates)
 
 
 class Collector:
@@ -87,20 +95,18 @@ class Collector:
         """Read all results and end the batch; what is missing then has an outcome too."""
         agent = self._directory.reopen(batch.desk)
         shortfall = Shortfall.NONE
-        for turn in range(1, self._patience.downloads + 1):
+        for _ in range(self._patience.downloads):
             progress = await self._with_sources(agent, batch, until)
             if progress is None:
                 return
-            shortfall = progress.shortfall
-            unreadable = 0
+            shortfall, unreadable = progress.shortfall, 0
             for source in progress.sources:
-                read = await self._read_source(agent, batch, source, until)
-                if read is None:
+                odd = await self._read_source(agent, batch, source, until)
+                if odd is None:
                     return  # the time is over, or it was not ours
-                unreadable += read.unreadable
-            left = await self._store.batches.waiting(batch.id, -1, 1)
-            if not (left and unreadable) or turn == self._patience.downloads:
-                break
+                unreadable += odd.unreadable
+            if not unreadable or not await self._store.batches.waiting(batch.id, -1, 1):
+                break  # else perhaps it was cut on the way, and is whole the next time
         await self._finish(batch, shortfall)
 
     async def _with_sources(self, agent: BatchAgent, batch: Batch, until: float) -> Progress | None:
@@ -116,73 +122,81 @@ class Collector:
 
     async def _read_source(self, agent: BatchAgent, batch: Batch, source: str, until: float) -> Odd | None:
         path = self._spool / f"{batch.id}.jsonl"
-        downloaded = await self._asker.ask(
-            lambda: self._download(agent, source, path), f"the results of batch {batch.provider_id}", until
-        )
-        if downloaded is None:
-            return None
         try:
-            return await self._settle_file(agent, batch, path)
+            downloaded = await self._asker.ask(
+                lambda: self._download(agent, source, path), f"the results of batch {batch.provider_id}", until
+            )
+            return await self._settle_file(agent, batch, path) if downloaded else None
         finally:
             path.unlink(missing_ok=True)
 
-    async def _download(self, agent: BatchAgent, source: str, path: Path) -> int:
+    async def _download(self, agent: BatchAgent, source: str, path: Path) -> bool:
         """Write the results to disk; a download that breaks is begun anew."""
-        size = 0
-        with _spooling(path) as file:
+        with SpoolWriter(path) as spool:
             async for chunk in agent.results(source, self._timeouts):
                 self._kill.reach("batch.downloading")
-                size += _write(file, chunk)
-        return size
+                spool.write(chunk)
+        return True
 
     async def _settle_file(self, agent: BatchAgent, batch: Batch, path: Path) -> Odd | None:
-        total = Odd()
-        confirmed = not batch.adopted
-        for lines in pages(path):
-            odd = Odd()
-            results = sort_lines(agent, batch, lines, odd)
-            if results and not confirmed:
-                confirmed = True
-                await self._advance(replace(batch, adopted=False, note="its custom ids confirm it"), "batch.confirmed")
-            await self._settle_page(agent, batch, results, odd)
-            total.unreadable += odd.unreadable
-            total.unknown += odd.unknown[:ODD_SAMPLES]
-            await asyncio.sleep(0)
-        if not confirmed and total.unknown:
-            await self._resolver.reject(batch, batch.provider_id or "", BatchState.ENDED)
-            return None
-        return total
+        odd, order, lines = Odd(), ByPlace(), Lines(path)
+        try:
+            await self._sort(agent, batch, lines, order, odd)
+            if batch.adopted and not await self._confirm(batch, order, odd):
+                return None
+            for first, places in order.pages(PAGE):
+                await self._settle_page(agent, batch, first, [lines.at(*place) for place in places], odd)
+        finally:
+            lines.close()
+        if odd:
+            await self._tell(batch, odd)
+        return odd
 
-    async def _settle_page(
-        self, agent: BatchAgent, batch: Batch, results: "dict[int, tuple[bytes, MemberResult]]", odd: Odd
-    ) -> None:
-        seated = await self._store.batches.members(batch.id, list(results))
-        odd.unknown += [f"place {place}" for place in results.keys() - {member.place for member in seated}]
-        waiting = [member for member in seated if member.state is AttemptState.PARKED]
-        odd.duplicates += len(seated) - len(waiting)
-        outcomes = [(member, self._outcome(agent, batch, member, results[member.place][1])) for member in waiting]
+    async def _sort(self, agent: BatchAgent, batch: Batch, lines: Lines, order: ByPlace, odd: Odd) -> None:
+        """Read the names of all lines; those that are of no member are put aside."""
+        names = batch.names
+        for number, (start, line) in enumerate(lines):
+            if not line:
+                continue
+            read = agent.spelling.read(line)
+            place = None if read is None else names.place(read[0])
+            if place is None or place >= batch.requests:
+                odd.keep(line, None if read is None else read[0])
+            else:
+                order.add(place, start, len(line))
+            if number % PAGE == 0:
+                await asyncio.sleep(0)
+
+    async def _confirm(self, batch: Batch, order: ByPlace, odd: Odd) -> bool:
+        """Say whether an adopted batch is ours, by its custom ids."""
+        if len(order):
+            await self._advance(replace(batch, adopted=False, note="its custom ids confirm it"), "batch.confirmed")
+        elif odd.unknown:
+            await self._resolver.reject(batch, batch.provider_id or "", BatchState.ENDED)
+            return False
+        return True
+
+    async def _settle_page(self, agent: BatchAgent, batch: Batch, first: int, lines: list[bytes], odd: Odd) -> None:
+        results = _results(agent, batch, lines)
+        seated = await self._store.batches.members(batch.id, first, first + PAGE)
+        waiting = [member for member in seated if member.place in results and member.state is AttemptState.PARKED]
+        odd.duplicates += len(lines) - len(results)
+        outcomes = [(member, _outcome(agent, batch, member, results[member.place][1])) for member in waiting]
         now = self._clock.now()
         settlements = [_settlement(batch, member, outcome, now) for member, outcome in outcomes]
-        lines = b"\n".join([results[member.place][0] for member in waiting])
-        page = Page(batch=batch.id, settlements=settlements, lines=lines or None, at=now, note=odd.note())
+        kept = b"\n".join([results[member.place][0] for member in waiting])
+        await self._write_page(Page(batch=batch.id, settlements=settlements, lines=kept or None, at=now), outcomes)
+
+    async def _write_page(self, page: Page, outcomes: list[tuple[Seated, Ended]]) -> None:
         await self._store.batch_book.settle(page)
         self._kill.reach("batch.page")
         for member, outcome in outcomes:
-            self._waiters.answer(batch.id, member.place, outcome)
+            self._waiters.answer(page.batch, member.place, outcome)
 
-    def _outcome(self, agent: BatchAgent, batch: Batch, member: Seated, result: MemberResult) -> "Reply | WireError":
-        match result:
-            case Errored(error=error):
-                return error
-            case Dropped(why=why):
-                return dropped(batch, why)
-            case Answered(body=body):
-                try:
-                    reply = agent.spelling.decode(body, batch.tariffs[member.agent], member.size, member.max_tokens)
-                except WireError as error:
-                    return error
-                since = batch.submitted_at or batch.created_at
-                return reply.finished(member.attempt.n, 0.0, max(0.0, (batch.ended_at or since) - since))
+    async def _tell(self, batch: Batch, odd: Odd) -> None:
+        page = Page(batch=batch.id, settlements=(), lines=b"\n".join(odd.lines) or None, at=self._clock.now())
+        await self._store.batch_book.settle(page)
+        await self._advance(replace(batch, adopted=False, note=str(odd)), "batch.odd")
 
     async def _finish(self, batch: Batch, shortfall: Shortfall) -> None:
         """Give the members without a line their outcome, and close the batch."""
@@ -203,39 +217,33 @@ class Collector:
         )
 
 
-def sort_lines(
-    agent: BatchAgent, batch: Batch, lines: list[bytes], odd: Odd
-) -> "dict[int, tuple[bytes, MemberResult]]":
-    """Read lines and sort them by place; the first result of a member counts."""
+def _results(agent: BatchAgent, batch: Batch, lines: list[bytes]) -> dict[int, tuple[bytes, MemberResult]]:
+    """Read lines that are known to be of this batch; the first one of a member counts."""
+    names = batch.names
     results: dict[int, tuple[bytes, MemberResult]] = {}
     for line in lines:
         read = agent.spelling.read(line)
-        if read is None:
-            odd.unreadable += 1
-            continue
-        name, result = read
-        place = place_of(name, batch.nonce, batch.id)
-        if place is None:
-            odd.unknown.append(name[:80])
-        elif place in results:
-            odd.duplicates += 1
-        else:
-            results[place] = (line, result)
+        place = None if read is None else names.place(read[0])
+        if read is not None and place is not None:
+            results.setdefault(place, (line, read[1]))
     return results
 
 
-def pages(path: Path) -> Iterator[list[bytes]]:
-    """Give the lines of a file, some at a time."""
-    page: list[bytes] = []
-    with path.open("rb") as file:
-        while line := file.readline(LONGEST_LINE):
-            if line := line.strip():
-                page.append(line)
-            if len(page) >= PAGE:
-                yield page
-                page = []
-    if page:
-        yield page
+def _outcome(agent: BatchAgent, batch: Batch, member: Seated, result: MemberResult) -> Ended:
+    if isinstance(result, Errored):
+        return result.error
+    if isinstance(result, Dropped):
+        return dropped(batch, result.why)
+    return _reply(agent, batch, member, result)
+
+
+def _reply(agent: BatchAgent, batch: Batch, member: Seated, answered: Answered) -> Ended:
+    try:
+        reply = agent.spelling.decode(answered.body, batch.tariffs[member.agent], member.size, member.max_tokens)
+    except WireError as error:
+        return error
+    since = batch.submitted_at or batch.created_at
+    return reply.finished(member.attempt.n, 0.0, max(0.0, (batch.ended_at or since) - since))
 
 
 def dropped(batch: Batch, why: Shortfall) -> WireError:
@@ -248,7 +256,7 @@ def dropped(batch: Batch, why: Shortfall) -> WireError:
 _ENDED_AS = {Expired: AttemptState.EXPIRED, BatchCanceled: AttemptState.CANCELED}
 
 
-def _settlement(batch: Batch, member: Seated, outcome: "Reply | WireError", at: float) -> Settlement:
+def _settlement(batch: Batch, member: Seated, outcome: Ended, at: float) -> Settlement:
     if isinstance(outcome, WireError):
         failed, _ = fate_of(outcome, _ENDED_AS.get(type(outcome), AttemptState.FAILED))
         return settlement_of(member, failed, at)
@@ -268,18 +276,3 @@ def _missing(batch: Batch, shortfall: Shortfall) -> tuple[Failed, WireError]:
         error = dropped(batch, shortfall)
         return fate_of(error, _ENDED_AS[type(error)])
     return fate_of(OutcomeUnknown(f"batch {batch.id} ended and gave no result for this call"))
-
-
-def _spooling(path: Path) -> BinaryIO:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        return path.open("wb")
-    except OSError as error:
-        raise StoreFailed(f"results cannot be spooled to {path}: {error.strerror}") from error
-
-
-def _write(file: BinaryIO, chunk: bytes) -> int:
-    try:
-        return file.write(chunk)
-    except OSError as error:
-        raise StoreFailed(f"results cannot be spooled to {file.name}: {error.strerror}") from error

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from muster.agents.base import BatchAgent
-from muster.domain.batch import Member, Plan, Tariff, custom_id
+from muster.domain.batch import Member, Names, Plan, Tariff
 from muster.domain.call import Request
 from muster.domain.errors import CallFailed, InvalidRequest, MusterError
 from muster.domain.ids import BatchId
@@ -52,14 +52,13 @@ class Composition:
 async def compose(composition: Composition, lane: deque[Parked], at: float, pack: Pack) -> Composition:
     """Take calls from the lane, oldest first, until the batch is full."""
     spelling = composition.agent.spelling
-    shared = shared_prefixes(lane)
+    shared, names = shared_prefixes(lane), Names(composition.nonce, composition.id)
     piece = bytearray(spelling.head)
     size = len(spelling.head) + len(spelling.tail)
     while lane and len(composition.members) < composition.most_requests:
         place = len(composition.members)
-        name = custom_id(composition.nonce, composition.id, place)
         try:
-            line, member = _spell(composition, lane[0], place, name, at, cached=_marks(lane[0], shared))
+            line, member = _spell(composition, lane[0], place, names.name(place), at, cached=_marks(lane[0], shared))
         except MusterError as error:
             composition.refused.append((lane.popleft(), error))
             continue

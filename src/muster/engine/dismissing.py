@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from muster.domain.batch import Batch, BatchState, Seated
 from muster.domain.entry import AttemptState, Failed, Settlement
-from muster.domain.errors import BatchCanceled, OutcomeUnknown, TryLater, WireError
+from muster.domain.errors import BatchCanceled, OutcomeUnknown, Paid, TryLater, WireError
 from muster.engine.clock import Clock
 from muster.engine.parking import Waiters
 from muster.store.base import Advance, Page, Store
@@ -60,7 +60,7 @@ class Dismisser:
 def fate_of(error: WireError, ended_as: AttemptState = AttemptState.FAILED) -> tuple[Failed, WireError]:
     """Say how a member ends with an error: what may pass leaves the call open for the next batch."""
     again = isinstance(error, TryLater)
-    uncertain = isinstance(error, OutcomeUnknown)
+    uncertain = error.paid is Paid.UNKNOWN
     failed = Failed(
         error=error.record(),
         uncertain=uncertain,

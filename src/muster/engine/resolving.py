@@ -12,7 +12,7 @@ from random import Random
 
 from muster.agents.base import BatchAgent, Directory
 from muster.domain.agent import Timeouts
-from muster.domain.batch import Batch, BatchState, Found, place_of
+from muster.domain.batch import Batch, BatchState, Found
 from muster.domain.errors import BatchOpen
 from muster.domain.ids import BatchId
 from muster.domain.run import Driver
@@ -185,7 +185,7 @@ class Resolver:
         for source in progress.sources:
             name = await first_name(agent, source, self._timeouts)
             if name is not None:
-                return place_of(name, batch.nonce, batch.id) is not None
+                return batch.names.place(name) is not None
         return None
 
     async def reject(self, batch: Batch, provider_id: str, was: BatchState) -> Batch:

@@ -213,7 +213,6 @@ class Page:
     settlements: Sequence[Settlement]
     lines: bytes | None
     at: float
-    note: Mapping[str, Json] | None = None  # what was odd about these lines
 
 
 class Batches(Protocol):
@@ -243,8 +242,8 @@ class Batches(Protocol):
     async def parked(self, run: RunId, key: str) -> tuple[BatchId, int] | None:
         """Give the batch in which a call waits, and its place there."""
 
-    async def members(self, batch: BatchId, places: Sequence[int]) -> Sequence[Seated]:
-        """Give some members."""
+    async def members(self, batch: BatchId, first: int, after: int) -> Sequence[Seated]:
+        """Give the members from one place up to, and without, another."""
 
     async def waiting(self, batch: BatchId, after: int, limit: int) -> Sequence[Seated]:
         """Give the members that have no outcome, by place."""

@@ -1,5 +1,6 @@
 """Rows of batches to values and back."""
 
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -13,6 +14,7 @@ from muster.domain.run import Driver
 from muster.store.codec import Codec, read
 from muster.store.connection import Row
 
+_STATES = {state.value: state for state in AttemptState}
 _desk = msgspec.json.Decoder(Desk)
 _tariffs = msgspec.json.Decoder(dict[str, Tariff])
 
@@ -110,13 +112,19 @@ def seated_of(row: Row) -> Seated:
     return Seated(
         attempt=AttemptId(run=RunId(row["run_id"]), key=row["key"], n=row["n"], epoch=row["epoch"]),
         place=row["place"],
-        state=AttemptState(row["state"]),
+        state=_STATES[row["state"]],
         agent=row["agent"],
         reserved=Microdollars(row["reserved"]),
-        levels=tuple(Level(id=level) for level in row["levels"].split()),
+        levels=_levels_of(row["levels"]),
         size=row["size"],
         max_tokens=row["max_tokens"],
     )
+
+
+@lru_cache(maxsize=1024)
+def _levels_of(text: str) -> tuple[Level, ...]:
+    """Read the budgets above a call; most members of a batch have the same."""
+    return tuple(Level(id=level) for level in text.split())
 
 
 def saving_of(row: Row | None) -> Saving:

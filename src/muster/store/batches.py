@@ -133,8 +133,6 @@ def _write_outcomes(database: Connection, codec: Codec, page: Page, rows: Sequen
     book(database, [row.booking for row in rows])
     telling.write()
     database.execute("count_batch", {"id": page.batch} | _counts(rows))
-    if page.note is not None:
-        _tell_runs(database, codec, page.batch, "batch.odd", {"batch": page.batch, **page.note}, page.at)
 
 
 def _counts(rows: Sequence[Settling]) -> dict[str, int]:
@@ -216,10 +214,10 @@ class DatabaseBatches:
         row = first(self._reader.rows("select_parked_call", {"run_id": run, "key": key}))
         return (BatchId(row["batch_id"]), row["place"]) if row else None
 
-    async def members(self, batch: BatchId, places: Sequence[int]) -> Sequence[Seated]:
-        """Give some members."""
-        wanted = [{"batch_id": batch, "place": place} for place in places]
-        return [seated_of(row) for row in self._reader.rows_of_many("select_members", wanted)] if wanted else []
+    async def members(self, batch: BatchId, first: int, after: int) -> Sequence[Seated]:
+        """Give the members from one place up to, and without, another."""
+        parameters = {"batch_id": batch, "first": first, "after": after}
+        return [seated_of(row) for row in self._reader.rows("select_members", parameters)]
 
     async def waiting(self, batch: BatchId, after: int, limit: int) -> Sequence[Seated]:
         """Give the members that have no outcome, by place."""

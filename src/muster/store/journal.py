@@ -1,9 +1,11 @@
 """The journal in the database: attempts opened and settled in groups, steps remembered once."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
-from muster.domain.budget import Decision, Granted
+from muster.domain.budget import Decision, Granted, Level
+from muster.domain.call import Quality
 from muster.domain.canonical import Json
 from muster.domain.entry import (
     AttemptState,
@@ -137,6 +139,10 @@ def _settle_late(database: Connection, codec: Codec, settlement: Settlement, lev
 class Settling:
     """One settlement spelled as rows, a booking and a fact."""
 
+    __slots__ = (
+        "_settlement", "attempt", "call", "cost", "gives_up", "lane", "live_cost", "outcome", "state", "streamed"
+    )  # fmt: skip
+
     def __init__(self, settlement: Settlement, codec: Codec) -> None:
         self._settlement = settlement
         self.outcome = outcome = settlement.outcome
@@ -144,22 +150,27 @@ class Settling:
         self.streamed = settlement.streamed
         self.live_cost = settlement.live_cost
         self.gives_up = isinstance(outcome, Failed) and outcome.gives_up
+        attempt, at = settlement.attempt, settlement.at
         error = codec.text(outcome.error) if isinstance(outcome, Failed) else None
-        name = {"run_id": settlement.attempt.run, "key": settlement.attempt.key, "at": settlement.at, "error": error}
-        self.attempt = name | {
-            "n": settlement.attempt.n,
-            "epoch": settlement.attempt.epoch,
-            "state": self.state.value,
+        self.attempt: dict[str, Any] = {
+            "run_id": attempt.run,
+            "key": attempt.key,
+            "n": attempt.n,
+            "epoch": attempt.epoch,
+            "state": _WORDS[self.state],
             "cost": self.cost,
-            "lane": self.lane.value,
+            "lane": _WORDS[self.lane],
+            "at": at,
+            "error": error,
             "live_cost": settlement.live_cost,
         }
-        self.call = name | {"outcome": codec.text(outcome.reply) if isinstance(outcome, Replied) else None}
+        reply = codec.text(outcome.reply) if isinstance(outcome, Replied) else None
+        self.call = {"run_id": attempt.run, "key": attempt.key, "at": at, "error": error, "outcome": reply}
 
     @property
     def booking(self) -> Booking:
         """The reservation given back and the cost booked."""
-        levels = tuple(level.id for level in self._settlement.levels)
+        levels = _names_of(self._settlement.levels)
         return Booking(levels=levels, reserved=self._settlement.reserved, cost=self.cost, lane=self.lane)
 
     @property
@@ -197,12 +208,26 @@ class Settling:
     @property
     def _data(self) -> dict[str, object]:
         attempt = self._settlement.attempt
-        data: dict[str, object] = {"key": attempt.key, "attempt": attempt.n, "cost": self.cost, "lane": self.lane.value}
+        data: dict[str, object] = {
+            "key": attempt.key,
+            "attempt": attempt.n,
+            "cost": self.cost,
+            "lane": _WORDS[self.lane],
+        }
         if isinstance(self.outcome, Replied):
-            data["quality"] = self.outcome.reply.quality.value
+            data["quality"] = _WORDS[self.outcome.reply.quality]
         elif isinstance(self.outcome, Failed):
             data |= {"error": self.outcome.error, "again_in": self.outcome.again_in}
         return data
+
+
+# Looked up: asking an enum for its value is slow, and this is done for every call.
+_WORDS: Mapping[str, str] = {word: word.value for kind in (AttemptState, Lane, Quality) for word in kind}
+
+
+@lru_cache(maxsize=1024)
+def _names_of(levels: tuple[Level, ...]) -> tuple[str, ...]:
+    return tuple(level.id for level in levels)
 
 
 def _judge(settlement: Settlement) -> tuple[AttemptState, int, Lane]:

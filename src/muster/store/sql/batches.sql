@@ -19,8 +19,8 @@ INSERT INTO batch_lines (batch_id, part, data)
 SELECT CAST(:batch_id AS TEXT), COALESCE(MAX(part) + 1, 0), :data FROM batch_lines WHERE batch_id = :batch_id
 
 -- name: park_attempt
-INSERT INTO attempts (run_id, key, n, epoch, state, reserved, lane, levels, started_at, batch_id, place, size, max_tokens)
-VALUES (:run_id, :key, :n, :epoch, 'parked', :reserved, 'billed', :levels, :at, :batch_id, :place, :size, :max_tokens)
+INSERT INTO attempts (run_id, key, n, epoch, state, reserved, lane, levels, started_at, agent, batch_id, place, size, max_tokens)
+VALUES (:run_id, :key, :n, :epoch, 'parked', :reserved, 'billed', :levels, :at, :agent, :batch_id, :place, :size, :max_tokens)
 
 -- name: select_batch
 SELECT * FROM batches WHERE id = :id
@@ -83,16 +83,10 @@ SELECT data FROM batch_bodies WHERE batch_id = :batch_id AND part = :part
 SELECT data FROM batch_lines WHERE batch_id = :batch_id AND part = :part
 
 -- name: select_members
-SELECT attempts.*, journal.agent AS agent FROM attempts
-JOIN journal ON journal.run_id = attempts.run_id AND journal.key = attempts.key
-JOIN (VALUES (:batch_id, CAST(:place AS BIGINT))) AS v ON attempts.batch_id = v.column1 AND attempts.place = v.column2
-WHERE attempts.batch_id IS NOT NULL
+SELECT * FROM attempts WHERE batch_id = :batch_id AND place >= :first AND place < :after ORDER BY place
 
 -- name: select_parked
-SELECT attempts.*, journal.agent AS agent FROM attempts
-JOIN journal ON journal.run_id = attempts.run_id AND journal.key = attempts.key
-WHERE attempts.batch_id = :batch_id AND attempts.place > :after AND attempts.state = 'parked'
-ORDER BY attempts.place LIMIT :limit
+SELECT * FROM attempts WHERE batch_id = :batch_id AND place > :after AND state = 'parked' ORDER BY place LIMIT :limit
 
 -- name: select_parked_call
 SELECT batch_id, place FROM attempts

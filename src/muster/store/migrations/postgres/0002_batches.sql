@@ -1,5 +1,6 @@
 ALTER TABLE runs ADD COLUMN dispatch TEXT;
 
+ALTER TABLE attempts ADD COLUMN agent TEXT;
 ALTER TABLE attempts ADD COLUMN batch_id TEXT;
 ALTER TABLE attempts ADD COLUMN place BIGINT;
 ALTER TABLE attempts ADD COLUMN size BIGINT;

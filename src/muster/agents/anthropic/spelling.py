@@ -1,0 +1,84 @@
+"""Members and results of Message Batches. Pure; what they hold is spelled as in live calls."""
+
+from dataclasses import replace
+
+import msgspec
+
+from muster.agents.account import Account
+from muster.agents.anthropic.answer import Trouble, decode, without_status
+from muster.agents.faults import error_of, plain, unpaid
+from muster.agents.payload import reader, to_json
+from muster.agents.tally import Ceiling
+from muster.domain.batch import Answered, Dropped, Errored, MemberResult, Shortfall, Tariff
+from muster.domain.call import Reply
+from muster.domain.errors import OutcomeUnknown, ProviderFault, WireError
+
+_DROPPED = {"canceled": Dropped(Shortfall.CANCELED), "expired": Dropped(Shortfall.EXPIRED)}
+
+
+class _Result(msgspec.Struct, gc=False):
+    type: str = ""
+    message: msgspec.Raw = msgspec.Raw()
+    error: msgspec.Raw = msgspec.Raw()
+
+
+class _Line(msgspec.Struct, gc=False):
+    custom_id: str
+    result: _Result
+
+
+class _Failure(msgspec.Struct, gc=False):
+    """An error in its envelope; bare ones are understood too."""
+
+    error: Trouble | None = None
+    type: str = ""
+    message: str = ""
+    request_id: str | None = None
+
+
+_line = reader(_Line, ("result", "message"), ("result", "error"))
+_failure = reader(_Failure)
+
+
+class AnthropicSpelling:
+    """How Message Batches are written and read."""
+
+    head = b'{"requests":['
+    separator = b","
+    tail = b"]}"
+
+    def __init__(self, account: Account) -> None:
+        self._account = account
+
+    def member(self, name: str, body: bytes) -> bytes:
+        """Write one member."""
+        return b'{"custom_id":%b,"params":%b}' % (to_json(name), body)
+
+    def read(self, line: bytes) -> tuple[str, MemberResult] | None:
+        """Read one line of results: the member's name and what became of it; None when it cannot be read."""
+        try:
+            found = _line(line)
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
+            return None
+        result = found.result
+        if result.type == "succeeded":
+            return found.custom_id, Answered(bytes(result.message))
+        if result.type == "errored":
+            return found.custom_id, Errored(self._error(bytes(result.error)))
+        # Of a type that we do not know, nobody knows whether it was paid: `decode` will find no message in it.
+        return found.custom_id, _DROPPED.get(result.type) or Answered(line)
+
+    def decode(self, body: bytes, tariff: Tariff, size: int, max_tokens: int) -> Reply:
+        """Read an answer at the price of the batch; raises the error that hides in it."""
+        return decode(body, tariff.batch, Ceiling(input=size, output=max_tokens), self._account)
+
+    def _error(self, body: bytes) -> WireError:
+        """Read why a member failed; a kind that we do not know is a fault of the provider, to be tried again."""
+        try:
+            failure = _failure(body)
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
+            failure = _Failure(message=plain(body))
+        complaint = without_status(failure.error or Trouble(type=failure.type, message=failure.message))
+        if complaint.kind is OutcomeUnknown:
+            complaint = replace(complaint, status=500, kind=ProviderFault)
+        return unpaid(error_of(replace(complaint, request_id=failure.request_id), self._account))
