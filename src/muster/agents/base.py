@@ -1,6 +1,6 @@
 """The door of the room: what the engine knows of an agent."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -71,7 +71,7 @@ class BatchAgent(Protocol):
     async def poll(self, provider_id: str, timeouts: Timeouts) -> Progress:
         """Say how it stands; UnknownModel (404) can pass by itself shortly after the creation."""
 
-    def results(self, source: str, timeouts: Timeouts) -> AsyncIterator[bytes]:
+    def results(self, source: str, timeouts: Timeouts) -> AsyncGenerator[bytes, None]:
         """Give the bytes of one source of results as they arrive, JSON lines in any order."""
 
     async def cancel(self, provider_id: str, timeouts: Timeouts) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import NamedTuple
 
 from muster.domain.budget import Level
 from muster.domain.canonical import Json
@@ -228,9 +229,8 @@ class Plan:
     at: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Seated:
-    """A member as it is stored."""
+class Seated(NamedTuple):
+    """A member as it is stored; a tuple, as thousands of them are read at a time."""
 
     attempt: AttemptId
     place: int

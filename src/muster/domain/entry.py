@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from muster.domain.budget import Level
 from muster.domain.call import Reply
@@ -61,9 +62,8 @@ class AttemptState(StrEnum):
     UNCERTAIN = "uncertain"  # it may have been charged; booked at its reservation
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AttemptId:
-    """Names one attempt of one call, and the driver's epoch that made it."""
+class AttemptId(NamedTuple):
+    """Names one attempt of one call, and the driver's epoch that made it; a tuple, as it is made for every call."""
 
     run: RunId
     key: str

@@ -1,6 +1,6 @@
 """What tokens cost: a price list for one model, and the two sums made with it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, Decimal
 
 from muster.domain.call import Usage
@@ -16,15 +16,24 @@ class Rates:
     cache_read: Decimal
     cache_write: Decimal
     cache_write_1h: Decimal
+    # The same in whole parts of a microdollar: every answer is priced, and whole numbers are quick.
+    _parts: tuple[int, int, int, int, int] = field(init=False, repr=False, compare=False)
+    _scale: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        rates = (self.input, self.output, self.cache_read, self.cache_write, self.cache_write_1h)
+        places = max(0, *(-int(rate.as_tuple().exponent) for rate in rates))
+        scaled = [int(rate.scaleb(places)) for rate in rates]
+        object.__setattr__(self, "_parts", tuple(scaled))
+        object.__setattr__(self, "_scale", 10**places)
 
     def cost(self, usage: Usage) -> Microdollars:
         """Sum up a usage, rounded up once to a whole microdollar."""
-        exact = self.input * usage.input + self.output * usage.output
+        plain, output, read, write, write_1h = self._parts
+        exact = plain * usage.input + output * usage.output
         if usage.cache_read or usage.cache_write or usage.cache_write_1h:
-            exact += self.cache_read * usage.cache_read
-            exact += self.cache_write * usage.cache_write
-            exact += self.cache_write_1h * usage.cache_write_1h
-        return Microdollars(int(exact.to_integral_value(ROUND_CEILING)))
+            exact += read * usage.cache_read + write * usage.cache_write + write_1h * usage.cache_write_1h
+        return Microdollars(-(-exact // self._scale))
 
     @property
     def dearest_input(self) -> Decimal:
@@ -41,6 +50,8 @@ class Price:
 
     def rates(self, input_tokens: int) -> Rates:
         """Choose the rates for a request of this size."""
+        if not self.tiers:
+            return self.base
         chosen = self.base
         for above, rates in self.tiers:
             if input_tokens > above:

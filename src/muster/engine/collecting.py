@@ -4,7 +4,10 @@ A result that was settled before is passed over, so collecting can be broken off
 """
 
 import asyncio
+from collections.abc import Awaitable
+from contextlib import aclosing
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from muster.agents.base import BatchAgent, Directory
@@ -16,6 +19,7 @@ from muster.domain.batch import (
     Dropped,
     Errored,
     MemberResult,
+    Names,
     Progress,
     Seated,
     Shortfall,
@@ -30,13 +34,14 @@ from muster.engine.killpoints import KillPoints
 from muster.engine.parking import Waiters
 from muster.engine.patience import Patience
 from muster.engine.resolving import Resolver
-from muster.engine.spool import ByPlace, Lines, SpoolWriter
+from muster.engine.spool import Splitter, Spool
 from muster.engine.trying import Asker, NotThere
 from muster.store.base import Advance, Page, Store
 
 MOST_ODD = 100  # strange lines that are kept
 
 Ended = Reply | WireError
+Writing = tuple[Awaitable[int], list[tuple[Seated, Ended]]]
 
 
 @dataclass(slots=True)
@@ -121,77 +126,74 @@ class Collector:
         return await self._asker.ask(look, f"the address of the results of batch {batch.provider_id}", until)
 
     async def _read_source(self, agent: BatchAgent, batch: Batch, source: str, until: float) -> Odd | None:
-        path = self._spool / f"{batch.id}.jsonl"
+        """Bring one source of results into the store; None when the time is over or the batch is not ours."""
+        spool = Spool(self._spool / batch.id, places=batch.requests, page=PAGE)
         try:
-            downloaded = await self._asker.ask(
-                lambda: self._download(agent, source, path), f"the results of batch {batch.provider_id}", until
-            )
-            return await self._settle_file(agent, batch, path) if downloaded else None
-        finally:
-            path.unlink(missing_ok=True)
-
-    async def _download(self, agent: BatchAgent, source: str, path: Path) -> bool:
-        """Write the results to disk; a download that breaks is begun anew."""
-        with SpoolWriter(path) as spool:
-            async for chunk in agent.results(source, self._timeouts):
-                self._kill.reach("batch.downloading")
-                spool.write(chunk)
-        return True
-
-    async def _settle_file(self, agent: BatchAgent, batch: Batch, path: Path) -> Odd | None:
-        odd, order, lines = Odd(), ByPlace(), Lines(path)
-        try:
-            await self._sort(agent, batch, lines, order, odd)
-            if batch.adopted and not await self._confirm(batch, order, odd):
+            download = partial(self._download, agent, batch, source, spool)
+            odd = await self._asker.ask(download, f"the results of batch {batch.provider_id}", until)
+            if odd is None or (batch.adopted and not await self._confirm(batch, spool, odd)):
                 return None
-            for first, places in order.pages(PAGE):
-                await self._settle_page(agent, batch, first, [lines.at(*place) for place in places], odd)
+            await self._settle_pages(agent, batch, spool, odd)
         finally:
-            lines.close()
+            spool.clear()
         if odd:
             await self._tell(batch, odd)
         return odd
 
-    async def _sort(self, agent: BatchAgent, batch: Batch, lines: Lines, order: ByPlace, odd: Odd) -> None:
-        """Read the names of all lines; those that are of no member are put aside."""
-        names = batch.names
-        for number, (start, line) in enumerate(lines):
-            if not line:
-                continue
-            read = agent.spelling.read(line)
-            place = None if read is None else names.place(read[0])
-            if place is None or place >= batch.requests:
-                odd.keep(line, None if read is None else read[0])
-            else:
-                order.add(place, start, len(line))
-            if number % PAGE == 0:
-                await asyncio.sleep(0)
+    async def _download(self, agent: BatchAgent, batch: Batch, source: str, spool: Spool) -> Odd:
+        """Write the results to disk, sorted by members; lines that are of no member are put aside."""
+        odd, splitter, names = Odd(), Splitter(), batch.names
+        spool.begin()
+        async with aclosing(agent.results(source, self._timeouts)) as chunks:
+            async for chunk in chunks:
+                self._kill.reach("batch.downloading")
+                for line in splitter.feed(chunk):
+                    _sort(agent, batch, names, line, spool, odd)
+        _sort(agent, batch, names, splitter.rest(), spool, odd)
+        spool.finish()
+        return odd
 
-    async def _confirm(self, batch: Batch, order: ByPlace, odd: Odd) -> bool:
+    async def _confirm(self, batch: Batch, spool: Spool, odd: Odd) -> bool:
         """Say whether an adopted batch is ours, by its custom ids."""
-        if len(order):
+        if spool.lines:
             await self._advance(replace(batch, adopted=False, note="its custom ids confirm it"), "batch.confirmed")
         elif odd.unknown:
             await self._resolver.reject(batch, batch.provider_id or "", BatchState.ENDED)
             return False
         return True
 
-    async def _settle_page(self, agent: BatchAgent, batch: Batch, first: int, lines: list[bytes], odd: Odd) -> None:
+    async def _settle_pages(self, agent: BatchAgent, batch: Batch, spool: Spool, odd: Odd) -> None:
+        """Settle page after page; while one is being written, the next is read."""
+        before: Writing | None = None
+        for first, after, lines in spool.pages():
+            page, outcomes = await self._read_page(agent, batch, (first, after), lines, odd)
+            await self._hand_out(batch, before)
+            before = self._store.batch_book.settle(page), outcomes
+            await asyncio.sleep(0)  # lets the writer begin
+        await self._hand_out(batch, before)
+
+    async def _read_page(
+        self, agent: BatchAgent, batch: Batch, places: tuple[int, int], lines: list[bytes], odd: Odd
+    ) -> tuple[Page, list[tuple[Seated, Ended]]]:
         results = _results(agent, batch, lines)
-        seated = await self._store.batches.members(batch.id, first, first + PAGE)
+        seated = await self._store.batches.members(batch.id, *places)
         waiting = [member for member in seated if member.place in results and member.state is AttemptState.PARKED]
         odd.duplicates += len(lines) - len(results)
         outcomes = [(member, _outcome(agent, batch, member, results[member.place][1])) for member in waiting]
         now = self._clock.now()
         settlements = [_settlement(batch, member, outcome, now) for member, outcome in outcomes]
         kept = b"\n".join([results[member.place][0] for member in waiting])
-        await self._write_page(Page(batch=batch.id, settlements=settlements, lines=kept or None, at=now), outcomes)
+        return Page(batch=batch.id, settlements=settlements, lines=kept or None, at=now), outcomes
 
-    async def _write_page(self, page: Page, outcomes: list[tuple[Seated, Ended]]) -> None:
-        await self._store.batch_book.settle(page)
+    async def _hand_out(self, batch: Batch, writing: "Writing | None") -> None:
+        """Wait until a page is written, and then give its outcomes to those who wait for them."""
+        if writing is None:
+            return
+        written, outcomes = writing
+        await written
         self._kill.reach("batch.page")
         for member, outcome in outcomes:
-            self._waiters.answer(page.batch, member.place, outcome)
+            self._waiters.answer(batch.id, member.place, outcome)
 
     async def _tell(self, batch: Batch, odd: Odd) -> None:
         page = Page(batch=batch.id, settlements=(), lines=b"\n".join(odd.lines) or None, at=self._clock.now())
@@ -215,6 +217,18 @@ class Collector:
         await self._store.batch_book.advance(
             Advance(batch=batch, was=BatchState.ENDED, kind=kind, at=self._clock.now())
         )
+
+
+def _sort(agent: BatchAgent, batch: Batch, names: Names, line: bytes, spool: Spool, odd: Odd) -> None:
+    """Put a line where its member is."""
+    if not line.strip():
+        return
+    read = agent.spelling.read(line)
+    place = None if read is None else names.place(read[0])
+    if place is None or place >= batch.requests:
+        odd.keep(line, None if read is None else read[0])
+    else:
+        spool.add(place, line)
 
 
 def _results(agent: BatchAgent, batch: Batch, lines: list[bytes]) -> dict[int, tuple[bytes, MemberResult]]:

@@ -1,90 +1,87 @@
-"""The spool: results of a batch on disk while they are read, so that memory does not grow with them."""
+"""The spool: results of a batch on disk while they come, sorted by the members' places, so that memory does not grow.
 
-import os
-from array import array
-from collections.abc import Iterator
-from itertools import groupby
+Results come in any order. Members that are neighbours in the store are settled together, which is many times faster.
+"""
+
+import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import TracebackType
-from typing import BinaryIO, Self
+from typing import BinaryIO, TypeVar
 
 from muster.domain.errors import StoreFailed
 
+T = TypeVar("T")
 
-class SpoolWriter:
-    """A file that is being written; a broken download begins it anew."""
+BUFFER = 32 * 1024
+MOST_FILES = 256
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+
+class Spool:
+    """The lines of one source of results, in one file for every page of places."""
+
+    def __init__(self, folder: Path, *, places: int, page: int) -> None:
+        self._folder = folder
+        self._page = max(page, -(-places // MOST_FILES))
+        self._files: dict[int, BinaryIO] = {}
+        self.lines = 0
+
+    def begin(self) -> None:
+        """Start over with nothing; a download that broke is begun anew."""
+        self.clear()
+        self._attempt(self._folder.mkdir, mode=0o700, parents=True)
+
+    def add(self, place: int, line: bytes) -> None:
+        """Put a line where its member's neighbours are."""
+        number = place // self._page
+        file = self._files.get(number)
+        if file is None:
+            file = self._files[number] = self._attempt(self._open, number)
+        self._attempt(file.write, line)
+        self._attempt(file.write, b"\n")
+        self.lines += 1
+
+    def _open(self, number: int) -> BinaryIO:
+        return (self._folder / f"{number}.jsonl").open("wb", BUFFER)
+
+    def finish(self) -> None:
+        """Write everything out."""
+        for file in self._files.values():
+            self._attempt(file.close)
+
+    def pages(self) -> Iterator[tuple[int, int, list[bytes]]]:
+        """Give the lines page by page, with the first place of the page and the one after it."""
+        for number in sorted(self._files):
+            lines = (self._folder / f"{number}.jsonl").read_bytes().splitlines()
+            yield number * self._page, (number + 1) * self._page, lines
+
+    def clear(self) -> None:
+        """Remove all of it."""
+        for file in self._files.values():
+            file.close()
+        self._files, self.lines = {}, 0
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _attempt(self, work: Callable[..., T], *arguments: object, **options: object) -> T:
         try:
-            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self._file: BinaryIO = path.open("wb")
+            return work(*arguments, **options)
         except OSError as error:
-            raise self._failed(error) from error
-
-    def write(self, chunk: bytes) -> None:
-        """Write some more."""
-        try:
-            self._file.write(chunk)
-        except OSError as error:
-            raise self._failed(error) from error
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        try:
-            self._file.close()
-        except OSError as failure:
-            raise self._failed(failure) from failure
-
-    def _failed(self, error: OSError) -> StoreFailed:
-        return StoreFailed(
-            f"results cannot be spooled to {self._path}: {error.strerror}",
-            suggestions=("free some space; the results stay at the provider; then try again",),
-        )
+            raise StoreFailed(
+                f"results cannot be spooled to {self._folder}: {error.strerror}",
+                suggestions=("free some space; the results stay at the provider; then try again",),
+            ) from error
 
 
-class Lines:
-    """The lines of a spooled file, each with where it begins and how long it is, so that it is found again."""
-
-    def __init__(self, path: Path) -> None:
-        self._file = path.open("rb")
-
-    def __iter__(self) -> Iterator[tuple[int, bytes]]:
-        start = 0
-        for line in self._file:
-            yield start, line.rstrip()
-            start += len(line)
-
-    def at(self, start: int, size: int) -> bytes:
-        """Give the line that begins here."""
-        return os.pread(self._file.fileno(), size, start)
-
-    def close(self) -> None:
-        """Let go of the file."""
-        self._file.close()
-
-
-class ByPlace:
-    """Lines in the order of the members: neighbours in the store are settled together, which is many times faster."""
+class Splitter:
+    """Cuts a stream of bytes into lines."""
 
     def __init__(self) -> None:
-        self._places, self._starts, self._sizes = array("q"), array("q"), array("q")
+        self._rest = b""
 
-    def __len__(self) -> int:
-        return len(self._places)
+    def feed(self, chunk: bytes) -> list[bytes]:
+        """Give the lines that are whole by now."""
+        *lines, self._rest = (self._rest + chunk).split(b"\n")
+        return lines
 
-    def add(self, place: int, start: int, size: int) -> None:
-        """Note where the line of a member is."""
-        self._places.append(place)
-        self._starts.append(start)
-        self._sizes.append(size)
-
-    def pages(self, size: int) -> Iterator[tuple[int, list[tuple[int, int]]]]:
-        """Give the first place of a page and where its lines are, page by page of so many places."""
-        order = sorted(range(len(self)), key=self._places.__getitem__)
-        for number, page in groupby(order, key=lambda index: self._places[index] // size):
-            yield number * size, [(self._starts[index], self._sizes[index]) for index in page]
+    def rest(self) -> bytes:
+        """Give what came after the last line break."""
+        return self._rest

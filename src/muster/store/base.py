@@ -276,7 +276,7 @@ class BatchBook(Protocol):
     def advance(self, advance: Advance) -> Awaitable[bool]:
         """Write a batch's next state; False when it is not any more where it was."""
 
-    async def settle(self, page: Page) -> int:
+    def settle(self, page: Page) -> Awaitable[int]:
         """Settle members that are still parked and say how many; the others have their outcome already."""
 
     def ask_cancel(self, batch: BatchId) -> Awaitable[bool]:

@@ -1,5 +1,6 @@
 """Rows of batches to values and back."""
 
+from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
@@ -7,16 +8,18 @@ import msgspec
 
 from muster.domain.batch import Batch, BatchState, Desk, Plan, Saving, Seated, Tally, Tariff
 from muster.domain.budget import Level
+from muster.domain.canonical import Json
 from muster.domain.entry import AttemptId, AttemptState
-from muster.domain.ids import BatchId, RunId
+from muster.domain.ids import BatchId
 from muster.domain.money import Microdollars
+from muster.domain.price import Price, Rates
 from muster.domain.run import Driver
 from muster.store.codec import Codec, read
 from muster.store.connection import Row
 
 _STATES = {state.value: state for state in AttemptState}
 _desk = msgspec.json.Decoder(Desk)
-_tariffs = msgspec.json.Decoder(dict[str, Tariff])
+_RATES = ("input", "output", "cache_read", "cache_write", "cache_write_1h")
 
 
 def plan_parameters(plan: Plan, codec: Codec) -> dict[str, Any]:
@@ -28,7 +31,7 @@ def plan_parameters(plan: Plan, codec: Codec) -> dict[str, Any]:
         "nonce": plan.nonce,
         "requests": len(plan.members),
         "bytes": plan.bytes,
-        "tariffs": codec.text(plan.tariffs),
+        "tariffs": codec.text({agent: _tariff_json(tariff) for agent, tariff in plan.tariffs.items()}),
         "at": plan.at,
         "reserved": sum(member.opening.most for member in plan.members),
         "note": "its members and their money are stored; nothing has been sent",
@@ -64,7 +67,7 @@ def batch_of(row: Row) -> Batch:
         state=BatchState(row["state"]),
         requests=row["requests"],
         bytes=row["bytes"],
-        tariffs=_tariffs.decode(row["tariffs"]),
+        tariffs={agent: _tariff_of(found) for agent, found in read(row["tariffs"]).items()},
         created_at=row["created_at"],
         nonce=row["nonce"],
         provider_id=row["provider_id"],
@@ -91,6 +94,35 @@ def batch_of(row: Row) -> Batch:
     )
 
 
+def _tariff_json(tariff: Tariff) -> Json:
+    return {"model": tariff.model, "batch": _price_json(tariff.batch), "live": _price_json(tariff.live)}
+
+
+def _price_json(price: Price | None) -> Json:
+    if price is None:
+        return None
+    return {"base": _rates_json(price.base), "tiers": [[above, _rates_json(rates)] for above, rates in price.tiers]}
+
+
+def _rates_json(rates: Rates) -> Json:
+    return {name: str(getattr(rates, name)) for name in _RATES}
+
+
+def _tariff_of(found: Json) -> Tariff:
+    return Tariff(model=found["model"], batch=_price_of(found["batch"]), live=_price_of(found["live"]))
+
+
+def _price_of(found: Json) -> Price | None:
+    if found is None:
+        return None
+    tiers = tuple((above, _rates_of(rates)) for above, rates in found["tiers"])
+    return Price(base=_rates_of(found["base"]), tiers=tiers)
+
+
+def _rates_of(found: Json) -> Rates:
+    return Rates(**{name: Decimal(found[name]) for name in _RATES})
+
+
 def _tally_of(row: Row) -> Tally:
     return Tally(
         succeeded=row["succeeded"],
@@ -110,14 +142,14 @@ def _driver_of(row: Row) -> Driver | None:
 def seated_of(row: Row) -> Seated:
     """Read a member."""
     return Seated(
-        attempt=AttemptId(run=RunId(row["run_id"]), key=row["key"], n=row["n"], epoch=row["epoch"]),
-        place=row["place"],
-        state=_STATES[row["state"]],
-        agent=row["agent"],
-        reserved=Microdollars(row["reserved"]),
-        levels=_levels_of(row["levels"]),
-        size=row["size"],
-        max_tokens=row["max_tokens"],
+        AttemptId(row["run_id"], row["key"], row["n"], row["epoch"]),
+        row["place"],
+        _STATES[row["state"]],
+        row["agent"],
+        row["reserved"],
+        _levels_of(row["levels"]),
+        row["size"],
+        row["max_tokens"],
     )
 
 

@@ -4,7 +4,6 @@ import asyncio
 import zlib
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping, Sequence
-from dataclasses import replace
 
 from muster.domain.batch import Batch, BatchState, Member, Plan, Saving, Seated
 from muster.domain.budget import Decision, Granted
@@ -119,7 +118,8 @@ def settle_page(database: Connection, codec: Codec, page: Page) -> int:
     except NotAllParked:
         rows = [row for row in rows if database.execute_many("settle_parked", [row.attempt])]
     if page.lines is not None:
-        database.execute("insert_batch_lines", {"batch_id": page.batch, "data": page.lines})
+        data = zlib.compress(codec.clean_bytes(page.lines), PACKING)
+        database.execute("insert_batch_lines", {"batch_id": page.batch, "data": data})
     _write_outcomes(database, codec, page, rows)
     return len(rows)
 
@@ -262,11 +262,9 @@ class DatabaseBatches:
         """Write a batch's next state; False when it is not any more where it was."""
         return self._writer.run(lambda db: advance(db, self._codec, advance_))
 
-    async def settle(self, page: Page) -> int:
+    def settle(self, page: Page) -> Awaitable[int]:
         """Settle members that are still parked and say how many."""
-        lines = None if page.lines is None else await asyncio.to_thread(self._pack, page.lines)
-        packed = replace(page, lines=lines)
-        return await self._writer.run(lambda db: settle_page(db, self._codec, packed))
+        return self._writer.run(lambda db: settle_page(db, self._codec, page))
 
     def ask_cancel(self, batch: BatchId) -> Awaitable[bool]:
         """Note that a batch is to be canceled; False when it is over."""
@@ -281,9 +279,6 @@ class DatabaseBatches:
         while (row := first(self._reader.rows(query, {"batch_id": batch, "part": part}))) is not None:
             yield zlib.decompress(row["data"])
             part += 1
-
-    def _pack(self, data: bytes) -> bytes:
-        return zlib.compress(self._codec.clean_bytes(data), PACKING)
 
     def _pack_exactly(self, data: bytes) -> bytes:
         if self._codec.clean_bytes(data) != data:

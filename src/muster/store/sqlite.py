@@ -32,6 +32,7 @@ from muster.store.writer import Group, Writer
 BUSY_SECONDS = 30.0
 LOOK_SECONDS = 0.1
 MOST_ROWS = 32
+PAGE_ROWS = 500  # of groups that are larger still: pages of results
 
 
 class SqliteConnection:
@@ -75,8 +76,10 @@ class SqliteConnection:
         rows = list(parameters)
         # One statement for many rows: every statement gives the interpreter lock to an event loop that is slow to
         # return it. Up to so many, so that SQLite keeps the spelling for each number of rows prepared.
-        pages = [rows[start : start + MOST_ROWS] for start in range(0, len(rows), MOST_ROWS)]
-        return sum(self._execute_rows(query, page) for page in pages)
+        whole = len(rows) - len(rows) % PAGE_ROWS
+        starts = [(start, PAGE_ROWS) for start in range(0, whole, PAGE_ROWS)]
+        starts += [(start, MOST_ROWS) for start in range(whole, len(rows), MOST_ROWS)]
+        return sum(self._execute_rows(query, rows[start : start + size]) for start, size in starts)
 
     def _execute_rows(self, query: str, rows: Sequence[Parameters]) -> int:
         template = rows_of(query)
