@@ -1,6 +1,6 @@
 """One account at one provider: carries the exchanges that batches need, with the key and the provider's way to fail."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -58,7 +58,7 @@ class Clerk:
         headers = {**self.headers, "content-type": kind}
         return self._body(await self.http.upload(self.address(path), headers, cargo, timeouts))
 
-    async def read(self, source: str, timeouts: Timeouts) -> AsyncIterator[bytes]:
+    async def read(self, source: str, timeouts: Timeouts) -> AsyncGenerator[bytes, None]:
         """Give something large as it arrives; an address elsewhere is refused before anything is sent."""
         with free_of_charge():
             async with self.http.fetch(below(self.base_url, source), self.headers, timeouts) as flow:

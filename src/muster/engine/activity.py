@@ -42,15 +42,15 @@ class Activity:
         finally:
             self.end_wait()
 
-    @contextmanager
-    def parked(self) -> Iterator[None]:
-        """Let an open call wait in a batch."""
+    def begin_park(self) -> None:
+        """Count an open call that waits for a batch from now on."""
         self._parked += 1
-        try:
-            with self.waiting():
-                yield
-        finally:
-            self._parked -= 1
+        self.begin_wait()
+
+    def end_park(self) -> None:
+        """Count an open call that came back from a batch."""
+        self._parked -= 1
+        self.end_wait()
 
     @property
     def open(self) -> int:

@@ -10,7 +10,6 @@ from muster.domain.budget import Level
 from muster.domain.call import Identity, Reply, Request
 from muster.domain.entry import AttemptId
 from muster.domain.money import Microdollars
-from muster.domain.run import Mode
 from muster.engine.clock import Clock
 from muster.engine.killpoints import KillPoints
 from muster.engine.limiter import Limiters
@@ -45,9 +44,8 @@ class Asking:
     key: str
     identity: Identity
     timeouts: Timeouts
-    on_delta: OnDelta | None
-    streams: bool
-    mode: Mode = Mode.LIVE
+    on_delta: OnDelta | None = None
+    streams: bool = False
     attempts: int = 0  # made so far, by older drivers too
     known: bool = False  # the call is in the journal
     failed: bool = False  # the journal says it failed

@@ -16,14 +16,10 @@ from muster.domain.run import Dispatch, Fallback
 from muster.engine.activity import Activity
 from muster.engine.asking import Asking, Equipment
 from muster.engine.inheritance import Inheritance
-from muster.engine.mapping import place_given_back
+from muster.engine.mapping import item_under_way
 from muster.engine.parking import Outcome, Parked
 
 Find = Callable[[str, str], Awaitable[Entry | None]]
-
-
-class GoLive(Exception):
-    """The call has been in enough batches and is to be sent live."""
 
 
 class BatchPath:
@@ -41,32 +37,51 @@ class BatchPath:
         activity: Activity,
         find: Find,
         check: Callable[[], None],
+        live: Callable[[Asking], Awaitable[Reply]],
     ) -> None:
         self._with = equipment
         self._run, self._epoch, self._dispatch = run, epoch, dispatch
         self._levels, self._inheritance, self._activity = levels, inheritance, activity
-        self._find, self._check = find, check
+        self._find, self._check, self._live = find, check, live
 
     async def ask(self, asking: Asking, batching: Batching) -> Reply:
-        """Get the reply from the journal or from batches; raises GoLive when it is to be sent live."""
+        """Get the reply from the journal or from batches, and after enough of them live, if the run says so."""
         last: TryLater | None = None
         while True:
-            with self._with.pool.moving():
-                entry = await self._find(asking.key, asking.identity.digest)
-                if entry is not None and entry.reply is not None:
-                    return entry.reply
-                self._check()
-                self._remember(asking, entry)
-                held = await self._held(asking)
-                if held is None and asking.turn >= self._dispatch.batches:
-                    await self._give_up(asking, last)
+            outcome = await self._look(asking, batching)
+            if isinstance(outcome, Reply):
+                return outcome
+            if outcome is None:
+                break
+            # Spelled out instead of context managers: they would be most of what a parked call takes in memory.
+            item = item_under_way()
+            self._activity.begin_park()
+            if item is not None:
+                item.park()
             try:
-                reply = await self._wait(self._rejoin(*held) if held else self._park(asking, batching))
-            except TryLater as error:
-                last = error
-            else:
+                reply = await outcome
                 if reply is not None:
                     return reply
+            except TryLater as error:
+                last = error
+            finally:
+                self._activity.end_park()
+                if item is not None:
+                    item.unpark()
+        return await self._after_batches(asking, last)
+
+    async def _look(self, asking: Asking, batching: Batching) -> Reply | Awaitable[Outcome] | None:
+        """Look the call up: gives its reply, or what to wait for, or nothing when it was in enough batches."""
+        with self._with.pool.moving():
+            entry = await self._find(asking.key, asking.identity.digest)
+            if entry is not None and entry.reply is not None:
+                return entry.reply
+            self._check()
+            self._remember(asking, entry)
+            held = await self._held(asking)
+        if held is not None:
+            return self._with.pool.rejoin(*held)
+        return self._park(asking, batching) if asking.turn < self._dispatch.batches else None
 
     def _remember(self, asking: Asking, entry: Entry | None) -> None:
         """Learn from the journal how often the call was tried; what failed for good starts anew."""
@@ -83,13 +98,6 @@ class BatchPath:
         if asking.known:
             return await self._with.store.batches.parked(self._run, asking.key)
         return await self._inheritance.parked(asking.key, asking.identity.digest)
-
-    async def _wait(self, outcome: Awaitable[Outcome]) -> Outcome:
-        with self._activity.parked(), place_given_back():
-            return await outcome
-
-    def _rejoin(self, batch: BatchId, place: int) -> Awaitable[Outcome]:
-        return self._with.pool.rejoin(batch, place)
 
     def _park(self, asking: Asking, batching: Batching) -> Awaitable[Outcome]:
         return self._with.pool.park(
@@ -109,9 +117,11 @@ class BatchPath:
             )
         )
 
-    async def _give_up(self, asking: Asking, last: TryLater | None) -> None:
+    async def _after_batches(self, asking: Asking, last: TryLater | None) -> Reply:
+        """Send the call live, or give it up."""
         if self._dispatch.fallback is Fallback.LIVE:
-            raise GoLive
+            asking.turn = 0
+            return await self._live(asking)
         reason = last.message if last else "no batch brought an answer"
         error = RetriesExhausted(
             f"call {asking.key!r} failed in {asking.turn} batches: {reason}",

@@ -12,8 +12,9 @@ answer that arrived is always settled.
 """
 
 import asyncio
+from collections.abc import Coroutine
 from dataclasses import replace
-from typing import cast
+from typing import Any, cast
 
 from muster.agents.base import OnDelta
 from muster.domain.agent import Quote, Timeouts
@@ -32,6 +33,7 @@ from muster.domain.entry import (
     Unsent,
 )
 from muster.domain.errors import (
+    BadArgument,
     BudgetExhausted,
     Interrupted,
     KeyReused,
@@ -44,10 +46,10 @@ from muster.domain.errors import (
 )
 from muster.domain.ids import RunId
 from muster.domain.money import show_usd
-from muster.domain.run import LIVE, Dispatch, Mode
+from muster.domain.run import LIVE, Dispatch, Mode, mode_of
 from muster.engine.activity import Activity
 from muster.engine.asking import Asking, Equipment, Started
-from muster.engine.batch_path import BatchPath, GoLive
+from muster.engine.batch_path import BatchPath
 from muster.engine.inheritance import Inheritance
 from muster.engine.levels import Levels
 from muster.engine.partial import Partial
@@ -55,6 +57,8 @@ from muster.engine.pool import over_budget
 from muster.engine.retry import Again, GiveUp, RetryDecision, decide
 from muster.engine.seat import Places, Seat
 from muster.engine.wires import Landed, Wire, Wires, close, land, read_answer
+
+LONGEST_KEY = 512
 
 
 class CallPath:
@@ -88,6 +92,7 @@ class CallPath:
             activity=activity,
             find=self._find,
             check=self.check,
+            live=self._ask,
         )
         self._under_way: dict[str, Asking] = {}
         self._wires = Wires()
@@ -104,29 +109,30 @@ class CallPath:
         timeouts: Timeouts | None = None,
         on_delta: OnDelta | None = None,
         stream: bool = False,
-        mode: Mode | None = None,
+        mode: str | None = None,
     ) -> Reply:
-        """Get the reply to a request, from the journal or from the agent."""
+        """Get the reply to a request, from the journal or from the agent; a second call with the same key waits."""
+        require_key(key)
         self.check()
-        agent = self._with.directory.find(name)
-        request = agent.profile.complete(request)
-        identity = identify(agent.profile.name, request)
+        asking = self._asking(name, request, key, timeouts or self._with.timeouts)
+        asking.on_delta, asking.streams = on_delta, stream or on_delta is not None
         if key in self._under_way:
-            twin = await self._twin(key, identity.digest)
+            twin = await self._twin(key, asking.identity.digest)
             if twin is not None:
                 return twin
-        return await self._first_of_its_key(
-            Asking(
-                agent=agent,
-                request=request,
-                key=key,
-                identity=identity,
-                timeouts=timeouts or self._with.timeouts,
-                on_delta=on_delta,
-                streams=stream or on_delta is not None,
-                mode=mode or self._dispatch.mode,
-            )
-        )
+        self._begin(asking)
+        try:
+            reply = await self._look_and_ask(asking, mode_of(mode) if mode else self._dispatch.mode)
+            if asking.over is not None:
+                asking.over.set_result(reply)
+            return reply
+        except Exception as error:
+            if asking.over is not None:
+                asking.over.set_exception(error)
+                asking.over.exception()  # whoever waited may be gone
+            raise
+        finally:
+            self._end(asking)
 
     def check(self) -> None:
         """Raise if the run has been told to stop."""
@@ -171,36 +177,32 @@ class CallPath:
                 return asking.over.result()
         return None
 
-    async def _first_of_its_key(self, asking: Asking) -> Reply:
-        """Make a second call with the same key wait for this one."""
+    def _asking(self, name: str, request: Request, key: str, timeouts: Timeouts) -> Asking:
+        agent = self._with.directory.find(name)
+        request = agent.profile.complete(request)
+        identity = identify(agent.profile.name, request)
+        return Asking(agent=agent, request=request, key=key, identity=identity, timeouts=timeouts)
+
+    def _begin(self, asking: Asking) -> None:
         self._under_way[asking.key] = asking
         asking.task = asyncio.current_task()
         self._activity.open_call()
-        try:
-            reply = await self._look_and_ask(asking)
-            if asking.over is not None:
-                asking.over.set_result(reply)
-            return reply
-        except Exception as error:
-            if asking.over is not None:
-                asking.over.set_exception(error)
-                asking.over.exception()  # whoever waited may be gone
-            raise
-        finally:
-            self._activity.close_call()
-            del self._under_way[asking.key]
-            if asking.over is not None:
-                asking.over.cancel()  # does nothing to one that has an outcome
 
-    async def _look_and_ask(self, asking: Asking) -> Reply:
-        if asking.mode is Mode.BATCH and not self._inheritance.replays:
+    def _end(self, asking: Asking) -> None:
+        self._activity.close_call()
+        del self._under_way[asking.key]
+        if asking.over is not None:
+            asking.over.cancel()  # does nothing to one that has an outcome
+
+    def _look_and_ask(self, asking: Asking, mode: Mode) -> Coroutine[Any, Any, Reply]:
+        """Choose the way of a call; no coroutine of its own, because thousands of calls may be parked below it."""
+        if mode is Mode.BATCH and not self._inheritance.replays:
             batching = self._with.directory.batching(asking.agent.profile.name)
             if batching is not None:
-                try:
-                    return await self._batches.ask(asking, batching)
-                except GoLive:
-                    asking.turn = 0
-                    return await self._ask(asking)
+                return self._batches.ask(asking, batching)
+        return self._ask_live(asking)
+
+    async def _ask_live(self, asking: Asking) -> Reply:
         if self._fresh:
             try:
                 return await self._ask(asking)
@@ -435,6 +437,14 @@ class CallPath:
                     "that were reserved for it; no further calls are made under a budget that cannot be kept"
                 )
             )
+
+
+def require_key(key: str) -> None:
+    """Refuse what cannot name a thing in a run."""
+    if not key or len(key) > LONGEST_KEY or not key.isprintable():
+        raise BadArgument(
+            f"{key[:60]!r} is not a key", suggestions=(f"use 1 to {LONGEST_KEY} printable characters, such as case/17",)
+        )
 
 
 def _require_same(key: str, recorded: str, asked: str) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import inspect
 import random
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any, Protocol, TypeVar
@@ -13,11 +13,11 @@ from muster.domain.agent import Timeouts
 from muster.domain.call import Reply, Request, ask
 from muster.domain.canonical import Json, digest, plain_json
 from muster.domain.entry import EntryKind, EntryState
-from muster.domain.errors import BadArgument, KeyReused
+from muster.domain.errors import KeyReused
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars, from_usd
-from muster.domain.run import Run, mode_of
-from muster.engine.calls import CallPath
+from muster.domain.run import Run
+from muster.engine.calls import CallPath, require_key
 from muster.engine.clock import Clock
 from muster.engine.inheritance import Inheritance
 from muster.engine.mapping import gather, ordered_map
@@ -25,8 +25,6 @@ from muster.store.base import Record, Store
 
 T = TypeVar("T")
 R = TypeVar("R")
-
-LONGEST_KEY = 512
 
 
 class ChildStarter(Protocol):
@@ -68,7 +66,7 @@ class Context:
         """The name of this run."""
         return self._run.name
 
-    async def call(
+    def call(
         self,
         agent: str,
         request: str | Request,
@@ -78,20 +76,16 @@ class Context:
         stream: bool = False,
         on_delta: OnDelta | None = None,
         dispatch: str | None = None,
-    ) -> Reply:
+    ) -> Coroutine[Any, Any, Reply]:
         """Ask an agent; answered once and paid once, however often the run is resumed.
 
         `dispatch` sends this call "live" or in a "batch", whatever the run does with its others.
         """
-        _require_key(key)
         if isinstance(request, str):
             request = ask(request)
         timeouts = self._timeouts if timeout is None else replace(self._timeouts, call=timeout)
         listener = on_delta or (self._listener(key) if stream else None)
-        mode = None if dispatch is None else mode_of(dispatch)
-        return await self._path.call(
-            agent, request, key, timeouts=timeouts, on_delta=listener, stream=stream, mode=mode
-        )
+        return self._path.call(agent, request, key, timeouts=timeouts, on_delta=listener, stream=stream, mode=dispatch)
 
     async def gather(self, *awaitables: Awaitable[R]) -> list[R]:
         """Wait for all; after a failure the others still finish, then the first failure is raised."""
@@ -110,7 +104,7 @@ class Context:
 
     async def step(self, key: str, function: Callable[[], Awaitable[Json] | Json]) -> Json:
         """Do anything else once: its value is remembered and given back on resume."""
-        _require_key(key)
+        require_key(key)
         async with self._alone(key):
             known, value = await self._remembered(key, EntryKind.STEP)
             if known:
@@ -122,7 +116,7 @@ class Context:
 
     async def emit(self, key: str, kind: str, data: Mapping[str, Json] | None = None) -> None:
         """Tell an event once in this run."""
-        _require_key(key)
+        require_key(key)
         entry = await self._store.journal.find(self._run.id, key)
         if entry is None:
             told = plain_json(dict(data or {}), f"the data of event {key!r}")
@@ -132,7 +126,7 @@ class Context:
 
     async def child(self, key: str, workload: str, spec: Json, *, budget_usd: str | float | None = None) -> Json:
         """Run another workload inside this one, under this one's budget; started once, its result remembered."""
-        _require_key(key)
+        require_key(key)
         self._path.check()
         cap = None if budget_usd is None else from_usd(budget_usd)
         async with self._alone(key):
@@ -193,10 +187,3 @@ class Context:
 def _no_digest(kind: EntryKind) -> str:
     """A step is what its key says: nothing else tells two of them apart."""
     return digest({"kind": str(kind)})
-
-
-def _require_key(key: str) -> None:
-    if not key or len(key) > LONGEST_KEY or not key.isprintable():
-        raise BadArgument(
-            f"{key[:60]!r} is not a key", suggestions=(f"use 1 to {LONGEST_KEY} printable characters, such as case/17",)
-        )

@@ -2,8 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable
 from contextvars import ContextVar
 from typing import Any, Generic, TypeVar
 
@@ -44,16 +43,17 @@ async def ordered_map(
         raise
 
 
-class _Item:
+class Item:
     """One item under way; while a call of it is parked it leaves its place to another item."""
 
     __slots__ = ("_crew", "_outer", "_parked")
 
-    def __init__(self, crew: "_Crew[Any, Any]", outer: "_Item | None") -> None:
+    def __init__(self, crew: "_Crew[Any, Any]", outer: "Item | None") -> None:
         self._crew, self._outer = crew, outer
         self._parked = 0
 
     def park(self) -> None:
+        """Leave the place to another item; counted, as several calls of one item may be parked."""
         self._parked += 1
         if self._parked == 1:
             self._crew.park(1)
@@ -61,6 +61,7 @@ class _Item:
                 self._outer.park()
 
     def unpark(self) -> None:
+        """Take a place again, whether or not there is one."""
         self._parked -= 1
         if self._parked == 0:
             self._crew.park(-1)
@@ -68,21 +69,12 @@ class _Item:
                 self._outer.unpark()
 
 
-_ITEM: ContextVar[_Item | None] = ContextVar("item", default=None)
+_ITEM: ContextVar[Item | None] = ContextVar("item", default=None)
 
 
-@contextmanager
-def place_given_back() -> Iterator[None]:
-    """Leave this item's place in its map to another one, while a call of it is parked."""
-    item = _ITEM.get()
-    if item is None:
-        yield
-        return
-    item.park()
-    try:
-        yield
-    finally:
-        item.unpark()
+def item_under_way() -> Item | None:
+    """Give the item of a map that this code works on, if it does."""
+    return _ITEM.get()
 
 
 class _Crew(Generic[T, R]):
@@ -140,7 +132,7 @@ class _Crew(Generic[T, R]):
         return at_work < self._window and len(self.line) - self._parked < self._window * BUFFERS
 
     def _start(self, number: int, item: T) -> "asyncio.Future[R]":
-        token = _ITEM.set(_Item(self, self._outer))  # the task takes it along
+        token = _ITEM.set(Item(self, self._outer))  # the task takes it along
         try:
             return asyncio.ensure_future(self._function(number, item))
         finally:

@@ -1,6 +1,6 @@
 """Models of Anthropic, asked through Message Batches."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from dataclasses import replace
 from urllib.parse import quote
 
@@ -55,7 +55,7 @@ class AnthropicBatches:
         """Say how it stands."""
         return progress_of(await self._clerk.look(_path(provider_id), timeouts), self._clerk.account)
 
-    def results(self, source: str, timeouts: Timeouts) -> AsyncIterator[bytes]:
+    def results(self, source: str, timeouts: Timeouts) -> AsyncGenerator[bytes, None]:
         """Give the bytes of the results as they arrive."""
         return self._clerk.read(source, timeouts)
 

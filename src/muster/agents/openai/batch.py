@@ -1,6 +1,6 @@
 """Models behind chat completions, asked through batches: OpenAI and every compatible server that has them."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from dataclasses import replace
 from urllib.parse import quote
 
@@ -64,7 +64,7 @@ class OpenAIBatches:
         paths = [f"/files/{quote(name, safe='')}/content" for name in files]
         return replace(progress, sources=tuple([self._clerk.address(path) for path in paths]))
 
-    def results(self, source: str, timeouts: Timeouts) -> AsyncIterator[bytes]:
+    def results(self, source: str, timeouts: Timeouts) -> AsyncGenerator[bytes, None]:
         """Give the bytes of one file of results as they arrive."""
         return self._clerk.read(source, timeouts)
 
