@@ -133,12 +133,17 @@ async def test_counts_are_given_only_where_they_are_true(house: House, kind: str
     assert progress.done == (None if kind == "anthropic" else 5)
 
 
-async def test_a_canceled_batch_keeps_what_was_done(house: House) -> None:
+def shortfall(kind: str, why: Shortfall) -> Shortfall:
+    """Anthropic has a line for every member, so that none is missing."""
+    return Shortfall.NONE if kind == "anthropic" else why
+
+
+async def test_a_canceled_batch_keeps_what_was_done(house: House, kind: str) -> None:
     name = await house.submit(10)
     house.clock.advance(4)
     await house.agent.cancel(name, SOON)
     ended = await house.poll(name)
-    assert (ended.phase, ended.shortfall) == (Phase.ENDED, Shortfall.CANCELED)
+    assert (ended.phase, ended.shortfall) == (Phase.ENDED, shortfall(kind, Shortfall.CANCELED))
     results = (await house.collect(ended)).values()
     assert sum(isinstance(result, Answered) for result in results) == 4
     assert [result for result in results if not isinstance(result, Answered)] == [Dropped(Shortfall.CANCELED)] * 6
@@ -151,12 +156,12 @@ async def test_a_batch_that_has_ended_is_not_canceled_and_that_is_fine(house: Ho
     assert (await house.poll(name)).shortfall is Shortfall.NONE
 
 
-async def test_an_expired_batch_keeps_what_was_done(house: House) -> None:
+async def test_an_expired_batch_keeps_what_was_done(house: House, kind: str) -> None:
     house.play(Kind.EXPIRY, Op.BATCH)
     name = await house.submit(10)
     house.clock.advance(24 * 60 * 60)
     ended = await house.poll(name)
-    assert (ended.phase, ended.shortfall) == (Phase.ENDED, Shortfall.EXPIRED)
+    assert (ended.phase, ended.shortfall) == (Phase.ENDED, shortfall(kind, Shortfall.EXPIRED))
     results = list((await house.collect(ended)).values())
     assert results.count(Dropped(Shortfall.EXPIRED)) == 5
     assert sum(isinstance(result, Answered) for result in results) == 5

@@ -86,7 +86,7 @@ class Progress:
     word: str = ""  # the provider's own word for it
     total: int | None = None
     done: int | None = None  # None where the provider counts only at the end
-    shortfall: Shortfall = Shortfall.NONE
+    shortfall: Shortfall = Shortfall.NONE  # what became of members that have no line in the results
     sources: tuple[str, ...] = ()  # where the results are; empty in an ended batch: not there yet
     message: str = ""  # of a failed one: why
 

@@ -1,7 +1,8 @@
 """What tokens cost: a price list for one model, and the two sums made with it."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
+from functools import lru_cache
 
 from muster.domain.call import Usage
 from muster.domain.money import Microdollars
@@ -16,29 +17,27 @@ class Rates:
     cache_read: Decimal
     cache_write: Decimal
     cache_write_1h: Decimal
-    # The same in whole parts of a microdollar: every answer is priced, and whole numbers are quick.
-    _parts: tuple[int, int, int, int, int] = field(init=False, repr=False, compare=False)
-    _scale: int = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        rates = (self.input, self.output, self.cache_read, self.cache_write, self.cache_write_1h)
-        places = max(0, *(-int(rate.as_tuple().exponent) for rate in rates))
-        scaled = [int(rate.scaleb(places)) for rate in rates]
-        object.__setattr__(self, "_parts", tuple(scaled))
-        object.__setattr__(self, "_scale", 10**places)
 
     def cost(self, usage: Usage) -> Microdollars:
         """Sum up a usage, rounded up once to a whole microdollar."""
-        plain, output, read, write, write_1h = self._parts
+        scale, (plain, output, read, write, write_1h) = _whole(self)
         exact = plain * usage.input + output * usage.output
         if usage.cache_read or usage.cache_write or usage.cache_write_1h:
             exact += read * usage.cache_read + write * usage.cache_write + write_1h * usage.cache_write_1h
-        return Microdollars(-(-exact // self._scale))
+        return Microdollars(-(-exact // scale))
 
     @property
     def dearest_input(self) -> Decimal:
         """The most that one token going in can cost."""
         return max(self.input, self.cache_read, self.cache_write, self.cache_write_1h)
+
+
+@lru_cache(maxsize=256)
+def _whole(rates: Rates) -> tuple[int, tuple[int, ...]]:
+    """Give rates as whole numbers and what to divide by: every answer is priced, and whole numbers are quick."""
+    found = (rates.input, rates.output, rates.cache_read, rates.cache_write, rates.cache_write_1h)
+    places = max(0, *(-int(rate.as_tuple().exponent) for rate in found))
+    return 10**places, tuple(int(rate.scaleb(places)) for rate in found)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

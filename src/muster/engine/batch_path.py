@@ -12,6 +12,7 @@ from muster.domain.call import Reply
 from muster.domain.entry import AttemptId, Entry, EntryState
 from muster.domain.errors import RetriesExhausted, TryLater
 from muster.domain.ids import BatchId, RunId
+from muster.domain.money import Microdollars
 from muster.domain.run import Dispatch, Fallback
 from muster.engine.activity import Activity
 from muster.engine.asking import Asking, Equipment
@@ -38,11 +39,12 @@ class BatchPath:
         find: Find,
         check: Callable[[], None],
         live: Callable[[Asking], Awaitable[Reply]],
+        on_overdraft: Callable[[str, Microdollars, Microdollars], None],
     ) -> None:
         self._with = equipment
         self._run, self._epoch, self._dispatch = run, epoch, dispatch
         self._levels, self._inheritance, self._activity = levels, inheritance, activity
-        self._find, self._check, self._live = find, check, live
+        self._find, self._check, self._live, self._on_overdraft = find, check, live, on_overdraft
 
     async def ask(self, asking: Asking, batching: Batching) -> Reply:
         """Get the reply from the journal or from batches, and after enough of them live, if the run says so."""
@@ -61,6 +63,7 @@ class BatchPath:
             try:
                 reply = await outcome
                 if reply is not None:
+                    self._mind_cost(asking, batching, reply)
                     return reply
             except TryLater as error:
                 last = error
@@ -116,6 +119,12 @@ class BatchPath:
                 future=asyncio.get_running_loop().create_future(),
             )
         )
+
+    def _mind_cost(self, asking: Asking, batching: Batching, reply: Reply) -> None:
+        """Tell when a reply cost more than was reserved for it."""
+        most = batching.quote(asking.request, len(batching.encode(asking.request, True))).most
+        if reply.cost > most:
+            self._on_overdraft(asking.key, reply.cost, most)
 
     async def _after_batches(self, asking: Asking, last: TryLater | None) -> Reply:
         """Send the call live, or give it up."""

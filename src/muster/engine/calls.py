@@ -45,7 +45,7 @@ from muster.domain.errors import (
     WireError,
 )
 from muster.domain.ids import RunId
-from muster.domain.money import show_usd
+from muster.domain.money import Microdollars, show_usd
 from muster.domain.run import LIVE, Dispatch, Mode, mode_of
 from muster.engine.activity import Activity
 from muster.engine.asking import Asking, Equipment, Started
@@ -93,6 +93,7 @@ class CallPath:
             find=self._find,
             check=self.check,
             live=self._ask,
+            on_overdraft=self._mind_overdraft,
         )
         self._under_way: dict[str, Asking] = {}
         self._wires = Wires()
@@ -391,7 +392,8 @@ class CallPath:
             reply = answer.finished(started.id.n, started.waited, asking.wire)
             settled = await self._book(started, Replied(reply=reply), asking)
             self._with.kill.reach("call.settled")
-            self._mind_overdraft(asking, started, settled)
+            if settled.overdraft:
+                self._mind_overdraft(asking.key, settled.cost, started.most)
             return reply
         decision = self._decide(asking, answer)
         failed = Failed(
@@ -429,11 +431,11 @@ class CallPath:
             )
         )
 
-    def _mind_overdraft(self, asking: Asking, started: Started, settled: Settled) -> None:
-        if settled.overdraft and self._levels.capped:
+    def _mind_overdraft(self, key: str, cost: Microdollars, most: Microdollars) -> None:
+        if self._levels.capped:
             self.halt(
                 BudgetExhausted(
-                    f"call {asking.key!r} cost {show_usd(settled.cost)}, more than the {show_usd(started.most)} "
+                    f"call {key!r} cost {show_usd(cost)}, more than the {show_usd(most)} "
                     "that were reserved for it; no further calls are made under a budget that cannot be kept"
                 )
             )

@@ -100,8 +100,9 @@ class Pool:
             await self._leave()
 
     def handed_in(self, run: RunId) -> bool:
-        """Whether the provider has every parked call of a run."""
-        return self._unsent[run] == 0 and not self._follower.unsent(run)
+        """Whether the provider has every parked call of a run, and nothing is about to change that."""
+        settled = self._last + self._patience.settle <= self._clock.monotonic()
+        return settled and not self._busy and self._unsent[run] == 0 and not self._follower.unsent(run)
 
     async def cancel_batches(self, run: RunId) -> Sequence[BatchId]:
         """Cancel the batches that hold calls of this run only, and wait until their results are here."""
@@ -185,9 +186,13 @@ class Pool:
             return 0.0
         oldest = min((lane[0].since for lane in self._lanes.values() if lane), default=now)
         lingering = oldest + self._patience.linger - now
-        busy = self._moving > 0 or self._follower.handing_out
-        quiet = lingering if busy else self._last + self._patience.settle - now
+        quiet = lingering if self._busy else self._last + self._patience.settle - now
         return max(0.0, min(lingering, quiet))
+
+    @property
+    def _busy(self) -> bool:
+        """Whether calls are on their way to be parked, or to come back from it."""
+        return self._moving > 0 or self._follower.handing_out
 
     def _again(self) -> None:
         for parked in self._short:

@@ -9,6 +9,7 @@ from typing import IO, Any
 
 import msgspec
 
+from muster.domain.batch import OVER, Batch, Seated
 from muster.domain.entry import Entry
 from muster.domain.errors import BadArgument, BadFile, Conflict, NotFound
 from muster.domain.ids import RunId
@@ -21,7 +22,7 @@ PAGE = 500
 
 async def export_run(store: Store, run: Run, path: Path) -> int:
     """Write a run with its children and all their entries; gives the number of entries."""
-    if run.state in DRIVEN:
+    if run.state in DRIVEN and run.lease.driver is not None:
         raise Conflict(f"run {run.id} is being driven by {run.lease.driver}; wait for it or cancel it first")
     _require_file(path)
     unfinished = path.with_name(path.name + ".part")
@@ -60,6 +61,8 @@ async def _lines(store: Store, run: Run) -> AsyncIterator[bytes]:
         yield _line({"run": msgspec.to_builtins(current)})
         async for entry in store.archive.entries(current.id):
             yield _line({"entry": msgspec.to_builtins(entry)})
+        async for batch, members in _batches(store, current):
+            yield _line({"batch": msgspec.to_builtins(batch), "members": msgspec.to_builtins(members)})
         waiting += await store.archive.children(current.id)
         # One that is not completed may still need the replies of the run it comes from.
         if current.origin is not None and current.state is not RunState.COMPLETED:
@@ -67,31 +70,72 @@ async def _lines(store: Store, run: Run) -> AsyncIterator[bytes]:
             waiting += [source] if source is not None else []
 
 
+async def _batches(store: Store, run: Run) -> AsyncIterator[tuple[Batch, list[Seated]]]:
+    """Give the batches that a run still waits for, with its members, page by page."""
+    for batch in await store.batches.of_run(run.id):
+        if batch.state in OVER:
+            continue
+        if batch.provider_id is None:
+            raise Conflict(
+                f"run {run.id} has calls in batch {batch.id}, and nobody knows yet whether the provider has it",
+                suggestions=("muster batch reconcile", f"muster runs resume {run.id}"),
+            )
+        after = -1
+        while page := await store.batches.waiting(batch.id, after, PAGE):
+            yield batch, [member for member in page if member.attempt.run == run.id]
+            after = page[-1].place
+
+
 async def import_run(store: Store, path: Path) -> Run:
     """Store the runs of a file that is whole; gives the first."""
     runs = _check(path)
     if runs and await store.runs.get(runs[0]) is not None:
         raise Conflict(f"run {runs[0]} is in this store already", suggestions=(f"muster runs show {runs[0]}",))
-    # A run's row comes after its entries, so that an import that is killed leaves no run that looks whole.
-    run_row: Run | None = None
-    page: list[Entry] = []
-    first: Run | None = None
+    importing = _Import(store)
     for _, record in _records(path):
-        if "entry" in record:
-            page.append(msgspec.convert(record["entry"], Entry))
-        if len(page) >= PAGE or "entry" not in record:
-            await store.archive.restore_entries(page)
-            page = []
-        if "entry" not in record and run_row is not None:
-            if await store.runs.get(run_row.id) is None:
-                await store.archive.restore(run_row)
-            run_row = None
-        if "run" in record and "muster" not in record:
-            run_row = msgspec.convert(record["run"], Run)
-            first = first or run_row
-    if first is None:
+        await importing.take(record)
+    if importing.first is None:
         raise BadFile(str(path), "holds no run")
-    return first
+    return importing.first
+
+
+class _Import:
+    """Stores runs as they are read: a run's row comes after its entries, so that none looks whole before it is."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._run: Run | None = None
+        self._entries: list[Entry] = []
+        self._parked: list[tuple[Batch, list[Seated]]] = []
+        self.first: Run | None = None
+
+    async def take(self, record: dict[str, Any]) -> None:
+        """Take one record."""
+        if "entry" in record:
+            self._entries.append(msgspec.convert(record["entry"], Entry))
+            if len(self._entries) >= PAGE:
+                await self._write_entries()
+        elif "batch" in record:
+            self._parked.append(_parked_of(record))
+        else:
+            await self._write_run()
+            if "run" in record and "muster" not in record:
+                self._run = msgspec.convert(record["run"], Run)
+                self.first = self.first or self._run
+
+    async def _write_entries(self) -> None:
+        await self._store.archive.restore_entries(self._entries)
+        self._entries = []
+
+    async def _write_run(self) -> None:
+        await self._write_entries()
+        if self._run is not None and await self._store.runs.get(self._run.id) is None:
+            await self._store.archive.restore(self._run, self._parked)
+        self._run, self._parked = None, []
+
+
+def _parked_of(record: dict[str, Any]) -> tuple[Batch, list[Seated]]:
+    return msgspec.convert(record["batch"], Batch), msgspec.convert(record["members"], list[Seated])
 
 
 def _check(path: Path) -> list[RunId]:
@@ -120,6 +164,8 @@ def _try_convert(path: Path, number: int, record: dict[str, Any], runs: list[Run
     try:
         if "entry" in record:
             msgspec.convert(record["entry"], Entry)
+        elif "batch" in record:
+            _parked_of(record)
         elif "muster" not in record:
             runs.append(msgspec.convert(record["run"], Run).id)
     except (KeyError, msgspec.ValidationError) as error:

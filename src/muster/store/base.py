@@ -295,8 +295,8 @@ class Archive(Protocol):
     async def attempts(self, run: RunId, states: Iterable[AttemptState] = ()) -> Sequence[Attempt]:
         """Give the attempts, of these states if any are named."""
 
-    def restore(self, run: Run) -> Awaitable[None]:
-        """Store a run from elsewhere; refuses an id that is known."""
+    def restore(self, run: Run, parked: Sequence[tuple[Batch, Sequence[Seated]]] = ()) -> Awaitable[None]:
+        """Store a run from elsewhere, and the batches that hold calls of it; refuses an id that is known."""
 
     def restore_entries(self, entries: Sequence[Entry]) -> Awaitable[None]:
         """Store a page of entries of a run that is being restored; those that are there stay."""

@@ -1,6 +1,5 @@
 """Rows of batches to values and back."""
 
-from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
@@ -8,18 +7,16 @@ import msgspec
 
 from muster.domain.batch import Batch, BatchState, Desk, Plan, Saving, Seated, Tally, Tariff
 from muster.domain.budget import Level
-from muster.domain.canonical import Json
 from muster.domain.entry import AttemptId, AttemptState
 from muster.domain.ids import BatchId
 from muster.domain.money import Microdollars
-from muster.domain.price import Price, Rates
 from muster.domain.run import Driver
 from muster.store.codec import Codec, read
 from muster.store.connection import Row
 
 _STATES = {state.value: state for state in AttemptState}
 _desk = msgspec.json.Decoder(Desk)
-_RATES = ("input", "output", "cache_read", "cache_write", "cache_write_1h")
+_tariffs = msgspec.json.Decoder(dict[str, Tariff])
 
 
 def plan_parameters(plan: Plan, codec: Codec) -> dict[str, Any]:
@@ -31,10 +28,30 @@ def plan_parameters(plan: Plan, codec: Codec) -> dict[str, Any]:
         "nonce": plan.nonce,
         "requests": len(plan.members),
         "bytes": plan.bytes,
-        "tariffs": codec.text({agent: _tariff_json(tariff) for agent, tariff in plan.tariffs.items()}),
+        "tariffs": codec.text(plan.tariffs),
         "at": plan.at,
         "reserved": sum(member.opening.most for member in plan.members),
         "note": "its members and their money are stored; nothing has been sent",
+    }
+
+
+def restored_parameters(batch: Batch, codec: Codec) -> dict[str, Any]:
+    """Spell a batch from elsewhere as parameters; only the provider's part of its story comes along."""
+    return {
+        "id": batch.id,
+        "desk": codec.text(batch.desk),
+        "account": batch.desk.account,
+        "nonce": batch.nonce,
+        "state": str(batch.state),
+        "requests": batch.requests,
+        "bytes": batch.bytes,
+        "tariffs": codec.text(batch.tariffs),
+        "provider_id": batch.provider_id,
+        "created_at": batch.created_at,
+        "sent_at": batch.sent_at,
+        "submitted_at": batch.submitted_at,
+        "ended_at": batch.ended_at,
+        "note": "it came with a run from another store",
     }
 
 
@@ -67,7 +84,7 @@ def batch_of(row: Row) -> Batch:
         state=BatchState(row["state"]),
         requests=row["requests"],
         bytes=row["bytes"],
-        tariffs={agent: _tariff_of(found) for agent, found in read(row["tariffs"]).items()},
+        tariffs=_tariffs.decode(row["tariffs"]),
         created_at=row["created_at"],
         nonce=row["nonce"],
         provider_id=row["provider_id"],
@@ -92,35 +109,6 @@ def batch_of(row: Row) -> Batch:
         output_tokens=row["output_tokens"],
         driver=_driver_of(row),
     )
-
-
-def _tariff_json(tariff: Tariff) -> Json:
-    return {"model": tariff.model, "batch": _price_json(tariff.batch), "live": _price_json(tariff.live)}
-
-
-def _price_json(price: Price | None) -> Json:
-    if price is None:
-        return None
-    return {"base": _rates_json(price.base), "tiers": [[above, _rates_json(rates)] for above, rates in price.tiers]}
-
-
-def _rates_json(rates: Rates) -> Json:
-    return {name: str(getattr(rates, name)) for name in _RATES}
-
-
-def _tariff_of(found: Json) -> Tariff:
-    return Tariff(model=found["model"], batch=_price_of(found["batch"]), live=_price_of(found["live"]))
-
-
-def _price_of(found: Json) -> Price | None:
-    if found is None:
-        return None
-    tiers = tuple((above, _rates_of(rates)) for above, rates in found["tiers"])
-    return Price(base=_rates_of(found["base"]), tiers=tiers)
-
-
-def _rates_of(found: Json) -> Rates:
-    return Rates(**{name: Decimal(found[name]) for name in _RATES})
 
 
 def _tally_of(row: Row) -> Tally:

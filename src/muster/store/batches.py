@@ -13,7 +13,14 @@ from muster.domain.errors import BadArgument, MusterError
 from muster.domain.ids import BatchId, RunId
 from muster.domain.run import Driver
 from muster.store.base import Advance, Page
-from muster.store.batch_codec import batch_of, batch_parameters, plan_parameters, saving_of, seated_of
+from muster.store.batch_codec import (
+    batch_of,
+    batch_parameters,
+    plan_parameters,
+    restored_parameters,
+    saving_of,
+    seated_of,
+)
 from muster.store.codec import Codec
 from muster.store.connection import Connection, first
 from muster.store.events import Fact, Telling
@@ -162,6 +169,29 @@ def give_up(
         telling.tally(run).failed += 1
         telling.tell(Fact(run=run, kind="call.failed", data={"key": key, "error": error}, at=at))
         telling.write()
+
+
+def restore_batch(database: Connection, codec: Codec, batch: Batch, members: Sequence[Seated]) -> None:
+    """Store a batch from elsewhere with its members; their money is reserved under the budgets of their runs."""
+    database.execute("restore_batch", restored_parameters(batch, codec))
+    for member in members:
+        level = f"run:{member.attempt.run}"
+        row = member.attempt._asdict() | {
+            "run_id": member.attempt.run,
+            "reserved": member.reserved,
+            "levels": level,
+            "at": batch.created_at,
+            "agent": member.agent,
+            "batch_id": batch.id,
+            "place": member.place,
+            "size": member.size,
+            "max_tokens": member.max_tokens,
+        }
+        if database.execute("restore_attempt", row):
+            database.execute("reserve_again", {"id": level, "amount": member.reserved})
+            database.execute("hold_more", {"id": batch.id, "reserved": member.reserved})
+    for run, count in Counter(member.attempt.run for member in members).items():
+        database.execute("count_batch_run", {"batch_id": batch.id, "run_id": run, "members": count})
 
 
 class DatabaseBatches:

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping, Sequence
 
+from muster.domain.batch import Batch, Seated
 from muster.domain.budget import Decision
 from muster.domain.canonical import Json
 from muster.domain.entry import AttemptState, Entry, Opening, Settled, Settlement
@@ -11,6 +12,7 @@ from muster.domain.money import Microdollars
 from muster.domain.run import Driver, NewRun, Run, RunState
 from muster.store import journal, leases
 from muster.store.base import Attempt, Claim, Ending, Record
+from muster.store.batches import restore_batch
 from muster.store.codec import Codec, attempt_of, entry_of, entry_parameters, event_of, read, run_of
 from muster.store.connection import Connection, Parameters, first
 from muster.store.events import Fact, tell
@@ -235,9 +237,15 @@ class DatabaseArchive:
             for row in self._reader.rows("select_attempts_in_state", {"run_id": run, "state": str(state)})
         ]
 
-    def restore(self, run: Run) -> Awaitable[None]:
-        """Store a run from elsewhere."""
-        return self._writer.run(lambda db: leases.restore(db, self._codec, run))
+    def restore(self, run: Run, parked: Sequence[tuple[Batch, Sequence[Seated]]] = ()) -> Awaitable[None]:
+        """Store a run from elsewhere, and the batches that hold calls of it."""
+
+        def work(database: Connection) -> None:
+            leases.restore(database, self._codec, run)
+            for batch, members in parked:
+                restore_batch(database, self._codec, batch, members)
+
+        return self._writer.run(work)
 
     async def children(self, run: RunId) -> Sequence[Run]:
         """Give the child runs."""

@@ -8,7 +8,7 @@ import msgspec
 
 from muster.agents.account import Account
 from muster.agents.faults import unpaid, unreadable
-from muster.domain.batch import Found, Phase, Progress, Shortfall
+from muster.domain.batch import Found, Phase, Progress
 
 Moment = Annotated[datetime, msgspec.Meta(tz=True)]
 
@@ -32,7 +32,6 @@ class _Created(msgspec.Struct, gc=False):
 class _Batch(msgspec.Struct, gc=False):
     processing_status: str
     request_counts: _Counts | None = None
-    cancel_initiated_at: str | None = None
     results_url: str | None = None
 
     @property
@@ -76,7 +75,6 @@ def progress_of(body: bytes, account: Account) -> Progress:
         total=None if counts is None else counts.total,
         # Before the end all counts but one stay 0, whatever was done.
         done=counts.total - counts.processing if counts is not None and batch.ended else None,
-        shortfall=_shortfall(batch) if batch.ended else Shortfall.NONE,
         sources=(batch.results_url,) if batch.ended and batch.results_url else (),
     )
 
@@ -97,10 +95,3 @@ def _found(batch: _Listed) -> Found:
         requests=batch.request_counts.total if batch.request_counts is not None else None,
         ended=batch.ended,
     )
-
-
-def _shortfall(batch: _Batch) -> Shortfall:
-    counts = batch.request_counts or _Counts()
-    if batch.cancel_initiated_at or counts.canceled:
-        return Shortfall.CANCELED
-    return Shortfall.EXPIRED if counts.expired else Shortfall.NONE

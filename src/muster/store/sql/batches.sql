@@ -8,6 +8,28 @@ SELECT value FROM traits WHERE name = :name
 INSERT INTO batches (id, desk, account, nonce, state, requests, bytes, tariffs, created_at, reserved, note)
 VALUES (:id, :desk, :account, :nonce, 'planned', :requests, :bytes, :tariffs, :at, :reserved, :note)
 
+-- name: restore_batch
+INSERT INTO batches (id, desk, account, nonce, state, requests, bytes, tariffs, provider_id, created_at, sent_at,
+                     submitted_at, ended_at, reserved, note)
+VALUES (:id, :desk, :account, :nonce, :state, :requests, :bytes, :tariffs, :provider_id, :created_at, :sent_at,
+        :submitted_at, :ended_at, 0, :note)
+ON CONFLICT (id) DO NOTHING
+
+-- name: restore_attempt
+INSERT INTO attempts (run_id, key, n, epoch, state, reserved, lane, levels, started_at, agent, batch_id, place, size, max_tokens)
+VALUES (:run_id, :key, :n, :epoch, 'parked', :reserved, 'billed', :levels, :at, :agent, :batch_id, :place, :size, :max_tokens)
+ON CONFLICT (run_id, key, n) DO NOTHING
+
+-- name: hold_more
+UPDATE batches SET reserved = reserved + :reserved WHERE id = :id
+
+-- name: reserve_again
+UPDATE budgets SET reserved = reserved + :amount WHERE id = :id
+
+-- name: count_batch_run
+INSERT INTO batch_runs (batch_id, run_id, members) VALUES (:batch_id, :run_id, :members)
+ON CONFLICT (batch_id, run_id) DO NOTHING
+
 -- name: insert_batch_run
 INSERT INTO batch_runs (batch_id, run_id, members) VALUES (:batch_id, :run_id, :members)
 
