@@ -5,16 +5,17 @@ import pytest
 
 from muster.store.base import Store
 from muster.store.sqlite import open_sqlite
+from muster.testing import batch_stores
 from muster.testing.stores import CHECKS, Check
 
 
 @pytest.fixture
 async def store(tmp_path: Path) -> AsyncIterator[Store]:
-    opened = open_sqlite(tmp_path / "muster.db")
+    opened = open_sqlite(tmp_path / "muster.db", secrets=[batch_stores.SECRET])
     yield opened
     await opened.housekeeping.close()
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("check", [*CHECKS, *batch_stores.CHECKS], ids=lambda check: check.__name__)
 async def test_the_store_on_sqlite(check: Check, store: Store) -> None:
     await check(store)

@@ -1,0 +1,278 @@
+"""What every store must do for batches, as checks like those of `muster.testing.stores`."""
+
+# ruff: noqa: S101 - a failed check is an AssertionError, as test runners expect
+
+from dataclasses import replace
+from decimal import Decimal
+
+from muster.domain.batch import Batch, BatchState, Desk, Member, Plan, Tally, Tariff
+from muster.domain.budget import Granted, Refused, Wait
+from muster.domain.entry import AttemptState, EntryState, Failed, Settlement
+from muster.domain.errors import BadArgument, Conflict, LeaseLost
+from muster.domain.ids import BatchId, RunId
+from muster.domain.money import Microdollars
+from muster.domain.price import Price, Rates
+from muster.domain.run import Dispatch, Fallback, Mode, RunState
+from muster.store.base import Advance, Ending, Page, Store
+from muster.testing.stores import DRIVER, NOW, OTHER, driven, new_run, opening, raises, replied
+
+ONE = Decimal(1)
+RATES = Rates(input=ONE, output=5 * ONE, cache_read=ONE / 10, cache_write=ONE, cache_write_1h=2 * ONE)
+TARIFF = Tariff(model="m", batch=Price(base=RATES, tiers=((200_000, RATES),)), live=None)
+DESK = Desk(kind="anthropic", base_url="http://127.0.0.1:1", account="acc", variable="KEY")
+
+
+def planning(run: RunId, epoch: int, count: int = 3, *, name: str = "b1", **rest: int) -> Plan:
+    """Make a batch of a run's first attempts."""
+    members = [
+        Member(opening=opening(run, epoch, f"{name}/{place}", **rest), place=place, size=20, max_tokens=5)
+        for place in range(count)
+    ]
+    return Plan(
+        id=BatchId(name),
+        desk=DESK,
+        nonce="nonce",
+        tariffs={"sim/echo": TARIFF},
+        members=members,
+        bodies=[],
+        bytes=0,
+        at=NOW,
+    )
+
+
+async def stored(store: Store, name: str = "b1") -> Batch:
+    """Give a batch that must be there."""
+    batch = await store.batches.get(BatchId(name))
+    assert batch is not None
+    return batch
+
+
+async def planned(store: Store, count: int = 3) -> tuple[RunId, Batch]:
+    """Store a run with a planned batch."""
+    run, claim = await driven(store)
+    assert list(await store.batch_book.plan(planning(run, claim.epoch, count))) == [Granted()] * count
+    return run, await stored(store)
+
+
+async def _settle(store: Store, batch: Batch, places: tuple[int, ...], outcome: object) -> int:
+    seated = {member.place: member for member in await store.batches.members(batch.id, 0, 1000)}
+    settlements = [
+        Settlement(
+            attempt=seated[place].attempt,
+            outcome=outcome,  # type: ignore[arg-type]
+            reserved=seated[place].reserved,
+            levels=seated[place].levels,
+            at=NOW + 5,
+            live_cost=Microdollars(80),
+        )
+        for place in places
+    ]
+    return await store.batch_book.settle(Page(batch=batch.id, settlements=settlements, lines=b"{}\n{}", at=NOW + 5))
+
+
+async def remembers_how_a_run_is_dispatched(store: Store) -> None:
+    """A run comes back with the way its calls are sent."""
+    dispatch = Dispatch(mode=Mode.BATCH, fallback=Fallback.LIVE, batches=7, cache=False)
+    await store.runs.create(new_run("run1", dispatch=dispatch))
+    await store.runs.create(new_run("run2"))
+    one, two = await store.runs.get(RunId("run1")), await store.runs.get(RunId("run2"))
+    assert one is not None
+    assert two is not None
+    assert (one.dispatch, two.dispatch.mode) == (dispatch, Mode.LIVE)
+
+
+async def plans_a_batch_with_its_money_and_its_exact_bytes(store: Store) -> None:
+    """The members, their money and the bytes that will be sent are there together."""
+    run, claim = await driven(store, cap=1000)
+    pieces = [await store.batch_book.pack(piece) for piece in (b"first", b"second")]
+    plan = replace(planning(run, claim.epoch, 3, cap=1000), bodies=pieces, bytes=11)
+    await store.batch_book.plan(plan)
+    batch = await stored(store)
+    assert (batch.state, batch.requests, batch.bytes, batch.reserved) == (BatchState.PLANNED, 3, 11, 300)
+    assert (batch.desk, batch.tariffs["sim/echo"], batch.nonce) == (DESK, TARIFF, "nonce")
+    assert [piece async for piece in store.batches.bodies(batch.id)] == [b"first", b"second"]
+    found = await store.runs.get(run)
+    assert found is not None
+    assert (found.spent.reserved, found.calls.total) == (300, 3)
+    assert await store.batches.parked(run, "b1/2") == ("b1", 2)
+    assert [member.state for member in await store.batches.members(batch.id, 0, 3)] == [AttemptState.PARKED] * 3
+    assert await store.batches.runs(batch.id) == {run: 3}
+    assert [other.id for other in await store.batches.of_run(run)] == ["b1"]
+
+
+async def plans_nothing_when_one_member_has_no_money(store: Store) -> None:
+    """All members are granted or nothing is written, and every member learns its own decision."""
+    run, claim = await driven(store, cap=250)
+    decisions = await store.batch_book.plan(planning(run, claim.epoch, 3, cap=250))
+    assert [type(decision) for decision in decisions] == [Granted, Granted, Wait]
+    assert await store.batches.get(BatchId("b1")) is None
+    found = await store.runs.get(run)
+    assert found is not None
+    assert (found.spent.reserved, found.calls.total) == (0, 0)
+    never = await store.batch_book.plan(planning(run, claim.epoch, 1, most=300, cap=250))
+    assert [type(decision) for decision in never] == [Refused]
+
+
+async def turns_away_a_driver_that_was_replaced(store: Store) -> None:
+    """A plan of an older epoch is not stored."""
+    run, claim = await driven(store)
+    decisions = await store.batch_book.plan(planning(run, claim.epoch - 1, 1))
+    assert isinstance(decisions[0], LeaseLost)
+    assert await store.batches.get(BatchId("b1")) is None
+
+
+async def lets_only_one_create_be_unresolved(store: Store) -> None:
+    """The right to send is given once, and alone to one batch of an account at a time where that is asked for."""
+    run, batch = await planned(store)
+    claim = await store.runs.get(run)
+    assert claim is not None
+    await store.batch_book.plan(planning(run, claim.lease.epoch, 2, name="b2"))
+    assert await store.batch_book.claim(batch, DRIVER, NOW, alone=True)
+    assert not await store.batch_book.claim(batch, OTHER, NOW, alone=True)
+    other = await stored(store, "b2")
+    assert not await store.batch_book.claim(other, DRIVER, NOW, alone=True)
+    assert await store.batch_book.claim(other, DRIVER, NOW, alone=False)
+    assert (await stored(store)).driver == DRIVER
+
+
+async def moves_a_batch_on_once_and_tells_why(store: Store) -> None:
+    """A step from a state that it has left is refused; every step is told to the run."""
+    run, batch = await planned(store)
+    await store.batch_book.claim(batch, DRIVER, NOW, alone=True)
+    running = replace(batch, state=BatchState.RUNNING, provider_id="p1", submitted_at=NOW, note="because")
+    step = Advance(batch=running, was=BatchState.SENT, kind="batch.submitted", at=NOW)
+    assert await store.batch_book.advance(step)
+    assert not await store.batch_book.advance(step)
+    found = await stored(store)
+    assert (found.state, found.provider_id, found.note) == (BatchState.RUNNING, "p1", "because")
+    assert await store.batches.known("acc") == {"p1"}
+    events = [event for event in await store.events.read(run, 0, 100) if event.kind == "batch.submitted"]
+    assert [event.data["why"] for event in events] == ["because"]
+    assert [found.id for found in await store.batches.match("p1")] == ["b1"]
+
+
+async def settles_a_member_once(store: Store) -> None:
+    """A page books cost, reply and counts in one go; what was settled before is passed over."""
+    run, batch = await planned(store)
+    assert await _settle(store, batch, (0, 1), replied(40)) == 2
+    assert await _settle(store, batch, (1, 2), replied(50)) == 1
+    found = await store.runs.get(run)
+    assert found is not None
+    assert (found.spent.reserved, found.spent.billed, found.calls.done) == (0, 130, 3)
+    after = await stored(store)
+    assert (after.tally, after.cost, after.live_cost) == (Tally(succeeded=3), 130, 240)
+    assert (after.input_tokens, after.output_tokens) == (9, 6)
+    entry = await store.journal.find(run, "b1/1")
+    assert entry is not None
+    assert entry.reply is not None
+    assert (entry.state, entry.reply.cost) == (EntryState.DONE, 40)
+    assert [piece async for piece in store.batches.lines(batch.id)] == [b"{}\n{}"] * 2
+    saving = await store.batches.saving(run)
+    assert (saving.batches, saving.cost, saving.live_cost, saving.parked) == (1, 130, 240, 0)
+
+
+async def tells_the_ends_of_members_apart(store: Store) -> None:
+    """Errored, canceled, expired and uncertain members are counted apart; only the last keeps its money booked."""
+    run, batch = await planned(store, 5)
+    ends = {AttemptState.FAILED: True, AttemptState.CANCELED: True, AttemptState.EXPIRED: False}
+    for place, (state, gives_up) in enumerate(ends.items()):
+        outcome = Failed(error={"code": "x"}, uncertain=False, gives_up=gives_up, ended_as=state)
+        await _settle(store, batch, (place,), outcome)
+    await _settle(store, batch, (3,), Failed(error={"code": "x"}, uncertain=True, again_in=0.0))
+    after = await stored(store)
+    assert after.tally == Tally(errored=1, canceled=1, expired=1, uncertain=1)
+    assert [member.place for member in await store.batches.waiting(batch.id, -1, 10)] == [4]
+    found = await store.runs.get(run)
+    assert found is not None
+    assert (found.spent.reserved, found.spent.uncertain, found.calls.failed) == (100, 100, 2)
+    entry = await store.journal.find(run, "b1/2")
+    assert entry is not None
+    assert entry.state is EntryState.OPEN
+
+
+async def leaves_parked_calls_alone_when_a_driver_dies(store: Store) -> None:
+    """What a provider holds is not uncertain because a process is gone: a later driver finds it parked."""
+    run, batch = await planned(store)
+    before = await store.runs.get(run)
+    assert before is not None
+    await store.leases.bury(run, before.lease.epoch, NOW + 1, "it died")
+    claim = await store.leases.claim(run, OTHER, before.lease.epoch + 1, NOW + 2, NOW + 17)
+    assert claim.uncertain == 0
+    assert await store.batches.parked(run, "b1/0") == ("b1", 0)
+    assert await _settle(store, batch, (0, 1, 2), replied(40)) == 3
+
+
+async def lets_go_of_a_waiting_run(store: Store) -> None:
+    """A run may rest without a driver while its batches are under way; workers find it, and cancel ends it."""
+    run, batch = await planned(store)
+    found = await store.runs.get(run)
+    assert found is not None
+    ending = Ending(state=RunState.WAITING, reason="left_waiting", at=NOW + 1)
+    await store.leases.release(run, found.lease.epoch, ending)
+    resting = await store.runs.get(run)
+    assert resting is not None
+    assert (resting.state, resting.lease.driver, resting.ended_at) == (RunState.WAITING, None, None)
+    await raises(Conflict, store.leases.bury(run, resting.lease.epoch, NOW, "nobody died"))
+    await raises(Conflict, store.desk.delete(run, NOW))
+    canceled = await store.desk.cancel(run, NOW + 2)
+    assert canceled.state is RunState.CANCELED
+    await raises(Conflict, store.desk.delete(run, NOW))  # its batch still holds its money
+    await _settle(store, batch, (0, 1, 2), replied(40))
+    await store.desk.delete(run, NOW)
+
+
+async def gives_up_a_call(store: Store) -> None:
+    """A call that failed in enough batches is failed, once."""
+    run, batch = await planned(store, 1)
+    found = await store.runs.get(run)
+    assert found is not None
+    await _settle(store, batch, (0,), Failed(error={"code": "x"}, uncertain=False, ended_as=AttemptState.EXPIRED))
+    for _ in range(2):
+        await store.batch_book.give_up(run, found.lease.epoch, "b1/0", {"code": "y"}, NOW)
+    entry = await store.journal.find(run, "b1/0")
+    assert entry is not None
+    assert (entry.state, entry.error) == (EntryState.FAILED, {"code": "y"})
+    after = await store.runs.get(run)
+    assert after is not None
+    assert after.calls.failed == 1
+
+
+async def notes_a_wish_to_cancel(store: Store) -> None:
+    """A batch that is over cannot be canceled."""
+    _, batch = await planned(store)
+    assert await store.batch_book.ask_cancel(batch.id)
+    assert (await stored(store)).cancel_requested
+    over = replace(batch, state=BatchState.REFUSED, collected_at=NOW)
+    await store.batch_book.advance(Advance(batch=over, was=BatchState.PLANNED, kind="batch.refused", at=NOW))
+    assert not await store.batch_book.ask_cancel(batch.id)
+
+
+async def keeps_one_nonce(store: Store) -> None:
+    """The first nonce stays."""
+    assert await store.batch_book.nonce("first") == "first"
+    assert await store.batch_book.nonce("second") == "first"
+
+
+async def refuses_bodies_with_a_secret(store: Store) -> None:
+    """What is sent is stored as it is, so a configured secret cannot be in it; stores in checks have `SECRET`."""
+    await raises(BadArgument, store.batch_book.pack(f"say {SECRET}".encode()))
+
+
+SECRET = "sk-check-0123456789"  # noqa: S105 - a store under check is opened with it
+
+CHECKS = (
+    remembers_how_a_run_is_dispatched,
+    plans_a_batch_with_its_money_and_its_exact_bytes,
+    plans_nothing_when_one_member_has_no_money,
+    turns_away_a_driver_that_was_replaced,
+    lets_only_one_create_be_unresolved,
+    moves_a_batch_on_once_and_tells_why,
+    settles_a_member_once,
+    tells_the_ends_of_members_apart,
+    leaves_parked_calls_alone_when_a_driver_dies,
+    lets_go_of_a_waiting_run,
+    gives_up_a_call,
+    notes_a_wish_to_cancel,
+    keeps_one_nonce,
+    refuses_bodies_with_a_secret,
+)
