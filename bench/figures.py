@@ -5,8 +5,10 @@ import resource
 import statistics
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from typing import Any
 
 from muster.testing.sim import RehearsalProcess
 
@@ -15,6 +17,8 @@ CONCURRENCY = 100
 LATENCY_MS = 50
 SIZES = (1_000, 20_000, 100_000)
 ROUNDS = 3
+RESULTS = 50_000
+PARKED = 20_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,11 +32,16 @@ class Figure:
     held: bool
 
 
-def fleet(kind: str, url: str, calls: int, concurrency: int) -> dict[str, float]:
-    """Run the child process and give its figures."""
-    command = [sys.executable, "-m", "bench.fleet", kind, url, str(calls), str(concurrency)]
-    found: dict[str, float] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+def child(module: str, *arguments: str | int) -> dict[str, Any]:
+    """Run a child process and give its figures."""
+    command = [sys.executable, "-m", f"bench.{module}", *map(str, arguments)]
+    found: dict[str, Any] = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
     return found
+
+
+def fleet(kind: str, url: str, calls: int, concurrency: int) -> dict[str, float]:
+    """Make many calls in a process of their own."""
+    return child("fleet", kind, url, calls, concurrency)
 
 
 def calls(say: Callable[[str], None]) -> Iterator[Figure]:
@@ -68,6 +77,27 @@ def memory(say: Callable[[str], None]) -> Iterator[Figure]:
         growth = peak / peaks[SIZES[0]]
         goal = "" if size == SIZES[0] else "≤ 1.2 × the first"
         yield Figure(name=f"peak memory, {size:,} calls", value=peak, unit="MB", goal=goal, held=growth <= 1.2)
+
+
+def batches(say: Callable[[str], None]) -> Iterator[Figure]:
+    """Results of a large batch into the store, beside the SDK that only reads them, and what a parked call takes."""
+    with RehearsalProcess() as sim, tempfile.TemporaryDirectory() as folder:
+        say(f"handing in a batch of {RESULTS:,}")
+        name = child("batches", "submit", sim.anthropic, folder, RESULTS)["provider_id"]
+        say("reading its results with the SDK")
+        sdk = child("batches", "sdk", sim.anthropic, str(name), RESULTS)
+        say("bringing its results into the store")
+        ours = child("batches", "fetch", sim.anthropic, folder, RESULTS)
+        say(f"parking {PARKED:,} calls")
+        parked = child("batches", "parked", sim.anthropic, f"{folder}/parked", PARKED)["bytes"] / 1000
+    seconds, peak = ours["seconds"], ours["peak_mb"]
+    yield Figure(name=f"{RESULTS:,} results into the store", value=seconds, unit="s", goal="≤ 3", held=seconds <= 3)
+    yield Figure(name="  CPU", value=ours["cpu"], unit="s", goal="", held=True)
+    yield Figure(name="  peak memory", value=peak, unit="MB", goal="≤ 80", held=peak <= 80)
+    yield Figure(name="  anthropic SDK, only reading them", value=sdk["seconds"], unit="s", goal="", held=True)
+    yield Figure(name="  its peak memory", value=sdk["peak_mb"], unit="MB", goal="", held=True)
+    yield Figure(name="  share of the SDK's time", value=100 * seconds / sdk["seconds"], unit="%", goal="", held=True)
+    yield Figure(name="a parked call", value=parked, unit="KB", goal="≤ 4", held=parked <= 4)
 
 
 def start(say: Callable[[str], None]) -> Iterator[Figure]:

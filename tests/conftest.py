@@ -8,6 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# How long an example takes says something about the machine, not about what is tested.
+settings.register_profile("house", deadline=None)
+settings.load_profile("house")
 
 SECRETS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY", "ANTHROPIC_BASE_URL", "OPENAI_BASE_URL")
 

@@ -18,7 +18,7 @@ from muster.agents.anthropic.spelling import AnthropicSpelling
 from muster.agents.faults import MOST_MESSAGE
 from muster.agents.prices import price_from_toml
 from muster.domain.batch import Answered, Dropped, Errored, MemberResult, Shortfall, Tariff
-from muster.domain.call import Message, Request, Role, Stop, Tool, ask
+from muster.domain.call import Message, Request, Role, Stop, Timings, Tool, ask
 from muster.domain.errors import (
     AuthRefused,
     InvalidRequest,
@@ -107,7 +107,7 @@ def test_a_success_holds_what_a_live_answer_would() -> None:
     assert name == "n_b_0"
     assert isinstance(result, Answered)
     assert json.loads(result.body) == MESSAGE
-    reply = SPELLING.decode(result.body, TARIFF, 1000, 100)
+    reply = SPELLING.decode(result.body, TARIFF, 1000, 100, Timings())
     assert (reply.text, reply.stop, reply.id, reply.model) == ("Grüße 🎉", Stop.END, "msg_1", "claude-test")
     assert reply.cost == 10 * 1.5 + 20 * 7.5
 
@@ -119,8 +119,8 @@ def test_the_bytes_of_an_answer_are_kept_as_they_came() -> None:
 
 def test_without_usage_bytes_are_counted_and_never_more_than_was_bounded() -> None:
     body = json.dumps({"content": [{"type": "text", "text": "x" * 500}]}).encode()
-    assert SPELLING.decode(body, TARIFF, 1000, 100).cost == 1000 * 1.5 + 100 * 7.5
-    assert SPELLING.decode(body, replace(TARIFF, batch=None), 1000, 100).cost == 0
+    assert SPELLING.decode(body, TARIFF, 1000, 100, Timings()).cost == 1000 * 1.5 + 100 * 7.5
+    assert SPELLING.decode(body, replace(TARIFF, batch=None), 1000, 100, Timings()).cost == 0
 
 
 @pytest.mark.parametrize(("kind", "why"), [("canceled", Shortfall.CANCELED), ("expired", Shortfall.EXPIRED)])
@@ -187,7 +187,7 @@ def test_a_result_that_says_nothing_we_know_may_have_been_paid(result: Any) -> N
     assert name == "n_b_0"
     assert isinstance(found, Answered)
     with pytest.raises(OutcomeUnknown) as caught:
-        SPELLING.decode(found.body, TARIFF, 10, 10)
+        SPELLING.decode(found.body, TARIFF, 10, 10, Timings())
     assert caught.value.paid is Paid.UNKNOWN
 
 
@@ -195,7 +195,7 @@ def test_an_error_that_hides_in_a_success_is_raised() -> None:
     _, found = read(line({"type": "succeeded", "message": {"error": {"type": "overloaded_error", "message": "full"}}}))
     assert isinstance(found, Answered)
     with pytest.raises(Overloaded, match="full"):
-        SPELLING.decode(found.body, TARIFF, 10, 10)
+        SPELLING.decode(found.body, TARIFF, 10, 10, Timings())
 
 
 @pytest.mark.parametrize(
@@ -226,7 +226,7 @@ def test_half_a_character_does_not_lose_an_answer(half: bytes) -> None:
     text = line({"type": "succeeded", "message": MESSAGE}).replace("🎉".encode(), half)
     _, found = read(text)
     assert isinstance(found, Answered)
-    assert SPELLING.decode(found.body, TARIFF, 10, 10).text == "Grüße \ud83c"
+    assert SPELLING.decode(found.body, TARIFF, 10, 10, Timings()).text == "Grüße \ud83c"
 
 
 @given(

@@ -14,7 +14,7 @@ from muster.agents.openai.wire import encode as encode_openai
 from muster.agents.prices import price_from_toml
 from muster.domain.agent import Timeouts
 from muster.domain.batch import Answered, Dropped, Errored, MemberResult, Phase, Progress, Shortfall, Tariff
-from muster.domain.call import Request, ask
+from muster.domain.call import Request, Timings, ask
 from muster.domain.errors import (
     AuthRefused,
     BadConfiguration,
@@ -119,7 +119,7 @@ async def test_a_batch_lives_from_its_bytes_to_its_replies(house: House) -> None
     for place in range(20):
         result = results[f"n_b_{place}"]
         assert isinstance(result, Answered)
-        reply = house.agent.spelling.decode(result.body, TARIFF, 1000, 2048)
+        reply = house.agent.spelling.decode(result.body, TARIFF, 1000, 2048, Timings())
         assert reply.text == f"number {place}"
         assert reply.cost == TARIFF.batch.cost(reply.usage) if TARIFF.batch else 0
     assert house.server.audit.calls == 20

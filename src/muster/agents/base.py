@@ -6,7 +6,7 @@ from typing import Protocol
 
 from muster.domain.agent import Profile, Quote, Timeouts
 from muster.domain.batch import Desk, Found, Limits, MemberResult, Progress, Tariff
-from muster.domain.call import Reply, Request
+from muster.domain.call import Reply, Request, Timings
 from muster.domain.ids import BatchId
 
 OnDelta = Callable[[str], None]
@@ -94,7 +94,7 @@ class Spelling(Protocol):
     def read(self, line: bytes) -> tuple[str, MemberResult] | None:
         """Read one line of results: the member's name and what became of it; None when it cannot be read."""
 
-    def decode(self, body: bytes, tariff: Tariff, size: int, max_tokens: int) -> Reply:
+    def decode(self, body: bytes, tariff: Tariff, size: int, max_tokens: int, timings: Timings) -> Reply:
         """Read an answer at the price of the batch; raises the error that hides in it."""
 
 

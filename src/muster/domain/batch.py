@@ -178,6 +178,11 @@ class Batch:
     driver: Driver | None = None  # who sent it, or died over it
 
     @property
+    def seconds(self) -> float:
+        """How long the provider took, as far as it is known."""
+        return max(0.0, (self.ended_at or 0.0) - (self.submitted_at or self.created_at))
+
+    @property
     def names(self) -> "Names":
         """The custom ids of its members."""
         return Names(self.nonce, self.id)
@@ -186,10 +191,11 @@ class Batch:
 class Names:
     """The custom ids of one batch: unique among all members of all stores, and leading back to the member's place."""
 
-    __slots__ = ("_prefix",)
+    __slots__ = ("_opening", "_prefix")
 
     def __init__(self, nonce: str, batch: BatchId) -> None:
         self._prefix = f"{nonce}_{batch}_"
+        self._opening = f'{{"custom_id":"{self._prefix}'.encode()
 
     def name(self, place: int) -> str:
         """Name the member at a place."""
@@ -203,6 +209,13 @@ class Names:
             return None
         place = int(rest)
         return place if self.name(place) == name else None
+
+    def glance(self, line: bytes) -> int | None:
+        """Guess the place from the beginning of a line, without reading it; None when it begins in another way."""
+        if not line.startswith(self._opening):
+            return None
+        place = line[len(self._opening) : len(self._opening) + 10].partition(b'"')[0]
+        return int(place) if place.isdigit() and len(place) < 10 else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,6 @@ from pathlib import Path
 from muster.agents.base import BatchAgent, Directory
 from muster.domain.agent import Timeouts
 from muster.domain.batch import (
-    Answered,
     Batch,
     BatchState,
     Dropped,
@@ -24,7 +23,7 @@ from muster.domain.batch import (
     Seated,
     Shortfall,
 )
-from muster.domain.call import Reply
+from muster.domain.call import Reply, Timings
 from muster.domain.entry import AttemptState, Failed, Replied, Settlement
 from muster.domain.errors import BatchCanceled, Expired, OutcomeUnknown, WireError
 from muster.domain.money import NOTHING
@@ -98,6 +97,10 @@ class Collector:
 
     async def __call__(self, batch: Batch, until: float) -> None:
         """Read all results and end the batch; what is missing then has an outcome too."""
+        if not await self._store.batches.waiting(batch.id, -1, 1):  # whoever settled the last page died over it
+            self._spooling(batch).clear()
+            await self._finish(batch, Shortfall.NONE)
+            return
         agent = self._directory.reopen(batch.desk)
         shortfall = Shortfall.NONE
         for _ in range(self._patience.downloads):
@@ -127,7 +130,7 @@ class Collector:
 
     async def _read_source(self, agent: BatchAgent, batch: Batch, source: str, until: float) -> Odd | None:
         """Bring one source of results into the store; None when the time is over or the batch is not ours."""
-        spool = Spool(self._spool / batch.id, places=batch.requests, page=PAGE)
+        spool = self._spooling(batch)
         try:
             download = partial(self._download, agent, batch, source, spool)
             odd = await self._asker.ask(download, f"the results of batch {batch.provider_id}", until)
@@ -139,6 +142,9 @@ class Collector:
         if odd:
             await self._tell(batch, odd)
         return odd
+
+    def _spooling(self, batch: Batch) -> Spool:
+        return Spool(self._spool / batch.id, places=batch.requests, page=PAGE)
 
     async def _download(self, agent: BatchAgent, batch: Batch, source: str, spool: Spool) -> Odd:
         """Write the results to disk, sorted by members; lines that are of no member are put aside."""
@@ -175,11 +181,11 @@ class Collector:
     async def _read_page(
         self, agent: BatchAgent, batch: Batch, places: tuple[int, int], lines: list[bytes], odd: Odd
     ) -> tuple[Page, list[tuple[Seated, Ended]]]:
-        results = _results(agent, batch, lines)
+        results = _results(agent, batch, lines, odd)
         seated = await self._store.batches.members(batch.id, *places)
         waiting = [member for member in seated if member.place in results and member.state is AttemptState.PARKED]
-        odd.duplicates += len(lines) - len(results)
-        outcomes = [(member, _outcome(agent, batch, member, results[member.place][1])) for member in waiting]
+        timings = Timings(wire=batch.seconds)
+        outcomes = [(member, _outcome(agent, batch, member, results[member.place][1], timings)) for member in waiting]
         now = self._clock.now()
         settlements = [_settlement(batch, member, outcome, now) for member, outcome in outcomes]
         kept = b"\n".join([results[member.place][0] for member in waiting])
@@ -223,41 +229,45 @@ def _sort(agent: BatchAgent, batch: Batch, names: Names, line: bytes, spool: Spo
     """Put a line where its member is."""
     if not line.strip():
         return
-    read = agent.spelling.read(line)
-    place = None if read is None else names.place(read[0])
+    read = None
+    place = names.glance(line)  # when the page is settled the line is read in full, and a wrong guess comes to light
+    if place is None:
+        read = agent.spelling.read(line)
+        place = None if read is None else names.place(read[0])
     if place is None or place >= batch.requests:
         odd.keep(line, None if read is None else read[0])
     else:
         spool.add(place, line)
 
 
-def _results(agent: BatchAgent, batch: Batch, lines: list[bytes]) -> dict[int, tuple[bytes, MemberResult]]:
-    """Read lines that are known to be of this batch; the first one of a member counts."""
+def _results(agent: BatchAgent, batch: Batch, lines: list[bytes], odd: Odd) -> dict[int, tuple[bytes, MemberResult]]:
+    """Read the lines of a page; the first one of a member counts."""
     names = batch.names
     results: dict[int, tuple[bytes, MemberResult]] = {}
     for line in lines:
         read = agent.spelling.read(line)
         place = None if read is None else names.place(read[0])
-        if read is not None and place is not None:
-            results.setdefault(place, (line, read[1]))
+        if read is None or place is None:
+            odd.keep(line, None if read is None else read[0])
+        elif place in results:
+            odd.duplicates += 1
+        else:
+            results[place] = (line, read[1])
     return results
 
 
-def _outcome(agent: BatchAgent, batch: Batch, member: Seated, result: MemberResult) -> Ended:
+def _outcome(agent: BatchAgent, batch: Batch, member: Seated, result: MemberResult, timings: Timings) -> Ended:
     if isinstance(result, Errored):
         return result.error
     if isinstance(result, Dropped):
         return dropped(batch, result.why)
-    return _reply(agent, batch, member, result)
-
-
-def _reply(agent: BatchAgent, batch: Batch, member: Seated, answered: Answered) -> Ended:
+    tariff = batch.tariffs[member.agent]
     try:
-        reply = agent.spelling.decode(answered.body, batch.tariffs[member.agent], member.size, member.max_tokens)
+        reply = agent.spelling.decode(result.body, tariff, member.size, member.max_tokens, timings)
     except WireError as error:
         return error
-    since = batch.submitted_at or batch.created_at
-    return reply.finished(member.attempt.n, 0.0, max(0.0, (batch.ended_at or since) - since))
+    n = member.attempt.n
+    return reply if n == 1 else reply.finished(n, 0.0, timings.wire)
 
 
 def dropped(batch: Batch, why: Shortfall) -> WireError:

@@ -174,7 +174,9 @@ class Engine:
         )
         if told is not None:
             drive.stop(told[0], now=told[1])
-        return await self._to_end(drive, parent)
+        ended = await self._to_end(drive, parent)
+        await self._with.pool.round_off(run.id)
+        return ended
 
     async def _to_end(self, drive: Drive, parent: Drive | None) -> Run:
         self._drives[drive.run.id] = drive

@@ -68,6 +68,11 @@ class Pool:
             self._moving -= 1
             self.stir()
 
+    @property
+    def parked(self) -> int:
+        """How many calls of this process are parked."""
+        return self._inside
+
     def stir(self) -> None:
         """Look again whether it is time to flush."""
         self._last = self._clock.monotonic()
@@ -113,6 +118,12 @@ class Pool:
                 canceled.append(batch.id)
         await asyncio.gather(*(self._follower.to_end(batch) for batch in canceled))
         return canceled
+
+    async def round_off(self, run: RunId) -> None:
+        """Close the batches of a run whose members all have their outcome; nobody is asked for that."""
+        for batch in await self._store.batches.of_run(run):
+            if batch.state is BatchState.ENDED and batch.tally.over == batch.requests:
+                await self._follower.to_end(batch.id)
 
     async def fetch(self, batch: BatchId) -> None:
         """Take a batch to its end, whoever's calls are in it; raises what stopped it."""

@@ -123,6 +123,8 @@ class Resolver:
         since = self._looking_since.setdefault(batch.id, self._clock.monotonic())
         while self._clock.monotonic() < until:
             batch = await self._store.batches.get(batch.id) or batch
+            if batch.state is not BatchState.SENT:
+                return  # its custom ids decided, or another process did
             judgment = await self._look(agent, batch, until)
             if isinstance(judgment, Adopt):
                 await self._adopt(batch, judgment)

@@ -24,7 +24,7 @@ from muster.store.batch_codec import (
 from muster.store.codec import Codec
 from muster.store.connection import Connection, first
 from muster.store.events import Fact, Telling
-from muster.store.journal import Fences, Settling, call_parameters
+from muster.store.journal import Fences, Settling, bookings, call_parameters
 from muster.store.ledger import Reservations, book
 from muster.store.writer import Writer
 
@@ -137,7 +137,7 @@ def _write_outcomes(database: Connection, codec: Codec, page: Page, rows: Sequen
         row.tell(telling)
     database.execute_many("finish_call", [row.call for row in rows if isinstance(row.outcome, Replied)])
     database.execute_many("fail_call", [row.call for row in rows if row.gives_up])
-    book(database, [row.booking for row in rows])
+    book(database, bookings(rows))
     telling.write()
     database.execute("count_batch", {"id": page.batch} | _counts(rows))
 

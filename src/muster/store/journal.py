@@ -1,7 +1,6 @@
 """The journal in the database: attempts opened and settled in groups, steps remembered once."""
 
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from muster.domain.budget import Decision, Granted, Level
@@ -91,7 +90,7 @@ def settle_attempts(database: Connection, codec: Codec, settlements: Sequence[Se
     database.execute_many("finish_call", [row.call for row in rows if isinstance(row.outcome, Replied)])
     database.execute_many("fail_call", [row.call for row in rows if row.gives_up])
     database.execute_many("drop_partial", [row.call for row in rows if row.streamed])
-    book(database, [row.booking for row in rows])
+    book(database, bookings(rows))
     telling.write()
     return [row.settled for row in rows]
 
@@ -168,10 +167,14 @@ class Settling:
         self.call = {"run_id": attempt.run, "key": attempt.key, "at": at, "error": error, "outcome": reply}
 
     @property
-    def booking(self) -> Booking:
-        """The reservation given back and the cost booked."""
-        levels = _names_of(self._settlement.levels)
-        return Booking(levels=levels, reserved=self._settlement.reserved, cost=self.cost, lane=self.lane)
+    def place(self) -> tuple[tuple[Level, ...], Lane]:
+        """Where it is booked."""
+        return self._settlement.levels, self.lane
+
+    @property
+    def reserved(self) -> Microdollars:
+        """What is given back."""
+        return self._settlement.reserved
 
     @property
     def overdraft(self) -> bool:
@@ -221,13 +224,19 @@ class Settling:
         return data
 
 
+def bookings(rows: Iterable[Settling]) -> Iterable[Booking]:
+    """Give the reservations given back and the costs booked, summed up where levels and lane are the same."""
+    sums: dict[tuple[tuple[Level, ...], Lane], list[int]] = {}
+    for row in rows:
+        amounts = sums.setdefault(row.place, [0, 0])
+        amounts[0] += row.reserved
+        amounts[1] += row.cost
+    for (levels, lane), (reserved, cost) in sums.items():
+        yield Booking(levels=tuple(level.id for level in levels), reserved=reserved, cost=cost, lane=lane)
+
+
 # Looked up: asking an enum for its value is slow, and this is done for every call.
 _WORDS: Mapping[str, str] = {word: word.value for kind in (AttemptState, Lane, Quality) for word in kind}
-
-
-@lru_cache(maxsize=1024)
-def _names_of(levels: tuple[Level, ...]) -> tuple[str, ...]:
-    return tuple(level.id for level in levels)
 
 
 def _judge(settlement: Settlement) -> tuple[AttemptState, int, Lane]:

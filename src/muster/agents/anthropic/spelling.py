@@ -10,7 +10,7 @@ from muster.agents.faults import error_of, plain, unpaid
 from muster.agents.payload import reader, to_json
 from muster.agents.tally import Ceiling
 from muster.domain.batch import Answered, Dropped, Errored, MemberResult, Shortfall, Tariff
-from muster.domain.call import Reply
+from muster.domain.call import Reply, Timings
 from muster.domain.errors import OutcomeUnknown, ProviderFault, WireError
 
 _DROPPED = {"canceled": Dropped(Shortfall.CANCELED), "expired": Dropped(Shortfall.EXPIRED)}
@@ -68,9 +68,9 @@ class AnthropicSpelling:
         # Of a type that we do not know, nobody knows whether it was paid: `decode` will find no message in it.
         return found.custom_id, _DROPPED.get(result.type) or Answered(line)
 
-    def decode(self, body: bytes, tariff: Tariff, size: int, max_tokens: int) -> Reply:
+    def decode(self, body: bytes, tariff: Tariff, size: int, max_tokens: int, timings: Timings) -> Reply:
         """Read an answer at the price of the batch; raises the error that hides in it."""
-        return decode(body, tariff.batch, Ceiling(input=size, output=max_tokens), self._account)
+        return decode(body, tariff.batch, Ceiling(input=size, output=max_tokens), self._account, timings)
 
     def _error(self, body: bytes) -> WireError:
         """Read why a member failed; a kind that we do not know is a fault of the provider, to be tried again."""

@@ -11,7 +11,7 @@ from muster.agents.openai.answer import complaint_of, decode, fault
 from muster.agents.payload import reader, to_json
 from muster.agents.tally import Ceiling
 from muster.domain.batch import Answered, Dropped, Errored, MemberResult, Shortfall, Tariff
-from muster.domain.call import Reply
+from muster.domain.call import Reply, Timings
 from muster.domain.errors import AuthRefused, InvalidRequest, ProviderFault, RateLimited, UnknownModel, WireError
 
 ENDPOINT = "/v1/chat/completions"
@@ -78,9 +78,9 @@ class OpenAISpelling:
         # Neither an answer nor an error: nobody knows whether it was paid, and `decode` will find nothing in it.
         return found.custom_id, Answered(line)
 
-    def decode(self, body: bytes, tariff: Tariff, size: int, max_tokens: int) -> Reply:
+    def decode(self, body: bytes, tariff: Tariff, size: int, max_tokens: int, timings: Timings) -> Reply:
         """Read an answer at the price of the batch; raises the error that hides in it."""
-        return decode(body, tariff.batch, Ceiling(input=size, output=max_tokens), self._account)
+        return decode(body, tariff.batch, Ceiling(input=size, output=max_tokens), self._account, timings)
 
     def _answered(self, response: _Response) -> MemberResult:
         body = bytes(response.body)

@@ -105,10 +105,12 @@ SELECT data FROM batch_bodies WHERE batch_id = :batch_id AND part = :part
 SELECT data FROM batch_lines WHERE batch_id = :batch_id AND part = :part
 
 -- name: select_members
-SELECT * FROM attempts WHERE batch_id = :batch_id AND place >= :first AND place < :after ORDER BY place
+SELECT run_id, key, n, epoch, place, state, agent, reserved, levels, size, max_tokens FROM attempts
+WHERE batch_id = :batch_id AND place >= :first AND place < :after ORDER BY place
 
 -- name: select_parked
-SELECT * FROM attempts WHERE batch_id = :batch_id AND place > :after AND state = 'parked' ORDER BY place LIMIT :limit
+SELECT run_id, key, n, epoch, place, state, agent, reserved, levels, size, max_tokens FROM attempts
+WHERE batch_id = :batch_id AND place > :after AND state = 'parked' ORDER BY place LIMIT :limit
 
 -- name: select_parked_call
 SELECT batch_id, place FROM attempts
