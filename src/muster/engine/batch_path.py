@@ -83,7 +83,7 @@ class BatchPath:
             self._remember(asking, entry)
             held = await self._held(asking)
         if held is not None:
-            return self._with.pool.rejoin(*held)
+            return self._with.pool.rejoin(self._run, *held)
         return self._park(asking, batching) if asking.turn < self._dispatch.batches else None
 
     def _remember(self, asking: Asking, entry: Entry | None) -> None:

@@ -1,9 +1,19 @@
 """The engine of one process: makes runs, claims them, drives them, and buries those of dead drivers."""
 
 import asyncio
+import contextlib
 
 from muster.domain.budget import Level
-from muster.domain.errors import Conflict, Interrupted, MusterError, NotFound, StopRun
+from muster.domain.errors import (
+    BadConfiguration,
+    Conflict,
+    Interrupted,
+    LeftWaiting,
+    MusterError,
+    NotFound,
+    StopRun,
+    WireError,
+)
 from muster.domain.ids import RunId, new_run_id
 from muster.domain.money import Microdollars
 from muster.domain.run import DRIVEN, TERMINAL, Driver, NewRun, Run, RunState
@@ -35,6 +45,7 @@ class Engine:
         self._driver = driver
         self._day_cap = day_cap
         self._drives: dict[RunId, Drive] = {}
+        self._canceling: set[asyncio.Task[None]] = set()
         self._beginning: dict[RunId, tuple[StopRun, bool] | None] = {}  # being claimed, and told to stop meanwhile
 
     def new_id(self) -> RunId:
@@ -52,13 +63,29 @@ class Engine:
             raise NotFound(f"there is no run {run_id}")
         run = await self._drive(run, await self._levels(run), on_delta, parent=None, detach=detach)
         if run.state is RunState.CANCELED:
-            await self.cancel_batches(run.id)
+            with contextlib.suppress(WireError, LeftWaiting, BadConfiguration):  # the run is canceled all the same
+                await self.cancel_batches(run.id)
+            return await self._with.store.runs.get(run.id) or run
         return run
 
     async def cancel_batches(self, run: RunId) -> None:
-        """Cancel the batches of a canceled run and of its children, and wait until what they produced is here."""
+        """Cancel the batches of a canceled run and of its children, and wait until what they produced is here.
+
+        Told to stop, it waits no longer: the provider is told as soon as somebody fetches the batch.
+        """
+        canceling = asyncio.get_running_loop().create_task(self._cancel_batches(run))
+        self._canceling.add(canceling)
+        try:
+            await asyncio.wait({canceling})
+        finally:
+            canceling.cancel()
+            self._canceling.discard(canceling)
+        if not canceling.cancelled():
+            canceling.result()
+
+    async def _cancel_batches(self, run: RunId) -> None:
         for child in await self._with.store.archive.children(run):
-            await self.cancel_batches(child.id)
+            await self._cancel_batches(child.id)
         await self._with.pool.cancel_batches(run)
 
     @property
@@ -69,6 +96,8 @@ class Engine:
     def stop_all(self, error: StopRun, *, now: bool) -> None:
         """Stop every run that this process drives or is about to drive."""
         self._beginning = dict.fromkeys(self._beginning, (error, now))
+        for canceling in self._canceling:
+            canceling.cancel()
         for drive in list(self._drives.values()):
             drive.stop(error, now=now)
 

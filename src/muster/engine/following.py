@@ -33,7 +33,7 @@ class Follower:
         self._store, self._clock, self._waiters = store, clock, waiters
         self._steps, self._deadline = steps, deadline
         self._tasks: dict[BatchId, asyncio.Task[None]] = {}
-        self._unsent: dict[BatchId, frozenset[RunId]] = {}
+        self._unsent: dict[BatchId, set[RunId]] = {}  # of followed batches that the provider may not have yet
         self._handing_out = 0
         self.on_change: Callable[[], None] = lambda: None
 
@@ -48,8 +48,10 @@ class Follower:
 
     def follow(self, batch: BatchId, runs: Sequence[RunId] = ()) -> "asyncio.Task[None]":
         """Follow a batch to its end, once."""
+        if batch in self._unsent:
+            self._unsent[batch].update(runs)
         if batch not in self._tasks:
-            self._unsent[batch] = frozenset(runs)
+            self._unsent[batch] = set(runs)
             task = asyncio.get_running_loop().create_task(self._follow(batch))
             self._tasks[batch] = task
             task.add_done_callback(lambda _: self._forget(batch))

@@ -56,9 +56,6 @@ class Waiters:
     def __init__(self) -> None:
         self._waiting: dict[BatchId, dict[int, list[asyncio.Future[Outcome]]]] = {}
 
-    def __len__(self) -> int:
-        return sum(len(futures) for places in self._waiting.values() for futures in places.values())
-
     def add(self, batch: BatchId, place: int, future: "asyncio.Future[Outcome]") -> None:
         """Let somebody wait for a member."""
         self._waiting.setdefault(batch, {}).setdefault(place, []).append(future)
@@ -68,10 +65,6 @@ class Waiters:
         futures = self._waiting.get(batch, {}).get(place, [])
         if future in futures:
             futures.remove(future)
-
-    def any(self, batch: BatchId) -> bool:
-        """Whether anybody waits for this batch."""
-        return any(self._waiting.get(batch, {}).values())
 
     def answer(self, batch: BatchId, place: int, outcome: Reply | BaseException) -> None:
         """Give a member's outcome to whoever waits for it."""

@@ -92,12 +92,12 @@ class Pool:
         finally:
             await self._leave()
 
-    async def rejoin(self, batch: BatchId, place: int) -> Outcome:
+    async def rejoin(self, run: RunId, batch: BatchId, place: int) -> Outcome:
         """Wait for the result of a call that a batch holds already."""
         await self._enter()
         future: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
         self._waiters.add(batch, place, future)
-        self._follower.follow(batch)
+        self._follower.follow(batch, (run,))
         try:
             return await future
         finally:

@@ -51,10 +51,10 @@ class Sender:
         agent = self._directory.reopen(batch.desk)
         pulse = Pulse(self._patience, self._random)
         while self._clock.monotonic() < until:
+            fresh = await self._store.batches.get(batch.id)
+            if fresh is None or fresh.state is not BatchState.PLANNED or fresh.cancel_requested:
+                return  # another process sends it, or it is not to be sent any more
             if not await self._claim(batch):
-                fresh = await self._store.batches.get(batch.id)
-                if fresh is None or fresh.state is not BatchState.PLANNED:
-                    return  # another process sends it
                 await self._wait_for_others(batch, until)
                 continue
             self._kill.reach("batch.claimed")

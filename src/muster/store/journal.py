@@ -334,7 +334,8 @@ class Fences:
         """Give the error for a driver that may not write any more."""
         if run not in self._epochs:
             row = first(self._database.rows("select_lease", {"id": run}))
-            self._epochs[run] = row["epoch"] if row else None
+            # Once a run is let go of, its driver writes nothing more either: no batch for a run that was canceled.
+            self._epochs[run] = (row["epoch"] if row["state"] in ("running", "waiting") else -1) if row else None
         current = self._epochs[run]
         if current is None:
             return NotFound(f"there is no run {run}")
