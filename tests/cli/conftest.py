@@ -14,6 +14,20 @@ def shell(tmp_path: Path) -> Shell:
 
 
 @pytest.fixture
+def slow_batches() -> Iterator[RehearsalProcess]:
+    """A provider whose batches take long enough to leave them alone."""
+    with RehearsalProcess(batch_ms=1500) as process:
+        yield process
+
+
+@pytest.fixture
+def endless_batches() -> Iterator[RehearsalProcess]:
+    """A provider whose batches do not end while a test runs."""
+    with RehearsalProcess(batch_ms=600_000) as process:
+        yield process
+
+
+@pytest.fixture
 def rehearsal() -> Iterator[RehearsalProcess]:
     with RehearsalProcess() as process:
         yield process

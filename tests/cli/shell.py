@@ -83,8 +83,9 @@ class Shell:
         return {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "HOME": str(self.folder), **self.variables}
 
     def use(self, rehearsal: Any, key: str = "rehearsal") -> None:
-        """Ask the rehearsal server instead of the provider."""
+        """Ask the rehearsal server instead of the providers."""
         self.variables |= {"ANTHROPIC_BASE_URL": rehearsal.anthropic, "ANTHROPIC_API_KEY": key}
+        self.variables |= {"OPENAI_BASE_URL": rehearsal.openai, "OPENAI_API_KEY": key}
 
     def muster(self, *arguments: str, stdin: str | bytes = b"") -> Result:
         """Run a command to its end."""
@@ -152,6 +153,20 @@ class Shell:
             check=True,
         )
         return done.stdout.decode().strip()
+
+    def ask_in_batch(self, agent: str, *options: str, detach: bool = True) -> dict[str, Any]:
+        """Ask one question in a batch, and leave it to the provider unless told otherwise."""
+        given = ("--dispatch", "batch", "--poll-interval", "0.05", *(("--detach",) if detach else ()), *options)
+        found: dict[str, Any] = self.muster("ask", agent, "hello", *given, "--json").data()
+        return found
+
+    def crash(self, point: str, *arguments: str) -> None:
+        """Run a command that dies at a point, as by kill -9."""
+        environment = {**self.environment, "MUSTER_CRASH_AT": f"{point}:1"}
+        done = subprocess.run(
+            [*COMMAND, *arguments], cwd=self.folder, env=environment, capture_output=True, timeout=PATIENCE
+        )
+        assert done.returncode == -9, done
 
     def run(self, reference: str) -> dict[str, Any]:
         """Read a stored run."""

@@ -30,6 +30,7 @@ from muster.engine.purse import Purse
 from muster.engine.retry import RetryPolicy
 from muster.engine.workload import Workloads
 from muster.store.sqlite import SqliteStore, open_sqlite
+from muster.testing.batches import ObedientBatches
 
 PUPPET = Profile(name="puppet", lane="puppet")
 
@@ -98,8 +99,8 @@ class Hanging:
 
 
 class Agents:
-    def __init__(self, **agents: Agent) -> None:
-        self._agents = agents
+    def __init__(self, batches: ObedientBatches | None, **agents: Agent) -> None:
+        self._agents, self._batches = agents, batches
 
     def find(self, name: str) -> Agent:
         if name not in self._agents:
@@ -107,10 +108,12 @@ class Agents:
         return self._agents[name]
 
     def batching(self, name: str) -> Batching | None:
-        return None
+        return None if self._batches is None else self._batches.batching()
 
     def reopen(self, desk: Desk) -> BatchAgent:
-        raise BadConfiguration(f"nobody here takes batches for {desk.kind}")
+        if self._batches is None:
+            raise BadConfiguration(f"nobody here takes batches for {desk.kind}")
+        return self._batches
 
 
 class House:
@@ -156,6 +159,8 @@ async def house(
     timeouts: Timeouts | None = None,
     day_cap: int | None = None,
     driver: Driver | None = None,
+    batches: ObedientBatches | None = None,
+    patience: Patience | None = None,
     **agents: Agent,
 ) -> AsyncIterator[House]:
     clock = clock or SystemClock()
@@ -168,7 +173,7 @@ async def house(
     purse = Purse(store.changes, sweep, clock)
     limiters = Limiters(clock)
     chance = random.Random(7)
-    directory = Agents(**agents)
+    directory = Agents(batches, **agents)
     driver = driver or this_process()
     pool = make_pool(
         store=store,
@@ -178,7 +183,7 @@ async def house(
         kill=KillPoints(),
         driver=driver,
         spool=folder / "spool",
-        patience=Patience(),
+        patience=patience or Patience(),
     )
     equipment = Equipment(
         store=store,

@@ -24,8 +24,10 @@ BATCH = Batch(
 OPENAI = replace(BATCH, desk=replace(ANTHROPIC, kind="openai"), file="file-1")
 
 
-def found(name: str, *, at: float = SENT, requests: int | None = 40, **rest: str) -> Found:
-    return Found(id=name, created_at=at, requests=requests, ended=False, **rest)
+def found(
+    name: str, *, at: float = SENT, requests: int | None = 40, file: str | None = None, label: str | None = None
+) -> Found:
+    return Found(id=name, created_at=at, requests=requests, ended=False, file=file, label=label)
 
 
 def test_the_only_unknown_batch_that_fits_is_adopted_but_not_for_sure() -> None:
@@ -63,9 +65,9 @@ def test_a_list_without_counts_goes_by_time() -> None:
     assert isinstance(judge(BATCH, [found("x", requests=None)], frozenset()), Adopt)
 
 
-@pytest.mark.parametrize("mark", [{"file": "file-1"}, {"label": "b1"}])
-def test_where_the_provider_keeps_our_word_it_is_sure(mark: dict[str, str]) -> None:
-    judgment = judge(OPENAI, [found("z"), found("x", requests=7, **mark)], frozenset())
+@pytest.mark.parametrize(("file", "label"), [("file-1", None), (None, "b1")])
+def test_where_the_provider_keeps_our_word_it_is_sure(file: str | None, label: str | None) -> None:
+    judgment = judge(OPENAI, [found("z"), found("x", requests=7, file=file, label=label)], frozenset())
     assert isinstance(judgment, Adopt)
     assert (judgment.id, judgment.sure) == ("x", True)
 

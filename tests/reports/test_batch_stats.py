@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from muster.domain.batch import Batch, BatchState, Desk, Tally
 from muster.domain.ids import BatchId
-from muster.domain.money import Microdollars
+from muster.domain.money import NOTHING, Microdollars
 from muster.reports.batch_stats import batch_stats, percentile
 
 DONE = Batch(
@@ -33,7 +33,7 @@ DONE = Batch(
 
 def test_batches_are_summed_up() -> None:
     slow = replace(DONE, ended_at=400.0, tally=Tally(succeeded=10))
-    running = replace(DONE, state=BatchState.RUNNING, ended_at=None, collected_at=None, tally=Tally(), cost=0)
+    running = replace(DONE, state=BatchState.RUNNING, ended_at=None, collected_at=None, tally=Tally(), cost=NOTHING)
     stats = batch_stats([DONE, slow, running])
     assert (stats.batches, stats.under_way, stats.requests, stats.ended) == (3, 1, 30, 20)
     assert (stats.success_rate, stats.error_rate, stats.expiry_rate) == (0.8, 0.1, 0.1)

@@ -18,6 +18,7 @@ from muster.engine.identity import this_process
 from muster.engine.killpoints import POINTS, KillPoints
 from muster.engine.limiter import Limiters
 from muster.engine.patience import Patience
+from muster.engine.pooling import TIMEOUTS as BATCH_TIMEOUTS
 from muster.engine.pooling import make_pool
 from muster.engine.purse import Purse
 from muster.engine.retry import RetryPolicy
@@ -36,6 +37,7 @@ async def open_muster(
     clock: Clock | None = None,
     policy: RetryPolicy | None = None,
     timeouts: Timeouts | None = None,
+    batch_timeouts: Timeouts | None = None,
     patience: Patience | None = None,
 ) -> AsyncIterator[Muster]:
     """Open the store of a folder with everything around it; `async with` closes it again."""
@@ -63,6 +65,7 @@ async def open_muster(
         driver=driver,
         spool=settings.home / "spool",
         patience=patience or Patience(),
+        timeouts=batch_timeouts or BATCH_TIMEOUTS,
     )
     equipment = Equipment(
         store=store,

@@ -1,24 +1,18 @@
 """`muster ask`: one question to one agent; standard output holds the answer and nothing else."""
 
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from muster.cli.frame import command, with_muster
 from muster.cli.manner import Manner
-from muster.cli.speech import answer, fail_with, note, warn
+from muster.cli.patience import patient
+from muster.cli.sending import Sending, sent
 
 if TYPE_CHECKING:
-    from muster.app import Muster
-    from muster.domain.call import Reply
-    from muster.domain.run import Run
-
-WARNINGS = {
-    "cut": "the answer was cut: it is as long as --max-tokens allows",
-    "refused": "the agent refused to answer",
-    "empty": "the answer is empty",
-}
+    from muster.app import Muster, Patience
+    from muster.cli.answering import Answer
 
 
 def register(app: typer.Typer) -> None:
@@ -26,8 +20,12 @@ def register(app: typer.Typer) -> None:
     command(app, "ask")(ask)
 
 
+@patient
+@sent
 def ask(
     manner: Manner,
+    sending: Sending,
+    patience: "Patience",
     agent: Annotated[str, typer.Argument(metavar="AGENT", help="anthropic/MODEL, openai/MODEL, sim/echo, …")],
     prompt: Annotated[str, typer.Argument(metavar="PROMPT", help="The question; - reads it from standard input.")],
     system: Annotated[str, typer.Option("--system", metavar="TEXT", help="What the agent is told first.")] = "",
@@ -46,6 +44,8 @@ def ask(
     ] = False,
 ) -> int:
     """Ask one question and print the answer."""
+    from muster.cli.answering import conclude
+    from muster.cli.progress import Silence, display
     from muster.cli.question import Question, put
 
     question = Question(
@@ -58,15 +58,16 @@ def ask(
         budget=budget,
         name=name,
         timeout=timeout,
-        streams=sys.stdout.isatty() and not manner.json,
+        sending=sending,
+        streams=sys.stdout.isatty() and not manner.json and not sending.batch,
         tells=not manner.quiet and not manner.json,
     )
 
-    async def work(muster: "Muster") -> "tuple[Run, Reply]":
-        return await put(muster, question)
+    async def work(muster: "Muster") -> "Answer":
+        return await put(muster, question, display(manner, stays=False) if sending.batch else Silence())
 
-    run, reply = with_muster(manner, work, allow_unpriced=allow_unpriced)
-    return _conclude(manner, run, reply, printed=question.streams)
+    found = with_muster(manner, work, allow_unpriced=allow_unpriced, patience=patience)
+    return conclude(manner, found, printed=question.streams)
 
 
 def _prompt(given: str) -> str:
@@ -80,57 +81,3 @@ def _prompt(given: str) -> str:
     if not text.strip():
         raise BadArgument("the prompt is empty", suggestions=("write it after the agent, or - to read standard input",))
     return text
-
-
-def _conclude(manner: Manner, run: "Run", reply: "Reply", *, printed: bool) -> int:
-    """Print what is left to print; a reply that is not good is told and makes the exit code 1."""
-    quality = str(reply.quality)
-    if manner.json:
-        return _answer_json(manner, run, reply)
-    if not printed:
-        sys.stdout.write(reply.text if reply.text.endswith("\n") else reply.text + "\n")
-        sys.stdout.flush()
-    if quality in WARNINGS:
-        warn(f"warning: {WARNINGS[quality]}")
-    note(manner, _footer(run, reply))
-    return 1 if quality in WARNINGS else 0
-
-
-def _answer_json(manner: Manner, run: "Run", reply: "Reply") -> int:
-    data, quality = _data(run, reply), str(reply.quality)
-    if quality not in WARNINGS:
-        answer(manner, data, lambda console: None)
-        return 0
-    return fail_with(manner, {"code": quality, "message": WARNINGS[quality], "suggestions": []}, 1, data)
-
-
-def _data(run: "Run", reply: "Reply") -> dict[str, Any]:
-    from muster.domain.money import to_usd
-
-    return {
-        "run": run.id,
-        "text": reply.text,
-        "quality": str(reply.quality),
-        "stop": str(reply.stop),
-        "model": reply.model,
-        "tokens": {"input": reply.usage.all_input, "output": reply.usage.output},
-        "cost_usd": to_usd(reply.cost),
-        "uncertain_usd": to_usd(run.spent.uncertain),
-        "seconds": round(reply.timings.wire, 3),
-        "attempts": reply.attempt,
-    }
-
-
-def _footer(run: "Run", reply: "Reply") -> str:
-    from muster.domain.money import show_usd
-
-    parts = [
-        reply.model,
-        f"{reply.usage.all_input} in, {reply.usage.output} out",
-        show_usd(reply.cost),
-        f"{reply.timings.wire:.1f} s",
-        f"run {run.id}",
-    ]
-    if run.spent.uncertain:
-        parts.insert(3, f"{show_usd(run.spent.uncertain)} uncertain")
-    return " · ".join(parts)

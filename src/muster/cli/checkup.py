@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from muster.app import import_workloads, open_muster
 from muster.app.directory import PROVIDERS
 from muster.cli.clean import clean
+from muster.domain.batch import BatchState
 from muster.domain.call import ask
 from muster.domain.errors import MusterError
 from muster.settings import CONFIG_FILE, SECRET_VARIABLES, Settings, load_settings
@@ -96,7 +97,7 @@ async def _with_store(settings: Settings) -> list[Finding]:
     variables = {**dict.fromkeys(missing, STAND_IN), **{k: v for k, v in settings.variables.items() if v}}
     try:
         async with open_muster(settings=replace(settings, imports=(), variables=variables)) as muster:
-            found = [await _store(muster), await _clock(muster)]
+            found = [await _store(muster), await _batches(muster), await _clock(muster)]
             return [*found, *(_agent(muster, settings, name) for name in sorted(settings.agents))]
     except MusterError as error:
         return [_broken("store", error)]
@@ -108,6 +109,15 @@ async def _store(muster: "Muster") -> Finding:
         words = f"{info['path']} is damaged: {info['check']}"
         return Finding(subject="store", state="broken", words=words, suggestions=("restore it from a copy",))
     return _ok("store", f"{info['path']} is sound: {info['bytes']:,} bytes, version {info['version']}")
+
+
+async def _batches(muster: "Muster") -> Finding:
+    under_way = await muster.batches.under_way()
+    unclear = sum(batch.state is BatchState.SENT for batch in under_way)
+    if unclear:
+        words = f"{unclear} of {len(under_way)} under way may have been sent, or not"
+        return Finding(subject="batches", state="note", words=words, suggestions=("muster batch reconcile",))
+    return _ok("batches", f"{len(under_way)} under way" if under_way else "none under way")
 
 
 async def _clock(muster: "Muster") -> Finding:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from muster.cli.clean import clean
+from muster.cli.pooled import Pooled, pooled
 from muster.cli.portrait import entry_json, event_json, event_line, run_json
 from muster.domain.entry import AttemptState, Entry, EntryKind
 from muster.domain.event import Event
@@ -21,13 +22,14 @@ class Closeup:
     """A run, and what else was asked for; None was not asked for."""
 
     run: Run
+    pooled: Pooled
     calls: list[Entry] | None = None
     uncertain: tuple[Any, ...] = ()  # attempts
     events: list[Event] | None = None
 
     def json(self) -> dict[str, Any]:
         """Give it as JSON."""
-        found = run_json(self.run)
+        found = run_json(self.run) | self.pooled.json()
         if self.calls is not None:
             found["call_list"] = [entry_json(entry) for entry in self.calls]
             found["calls_left_out"] = self.left_out
@@ -46,9 +48,10 @@ class Closeup:
 
     def tell(self, console: "Console") -> None:
         """Draw it."""
-        from muster.cli.panels import attempts_table, calls_table, run_panel
+        from muster.cli.run_panel import run_panel
+        from muster.cli.tables import attempts_table, calls_table
 
-        console.print(run_panel(self.run))
+        console.print(run_panel(self.run, self.pooled))
         if self.calls is not None:
             console.print(calls_table(self.calls))
             if self.left_out:
@@ -62,10 +65,12 @@ class Closeup:
 async def look(muster: "Muster", reference: str, *, calls: int, events: int) -> Closeup:
     """Read a run and as many of its calls and events."""
     run = await muster.find(reference)
+    held = await pooled(muster, run)
     if not calls:
-        return Closeup(run=run, events=await _events(muster, run, events))
+        return Closeup(run=run, pooled=held, events=await _events(muster, run, events))
     return Closeup(
         run=run,
+        pooled=held,
         calls=await _calls(muster, run, calls),
         uncertain=tuple(await muster.store.archive.attempts(run.id, (AttemptState.UNCERTAIN,)))[:calls],
         events=await _events(muster, run, events),

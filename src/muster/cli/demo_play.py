@@ -11,6 +11,7 @@ from muster.cli.demo_proof import Proof, prove
 from muster.cli.demo_stage import DemoFailed, Stage, set_up
 from muster.cli.driving import completed
 from muster.cli.progress import Display
+from muster.cli.sights import run_sight
 from muster.domain.entry import AttemptState
 from muster.domain.money import show_usd, to_usd
 from muster.domain.run import Run
@@ -90,7 +91,7 @@ async def _until_in_full_swing(muster: "Muster", child: Process, display: Displa
         if found:
             run = found[0]
             on_wire = run.calls.total - run.calls.done
-            display.show(run, on_wire)
+            display.show(run_sight(run, on_wire))
             if run.calls.done >= KILL_AFTER and on_wire:
                 return run
         await asyncio.sleep(LOOK_SECONDS)
@@ -120,10 +121,10 @@ async def _drive(muster: "Muster", run: Run, display: Display) -> Run:
     handle = muster.drive(run)
     waiting = asyncio.ensure_future(handle.wait())
     while not waiting.done():
-        display.show(await handle.run(), muster.engine.on_wire)
+        display.show(run_sight(await handle.run(), muster.engine.on_wire))
         await asyncio.wait({waiting}, timeout=LOOK_SECONDS)
     ended = await waiting
-    display.show(ended, 0, last=True)
+    display.show(run_sight(ended, 0), last=True)
     return completed(ended)
 
 

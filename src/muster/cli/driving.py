@@ -1,39 +1,40 @@
 """A run driven by the command itself: shown while it goes, stopped by signals, and what its end means."""
 
-import asyncio
 from typing import TYPE_CHECKING
 
-from muster.cli.progress import Display
+from muster.cli.awaited import Awaited
+from muster.cli.portrait import driven
+from muster.cli.progress import Display, shown
+from muster.cli.sights import Sight, run_sight
 from muster.cli.stopping import Stopper
-from muster.domain.errors import Conflict, Interrupted, RunFailed
-from muster.domain.run import DRIVEN, Run, RunState
+from muster.domain.errors import Conflict, Interrupted, LeftWaiting, RunFailed
+from muster.domain.run import Run, RunState
 
 if TYPE_CHECKING:
     from muster.app import Muster
     from muster.app.handle import RunHandle
 
-LOOK_SECONDS = 0.1
-
 
 async def drive(muster: "Muster", handle: "RunHandle", display: Display) -> Run:
-    """Wait for a run that this process drives, and give it when it is completed; anything else is raised."""
-    Stopper(muster, display.tell).install()
-    waiting = asyncio.ensure_future(handle.wait())
+    """Wait for a run that this process drives; gives it when it is completed or detached, and raises anything else."""
+    awaited = Awaited(muster)
+    Stopper(muster, display.tell, batches=lambda: len(awaited.batches)).install()
+
+    async def look() -> Sight:
+        return run_sight(await handle.run(), muster.engine.on_wire, await awaited.look())
+
     with display:
-        while not waiting.done():
-            display.show(await handle.run(), muster.engine.on_wire)
-            await asyncio.wait({waiting}, timeout=LOOK_SECONDS)
         try:
-            run = await waiting
+            run = await shown(handle.wait(), look, display)
         except Conflict as error:
             raise await _who(muster, handle, error) from error
-        display.show(run, 0, last=True)
+        display.show(run_sight(run, 0), last=True)
     return completed(run)
 
 
 def completed(run: Run) -> Run:
-    """Give the run if it is completed; else raise what it came to."""
-    if run.state is RunState.COMPLETED:
+    """Give the run if it is completed, or waits as it was told to; else raise what it came to."""
+    if run.state is RunState.COMPLETED or detached(run):
         return run
     if run.state is RunState.INTERRUPTED:
         go_on = f"muster runs resume {run.id}"
@@ -41,9 +42,14 @@ def completed(run: Run) -> Run:
     raise RunFailed(run.id, str(run.state), run.ended_reason, run.error)
 
 
+def detached(run: Run) -> bool:
+    """Whether a run was left waiting for its batches on purpose."""
+    return run.state is RunState.WAITING and run.ended_reason == LeftWaiting.code
+
+
 def refuse_driven(run: Run) -> None:
     """Refuse a run that a living process drives."""
-    if run.state in DRIVEN:
+    if driven(run):
         raise Conflict(
             f"run {run.id} is being driven by {run.lease.driver}",
             suggestions=(f"muster runs watch {run.id}", f"muster runs cancel {run.id}"),

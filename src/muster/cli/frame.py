@@ -15,7 +15,7 @@ from muster.cli.manner import Manner
 from muster.cli.speech import fail, fail_with
 
 if TYPE_CHECKING:
-    from muster.app import Muster
+    from muster.app import Muster, Patience
 
 T = TypeVar("T")
 Command = Callable[..., int | None]
@@ -135,7 +135,12 @@ def _like_an_interrupt(number: int, frame: object) -> None:
 
 
 def with_muster(
-    manner: Manner, work: "Callable[[Muster], Awaitable[T]]", *, allow_unpriced: bool = False, sweep: bool = True
+    manner: Manner,
+    work: "Callable[[Muster], Awaitable[T]]",
+    *,
+    allow_unpriced: bool = False,
+    patience: "Patience | None" = None,
+    sweep: bool = True,
 ) -> T:
     """Open the store, bury the runs of dead drivers, and do some work with it."""
     import asyncio
@@ -143,7 +148,7 @@ def with_muster(
     from muster.app import open_muster
 
     async def inside() -> T:
-        async with open_muster(manner.home, allow_unpriced=allow_unpriced) as muster:
+        async with open_muster(manner.home, allow_unpriced=allow_unpriced, patience=patience) as muster:
             if sweep:
                 await muster.engine.sweep()
             return await work(muster)

@@ -1,16 +1,17 @@
 """`muster runs resume | fork | replay`: going on with what is stored; replies that are known cost nothing."""
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from muster.cli.frame import command, with_muster
 from muster.cli.manner import Manner
+from muster.cli.patience import patient
 from muster.cli.speech import answer, note
 
 if TYPE_CHECKING:
-    from muster.app import Muster
+    from muster.app import Muster, Patience
     from muster.domain.run import Run
 
 RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="An id, the beginning of one, a name, or `last`.")]
@@ -25,8 +26,10 @@ def register(app: typer.Typer) -> None:
     command(app, "replay")(replay)
 
 
+@patient
 def resume(
     manner: Manner,
+    patience: "Patience",
     run: RunArgument,
     budget: BudgetOption = None,
     detach: Annotated[bool, typer.Option("--detach", help="Queue it for workers instead of driving it here.")] = False,
@@ -35,25 +38,39 @@ def resume(
     """Go on with a run; replies that are known cost nothing."""
 
     async def prepare(muster: "Muster") -> "Run":
-        from muster.cli.driving import refuse_driven
+        return await _prepare(muster, manner, run, budget, here=not detach)
 
-        before = await muster.find(run)
-        refuse_driven(before)
-        after = await muster.prepare_resume(before.id, budget_usd=budget)
-        note(manner, _before_spending(before, after))
-        return after
+    async def hand_over(muster: "Muster") -> dict[str, Any]:
+        from muster.cli.pooled import run_data
 
-    async def hand_over(muster: "Muster") -> "tuple[Run, int]":
-        return await muster.queue(await prepare(muster)), len(await muster.engine.workers())
+        queued = await muster.queue(await prepare(muster))
+        return await run_data(muster, queued) | {"workers": len(await muster.engine.workers())}
 
     if detach:
-        _answer_queued(manner, *with_muster(manner, hand_over))
+        _answer_queued(manner, with_muster(manner, hand_over))
     else:
-        _drive(manner, prepare, allow_unpriced=allow_unpriced)
+        _drive(manner, prepare, patience, allow_unpriced=allow_unpriced)
 
 
+async def _prepare(muster: "Muster", manner: Manner, reference: str, budget: str | None, *, here: bool) -> "Run":
+    """Give the run to go on with; what would keep this process from its batches is told before anything changes."""
+    from muster.cli.driving import refuse_driven
+    from muster.cli.pooled import pooled
+
+    before = await muster.find(reference)
+    refuse_driven(before)
+    held = await pooled(muster, before)
+    for batch in held.under_way if here else ():
+        muster.directory.reopen(batch.desk)
+    after = await muster.prepare_resume(before.id, budget_usd=budget)
+    note(manner, _before_spending(before, after, held.saving.parked))
+    return after
+
+
+@patient
 def fork(
     manner: Manner,
+    patience: "Patience",
     run: RunArgument,
     from_key: Annotated[str, typer.Option("--from", metavar="KEY", help="The first key to ask anew.")],
     budget: BudgetOption = None,
@@ -66,7 +83,7 @@ def fork(
         note(manner, f"run {made.id} takes over what stands before {from_key} in run {_origin(made)}")
         return made
 
-    _drive(manner, prepare, allow_unpriced=allow_unpriced)
+    _drive(manner, prepare, patience, allow_unpriced=allow_unpriced)
 
 
 def replay(manner: Manner, run: RunArgument) -> None:
@@ -77,38 +94,48 @@ def replay(manner: Manner, run: RunArgument) -> None:
         note(manner, f"run {made.id} replays run {_origin(made)}; nobody is asked")
         return made
 
-    _drive(manner, prepare, allow_unpriced=True)  # a replay pays for nothing
+    _drive(manner, prepare, None, allow_unpriced=True)  # a replay pays for nothing and waits for nobody
 
 
-def _drive(manner: Manner, prepare: "Callable[[Muster], Awaitable[Run]]", *, allow_unpriced: bool) -> None:
-    async def work(muster: "Muster") -> "Run":
+def _drive(
+    manner: Manner,
+    prepare: "Callable[[Muster], Awaitable[Run]]",
+    patience: "Patience | None",
+    *,
+    allow_unpriced: bool,
+) -> None:
+    async def work(muster: "Muster") -> "tuple[str, dict[str, Any]]":
         from muster.cli.driving import drive
+        from muster.cli.pooled import pooled, run_data
+        from muster.cli.portrait import summary
         from muster.cli.progress import display
 
         run = await prepare(muster)
-        return await drive(muster, muster.drive(run), display(manner))
+        run = await drive(muster, muster.drive(run), display(manner))
+        saved = (await pooled(muster, run)).words()
+        lines = [summary(run), *([saved] if saved else []), f"see it with: muster runs show {run.id}"]
+        return "\n".join(lines), await run_data(muster, run)
 
-    run = with_muster(manner, work, allow_unpriced=allow_unpriced)
-    from muster.cli.portrait import run_json, summary
-
-    text = f"{summary(run)}\nsee it with: muster runs show {run.id}"
-    answer(manner, run_json(run), lambda console: console.print(text, soft_wrap=True))
+    text, data = with_muster(manner, work, allow_unpriced=allow_unpriced, patience=patience)
+    answer(manner, data, lambda console: console.print(text, soft_wrap=True))
 
 
-def _answer_queued(manner: Manner, run: "Run", workers: int) -> None:
-    from muster.cli.portrait import run_json
-
+def _answer_queued(manner: Manner, queued: dict[str, Any]) -> None:
+    workers = queued["workers"]
     alive = "1 worker is" if workers == 1 else f"{workers} workers are"
     who = f"{alive} there to drive it" if workers else "no worker is alive; start one with: muster worker"
-    text = f"run {run.id} is queued; {who}"
-    answer(manner, run_json(run) | {"workers": workers}, lambda console: console.print(text, soft_wrap=True))
+    text = f"run {queued['id']} is queued; {who}"
+    answer(manner, queued, lambda console: console.print(text, soft_wrap=True))
 
 
-def _before_spending(before: "Run", after: "Run") -> str:
+def _before_spending(before: "Run", after: "Run", parked: int) -> str:
+    from muster.cli.batch_portrait import calls
     from muster.domain.money import show_usd
 
-    calls = before.calls
-    words = f"{calls.done} replies reused, {calls.uncertain} calls were uncertain ({show_usd(before.spent.uncertain)})"
+    counts, lost = before.calls, show_usd(before.spent.uncertain)
+    words = f"{counts.done} replies reused, {counts.uncertain} calls were uncertain ({lost})"
+    if parked:
+        words += f", {calls(parked)} already in batches"
     if after.id == before.id:
         return words
     return f"run {before.id} is {before.state}; going on as run {after.id}\n{words}"

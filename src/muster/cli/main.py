@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from muster import __version__
-from muster.cli import ask, demo, doctor, runs, sim, store, worker
+from muster.cli import ask, batch, demo, doctor, runs, sim, store, worker
 from muster.cli.frame import HomeOption, JsonOption, QuietOption, help_without_command, manner_of
 from muster.cli.manner import Manner
 from muster.cli.speech import answer, fail_with
@@ -42,6 +42,7 @@ def root(
 demo.register(app)
 ask.register(app)
 app.add_typer(runs.app, name="runs")
+app.add_typer(batch.app, name="batch")
 worker.register(app)
 sim.register(app)
 app.add_typer(store.app, name="store")

@@ -1,7 +1,7 @@
 """`muster runs export | import`: runs as files, good for replay on any machine."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -44,10 +44,13 @@ def import_(
 ) -> None:
     """Store a run from a file; it keeps its id."""
 
-    async def work(muster: "Muster") -> "Run":
-        return await muster.import_run(file)
+    async def work(muster: "Muster") -> "tuple[Run, dict[str, Any]]":
+        from muster.cli.pooled import run_data
 
-    run = with_muster(manner, work)
-    from muster.cli.portrait import run_json, summary
+        run = await muster.import_run(file)
+        return run, await run_data(muster, run)
 
-    answer(manner, run_json(run), lambda console: console.print(f"imported: {summary(run)}", soft_wrap=True))
+    run, data = with_muster(manner, work)
+    from muster.cli.portrait import summary
+
+    answer(manner, data, lambda console: console.print(f"imported: {summary(run)}", soft_wrap=True))

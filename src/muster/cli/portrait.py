@@ -41,17 +41,22 @@ def run_json(run: Run) -> dict[str, Any]:
             "uncertain": calls.uncertain,
             "reused": calls.reused,
         },
-        "batches": [],
+        "dispatch": str(run.dispatch.mode),
         "created_at": moment(run.created_at),
         "started_at": moment(run.started_at),
         "ended_at": moment(run.ended_at),
         "tags": list(run.tags),
         "parent": run.parent,
         "origin": _origin_json(run),
-        "driver": str(run.lease.driver) if run.state in DRIVEN else None,
+        "driver": str(run.lease.driver) if driven(run) else None,
         "error": run.error,
         "result": run.result,
     }
+
+
+def driven(run: Run) -> bool:
+    """Whether somebody drives it; a run may also wait for its batches all alone."""
+    return run.state in DRIVEN and run.lease.driver is not None
 
 
 def _origin_json(run: Run) -> dict[str, Any] | None:
@@ -90,7 +95,10 @@ def event_json(event: Event) -> dict[str, Any]:
 def event_line(event: Event) -> str:
     """Put an event on one line."""
     data = event.data
-    parts = [str(data[name]) for name in ("key", "quality", "reason", "driver") if data.get(name)]
+    names = ["key", "batch", "quality", "reason", "driver"]
+    if event.kind != "batch.progress":  # else it is the reason of an older step
+        names.insert(2, "why")
+    parts = [str(data[name]) for name in names if data.get(name)]
     if data.get("cost"):
         parts.append(show_usd(int(data["cost"])))
     error = data.get("error")
@@ -117,12 +125,12 @@ def moment(at: float | None) -> str | None:
 
 def ways_on(run: Run) -> tuple[str, ...]:
     """Say what can be done next."""
+    if driven(run):
+        return (f"muster runs watch {run.id}", f"muster runs cancel {run.id}")
     match run.state:
         case RunState.QUEUED:
             return (f"muster runs resume {run.id}", "or a `muster worker` drives it, if it was submitted")
-        case RunState.RUNNING | RunState.WAITING:
-            return (f"muster runs watch {run.id}", f"muster runs cancel {run.id}")
-        case RunState.INTERRUPTED:
+        case RunState.INTERRUPTED | RunState.WAITING | RunState.RUNNING:
             return (f"muster runs resume {run.id}",)
         case RunState.COMPLETED:
             return (f"muster runs export {run.id} -o FILE", f"muster runs fork {run.id} --from KEY")

@@ -1,22 +1,26 @@
-"""How far a run is: a bar on a terminal, now and then a line elsewhere, nothing when quiet. Shows stored runs only."""
+"""How far something is: a bar on a terminal, now and then a line elsewhere, nothing when quiet."""
 
+import asyncio
 import sys
 import time
+from collections.abc import Awaitable, Callable
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import Protocol, Self, TypeVar
 
 from muster.cli.manner import Manner
-from muster.cli.speech import console, warn
-from muster.domain.money import show_usd
+from muster.cli.sights import Sight
+from muster.cli.spans import span
+from muster.cli.speech import warn
 
-if TYPE_CHECKING:
-    from muster.domain.run import Run
+T = TypeVar("T")
 
+LOOK_SECONDS = 0.1
 SECONDS_BETWEEN_LINES = 1.0
+SECONDS_BETWEEN_SIGNS_OF_LIFE = 60.0
 
 
 class Display(Protocol):
-    """Shows one run while it is driven; a context manager."""
+    """Shows one thing while it goes on; a context manager."""
 
     def __enter__(self) -> Self: ...
 
@@ -24,29 +28,34 @@ class Display(Protocol):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None: ...
 
-    def show(self, run: "Run", on_wire: int, *, last: bool = False) -> None:
-        """Show how the run stands."""
+    def show(self, sight: Sight, *, last: bool = False) -> None:
+        """Show how it stands."""
 
     def tell(self, text: str) -> None:
         """Say something in between."""
 
 
-def display(manner: Manner) -> Display:
-    """Choose the display for where we are."""
+def display(manner: Manner, *, stays: bool = True) -> Display:
+    """Choose the display for where we are; `stays` says whether a bar is left to be seen at the end."""
     if manner.quiet:
         return Silence()
-    return Bar() if sys.stderr.isatty() else Lines()
+    if not sys.stderr.isatty():
+        return Lines()
+    from muster.cli.bar import Bar
+
+    return Bar(stays=stays)
 
 
-def facts(run: "Run", on_wire: int) -> str:
-    """Put the numbers of a run in a few words."""
-    calls, spent = run.calls, run.spent
-    parts = [f"{calls.failed} failed"] if calls.failed else []
-    parts += [f"{calls.reused} reused"] if calls.reused else []
-    parts += [f"{on_wire} on the wire"] if on_wire else []
-    parts += [show_usd(spent.billed + spent.imputed)]
-    parts += [f"{show_usd(spent.uncertain)} uncertain"] if spent.uncertain else []
-    return ", ".join(parts)
+async def shown(work: Awaitable[T], look: Callable[[], Awaitable[Sight]], display: Display) -> T:
+    """Do some work and show how it stands until it is done."""
+    working = asyncio.ensure_future(work)
+    try:
+        while not working.done():
+            display.show(await look())
+            await asyncio.wait({working}, timeout=LOOK_SECONDS)
+        return await working
+    finally:
+        working.cancel()
 
 
 class Silence:
@@ -60,7 +69,7 @@ class Silence:
     ) -> None:
         pass
 
-    def show(self, run: "Run", on_wire: int, *, last: bool = False) -> None:
+    def show(self, sight: Sight, *, last: bool = False) -> None:
         """Show nothing."""
 
     def tell(self, text: str) -> None:
@@ -76,56 +85,30 @@ class Hush(Silence):
 
 
 class Lines(Silence):
-    """Prints a line when something changed, at most one a second."""
+    """Prints a line when something changed, at most one a second; and now and then a sign of life while it waits."""
 
     def __init__(self) -> None:
-        self._printed = ""
+        self._printed: Sight | None = None
         self._printed_at = float("-inf")
 
-    def show(self, run: "Run", on_wire: int, *, last: bool = False) -> None:
-        """Print how the run stands, if it is time."""
-        line = f"run {run.id}: {run.calls.done} of {run.calls.total} calls done, {facts(run, on_wire)}"
+    def show(self, sight: Sight, *, last: bool = False) -> None:
+        """Print how it stands, if it is time."""
         now = time.monotonic()
-        if line != self._printed and (last or now - self._printed_at >= SECONDS_BETWEEN_LINES):
-            self._printed, self._printed_at = line, now
-            warn(line)
+        begins_to_wait = bool(sight.waits) and (self._printed is None or not self._printed.waits)
+        due = last or begins_to_wait or now - self._printed_at >= SECONDS_BETWEEN_LINES
+        alive = sight.since is not None and now - self._printed_at >= SECONDS_BETWEEN_SIGNS_OF_LIFE
+        if (sight != self._printed and due) or alive:
+            self._printed, self._printed_at = sight, now
+            warn(line(sight, time.time()))
 
 
-class Bar(Silence):
-    """Draws a bar on standard error."""
+def line(sight: Sight, now: float) -> str:
+    """Put a sight on one line."""
+    count = "" if sight.total is None else f"{sight.done:,} of {sight.total:,} calls done, "
+    waits = f"; {sight.waits}" if sight.waits else ""
+    return f"{sight.title}: {count}{sight.words}{waits}{age(sight, now)}"
 
-    def __init__(self) -> None:
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-        self._progress = Progress(
-            SpinnerColumn(finished_text=" "),
-            TextColumn("run {task.fields[run]}", markup=False),
-            BarColumn(bar_width=24),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            TextColumn("{task.fields[facts]}", markup=False),
-            console=console(stderr=True),
-        )
-        self._task: Any = None
-
-    def __enter__(self) -> Self:
-        self._progress.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._progress.stop()
-
-    def show(self, run: "Run", on_wire: int, *, last: bool = False) -> None:
-        """Draw how the run stands."""
-        shown: dict[str, Any] = {"run": run.id, "facts": facts(run, on_wire)}
-        total = max(run.calls.total, 1)
-        if self._task is None:
-            self._task = self._progress.add_task("", total=total, completed=run.calls.done, **shown)
-        else:
-            self._progress.update(self._task, total=total, completed=run.calls.done, **shown)
-
-    def tell(self, text: str) -> None:
-        """Print above the bar."""
-        self._progress.console.print(text)
+def age(sight: Sight, now: float) -> str:
+    """Say in brackets since when it goes on."""
+    return "" if sight.since is None else f" ({span(now - sight.since)})"

@@ -1,17 +1,20 @@
 """A question put to an agent, durably: checked before anything is stored, shown while it is written."""
 
 import asyncio
-import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from muster.cli.clean import Cleaner, clean
-from muster.cli.driving import drive
-from muster.cli.progress import Silence
+from muster.cli.answering import Answer
+from muster.cli.clean import clean
+from muster.cli.driving import detached, drive
+from muster.cli.pooled import pooled
+from muster.cli.progress import Display
+from muster.cli.sending import Sending
 from muster.cli.speech import warn
+from muster.cli.writer import Writer
 from muster.domain.call import Message, Reply, Request, Role
 from muster.domain.errors import BadArgument, NotFound
-from muster.domain.run import Run
+from muster.domain.run import Fallback, Run
 
 if TYPE_CHECKING:
     from muster.app import Muster
@@ -26,6 +29,7 @@ class Question:
 
     agent: str
     prompt: str
+    sending: Sending
     system: str = ""
     max_tokens: int | None = None
     temperature: float | None = None
@@ -37,8 +41,8 @@ class Question:
     tells: bool = True  # why it takes long, on standard error
 
 
-async def put(muster: "Muster", question: Question) -> tuple[Run, Reply]:
-    """Ask, and give the run with the reply."""
+async def put(muster: "Muster", question: Question, display: Display) -> Answer:
+    """Ask, and give the run with the reply; detached, without one."""
     check_name(question.name)
     _check_agent(muster, question)
     writer = Writer() if question.streams else None
@@ -48,21 +52,31 @@ async def put(muster: "Muster", question: Question) -> tuple[Run, Reply]:
         budget_usd=question.budget,
         name=question.name,
         timeout=question.timeout,
+        dispatch=question.sending.dispatch,
+        detach=question.sending.detach,
         on_delta=writer,
     )
-    watching = asyncio.ensure_future(_watch_retries(handle, writer, question.tells))
+    watching = asyncio.ensure_future(_watch_retries(handle, writer, question))
     try:
-        run = await drive(muster, handle, Silence())
+        run = await drive(muster, handle, display)
     finally:
         watching.cancel()
         if writer is not None:
             writer.break_line()
+    if detached(run):
+        workers = len(await muster.engine.workers())
+        return Answer(run=run, reply=None, pooled=await pooled(muster, run), workers=workers)
+    reply = await _reply(muster, run)
+    if writer is not None:
+        writer.finish(reply.text)
+    return Answer(run=run, reply=reply, pooled=await pooled(muster, run))
+
+
+async def _reply(muster: "Muster", run: Run) -> Reply:
     entry = await muster.store.journal.find(run.id, KEY)
     if entry is None or entry.reply is None:
         raise NotFound(f"run {run.id} has no reply")
-    if writer is not None:
-        writer.finish(entry.reply.text)
-    return run, entry.reply
+    return entry.reply
 
 
 def check_name(name: str | None) -> None:
@@ -76,12 +90,21 @@ def check_name(name: str | None) -> None:
 def _check_agent(muster: "Muster", question: Question) -> None:
     """Find out before a run is stored whether there is such an agent with a key and a price."""
     agent = muster.directory.find(question.agent)
-    request = Request(
-        messages=(Message(role=Role.USER, text=question.prompt),),
-        system=question.system,
-        max_tokens=question.max_tokens,
+    request = agent.profile.complete(
+        Request(
+            messages=(Message(role=Role.USER, text=question.prompt),),
+            system=question.system,
+            max_tokens=question.max_tokens,
+        )
     )
-    agent.quote(agent.profile.complete(request))
+    dispatch = question.sending.dispatch
+    batching = muster.directory.batching(question.agent) if question.sending.batch else None
+    if batching is None or dispatch.fallback is Fallback.LIVE:
+        agent.quote(request)
+    if batching is not None:
+        batching.quote(request, len(batching.encode(request, dispatch.cache)))
+    elif question.sending.batch and question.tells:
+        warn(f"{question.agent} answers on this machine and has no batches: it is asked live")
 
 
 def _spec(question: Question) -> dict[str, object]:
@@ -89,51 +112,13 @@ def _spec(question: Question) -> dict[str, object]:
     return {name: getattr(question, name) for name in names} | {"stream": question.streams}
 
 
-async def _watch_retries(handle: "RunHandle", writer: "Writer | None", tells: bool) -> None:
+async def _watch_retries(handle: "RunHandle", writer: "Writer | None", question: Question) -> None:
     async for event in handle.events():
         if event.kind != "call.retry":
             continue
         if writer is not None:
             writer.start_over()
-        if tells:
+        if question.tells:
             message = clean(str(event.data["error"]["message"]))
-            warn(f"attempt {event.data['attempt']}: {message}; trying again in {event.data['again_in']:.0f} s")
-
-
-class Writer:
-    """Writes an answer to the terminal while it comes, without anything that a terminal would obey."""
-
-    def __init__(self) -> None:
-        self._cleaner = Cleaner()
-        self._parts: list[str] = []
-        self._shown = ""  # the last piece that was written
-
-    def __call__(self, key: str, delta: str) -> None:
-        """Write some more."""
-        self._parts.append(delta)
-        self._write(self._cleaner.feed(delta))
-
-    def start_over(self) -> None:
-        """Tell that what was written so far does not count."""
-        if self._parts:
-            self.break_line()
-            warn("(the answer broke off; it is asked for again)")
-        self._parts, self._cleaner = [], Cleaner()
-
-    def break_line(self) -> None:
-        """End the line that is being written."""
-        self._write(self._cleaner.finish())
-        if self._shown and not self._shown.endswith("\n"):
-            self._write("\n")
-
-    def finish(self, text: str) -> None:
-        """Write the whole text if it is not what was written."""
-        if "".join(self._parts) != text:
-            self._write(clean(text))
-            self.break_line()
-
-    def _write(self, text: str) -> None:
-        if text:
-            self._shown = text
-            sys.stdout.write(text)
-            sys.stdout.flush()
+            when = "in another batch" if question.sending.batch else f"in {event.data['again_in']:.0f} s"
+            warn(f"attempt {event.data['attempt']}: {message}; trying again {when}")

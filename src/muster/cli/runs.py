@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from muster.cli import going_on, moving
+from muster.cli import canceling, going_on, moving
 from muster.cli.frame import command, group, with_muster
 from muster.cli.manner import Manner
 from muster.cli.speech import answer, note, print_json
@@ -28,30 +28,31 @@ def list_runs(
     limit: Annotated[int, typer.Option("--limit", metavar="N", min=1, help="How many.")] = 20,
     state: Annotated[
         str | None,
-        typer.Option("--state", metavar="STATE", help="Only queued, running, interrupted, completed, failed, …"),
+        typer.Option("--state", metavar="STATE", help="Only queued, running, waiting, interrupted, completed, …"),
     ] = None,
 ) -> None:
     """List the newest runs."""
     states = _states(state)
 
-    async def work(muster: "Muster") -> "list[Run]":
-        return list(await muster.store.runs.select(states, limit=limit))
+    async def work(muster: "Muster") -> "tuple[list[Run], list[dict[str, Any]]]":
+        from muster.cli.pooled import run_data
 
-    runs = with_muster(manner, work)
+        found = list(await muster.store.runs.select(states, limit=limit))
+        return found, [_without_result(await run_data(muster, run)) for run in found] if manner.json else []
+
+    runs, data = with_muster(manner, work)
 
     def tell(console: "Console") -> None:
         import time
 
-        from muster.cli.panels import runs_table
+        from muster.cli.tables import runs_table
 
         if runs:
             console.print(runs_table(runs, time.time()))
         else:
             note(manner, "there are no such runs" if state else "there are no runs yet; try: muster ask sim/echo hello")
 
-    from muster.cli.portrait import run_json
-
-    answer(manner, [_without_result(run_json(run)) for run in runs], tell)
+    answer(manner, data, tell)
 
 
 def _without_result(data: dict[str, Any]) -> dict[str, Any]:
@@ -109,22 +110,6 @@ def watch(manner: Manner, run: RunArgument) -> None:
         note(manner, summary(over))
 
 
-@command(app, "cancel")
-def cancel(manner: Manner, run: RunArgument) -> None:
-    """Cancel a run; its replies stay and can be reused."""
-    from muster.cli.portrait import run_json, summary
-
-    async def work(muster: "Muster") -> "Run":
-        from muster.cli.letting_go import until_let_go
-
-        return await until_let_go(muster, await muster.cancel(run))
-
-    canceled = with_muster(manner, work)
-    asked = f"run {canceled.id} was asked to stop; its driver, {canceled.lease.driver}, has not answered yet"
-    text = asked if canceled.ended_at is None else summary(canceled)
-    answer(manner, run_json(canceled), lambda console: console.print(text, soft_wrap=True))
-
-
 @command(app, "delete")
 def delete(
     manner: Manner, runs: Annotated[list[str], typer.Argument(metavar="RUN…", help="Runs that nobody drives.")]
@@ -141,5 +126,6 @@ def delete(
     answer(manner, {"deleted": deleted}, lambda console: console.print("\n".join(f"deleted {run}" for run in deleted)))
 
 
+canceling.register(app)
 going_on.register(app)
 moving.register(app)

@@ -26,6 +26,17 @@ def sim(
     require_key: Annotated[
         str | None, typer.Option("--require-key", metavar="KEY", help="The only key that is taken.")
     ] = None,
+    batch_ms: Annotated[
+        float, typer.Option("--batch-ms", metavar="MS", min=0, help="From the creation of a batch to its end.")
+    ] = 0.0,
+    batch_requests: Annotated[
+        int | None,
+        typer.Option("--batch-requests", metavar="N", min=1, help="Most in one batch; else as the provider."),
+    ] = None,
+    live_counts: Annotated[
+        bool | None,
+        typer.Option("--live-counts/--no-live-counts", help="Whether batches tell how far they are; else as provider."),
+    ] = None,
 ) -> None:
     """Serve the rehearsal; the first line is JSON with addresses."""
     import asyncio
@@ -42,6 +53,9 @@ def sim(
         faults=load_faults(faults) if faults else NO_FAULTS,
         capacity=capacity,
         key=require_key,
+        batch_ms=batch_ms,
+        batch_requests=batch_requests,
+        live_counts=live_counts,
     )
     try:
         asyncio.run(run(options))

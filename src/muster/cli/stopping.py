@@ -28,12 +28,24 @@ def _nothing() -> None:
     """Do nothing."""
 
 
+def _none() -> int:
+    """Count nothing."""
+    return 0
+
+
 class Stopper:
     """Stops every run that this process drives when it is told to."""
 
-    def __init__(self, muster: "Muster", tell: Callable[[str], None], on_first: Callable[[], None] = _nothing) -> None:
+    def __init__(
+        self,
+        muster: "Muster",
+        tell: Callable[[str], None],
+        *,
+        on_first: Callable[[], None] = _nothing,
+        batches: Callable[[], int] = _none,
+    ) -> None:
         self._engine = muster.engine
-        self._tell, self._on_first = tell, on_first
+        self._tell, self._on_first, self._batches = tell, on_first, batches
         self._received = 0
         self.asked = 0
 
@@ -60,23 +72,28 @@ class Stopper:
         self.asked += 1
         waiting = self._engine.on_wire
         if self.asked == 1:
-            self._tell(_first_words(waiting))
+            self._tell(_first_words(waiting, self._batches()))
             self._on_first()
         elif self.asked == 2:
             self._tell(f"cutting {_calls(waiting)}; what they cost is uncertain" if waiting else "stopping at once")
         self._engine.stop_all(Interrupted("told to stop"), now=self.asked > 1)
 
 
-def _first_words(waiting: int) -> str:
+def _first_words(waiting: int, batches: int) -> str:
+    left = f"{_batches(batches)} at the provider, and nothing is lost" if batches else ""
     if not waiting:
-        return "stopping; nothing is on the wire"
+        return f"stopping; {left or 'nothing is on the wire'}"
     are = "is" if waiting == 1 else "are"
     it = "it (its" if waiting == 1 else "them (their"
     return (
         f"stopping: {_calls(waiting)} on the wire {are} waited for; "
-        f"press Ctrl-C again to cut {it} cost becomes uncertain)"
+        f"press Ctrl-C again to cut {it} cost becomes uncertain)" + (f"; {left}" if left else "")
     )
 
 
 def _calls(number: int) -> str:
     return "1 call" if number == 1 else f"{number} calls"
+
+
+def _batches(number: int) -> str:
+    return "1 batch goes on" if number == 1 else f"{number} batches go on"

@@ -20,7 +20,8 @@ def info(manner: Manner) -> None:
     """Say where the store is, how large, and whether it is sound."""
 
     async def work(muster: "Muster") -> Mapping[str, Any]:
-        return await muster.store.housekeeping.info()
+        under_way = len(await muster.batches.under_way())
+        return {**await muster.store.housekeeping.info(), "batches_under_way": under_way}
 
     found = with_muster(manner, work, sweep=False)
     if found["check"] != "ok":

@@ -1,15 +1,16 @@
 """`muster worker`: drives what was submitted, until it is stopped or nothing is left."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from muster.cli.frame import command, with_muster
 from muster.cli.manner import Manner
+from muster.cli.patience import patient
 from muster.cli.speech import answer, note, warn
 
 if TYPE_CHECKING:
-    from muster.app import Muster
+    from muster.app import Muster, Patience
     from muster.domain.errors import MusterError
     from muster.domain.ids import RunId
     from muster.domain.run import Run
@@ -20,8 +21,10 @@ def register(app: typer.Typer) -> None:
     command(app, "worker")(worker)
 
 
+@patient
 def worker(
     manner: Manner,
+    patience: "Patience",
     concurrency: Annotated[int, typer.Option("--concurrency", metavar="N", min=1, help="Runs at a time.")] = 3,
     until_idle: Annotated[bool, typer.Option("--until-idle", help="End when nothing is left to do.")] = False,
     allow_unpriced: Annotated[
@@ -29,15 +32,15 @@ def worker(
     ] = False,
 ) -> None:
     """Drive submitted runs, also those whose driver died."""
-    from muster.cli.portrait import run_json
+    from muster.cli.pooled import run_data
 
-    ended: list[Run] = []
-
-    async def work(muster: "Muster") -> None:
+    async def work(muster: "Muster") -> list[dict[str, Any]]:
+        ended: list[Run] = []
         await _serve(muster, manner, concurrency, until_idle, ended)
+        return [await run_data(muster, run) for run in ended]
 
-    with_muster(manner, work, allow_unpriced=allow_unpriced)
-    answer(manner, {"runs": [run_json(run) for run in ended]}, lambda console: None)
+    runs = with_muster(manner, work, allow_unpriced=allow_unpriced, patience=patience)
+    answer(manner, {"runs": runs}, lambda console: None)
 
 
 async def _serve(muster: "Muster", manner: Manner, concurrency: int, until_idle: bool, ended: "list[Run]") -> None:

@@ -83,7 +83,8 @@ class BatchPath:
             self._remember(asking, entry)
             held = await self._held(asking)
         if held is not None:
-            return self._with.pool.rejoin(self._run, *held)
+            waiting = self._with.pool.rejoin(self._run, *held)
+            return waiting if asking.known else _then_look(waiting)
         return self._park(asking, batching) if asking.turn < self._dispatch.batches else None
 
     def _remember(self, asking: Asking, entry: Entry | None) -> None:
@@ -140,3 +141,9 @@ class BatchPath:
             self._run, self._epoch, asking.key, error.record(), self._with.clock.now()
         )
         raise error
+
+
+async def _then_look(waiting: Awaitable[Outcome]) -> Outcome:
+    """Wait for a call of the run that this one comes from; its reply is then taken over from that run's journal."""
+    await waiting
+    return None

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from muster.domain.batch import OVER, Batch, BatchState
-from muster.domain.errors import BatchLost, BatchOverdue, MusterError, StopRun, WireError
+from muster.domain.errors import BadConfiguration, BatchLost, BatchOverdue, MusterError, StopRun, WireError
 from muster.domain.ids import BatchId, RunId
 from muster.engine.clock import Clock
 from muster.engine.parking import Waiters
@@ -82,9 +82,8 @@ class Follower:
         except asyncio.CancelledError:
             raise
         except MusterError as error:
-            told = _for_runs(batch, error)
-            self._waiters.end(batch, told)
-            raise told from error
+            self._waiters.end(batch, _for_runs(batch, error))
+            raise
         except Exception as error:
             broken = BatchLost(f"following batch {batch} broke: {error!r}")
             self._waiters.end(batch, broken)
@@ -132,7 +131,7 @@ class Follower:
 
 def _for_runs(batch: BatchId, error: MusterError) -> MusterError:
     """Give the error that those who wait are told: their calls have not failed, only the way to the results."""
-    if not isinstance(error, WireError) or isinstance(error, StopRun):
+    if not isinstance(error, WireError | BadConfiguration) or isinstance(error, StopRun):
         return error
     return BatchLost(
         f"batch {batch} cannot be read: {error.message}",
@@ -144,5 +143,5 @@ def overdue(batch: Batch, deadline: float) -> BatchOverdue:
     """Say that a batch was waited for long enough."""
     return BatchOverdue(
         f"batch {batch.id} did not end within {deadline:g} s; it goes on at the provider, and nothing is lost",
-        suggestions=(f"go on later with: muster batch fetch {batch.id}", "or: muster runs resume last"),
+        suggestions=(f"go on later with: muster batch fetch {batch.id}",),
     )

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from muster.domain.errors import Conflict, MusterError
 from muster.domain.ids import RunId
-from muster.domain.run import Run
+from muster.domain.run import Run, RunState
 from muster.engine.clock import Clock
 from muster.engine.engine import Engine
 from muster.store.base import Store
@@ -74,7 +74,10 @@ class Worker:
 
     async def _drive(self, run_id: RunId) -> None:
         try:
-            self._on_end(await self._engine.drive(run_id))
+            run = await self._engine.drive(run_id)
+            if run.state is RunState.WAITING:
+                self._left_alone.add(run_id)  # it was waited for long enough, or cannot be waited for from here
+            self._on_end(run)
         except Conflict:
             return  # another worker was faster
         except MusterError as error:

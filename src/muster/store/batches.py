@@ -95,7 +95,11 @@ def advance(database: Connection, codec: Codec, step: Advance) -> bool:
     """Write a batch's next state and tell it to its runs."""
     if database.execute("update_batch", batch_parameters(step.batch, codec) | {"was": str(step.was)}) == 0:
         return False
-    data: dict[str, Json] = {"batch": step.batch.id, "provider_id": step.batch.provider_id, "why": step.batch.note}
+    data: dict[str, Json] = {"batch": step.batch.id, "provider_id": step.batch.provider_id}
+    if step.kind == "batch.progress":
+        data |= {"word": step.batch.word, "done": step.batch.done}
+    else:
+        data["why"] = step.batch.note
     if step.batch.error is not None:
         data["error"] = step.batch.error
     _tell_runs(database, codec, step.batch.id, step.kind, data, step.at)

@@ -1,4 +1,4 @@
-"""The input file of a batch at OpenAI: its members, or the problems that make the batch fail."""
+"""The input file of a batch at OpenAI: its members, or the problems that let the batch fail."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -73,7 +73,7 @@ SELECT provider_id FROM batches WHERE account = :account AND provider_id IS NOT 
 
 -- name: claim_batch
 UPDATE batches
-SET state = 'sent', sent_at = :at, driver_host = :host, driver_pid = :pid, driver_started = :started
+SET state = 'sent', sent_at = :at, note = 'it is being sent', driver_host = :host, driver_pid = :pid, driver_started = :started
 WHERE id = :id AND state = 'planned'
   AND NOT EXISTS (
     SELECT 1 FROM batches AS other

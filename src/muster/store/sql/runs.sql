@@ -85,7 +85,8 @@ WHERE id = :id AND epoch = :epoch AND driver_pid IS NOT NULL AND state IN ('runn
 UPDATE runs SET cancel_requested = 1 WHERE id = :id AND driver_pid IS NOT NULL AND state IN ('running', 'waiting')
 
 -- name: cancel_idle_run
-UPDATE runs SET state = 'canceled', ended_reason = 'canceled', cancel_requested = 1, ended_at = :at, epoch = epoch + 1
+UPDATE runs SET state = 'canceled', ended_reason = 'canceled', error = NULL, cancel_requested = 1, ended_at = :at,
+    epoch = epoch + 1
 WHERE id = :id AND driver_pid IS NULL AND state IN ('queued', 'interrupted', 'waiting')
 
 -- name: requeue_run

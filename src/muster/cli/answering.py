@@ -1,0 +1,100 @@
+"""What `muster ask` says at its end: the answer, how good it is, what it cost; or that it is still to come."""
+
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+from muster.cli.batch_portrait import batch_name, calls
+from muster.cli.manner import Manner
+from muster.cli.pooled import Pooled
+from muster.cli.speech import answer, fail_with, note, warn
+from muster.domain.call import Reply
+from muster.domain.money import show_usd, to_usd
+from muster.domain.run import Run
+
+WARNINGS = {
+    "cut": "the answer was cut: it is as long as --max-tokens allows",
+    "refused": "the agent refused to answer",
+    "empty": "the answer is empty",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What became of a question."""
+
+    run: Run
+    reply: Reply | None  # None: it waits in a batch
+    pooled: Pooled
+    workers: int = 0
+
+
+def conclude(manner: Manner, found: Answer, *, printed: bool) -> int:
+    """Print what is left to print; a reply that is not good is told and makes the exit code 1."""
+    if found.reply is None:
+        return _leave(manner, found)
+    quality = str(found.reply.quality)
+    if manner.json:
+        return _answer_json(manner, found, found.reply)
+    if not printed:
+        text = found.reply.text
+        sys.stdout.write(text if text.endswith("\n") else text + "\n")
+        sys.stdout.flush()
+    if quality in WARNINGS:
+        warn(f"warning: {WARNINGS[quality]}")
+    note(manner, _footer(found, found.reply))
+    return 1 if quality in WARNINGS else 0
+
+
+def _answer_json(manner: Manner, found: Answer, reply: Reply) -> int:
+    data, quality = _data(found, reply), str(reply.quality)
+    if quality not in WARNINGS:
+        answer(manner, data, lambda console: None)
+        return 0
+    return fail_with(manner, {"code": quality, "message": WARNINGS[quality], "suggestions": []}, 1, data)
+
+
+def _data(found: Answer, reply: Reply) -> dict[str, Any]:
+    return {
+        "run": found.run.id,
+        "state": str(found.run.state),
+        "text": reply.text,
+        "quality": str(reply.quality),
+        "stop": str(reply.stop),
+        "model": reply.model,
+        "tokens": {"input": reply.usage.all_input, "output": reply.usage.output},
+        "cost_usd": to_usd(reply.cost),
+        "uncertain_usd": to_usd(found.run.spent.uncertain),
+        "seconds": round(reply.timings.wire, 3),
+        "attempts": reply.attempt,
+        "dispatch": str(found.run.dispatch.mode),
+        **found.pooled.json(),
+    }
+
+
+def _footer(found: Answer, reply: Reply) -> str:
+    uncertain = found.run.spent.uncertain
+    parts = [
+        reply.model,
+        f"{reply.usage.all_input} in, {reply.usage.output} out",
+        show_usd(reply.cost),
+        f"{show_usd(uncertain)} uncertain" if uncertain else "",
+        found.pooled.words(),
+        f"{reply.timings.wire:.1f} s",
+        f"run {found.run.id}",
+    ]
+    return " · ".join(part for part in parts if part)
+
+
+def _leave(manner: Manner, found: Answer) -> int:
+    """Say where the answer will come from, and how to go on."""
+    run, batches = found.run, found.pooled.under_way or found.pooled.batches
+    ways = [f"muster runs resume {run.id}", *(f"muster batch watch {batch.id}" for batch in batches)]
+    named = " and ".join(batch_name(batch) for batch in batches)
+    lines = [f"run {run.id} waits for {calls(found.pooled.saving.parked)} in {named}"]
+    lines += [f"go on with: {ways[0]}", *(f"look at it with: {way}" for way in ways[1:])]
+    lines += ["a worker is there to go on with it too"] if found.workers else []
+    data = {"run": run.id, "state": str(run.state), "dispatch": str(run.dispatch.mode), **found.pooled.json()}
+    told = "\n".join(lines)
+    answer(manner, data | {"go_on": ways, "workers": found.workers}, lambda out: out.print(told, soft_wrap=True))
+    return 0

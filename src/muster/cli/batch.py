@@ -1,0 +1,138 @@
+"""`muster batch list | show | stats`: what is stored of batches; what needs the provider stands beside it."""
+
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from muster.cli import batch_errands, batch_watching, reconciling
+from muster.cli.frame import command, group, with_muster
+from muster.cli.manner import Manner
+from muster.cli.speech import answer, note
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from muster.app import Muster
+    from muster.domain.batch import Batch, BatchState
+    from muster.reports.batch_stats import BatchStats
+
+app = group("Everything about batches: see, fetch, cancel and reconcile them.")
+
+
+@command(app, "list")
+def list_batches(
+    manner: Manner,
+    state: Annotated[
+        str | None, typer.Option("--state", metavar="STATE", help="Only planned, sent, running, ended, collected, …")
+    ] = None,
+    limit: Annotated[int, typer.Option("--limit", metavar="N", min=1, max=1_000_000, help="How many.")] = 20,
+) -> None:
+    """List the newest batches."""
+    states = _states(state)
+
+    async def work(muster: "Muster") -> "list[Batch]":
+        return list(await muster.batches.list(states, limit))
+
+    batches = with_muster(manner, work)
+
+    def tell(console: "Console") -> None:
+        import time
+
+        from muster.cli.batch_panel import batches_table
+
+        if batches:
+            console.print(batches_table(batches, time.time()))
+        else:
+            way = "muster ask AGENT PROMPT --dispatch batch"
+            note(manner, "there are no such batches" if state else f"there are no batches yet; try: {way}")
+
+    from muster.cli.batch_portrait import batch_json
+
+    answer(manner, [batch_json(batch) for batch in batches], tell)
+
+
+def _states(name: str | None) -> "tuple[BatchState, ...]":
+    from muster.domain.batch import BatchState
+    from muster.domain.errors import BadArgument
+
+    if name is None:
+        return ()
+    try:
+        return (BatchState(name),)
+    except ValueError:
+        raise BadArgument(f"{name!r} is not a state", suggestions=(f"one of {', '.join(BatchState)}",)) from None
+
+
+@command(app, "show")
+def show(
+    manner: Manner,
+    batch: batch_errands.BatchArgument,
+    lines: Annotated[bool, typer.Option("--lines", help="Its results instead, as the provider wrote them.")] = False,
+) -> None:
+    """Show one batch: members, money, times, its runs."""
+    from muster.domain.errors import BadArgument
+
+    if lines and manner.json:
+        raise BadArgument("--lines writes the provider's own JSON lines; --json would put them into an envelope")
+
+    async def write(muster: "Muster") -> None:
+        async for piece in muster.store.batches.lines((await muster.batches.find(batch)).id):
+            sys.stdout.buffer.write(piece + b"\n")
+        sys.stdout.buffer.flush()
+
+    if lines:
+        with_muster(manner, write)
+    else:
+        _show(manner, batch)
+
+
+def _show(manner: Manner, reference: str) -> None:
+    async def work(muster: "Muster") -> Any:
+        found = await muster.batches.find(reference)
+        return found, await muster.store.batches.runs(found.id)
+
+    batch, runs = with_muster(manner, work)
+
+    def tell(console: "Console") -> None:
+        from muster.cli.batch_panel import batch_panel
+
+        console.print(batch_panel(batch, runs))
+
+    from muster.cli.batch_portrait import batch_json
+
+    answer(manner, batch_json(batch, runs), tell)
+
+
+@command(app, "stats")
+def stats(
+    manner: Manner,
+    window: Annotated[
+        str, typer.Option("--since", metavar="WHEN", help="So long ago (7d, 24h, 30m), or a date.")
+    ] = "7d",
+) -> None:
+    """Say how long batches took, how they ended, and what they saved."""
+    import time
+
+    from muster.cli.spans import local, since
+
+    begin = since(window, time.time())
+
+    async def work(muster: "Muster") -> "BatchStats":
+        return await muster.batches.stats(begin)
+
+    found = with_muster(manner, work)
+
+    def tell(console: "Console") -> None:
+        from muster.cli.batch_figures import figures
+
+        console.print(figures(found, begin) if found.batches else f"no batches since {local(begin)}")
+
+    from muster.cli.batch_figures import figures_json
+
+    answer(manner, figures_json(found, begin), tell)
+
+
+batch_watching.register(app)
+batch_errands.register(app)
+reconciling.register(app)

@@ -1,0 +1,127 @@
+"""`muster batch fetch | cancel`: errands to the provider; what is waited for is shown meanwhile."""
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from muster.cli.frame import command, with_muster
+from muster.cli.leaving import Parting, parting
+from muster.cli.manner import Manner
+from muster.cli.patience import patient
+from muster.cli.speech import answer, fail_with
+
+if TYPE_CHECKING:
+    from muster.app import Muster, Patience
+    from muster.cli.sights import Sight
+    from muster.domain.batch import Batch
+    from muster.domain.ids import RunId
+
+    Errand = Callable[[Muster, Batch], Awaitable[Batch]]
+
+BatchArgument = Annotated[
+    str, typer.Argument(metavar="ID", help="Our id, the beginning of it, the provider's id, or `last`.")
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    command(app, "fetch")(fetch)
+    command(app, "cancel")(cancel)
+
+
+@patient
+def fetch(manner: Manner, patience: "Patience", batch: BatchArgument) -> int:
+    """Wait for a batch and bring its results in."""
+    from muster.domain.batch import BatchState
+
+    async def errand(muster: "Muster", found: "Batch") -> "Batch":
+        return await muster.batches.fetch(found)
+
+    over, runs = _run(manner, patience, batch, errand)
+    if over.state is BatchState.COLLECTED:
+        return _tell(manner, over, runs)
+    told = {"code": f"batch_{over.state}", "message": _summary(over), "suggestions": _ways_on(runs)}
+    return fail_with(manner, told, 1, _data(over, runs))
+
+
+@patient
+def cancel(manner: Manner, patience: "Patience", batch: BatchArgument) -> int:
+    """Have the provider stop a batch; keep what it produced."""
+
+    async def errand(muster: "Muster", found: "Batch") -> "Batch":
+        return await muster.batches.cancel(found)
+
+    return _tell(manner, *_run(manner, patience, batch, errand))
+
+
+def say_how_to_go_on(said: Parting, batch: "Batch") -> None:
+    """Put down what is said to somebody who does not wait for a batch."""
+    from muster.cli.batch_portrait import batch_name
+    from muster.domain.batch import BatchState
+
+    way = f"muster batch fetch {batch.id}"
+    goes_on = batch.state in (BatchState.RUNNING, BatchState.ENDED)
+    where = "goes on at the provider" if goes_on else f"stays {batch.state}"
+    said.words, said.ways = f"interrupted; {batch_name(batch)} {where}; go on with: {way}", (way,)
+
+
+def _run(manner: Manner, patience: "Patience", reference: str, errand: "Errand") -> "tuple[Batch, list[RunId]]":
+    """Do something that may take long to a batch, and give it with the runs that can be gone on with."""
+    from muster.cli.progress import display, shown
+    from muster.cli.sights import batch_sight
+    from muster.domain.batch import OVER
+
+    async def work(muster: "Muster") -> "tuple[Batch, list[RunId]]":
+        batch = await muster.batches.find(reference)
+        say_how_to_go_on(said, batch)
+
+        async def look() -> "Sight":
+            return batch_sight(await muster.batches.get(batch.id))
+
+        if batch.state in OVER:
+            over = await errand(muster, batch)
+        else:
+            with display(manner, stays=False) as screen:
+                over = await shown(errand(muster, batch), look, screen)
+        return over, await resumable(muster, over)
+
+    with parting() as said:
+        return with_muster(manner, work, patience=patience)
+
+
+async def resumable(muster: "Muster", batch: "Batch") -> "list[RunId]":
+    """Give the runs with calls in a batch that stand still; of a child, the run that it belongs to."""
+    from muster.cli.portrait import driven
+    from muster.domain.run import TERMINAL
+
+    found = []
+    for name in await muster.store.batches.runs(batch.id):
+        run = await muster.store.runs.get(name)
+        while run is not None and run.parent is not None:
+            run = await muster.store.runs.get(run.parent)
+        if run is not None and run.state not in TERMINAL and not driven(run):
+            found.append(run.id)
+    return list(dict.fromkeys(found))
+
+
+def _tell(manner: Manner, batch: "Batch", runs: "list[RunId]") -> int:
+    lines = [_summary(batch), *(f"go on with: {way}" for way in _ways_on(runs))]
+    answer(manner, _data(batch, runs), lambda console: console.print("\n".join(lines), soft_wrap=True))
+    return 0
+
+
+def _summary(batch: "Batch") -> str:
+    from muster.cli.batch_portrait import batch_summary
+
+    return batch_summary(batch)
+
+
+def _data(batch: "Batch", runs: "list[RunId]") -> dict[str, Any]:
+    from muster.cli.batch_portrait import batch_json
+
+    return batch_json(batch) | {"resumable": runs}
+
+
+def _ways_on(runs: "list[RunId]") -> list[str]:
+    return [f"muster runs resume {run}" for run in runs]

@@ -1,0 +1,88 @@
+"""Figures over past batches: as JSON, and drawn for a terminal."""
+
+from typing import Any
+
+from rich.table import Table
+
+from muster.cli.portrait import moment
+from muster.cli.spans import local, span
+from muster.domain.money import show_usd, to_usd
+from muster.reports.batch_stats import BatchStats, Durations
+
+
+def figures_json(found: BatchStats, begin: float) -> dict[str, Any]:
+    """Give the figures as JSON; what nobody can say yet is null."""
+    return {
+        "since": moment(begin),
+        "batches": found.batches,
+        "under_way": found.under_way,
+        "refused": found.refused,
+        "requests": found.requests,
+        "succeeded": found.succeeded,
+        "errored": found.errored,
+        "canceled": found.canceled,
+        "expired": found.expired,
+        "uncertain": found.uncertain,
+        "success_rate": found.success_rate,
+        "error_rate": found.error_rate,
+        "expiry_rate": found.expiry_rate,
+        "completion_seconds": _seconds(found.completion),
+        "tokens": {"input": found.input_tokens, "output": found.output_tokens},
+        "cost_usd": to_usd(found.cost),
+        "live_usd": to_usd(found.live_cost),
+        "saving_usd": to_usd(found.saving),
+    }
+
+
+def _seconds(durations: Durations | None) -> dict[str, float] | None:
+    if durations is None:
+        return None
+    return {name: round(getattr(durations, name), 3) for name in ("count", "mean", "p50", "p95", "p99")}
+
+
+def figures(found: BatchStats, begin: float) -> Table:
+    """Draw the figures."""
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(overflow="fold")
+    table.add_row("batches", f"{found.batches:,} since {local(begin)}{_exceptions(found)}")
+    table.add_row("calls", f"{found.requests:,}, of which {found.ended:,} have ended")
+    if found.ended:
+        table.add_row("", _endings(found))
+    table.add_row("time", _times(found.completion))
+    table.add_row("tokens", f"{found.input_tokens:,} in, {found.output_tokens:,} out")
+    table.add_row("money", _money(found))
+    return table
+
+
+def _exceptions(found: BatchStats) -> str:
+    parts = [f"{found.under_way:,} under way"] if found.under_way else []
+    parts += [f"{found.refused:,} refused or given up"] if found.refused else []
+    return f" ({', '.join(parts)})" if parts else ""
+
+
+def _endings(found: BatchStats) -> str:
+    parts = [f"{_percent(found.success_rate)} succeeded"]
+    parts += [f"{_percent(found.error_rate)} failed", f"{_percent(found.expiry_rate)} expired"]
+    parts += [f"{found.canceled:,} canceled"] if found.canceled else []
+    parts += [f"{found.uncertain:,} with an outcome that nobody knows"] if found.uncertain else []
+    return ", ".join(parts)
+
+
+def _percent(share: float | None) -> str:
+    return "" if share is None else f"{100 * share:.3g}%"
+
+
+def _times(durations: Durations | None) -> str:
+    if durations is None:
+        return "no batch has ended yet"
+    names = {"mean": durations.mean, "p50": durations.p50, "p95": durations.p95, "p99": durations.p99}
+    return ", ".join(f"{name} {span(seconds)}" for name, seconds in names.items())
+
+
+def _money(found: BatchStats) -> str:
+    saved = f" ({100 * found.saving / found.live_cost:.0f}%)" if found.live_cost else ""
+    return (
+        f"{show_usd(found.cost)}, live would have been {show_usd(found.live_cost)}: "
+        f"{show_usd(found.saving)} saved{saved}"
+    )

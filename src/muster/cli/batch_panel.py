@@ -1,0 +1,113 @@
+"""Batches drawn for a terminal: a table of many, a panel of one. What providers wrote is shown as plain text."""
+
+from collections.abc import Mapping, Sequence
+
+from rich.box import ROUNDED, SIMPLE_HEAD
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from muster.cli.batch_portrait import COLOURS, calls, standing, tally_words
+from muster.cli.clean import clean
+from muster.cli.spans import local, rough, span
+from muster.domain.batch import OVER, Batch, BatchState
+from muster.domain.ids import RunId
+from muster.domain.money import show_usd
+
+RUNS = 10
+
+
+def batches_table(batches: Sequence[Batch], now: float) -> Table:
+    """Draw batches, the newest first."""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("batch", no_wrap=True, min_width=17)
+    table.add_column("provider", overflow="fold")
+    table.add_column("state", no_wrap=True, min_width=9)
+    for name in ("done", "cost", "saved", "age"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for batch in batches:
+        table.add_row(
+            batch.id,
+            batch.desk.kind,
+            Text(batch.state, style=COLOURS[batch.state]),
+            f"{_done(batch):,}/{batch.requests:,}",
+            show_usd(batch.cost),
+            show_usd(batch.live_cost - batch.cost),
+            rough(now - batch.created_at),
+        )
+    return table
+
+
+def _done(batch: Batch) -> int:
+    return max(batch.tally.over, batch.done or 0)
+
+
+def batch_panel(batch: Batch, runs: Mapping[RunId, int]) -> Panel:
+    """Draw one batch: where it is, its members, its money, its times, why it stands where it stands."""
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="dim", no_wrap=True)
+    grid.add_column(overflow="fold")
+    rows = [*_where(batch), *_what(batch), ("time", _time(batch)), ("runs", _runs(runs)), *_why(batch)]
+    for label, value in rows:
+        grid.add_row(label, Text(clean(value)) if isinstance(value, str) else value)
+    title = Text(f"batch {batch.id}", style="bold")
+    return Panel(grid, title=title, title_align="left", box=ROUNDED, border_style=COLOURS[batch.state], expand=False)
+
+
+def _where(batch: Batch) -> list[tuple[str, "str | Text"]]:
+    state = Text(batch.state, style=f"bold {COLOURS[batch.state]}")
+    if standing(batch) != batch.state:
+        state.append(f"  ({clean(standing(batch))})", style="default")
+    known = f", known there as {batch.provider_id}" if batch.provider_id else ""
+    file = f"\ninput file {batch.file}" if batch.file else ""
+    return [("state", state), ("provider", f"{batch.desk.kind} at {batch.desk.base_url}{known}{file}")]
+
+
+def _what(batch: Batch) -> list[tuple[str, "str | Text"]]:
+    waiting = batch.requests - batch.tally.over
+    members = f"{calls(batch.requests)}, {batch.bytes:,} bytes: {tally_words(batch.tally)}"
+    members += f", {waiting:,} waiting" if waiting else ""
+    members += "" if batch.done is None or not waiting else f" (the provider says {batch.done:,} done)"
+    return [
+        ("agents", ", ".join(batch.tariffs)),
+        ("members", members),
+        ("tokens", f"{batch.input_tokens:,} in, {batch.output_tokens:,} out"),
+        ("money", _money(batch)),
+    ]
+
+
+def _money(batch: Batch) -> str:
+    if batch.state not in OVER:
+        return f"{show_usd(batch.reserved)} reserved, {show_usd(batch.cost)} booked so far"
+    saved = batch.live_cost - batch.cost
+    return f"{show_usd(batch.cost)}, live would have been {show_usd(batch.live_cost)}: {show_usd(saved)} saved"
+
+
+def _time(batch: Batch) -> str:
+    lines = [f"planned {local(batch.created_at)}"]
+    lines += [f"handed in {local(batch.submitted_at)}"] if batch.submitted_at else []
+    if batch.ended_at and batch.submitted_at:
+        lines.append(f"ended {local(batch.ended_at)} (after {span(batch.ended_at - batch.submitted_at)})")
+    elif batch.polled_at:
+        lines.append(f"last looked at {local(batch.polled_at)}")
+    lines += [f"collected {local(batch.collected_at)}"] if batch.state is BatchState.COLLECTED else []
+    return "\n".join(lines)
+
+
+def _runs(runs: Mapping[RunId, int]) -> str:
+    lines = [f"{run}  {calls(members)}" for run, members in list(runs.items())[:RUNS]]
+    return "\n".join([*lines, *([f"… and {len(runs) - RUNS} more: --json"] if len(runs) > RUNS else [])])
+
+
+def _why(batch: Batch) -> list[tuple[str, "str | Text"]]:
+    found: list[tuple[str, str | Text]] = [("why", batch.note)] if batch.note else []
+    match batch.state:
+        case BatchState.SENT:
+            ways = ["muster batch reconcile"]
+        case state if state not in OVER:
+            ways = [f"muster batch {verb} {batch.id}" for verb in ("watch", "fetch", "cancel")]
+        case BatchState.COLLECTED:
+            ways = [f"muster batch show {batch.id} --lines"]
+        case _:
+            ways = []
+    return [*found, ("go on", Text("\n".join(ways), style="cyan"))] if ways else found

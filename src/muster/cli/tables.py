@@ -1,0 +1,92 @@
+"""Runs, calls and attempts in tables for a terminal. Whatever models or users wrote is shown as plain text."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+from rich.text import Text
+
+from muster.cli.clean import clean
+from muster.cli.portrait import COLOURS
+from muster.cli.spans import rough
+from muster.domain.entry import Entry
+from muster.domain.money import show_usd
+from muster.domain.run import Run
+
+
+class Attempt(Protocol):
+    """One attempt of a call, as it is stored."""
+
+    @property
+    def key(self) -> str: ...  # noqa: D102
+    @property
+    def n(self) -> int: ...  # noqa: D102
+    @property
+    def cost(self) -> int: ...  # noqa: D102
+    @property
+    def error(self) -> Mapping[str, Any] | None: ...  # noqa: D102
+
+
+def runs_table(runs: Sequence[Run], now: float) -> Table:
+    """Draw runs, the newest first."""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    uncertain = any(run.spent.uncertain for run in runs)
+    table.add_column("run", no_wrap=True, min_width=16)
+    table.add_column("what", overflow="fold", min_width=8)
+    table.add_column("state", no_wrap=True, min_width=11)
+    for name in ("done", "spent", *(("uncertain",) if uncertain else ()), "age"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for run in runs:
+        table.add_row(*_run_row(run, now, uncertain=uncertain))
+    return table
+
+
+def _run_row(run: Run, now: float, *, uncertain: bool) -> list[Text | str]:
+    what = Text(clean(run.workload)).append(f" {clean(run.name)}" if run.name else "", style="bold")
+    row: list[Text | str] = [run.id, what, Text(run.state, style=COLOURS[run.state])]
+    row += [f"{run.calls.done}/{run.calls.total}", show_usd(run.spent.billed + run.spent.imputed)]
+    row += [show_usd(run.spent.uncertain) if run.spent.uncertain else ""] if uncertain else []
+    return [*row, rough(now - run.created_at)]
+
+
+def calls_table(entries: Sequence[Entry]) -> Table:
+    """Draw calls in the order they were made."""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for name in ("key", "agent", "state"):
+        table.add_column(name, overflow="fold")
+    table.add_column("attempts", justify="right")
+    table.add_column("quality")
+    table.add_column("cost", justify="right")
+    table.add_column("time", justify="right")
+    for entry in entries:
+        table.add_row(*_call_row(entry))
+    return table
+
+
+def _call_row(entry: Entry) -> tuple[Text | str, ...]:
+    reply = entry.reply
+    colour = {"done": "green", "failed": "red"}.get(entry.state, "yellow")
+    why = f": {entry.error.get('code')}" if entry.error else ""
+    return (
+        Text(clean(entry.key)),
+        Text(clean(entry.agent or "")),
+        Text(f"{entry.state}{why}", style=colour),
+        "reused" if entry.reused_from else str(entry.attempts),
+        "" if reply is None else str(reply.quality),
+        "" if reply is None or entry.reused_from else show_usd(reply.cost),
+        "" if reply is None else f"{reply.timings.wire:.1f} s",
+    )
+
+
+def attempts_table(attempts: Sequence[Attempt]) -> Table:
+    """Draw attempts whose outcome is unknown, with the most they can have cost."""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, title="outcome unknown", title_justify="left", title_style="yellow")
+    table.add_column("key", overflow="fold")
+    table.add_column("attempt", justify="right")
+    table.add_column("at most", justify="right")
+    table.add_column("why", overflow="fold")
+    for attempt in attempts:
+        why = str((attempt.error or {}).get("message", ""))
+        table.add_row(Text(clean(attempt.key)), str(attempt.n), show_usd(attempt.cost), Text(clean(why)))
+    return table

@@ -1,0 +1,76 @@
+"""`muster batch reconcile`: what became of batches whose create nobody saw the end of."""
+
+import pytest
+
+from muster.testing.sim import RehearsalProcess
+
+from .shell import Shell
+
+ANTHROPIC, OPENAI = "anthropic/claude-haiku-5-5", "openai/gpt-5-mini"
+OFTEN = ("--poll-interval", "0.05")
+ASK = ("--dispatch", "batch", *OFTEN)
+AT_ONCE = ("--grace", "0")
+
+
+def test_without_anything_unclear_there_is_nothing_to_do(shell: Shell) -> None:
+    result = shell.muster("batch", "reconcile")
+    assert (result.code, result.out) == (0, "nothing to reconcile\n")
+    data = shell.muster("batch", "reconcile", "--json").data()
+    assert data == {"batches": [], "open": 0, "resumable": []}
+
+
+@pytest.mark.parametrize("agent", [ANTHROPIC, OPENAI])
+def test_a_batch_that_was_created_is_found_and_paid_once(shell: Shell, rehearsal: RehearsalProcess, agent: str) -> None:
+    shell.use(rehearsal)
+    shell.crash("batch.created", "ask", agent, "hello", *ASK)
+    assert "may have been sent, or not" in shell.muster("doctor").out
+    result = shell.muster("batch", "reconcile", *OFTEN)
+    run = shell.run("last")
+    assert result.code == 0
+    assert f"batch {run['batches'][0]['id']}" in result.out
+    assert ": found: " in result.out
+    assert f"go on with: muster runs resume {run['id']}" in result.out
+    assert shell.muster("runs", "resume", run["id"], *OFTEN).code == 0
+    audit = rehearsal.audit()
+    assert (audit.calls, len(audit.batches)) == (1, 1)
+
+
+def test_a_batch_that_was_never_uploaded_is_sent_when_its_run_goes_on(
+    shell: Shell, rehearsal: RehearsalProcess
+) -> None:
+    shell.use(rehearsal)
+    shell.crash("batch.claimed", "ask", OPENAI, "hello", *ASK)
+    data = shell.muster("batch", "reconcile", *OFTEN, "--json").data()
+    (batch,) = data["batches"]
+    assert (batch["state"], batch["open"], data["open"]) == ("planned", False, 0)
+    assert shell.muster("runs", "resume", data["resumable"][0], *OFTEN).code == 0
+    assert rehearsal.audit().calls == 1
+
+
+def test_a_batch_that_cannot_be_found_stays_open_and_exits_4(shell: Shell, rehearsal: RehearsalProcess) -> None:
+    shell.use(rehearsal)
+    shell.crash("batch.claimed", "ask", ANTHROPIC, "hello", *ASK)
+    result = shell.muster("batch", "reconcile", *OFTEN, *AT_ONCE)
+    assert result.code == 4
+    assert "still open" in result.out
+    assert "--resubmit" in result.err
+    envelope = shell.muster("batch", "reconcile", *OFTEN, *AT_ONCE, "--json").envelope()
+    assert (envelope["ok"], envelope["error"]["code"], envelope["data"]["open"]) == (False, "batch_open", 1)
+
+
+def test_told_to_resubmit_it_warns_gives_up_and_names_the_run(shell: Shell, rehearsal: RehearsalProcess) -> None:
+    shell.use(rehearsal)
+    shell.crash("batch.claimed", "ask", ANTHROPIC, "hello", *ASK)
+    result = shell.muster("batch", "reconcile", *OFTEN, *AT_ONCE, "--resubmit")
+    run = shell.run("last")
+    assert result.code == 0
+    assert "may be paid twice" in result.err
+    assert ": given up: " in result.out
+    assert f"go on with: muster runs resume {run['id']}" in result.out
+    assert run["uncertain_usd"] > 0
+    resumed = shell.muster("runs", "resume", run["id"], *OFTEN, "--json").data()
+    assert (resumed["state"], [batch["state"] for batch in resumed["batches"]]) == (
+        "completed",
+        ["abandoned", "collected"],
+    )
+    assert rehearsal.audit().calls == 1
