@@ -138,7 +138,12 @@ def settle_page(database: Connection, codec: Codec, page: Page) -> int:
 def _write_outcomes(database: Connection, codec: Codec, page: Page, rows: Sequence[Settling]) -> None:
     telling = Telling(database, codec)
     for row in rows:
-        row.tell(telling)
+        row.count(telling)
+        if row.overdraft or not isinstance(row.outcome, Replied):
+            row.tell(telling)
+    for run, done in Counter(row.run for row in rows if isinstance(row.outcome, Replied)).items():
+        # One fact for all replies of a page: who follows a run of a hundred thousand calls wants to know how far it is.
+        telling.tell(Fact(run=run, kind="batch.settled", data={"batch": page.batch, "done": done}, at=page.at))
     database.execute_many("finish_call", [row.call for row in rows if isinstance(row.outcome, Replied)])
     database.execute_many("fail_call", [row.call for row in rows if row.gives_up])
     book(database, bookings(rows))

@@ -86,6 +86,7 @@ def settle_attempts(database: Connection, codec: Codec, settlements: Sequence[Se
         raise NotAllOpen("an attempt of this group was settled before")
     telling = Telling(database, codec)
     for row in rows:
+        row.count(telling)
         row.tell(telling)
     database.execute_many("finish_call", [row.call for row in rows if isinstance(row.outcome, Replied)])
     database.execute_many("fail_call", [row.call for row in rows if row.gives_up])
@@ -186,13 +187,21 @@ class Settling:
         """What to tell the driver."""
         return Settled(cost=Microdollars(self.cost), overdraft=self.overdraft)
 
-    def tell(self, telling: Telling) -> None:
-        """Add the fact and the counter changes of this settlement."""
-        run, at = self._settlement.attempt.run, self._settlement.at
-        tally = telling.tally(run)
+    @property
+    def run(self) -> RunId:
+        """Whose it is."""
+        return self._settlement.attempt.run
+
+    def count(self, telling: Telling) -> None:
+        """Add the counter changes of this settlement."""
+        tally = telling.tally(self._settlement.attempt.run)
         tally.done += isinstance(self.outcome, Replied)
         tally.failed += self.gives_up
         tally.uncertain += self.state is AttemptState.UNCERTAIN
+
+    def tell(self, telling: Telling) -> None:
+        """Add the facts of this settlement."""
+        run, at = self._settlement.attempt.run, self._settlement.at
         if self.state is not AttemptState.UNSENT:
             telling.tell(Fact(run=run, kind=self._kind, data=self._data, at=at))
         if self.overdraft:
