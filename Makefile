@@ -19,7 +19,7 @@ check:         ## style and types
 
 chaos:         ## the full crash proofs, a few minutes
 	@scripts/prepare
-	$(BIN)/pytest -m chaos tests/chaos --timeout 900
+	$(BIN)/pytest -m chaos tests/chaos tests/batches --timeout 900
 
 bench:         ## speed and memory as ratios inside one run
 	@scripts/prepare

@@ -119,8 +119,15 @@ def test_a_batch_that_has_not_ended_runs_and_counts(word: str) -> None:
 def test_a_batch_that_has_ended_has_up_to_two_files(word: str, why: Shortfall) -> None:
     progress, files = see(COMPLETIONS | {"status": word, "output_file_id": "file-2", "error_file_id": "file-3"})
     assert (progress.phase, progress.shortfall, files) == (Phase.ENDED, why, ["file-2", "file-3"])
-    assert see(COMPLETIONS | {"status": word, "error_file_id": "file-3"})[1] == ["file-3"]
     assert see(COMPLETIONS | {"status": word})[1] == []
+
+
+@pytest.mark.parametrize("word", ["completed", "expired", "cancelled"])
+def test_the_errors_of_a_batch_with_answers_are_not_read_before_its_answers_are_there(word: str) -> None:
+    only_errors = COMPLETIONS | {"status": word, "error_file_id": "file-3"}
+    assert see(only_errors)[0].answered == COMPLETIONS["request_counts"]["completed"]
+    assert see(only_errors)[1] == []
+    assert see(only_errors | {"request_counts": {"total": 5, "completed": 0, "failed": 5}})[1] == ["file-3"]
 
 
 def test_a_batch_that_failed_says_where_and_why() -> None:

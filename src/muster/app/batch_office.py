@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from muster.domain.batch import OVER, UNDER_WAY, Batch, BatchState
-from muster.domain.errors import BadArgument, BatchOpen, Conflict, MusterError, NotFound
+from muster.domain.errors import BadArgument, BatchLost, BatchOpen, Conflict, MusterError, NotFound
 from muster.domain.ids import BatchId
 from muster.engine.clock import Clock
 from muster.engine.pool import Pool
@@ -68,14 +68,24 @@ class BatchOffice:
         return await self.get(batch.id)
 
     async def reconcile(self, *, resubmit: bool) -> Sequence[Reconciled]:
-        """Find out what became of batches whose create is unresolved; if told to, give up what cannot be found."""
+        """Find out what became of batches whose create is unresolved, and which the provider has no more.
+
+        If told to, what cannot be found is given up.
+        """
         unresolved = await self._store.batches.select((BatchState.SENT,), limit=1000)
-        return [await self._reconcile(batch, resubmit) for batch in reversed(unresolved)]
+        found = [await self._reconcile(batch, resubmit) for batch in reversed(unresolved)]
+        submitted = await self._store.batches.select((BatchState.RUNNING, BatchState.ENDED), limit=1000)
+        known = {each.batch.id for each in found}
+        seen = [await self._reconcile(batch, resubmit) for batch in reversed(submitted) if batch.id not in known]
+        return [*found, *(each for each in seen if each.error is not None or each.batch.state in OVER)]
 
     async def _reconcile(self, batch: Batch, resubmit: bool) -> Reconciled:
         try:
-            await self._pool.resolve(batch.id)
-        except BatchOpen as error:
+            if batch.state is BatchState.SENT:
+                await self._pool.resolve(batch.id)
+            else:
+                await self._pool.look(batch.id)
+        except (BatchOpen, BatchLost) as error:
             if not resubmit:
                 return Reconciled(batch=await self.get(batch.id), error=error)
             await self._pool.abandon(await self.get(batch.id))

@@ -87,8 +87,10 @@ class Progress:
     total: int | None = None
     done: int | None = None  # None where the provider counts only at the end
     shortfall: Shortfall = Shortfall.NONE  # what became of members that have no line in the results
+    answered: int | None = None  # of an ended one: how many answers are in its results, where that is told
     sources: tuple[str, ...] = ()  # where the results are; empty in an ended batch: not there yet
     message: str = ""  # of a failed one: why
+    took: float | None = None  # of an ended one: seconds from its creation to its end, by the provider's own clock
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

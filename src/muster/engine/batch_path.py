@@ -10,7 +10,7 @@ from muster.agents.base import Batching
 from muster.domain.budget import Level
 from muster.domain.call import Reply
 from muster.domain.entry import AttemptId, Entry, EntryState
-from muster.domain.errors import RetriesExhausted, TryLater
+from muster.domain.errors import RecordedFailure, RetriesExhausted, TryLater
 from muster.domain.ids import BatchId, RunId
 from muster.domain.money import Microdollars
 from muster.domain.run import Dispatch, Fallback
@@ -40,23 +40,26 @@ class BatchPath:
         check: Callable[[], None],
         live: Callable[[Asking], Awaitable[Reply]],
         on_overdraft: Callable[[str, Microdollars, Microdollars], None],
+        capped: Callable[[], bool],
     ) -> None:
         self._with = equipment
         self._run, self._epoch, self._dispatch = run, epoch, dispatch
         self._levels, self._inheritance, self._activity = levels, inheritance, activity
         self._find, self._check, self._live, self._on_overdraft = find, check, live, on_overdraft
+        self._capped = capped
 
     async def ask(self, asking: Asking, batching: Batching) -> Reply:
         """Get the reply from the journal or from batches, and after enough of them live, if the run says so."""
         last: TryLater | None = None
+        waited = False
         while True:
-            outcome = await self._look(asking, batching)
+            outcome = await self._look(asking, batching, waited)
             if isinstance(outcome, Reply):
                 return outcome
             if outcome is None:
                 break
             # Spelled out instead of context managers: they would be most of what a parked call takes in memory.
-            item = item_under_way()
+            waited, item = True, item_under_way()
             self._activity.begin_park()
             if item is not None:
                 item.park()
@@ -73,19 +76,30 @@ class BatchPath:
                     item.unpark()
         return await self._after_batches(asking, last)
 
-    async def _look(self, asking: Asking, batching: Batching) -> Reply | Awaitable[Outcome] | None:
+    async def _look(self, asking: Asking, batching: Batching, waited: bool) -> Reply | Awaitable[Outcome] | None:
         """Look the call up: gives its reply, or what to wait for, or nothing when it was in enough batches."""
         with self._with.pool.moving():
-            entry = await self._find(asking.key, asking.identity.digest)
-            if entry is not None and entry.reply is not None:
-                return entry.reply
-            self._check()
-            self._remember(asking, entry)
-            held = await self._held(asking)
+            while True:
+                entry = await self._find(asking.key, asking.identity.digest)
+                if entry is not None and entry.reply is not None:
+                    return entry.reply
+                if waited and entry is not None and entry.error is not None:
+                    raise RecordedFailure(entry.error)  # another process collected the batch, and this is what it found
+                self._check()
+                self._remember(asking, entry)
+                held = await self._held(asking)
+                if held is not None or not await self._settled_meanwhile(asking, entry):
+                    break
         if held is not None:
             waiting = self._with.pool.rejoin(self._run, *held)
             return waiting if asking.known else _then_look(waiting)
         return self._park(asking, batching) if asking.turn < self._dispatch.batches else None
+
+    async def _settled_meanwhile(self, asking: Asking, entry: Entry | None) -> bool:
+        """Whether the call was in a batch at the first look and had its outcome at the second: ask nothing twice."""
+        if entry is None and self._inheritance.empty:
+            return False
+        return await self._find(asking.key, asking.identity.digest) != entry
 
     def _remember(self, asking: Asking, entry: Entry | None) -> None:
         """Learn from the journal how often the call was tried; what failed for good starts anew."""
@@ -123,6 +137,8 @@ class BatchPath:
 
     def _mind_cost(self, asking: Asking, batching: Batching, reply: Reply) -> None:
         """Tell when a reply cost more than was reserved for it."""
+        if not self._capped():
+            return
         most = batching.quote(asking.request, len(batching.encode(asking.request, True))).most
         if reply.cost > most:
             self._on_overdraft(asking.key, reply.cost, most)

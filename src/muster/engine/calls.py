@@ -94,6 +94,7 @@ class CallPath:
             check=self.check,
             live=self._ask,
             on_overdraft=self._mind_overdraft,
+            capped=lambda: levels.capped,
         )
         self._under_way: dict[str, Asking] = {}
         self._wires = Wires()

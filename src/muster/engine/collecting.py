@@ -13,6 +13,7 @@ from pathlib import Path
 from muster.agents.base import BatchAgent, Directory
 from muster.domain.agent import Timeouts
 from muster.domain.batch import (
+    Answered,
     Batch,
     BatchState,
     Dropped,
@@ -50,6 +51,7 @@ class Odd:
     unreadable: int = 0
     unknown: int = 0
     duplicates: int = 0
+    answered: int = 0  # not strange: members with an answer
     names: list[str] = field(default_factory=list)
     lines: list[bytes] = field(default_factory=list)
 
@@ -107,12 +109,15 @@ class Collector:
             progress = await self._with_sources(agent, batch, until)
             if progress is None:
                 return
-            shortfall, unreadable = progress.shortfall, 0
+            shortfall, unreadable, answered = progress.shortfall, 0, 0
             for source in progress.sources:
                 odd = await self._read_source(agent, batch, source, until)
                 if odd is None:
                     return  # the time is over, or it was not ours
                 unreadable += odd.unreadable
+                answered += odd.answered
+            if answered < (progress.answered or 0):
+                shortfall = Shortfall.NONE  # answers were lost on the way, so what is missing may have been paid
             if not unreadable or not await self._store.batches.waiting(batch.id, -1, 1):
                 break  # else perhaps it was cut on the way, and is whole the next time
         await self._finish(batch, shortfall)
@@ -122,7 +127,7 @@ class Collector:
 
         async def look() -> Progress:
             progress = await agent.poll(batch.provider_id or "", self._timeouts)
-            if not progress.sources and progress.shortfall is Shortfall.NONE:
+            if not progress.sources and (progress.shortfall is Shortfall.NONE or progress.answered):
                 raise NotThere(f"batch {batch.provider_id} has ended and names no results")
             return progress
 
@@ -253,6 +258,7 @@ def _results(agent: BatchAgent, batch: Batch, lines: list[bytes], odd: Odd) -> d
             odd.duplicates += 1
         else:
             results[place] = (line, read[1])
+            odd.answered += isinstance(read[1], Answered)
     return results
 
 

@@ -2,8 +2,8 @@
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from itertools import islice
 
 from muster.agents.base import BatchAgent
 from muster.domain.batch import Member, Names, Plan, Tariff
@@ -11,12 +11,11 @@ from muster.domain.call import Request
 from muster.domain.errors import CallFailed, InvalidRequest, MusterError
 from muster.domain.ids import BatchId
 from muster.engine.parking import Parked
+from muster.store.base import BatchBook
 
 PIECE_BYTES = 1024 * 1024
 BREATH = 256  # members between two moments for the rest of the process
 CACHED_BYTES = 4096  # a prefix shorter than some thousand tokens is not cached by any provider
-
-Pack = Callable[[bytes], Awaitable[bytes]]
 
 
 @dataclass(slots=True)
@@ -49,15 +48,16 @@ class Composition:
         )
 
 
-async def compose(composition: Composition, lane: deque[Parked], at: float, pack: Pack) -> Composition:
+async def compose(composition: Composition, lane: deque[Parked], at: float, book: BatchBook) -> Composition:
     """Take calls from the lane, oldest first, until the batch is full."""
     spelling = composition.agent.spelling
-    shared, names = shared_prefixes(lane), Names(composition.nonce, composition.id)
+    shared, names = shared_prefixes(lane, composition.most_requests), Names(composition.nonce, composition.id)
     piece = bytearray(spelling.head)
     size = len(spelling.head) + len(spelling.tail)
     while lane and len(composition.members) < composition.most_requests:
         place = len(composition.members)
         try:
+            book.check(lane[0].attempt.key, lane[0].text)
             line, member = _spell(composition, lane[0], place, names.name(place), at, cached=_marks(lane[0], shared))
         except MusterError as error:
             composition.refused.append((lane.popleft(), error))
@@ -72,11 +72,11 @@ async def compose(composition: Composition, lane: deque[Parked], at: float, pack
         piece += (spelling.separator if place else b"") + line
         _add(composition, lane.popleft(), member)
         if len(piece) >= PIECE_BYTES:
-            composition.pieces.append(await pack(bytes(piece)))
+            composition.pieces.append(await book.pack(bytes(piece)))
             piece.clear()
         elif place % BREATH == 0:
             await asyncio.sleep(0)
-    composition.pieces.append(await pack(bytes(piece) + spelling.tail))
+    composition.pieces.append(await book.pack(bytes(piece) + spelling.tail))
     composition.bytes = size
     return composition
 
@@ -94,9 +94,9 @@ def _add(composition: Composition, parked: Parked, member: Member) -> None:
     composition.tariffs[parked.agent] = parked.batching.tariff
 
 
-def shared_prefixes(lane: deque[Parked]) -> frozenset[str]:
-    """Give the long prefixes that at least two calls have in common."""
-    counts = Counter(prefix for parked in lane if (prefix := prefix_of(parked.request)) is not None)
+def shared_prefixes(lane: deque[Parked], most: int) -> frozenset[str]:
+    """Give the long prefixes that at least two of the first calls have in common."""
+    counts = Counter(prefix for parked in islice(lane, most) if (prefix := prefix_of(parked.request)) is not None)
     return frozenset(prefix for prefix, count in counts.items() if count > 1)
 
 

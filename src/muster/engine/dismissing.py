@@ -8,7 +8,7 @@ from muster.domain.entry import AttemptState, Failed, Settlement
 from muster.domain.errors import BatchCanceled, OutcomeUnknown, Paid, TryLater, WireError
 from muster.engine.clock import Clock
 from muster.engine.parking import Waiters
-from muster.store.base import Advance, Page, Store
+from muster.store.base import Advance, Dismissal, Page, Store
 
 PAGE = 1000
 
@@ -23,20 +23,17 @@ class Dismisser:
 
     async def refuse(self, batch: Batch, error: WireError, was: BatchState) -> None:
         """End a batch that the provider did not take; nothing was paid."""
-        await self.settle(batch, lambda _: fate_of(error))
-        await self._close(batch, was, BatchState.REFUSED, f"the provider refused it: {error.message}", error)
+        await self._dismiss(batch, was, BatchState.REFUSED, f"the provider refused it: {error.message}", error)
 
     async def cancel(self, batch: Batch, note: str) -> None:
-        """End a batch that was canceled before it was sent."""
+        """End a batch that was canceled before it was sent, unless somebody has begun to send it."""
         error = BatchCanceled(f"batch {batch.id}: {note}")
-        await self.settle(batch, lambda _: fate_of(error, AttemptState.CANCELED))
-        await self._close(batch, BatchState.PLANNED, BatchState.REFUSED, note, error)
+        await self._dismiss(batch, BatchState.PLANNED, BatchState.REFUSED, note, error, AttemptState.CANCELED)
 
     async def abandon(self, batch: Batch, note: str) -> None:
-        """Give a batch up that may have been created: its members are booked as uncertain and can be asked again."""
+        """Give a batch up that may have been paid: its members are booked as uncertain and can be asked again."""
         error = OutcomeUnknown(f"batch {batch.id}: {note}")
-        await self.settle(batch, lambda _: fate_of(error))
-        await self._close(batch, BatchState.SENT, BatchState.ABANDONED, note, error)
+        await self._dismiss(batch, batch.state, BatchState.ABANDONED, note, error)
 
     async def settle(self, batch: Batch, fate: Fate) -> int:
         """Give every member that has no outcome one, and say how many there were."""
@@ -51,10 +48,21 @@ class Dismisser:
             after = members[-1].place
         return count
 
-    async def _close(self, batch: Batch, was: BatchState, state: BatchState, note: str, error: WireError) -> None:
+    async def _dismiss(
+        self,
+        batch: Batch,
+        was: BatchState,
+        state: BatchState,
+        note: str,
+        error: WireError,
+        ended_as: AttemptState = AttemptState.FAILED,
+    ) -> None:
         now = self._clock.now()
-        changed = replace(batch, state=state, note=note, error=error.record(), collected_at=now)
-        await self._store.batch_book.advance(Advance(batch=changed, was=was, kind=f"batch.{state}", at=now))
+        over = replace(batch, state=state, note=note, error=error.record(), collected_at=now)
+        advance = Advance(batch=over, was=was, kind=f"batch.{state}", at=now)
+        outcome, _ = fate_of(error, ended_as)
+        if await self._store.batch_book.dismiss(Dismissal(advance=advance, outcome=outcome)):
+            self._waiters.end(batch.id, error)
 
 
 def fate_of(error: WireError, ended_as: AttemptState = AttemptState.FAILED) -> tuple[Failed, WireError]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from muster.domain.batch import OVER, Batch, BatchState
-from muster.domain.errors import BadConfiguration, BatchLost, BatchOverdue, MusterError, StopRun, WireError
+from muster.domain.errors import BadConfiguration, BatchLost, BatchOverdue, MusterError, WireError
 from muster.domain.ids import BatchId, RunId
 from muster.engine.clock import Clock
 from muster.engine.parking import Waiters
@@ -85,7 +85,8 @@ class Follower:
             self._waiters.end(batch, _for_runs(batch, error))
             raise
         except Exception as error:
-            broken = BatchLost(f"following batch {batch} broke: {error!r}")
+            hint = f"try again with: muster batch fetch {batch}"
+            broken = BatchLost(f"following batch {batch} broke: {error!r}", suggestions=(hint,))
             self._waiters.end(batch, broken)
             raise broken from error
         self._waiters.end(batch, None)
@@ -131,7 +132,7 @@ class Follower:
 
 def _for_runs(batch: BatchId, error: MusterError) -> MusterError:
     """Give the error that those who wait are told: their calls have not failed, only the way to the results."""
-    if not isinstance(error, WireError | BadConfiguration) or isinstance(error, StopRun):
+    if not isinstance(error, WireError | BadConfiguration):
         return error
     return BatchLost(
         f"batch {batch} cannot be read: {error.message}",
@@ -141,7 +142,11 @@ def _for_runs(batch: BatchId, error: MusterError) -> MusterError:
 
 def overdue(batch: Batch, deadline: float) -> BatchOverdue:
     """Say that a batch was waited for long enough."""
+    if batch.state in UNSENT:
+        stands = f"batch {batch.id} is still {batch.state} after {deadline:g} s: {batch.note}"
+    else:
+        stands = f"batch {batch.id} did not end within {deadline:g} s; it goes on at the provider, and nothing is lost"
     return BatchOverdue(
-        f"batch {batch.id} did not end within {deadline:g} s; it goes on at the provider, and nothing is lost",
+        stands,
         suggestions=(f"go on later with: muster batch fetch {batch.id}",),
     )

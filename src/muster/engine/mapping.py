@@ -29,10 +29,10 @@ async def ordered_map(
     try:
         while True:
             await crew.feed()
-            if not crew.line:
-                return
-            if crew.line[0].done():
+            if crew.line and crew.line[0].done():
                 yield crew.line.popleft().result()
+            elif crew.over:
+                return
             else:
                 await crew.progress()
     except asyncio.CancelledError:
@@ -105,6 +105,11 @@ class _Crew(Generic[T, R]):
             self._active += 1
             task.add_done_callback(self._done)
             self.line.append(task)
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing is left; items that were taken from the line may still count as under way for a moment."""
+        return self._exhausted and not self.line
 
     async def progress(self) -> None:
         """Wait until something finishes or is parked."""

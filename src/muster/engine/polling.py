@@ -7,7 +7,7 @@ from random import Random
 from muster.agents.base import BatchAgent, Directory
 from muster.domain.agent import Timeouts
 from muster.domain.batch import Batch, BatchState, Phase, Progress
-from muster.domain.errors import InvalidRequest, TryLater
+from muster.domain.errors import InvalidRequest, TryLater, UnknownModel
 from muster.engine.clock import Clock
 from muster.engine.dismissing import Dismisser
 from muster.engine.killpoints import KillPoints
@@ -45,7 +45,7 @@ class Poller:
             batch = await self._store.batches.get(batch.id) or batch
             if batch.state is not BatchState.RUNNING:
                 return
-            if batch.cancel_requested and not told:
+            if batch.cancel_requested and not told and not batch.adopted:  # one that may be a stranger's is left alone
                 told = await self._cancel(agent, batch)
             question = partial(agent.poll, batch.provider_id or "", self._timeouts)
             progress = await self._asker.ask(question, f"batch {batch.provider_id}", until)
@@ -57,6 +57,13 @@ class Poller:
                 await self._clock.sleep(max(0.0, until - self._clock.monotonic()))
                 return
             await self._sleep(batch, delay, told)
+
+    async def look(self, batch: Batch) -> Progress | None:
+        """Ask how a batch stands; raises BatchLost when the provider has it no more."""
+        agent = self._directory.reopen(batch.desk)
+        question = partial(agent.poll, batch.provider_id or "", self._timeouts)
+        until = self._clock.monotonic() + 2 * self._patience.grace + self._patience.poll_longest
+        return await self._asker.ask(question, f"batch {batch.provider_id}", until)
 
     async def _sleep(self, batch: Batch, delay: float, told: bool) -> None:
         """Wait for the next question; somebody who cancels the batch meanwhile is heard at once."""
@@ -71,7 +78,7 @@ class Poller:
     async def _cancel(self, agent: BatchAgent, batch: Batch) -> bool:
         try:
             await agent.cancel(batch.provider_id or "", self._timeouts)
-        except TryLater:
+        except (TryLater, UnknownModel):  # a 404 may pass, shortly after the creation
             return False
         note = "the provider was asked to cancel it"
         await self._advance(replace(batch, note=note), "batch.canceling")
@@ -87,7 +94,8 @@ class Poller:
             return True
         if progress.phase is Phase.ENDED:
             note = f"the provider says {progress.word}"
-            await self._advance(replace(seen, state=BatchState.ENDED, ended_at=now, note=note), "batch.ended")
+            ended = now if progress.took is None else (batch.submitted_at or batch.created_at) + progress.took
+            await self._advance(replace(seen, state=BatchState.ENDED, ended_at=ended, note=note), "batch.ended")
             return True
         if (progress.word, progress.done) != (batch.word, batch.done):
             await self._advance(seen, "batch.progress")

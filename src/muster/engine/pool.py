@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from random import Random
 
 from muster.agents.base import BatchAgent
-from muster.domain.batch import UNDER_WAY, Batch, BatchState, Desk
+from muster.domain.batch import UNDER_WAY, Batch, BatchState, Desk, Phase
 from muster.domain.budget import Decision, Granted, Refused, Wait
-from muster.domain.errors import BudgetExhausted, MusterError
+from muster.domain.errors import BudgetExhausted, MusterError, StoreFailed
 from muster.domain.ids import BatchId, RunId, new_batch_id, new_nonce
 from muster.domain.run import TERMINAL
 from muster.engine.clock import Clock
@@ -23,6 +23,7 @@ from muster.engine.following import Follower
 from muster.engine.killpoints import KillPoints
 from muster.engine.parking import Outcome, Parked, Waiters
 from muster.engine.patience import Patience
+from muster.engine.polling import Poller
 from muster.store.base import Store
 
 LOOK_SECONDS = 2.0
@@ -42,10 +43,11 @@ class Pool:
         follower: Follower,
         waiters: Waiters,
         dismisser: Dismisser,
+        poller: Poller,
     ) -> None:
         self._store, self._clock, self._random, self._kill = store, clock, random, kill
         self._patience, self._follower, self._waiters = patience, follower, waiters
-        self._dismisser = dismisser
+        self._dismisser, self._poller = dismisser, poller
         self._lanes: dict[Desk, deque[Parked]] = {}
         self._agents: dict[Desk, BatchAgent] = {}
         self._short: list[Parked] = []  # what did not fit under a budget the last time
@@ -140,6 +142,14 @@ class Pool:
         """Find out whether a batch was created; raises BatchOpen when nobody can say."""
         await self._follower.out_of(batch, BatchState.SENT)
 
+    async def look(self, batch: BatchId) -> None:
+        """Look whether the provider still has a batch, and collect it if it has ended; raises BatchLost otherwise."""
+        found = await self._store.batches.get(batch)
+        if found is not None and found.state in (BatchState.RUNNING, BatchState.ENDED):
+            progress = await self._poller.look(found)
+            if progress is not None and progress.phase is not Phase.RUNNING:
+                await self._follower.to_end(batch)
+
     async def abandon(self, batch: Batch) -> None:
         """Give up a batch of which nobody knows whether it was created; its calls can be asked again."""
         await self._dismisser.abandon(batch, "given up by hand; if it was created after all, it was paid for")
@@ -171,6 +181,22 @@ class Pool:
             self._gathering = asyncio.get_running_loop().create_task(self._gather())
 
     async def _gather(self) -> None:
+        try:
+            await self._keep_flushing()
+        except MusterError as error:
+            self._fail_all(error)
+        except Exception as error:
+            self._fail_all(StoreFailed(f"gathering calls into batches broke: {error!r}"))
+
+    def _fail_all(self, error: MusterError) -> None:
+        """Let nobody wait for a batch that will never be made."""
+        for parked in [*self._short, *(parked for lane in self._lanes.values() for parked in lane)]:
+            self._fail(parked, error)
+        self._short.clear()
+        self._lanes.clear()
+        self._unsent.clear()
+
+    async def _keep_flushing(self) -> None:
         while any(self._lanes.values()) or self._short:
             if not any(self._lanes.values()):
                 await self._store.changes.wait(LOOK_SECONDS)  # only money is missing, and every write may free some
@@ -207,6 +233,8 @@ class Pool:
 
     def _again(self) -> None:
         for parked in self._short:
+            parked.since = self._clock.monotonic()
+            self._unsent[parked.attempt.run] += 1
             self._lanes[parked.batching.agent.desk].append(parked)
         self._short.clear()
 
@@ -225,7 +253,7 @@ class Pool:
         nonce = await self._store.batch_book.nonce(new_nonce(self._random))
         composition = self._most(desk)
         composition.id, composition.nonce = new_batch_id(self._clock.now(), self._random), nonce
-        return await compose(composition, lane, self._clock.now(), self._store.batch_book.pack)
+        return await compose(composition, lane, self._clock.now(), self._store.batch_book)
 
     def _most(self, desk: Desk) -> Composition:
         limits, patience = self._agents[desk].limits, self._patience
@@ -263,6 +291,7 @@ class Pool:
         if isinstance(decision, Granted):
             lane.appendleft(parked)
         elif isinstance(decision, Wait):
+            self._unsent[parked.attempt.run] -= 1  # nobody waits for it to be handed in before there is money
             self._short.append(parked)
         elif isinstance(decision, Refused):
             self._fail(parked, over_budget(decision))

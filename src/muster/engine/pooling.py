@@ -1,5 +1,6 @@
 """Putting the pool together with everything that takes a batch from one state to the next."""
 
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -18,10 +19,12 @@ from muster.engine.polling import Poller
 from muster.engine.pool import Pool
 from muster.engine.resolving import Resolver
 from muster.engine.sending import Sender
+from muster.engine.spool import own_folder
 from muster.engine.trying import Asker
 from muster.store.base import Store
 
-TIMEOUTS = Timeouts(call=3600.0)  # a quarter of a gigabyte may go up or come down
+TIMEOUTS = Timeouts(call=60.0)  # of questions; for what goes up or comes down only silence counts
+LONGER = 10  # times as long may a create take: a quarter of a gigabyte has to be looked at
 
 
 def make_pool(
@@ -57,7 +60,7 @@ def make_pool(
         kill=kill,
         patience=patience,
         driver=driver,
-        timeouts=timeouts,
+        timeouts=replace(timeouts, call=timeouts.call * LONGER),
         dismisser=dismisser,
         resolver=resolver,
     )
@@ -83,7 +86,7 @@ def make_pool(
         dismisser=dismisser,
         resolver=resolver,
         waiters=waiters,
-        spool=spool,
+        spool=own_folder(spool),
     )
     steps: dict[BatchState, Step] = {
         BatchState.PLANNED: sender,
@@ -101,4 +104,5 @@ def make_pool(
         follower=follower,
         waiters=waiters,
         dismisser=dismisser,
+        poller=poller,
     )

@@ -13,7 +13,7 @@ from random import Random
 from muster.agents.base import BatchAgent, Directory
 from muster.domain.agent import Timeouts
 from muster.domain.batch import Batch, BatchState, Found
-from muster.domain.errors import BatchOpen
+from muster.domain.errors import BadConfiguration, BatchLost, BatchOpen, CallFailed
 from muster.domain.ids import BatchId
 from muster.domain.run import Driver
 from muster.engine.clock import Clock
@@ -133,7 +133,7 @@ class Resolver:
                 await self._wait_for_ends(agent, batch, judgment, until)
             elif self._clock.monotonic() - since >= self._patience.grace:
                 raise still_open(batch)
-            await self._clock.sleep(min(pulse.delay(), self._patience.grace / 4))
+            await self._clock.sleep(min(pulse.delay(), max(self._patience.grace / 4, self._patience.poll_first)))
 
     def _is_being_sent(self, batch: Batch) -> bool:
         """Whether another process that may be alive is at it."""
@@ -156,6 +156,7 @@ class Resolver:
         return judge(batch, listed, await self._store.batches.known(batch.desk.account))
 
     async def _adopt(self, batch: Batch, adopt: Adopt) -> None:
+        self._looking_since.pop(batch.id, None)
         await self._advance(
             batch,
             "batch.adopted",
@@ -175,7 +176,10 @@ class Resolver:
         for found in several.found:
             if not found.ended:
                 continue
-            ours = await self._asker.ask(partial(self._is_ours, agent, batch, found), f"batch {found.id}", until)
+            try:
+                ours = await self._asker.ask(partial(self._is_ours, agent, batch, found), f"batch {found.id}", until)
+            except (BatchLost, BadConfiguration, CallFailed):
+                continue  # its results cannot be read; another one may be ours
             if ours is False:
                 batch = await self.reject(batch, found.id, BatchState.SENT)
             elif ours:
@@ -197,6 +201,10 @@ class Resolver:
             state=BatchState.SENT,
             provider_id=None,
             adopted=False,
+            submitted_at=None,
+            ended_at=None,
+            done=None,
+            word="",
             rejected=(*batch.rejected, provider_id),
             note=f"{provider_id} is not ours: its results carry other custom ids",
         )

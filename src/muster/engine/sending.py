@@ -20,6 +20,7 @@ from muster.engine.trying import Pulse
 from muster.store.base import Advance, Store
 
 LOOK_SECONDS = 1.0
+STOP_SECONDS = 8.0  # that a process which is told to stop waits for a create
 
 
 class Sender:
@@ -97,7 +98,9 @@ class Sender:
         return None
 
     async def _failed(self, batch: Batch, error: WireError, pulse: Pulse) -> float | None:
-        if isinstance(error, OutcomeUnknown | ProviderFault) or error.paid is Paid.UNKNOWN:
+        fresh = await self._store.batches.get(batch.id) or batch
+        created = fresh.desk.kind != "openai" or fresh.file is not None  # else it got no further than its upload
+        if created and (isinstance(error, OutcomeUnknown | ProviderFault) or error.paid is Paid.UNKNOWN):
             note = f"nobody knows whether it was created: {error.message}"
             await self._change(batch, "batch.unclear", state=BatchState.SENT, note=note)
             return None
@@ -137,5 +140,6 @@ async def _to_its_end(work: Coroutine[Any, Any, float | None]) -> float | None:
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
-        await asyncio.wait({task})
+        await asyncio.wait({task}, timeout=STOP_SECONDS)
+        task.cancel()  # its outcome is unknown then, and is reconciled by whoever comes next
         raise

@@ -3,8 +3,10 @@
 Results come in any order. Members that are neighbours in the store are settled together, which is many times faster.
 """
 
+import os
 import shutil
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 from typing import BinaryIO, TypeVar
 
@@ -14,6 +16,8 @@ T = TypeVar("T")
 
 BUFFER = 32 * 1024
 MOST_FILES = 256
+
+_NUMBERS = count()
 
 
 class Spool:
@@ -50,9 +54,13 @@ class Spool:
 
     def pages(self) -> Iterator[tuple[int, int, list[bytes]]]:
         """Give the lines page by page, with the first place of the page and the one after it."""
+        found = 0
         for number in sorted(self._files):
-            lines = (self._folder / f"{number}.jsonl").read_bytes().splitlines()
+            lines = self._attempt((self._folder / f"{number}.jsonl").read_bytes).splitlines()
+            found += len(lines)
             yield number * self._page, (number + 1) * self._page, lines
+        if found != self.lines:  # what is missing here must not be taken for missing at the provider
+            raise StoreFailed(f"{self.lines - found} of {self.lines} spooled results are gone from {self._folder}")
 
     def clear(self) -> None:
         """Remove all of it."""
@@ -69,6 +77,15 @@ class Spool:
                 f"results cannot be spooled to {self._folder}: {error.strerror}",
                 suggestions=("free some space; the results stay at the provider; then try again",),
             ) from error
+
+
+def own_folder(spool: Path) -> Path:
+    """Give a folder that no other process writes to, and remove those of processes that are gone."""
+    for other in spool.glob("*-*"):
+        pid = other.name.partition("-")[0]
+        if pid.isdigit() and int(pid) != os.getpid() and not Path(f"/proc/{pid}").exists():
+            shutil.rmtree(other, ignore_errors=True)
+    return spool / f"{os.getpid()}-{next(_NUMBERS)}"
 
 
 class Splitter:

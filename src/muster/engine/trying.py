@@ -60,5 +60,8 @@ class Asker:
 def _gone(what: str, error: WireError) -> BatchLost:
     return BatchLost(
         f"{what} is not at the provider any more: {error.message}",
-        suggestions=("results are kept for some weeks only", "was it deleted there?"),
+        suggestions=(
+            "results are kept for some weeks only; was it deleted there?",
+            "give it up and ask again, at the risk of paying twice: muster batch reconcile --resubmit",
+        ),
     )

@@ -13,7 +13,7 @@ from typing import Protocol
 from muster.domain.batch import Batch, BatchState, Plan, Saving, Seated
 from muster.domain.budget import Decision
 from muster.domain.canonical import Json
-from muster.domain.entry import AttemptState, Entry, EntryKind, Opening, Settled, Settlement
+from muster.domain.entry import AttemptState, Entry, EntryKind, Failed, Opening, Settled, Settlement
 from muster.domain.errors import MusterError
 from muster.domain.event import Event
 from muster.domain.ids import BatchId, RunId
@@ -215,6 +215,14 @@ class Page:
     at: float
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dismissal:
+    """A batch ends without results: its last state, and the one outcome of all members that have none."""
+
+    advance: Advance
+    outcome: Failed
+
+
 class Batches(Protocol):
     """The batches of this store, read."""
 
@@ -264,8 +272,11 @@ class BatchBook(Protocol):
     def nonce(self, fresh: str) -> Awaitable[str]:
         """Give the nonce of this store; the first call makes it."""
 
+    def check(self, key: str, text: str) -> None:
+        """Raise BadArgument for a call whose key or request holds a configured secret: bodies are stored as sent."""
+
     async def pack(self, piece: bytes) -> bytes:
-        """Make a piece of a body ready to be stored; refuses one that holds a configured secret."""
+        """Make a piece of a body ready to be stored."""
 
     def plan(self, plan: Plan) -> Awaitable[Sequence[Decision | MusterError]]:
         """Reserve the money of all members and store the batch, or neither when one of them is not granted."""
@@ -275,6 +286,9 @@ class BatchBook(Protocol):
 
     def advance(self, advance: Advance) -> Awaitable[bool]:
         """Write a batch's next state; False when it is not any more where it was."""
+
+    def dismiss(self, dismissal: Dismissal) -> Awaitable[bool]:
+        """End a batch and settle its members in one go; False, and nothing, when it is not any more where it was."""
 
     def settle(self, page: Page) -> Awaitable[int]:
         """Settle members that are still parked and say how many; the others have their outcome already."""

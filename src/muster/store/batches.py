@@ -8,11 +8,11 @@ from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping, Sequenc
 from muster.domain.batch import Batch, BatchState, Member, Plan, Saving, Seated
 from muster.domain.budget import Decision, Granted
 from muster.domain.canonical import Json
-from muster.domain.entry import AttemptState, Replied
+from muster.domain.entry import AttemptState, Replied, Settlement
 from muster.domain.errors import BadArgument, MusterError
 from muster.domain.ids import BatchId, RunId
 from muster.domain.run import Driver
-from muster.store.base import Advance, Page
+from muster.store.base import Advance, Dismissal, Page
 from muster.store.batch_codec import (
     batch_of,
     batch_parameters,
@@ -29,6 +29,7 @@ from muster.store.ledger import Reservations, book
 from muster.store.writer import Writer
 
 NONCE = "nonce"
+PAGE = 1000
 PACKING = 1  # of zlib: the next step saves little and costs much
 
 
@@ -106,6 +107,27 @@ def advance(database: Connection, codec: Codec, step: Advance) -> bool:
     return True
 
 
+def dismiss(database: Connection, codec: Codec, dismissal: Dismissal) -> bool:
+    """End a batch and give all members that have no outcome the same one."""
+    batch, at = dismissal.advance.batch.id, dismissal.advance.at
+    if not advance(database, codec, dismissal.advance):
+        return False
+    while rows := database.rows("select_parked", {"batch_id": batch, "after": -1, "limit": PAGE}):
+        members = [seated_of(row) for row in rows]
+        settlements = [
+            Settlement(
+                attempt=member.attempt,
+                outcome=dismissal.outcome,
+                reserved=member.reserved,
+                levels=member.levels,
+                at=at,
+            )
+            for member in members
+        ]
+        settle_page(database, codec, Page(batch=batch, settlements=settlements, lines=None, at=at))
+    return True
+
+
 def _tell_runs(
     database: Connection, codec: Codec, batch: BatchId, kind: str, data: Mapping[str, Json], at: float
 ) -> None:
@@ -160,7 +182,7 @@ def _counts(rows: Sequence[Settling]) -> dict[str, int]:
         "canceled": states[AttemptState.CANCELED],
         "expired": states[AttemptState.EXPIRED],
         "uncertain": states[AttemptState.UNCERTAIN],
-        "cost": sum(row.cost for row in rows),
+        "cost": sum(row.cost for row in rows if row.state is AttemptState.SUCCEEDED),
         "live_cost": sum(row.live_cost for row in rows),
         "input_tokens": sum(usage.all_input for usage in usages),
         "output_tokens": sum(usage.output for usage in usages),
@@ -285,9 +307,18 @@ class DatabaseBatches:
 
         return self._writer.run(work)
 
+    def check(self, key: str, text: str) -> None:
+        """Refuse a call whose key or request holds a configured secret."""
+        self._codec.checked(key)
+        if self._codec.clean(text) != text:
+            raise BadArgument(
+                "a request holds a configured secret, and the bodies of a batch are stored as they are sent",
+                suggestions=("take the secret out of the prompt", "or send the call live"),
+            )
+
     async def pack(self, piece: bytes) -> bytes:
         """Make a piece of a body ready to be stored."""
-        return await asyncio.to_thread(self._pack_exactly, piece)
+        return await asyncio.to_thread(zlib.compress, piece, PACKING)
 
     def plan(self, plan: Plan) -> Awaitable[Sequence[Decision | MusterError]]:
         """Reserve the money of all members and store the batch, or neither."""
@@ -300,6 +331,10 @@ class DatabaseBatches:
     def advance(self, advance_: Advance) -> Awaitable[bool]:
         """Write a batch's next state; False when it is not any more where it was."""
         return self._writer.run(lambda db: advance(db, self._codec, advance_))
+
+    def dismiss(self, dismissal: Dismissal) -> Awaitable[bool]:
+        """End a batch and settle its members in one go."""
+        return self._writer.run(lambda db: dismiss(db, self._codec, dismissal))
 
     def settle(self, page: Page) -> Awaitable[int]:
         """Settle members that are still parked and say how many."""
@@ -318,11 +353,3 @@ class DatabaseBatches:
         while (row := first(self._reader.rows(query, {"batch_id": batch, "part": part}))) is not None:
             yield zlib.decompress(row["data"])
             part += 1
-
-    def _pack_exactly(self, data: bytes) -> bytes:
-        if self._codec.clean_bytes(data) != data:
-            raise BadArgument(
-                "a request holds a configured secret, and the bodies of a batch are stored as they are sent",
-                suggestions=("take the secret out of the prompt", "or send the call live"),
-            )
-        return zlib.compress(data, PACKING)

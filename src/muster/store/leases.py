@@ -148,8 +148,10 @@ def delete(database: Connection, codec: Codec, run: RunId, at: float) -> None:
     row = first(database.rows("count_heirs", {"id": run}))
     if row and row["heirs"]:
         raise Conflict(f"{row['heirs']} runs that are not completed may still need run {run}; delete them first")
-    for query in ("delete_journal", "delete_attempts", "delete_events", "delete_partials"):
+    for query in ("delete_journal", "delete_attempts", "delete_events", "delete_partials", "delete_batch_runs"):
         database.execute(query, {"run_id": run})
+    for query in ("delete_lonely_bodies", "delete_lonely_lines"):  # prompts and answers go; the figures stay
+        database.execute(query, {})
     database.execute("detach_children", {"id": run})
     database.execute("delete_budget", {"id": f"run:{run}"})
     database.execute("delete_run", {"id": run})

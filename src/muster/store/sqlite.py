@@ -48,7 +48,6 @@ class SqliteConnection:
             self._raw.row_factory = sqlite3.Row
             self._raw.execute("PRAGMA synchronous = FULL")
             self._raw.execute("PRAGMA cache_size = -4000")  # 4 MB: memory must not grow with the file
-            self._raw.execute("PRAGMA wal_autocheckpoint = 4000")  # 16 MB: fewer, longer copies back to the file
 
     @property
     def changes(self) -> int:

@@ -33,6 +33,8 @@ class _Batch(msgspec.Struct, gc=False):
     processing_status: str
     request_counts: _Counts | None = None
     results_url: str | None = None
+    created_at: Moment | None = None
+    ended_at: Moment | None = None
 
     @property
     def ended(self) -> bool:
@@ -76,7 +78,14 @@ def progress_of(body: bytes, account: Account) -> Progress:
         # Before the end all counts but one stay 0, whatever was done.
         done=counts.total - counts.processing if counts is not None and batch.ended else None,
         sources=(batch.results_url,) if batch.ended and batch.results_url else (),
+        took=_took(batch) if batch.ended else None,
     )
+
+
+def _took(batch: _Batch) -> float | None:
+    if batch.created_at is None or batch.ended_at is None:
+        return None
+    return max(0.0, (batch.ended_at - batch.created_at).total_seconds())
 
 
 def page_of(body: bytes, account: Account) -> tuple[Sequence[Found], bool]:

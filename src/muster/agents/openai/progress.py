@@ -45,6 +45,16 @@ class _Batch(msgspec.Struct):
     output_file_id: str | None = None
     error_file_id: str | None = None
     errors: _Troubles | None = None
+    created_at: float | None = None
+    completed_at: float | None = None
+    expired_at: float | None = None
+    cancelled_at: float | None = None
+
+    @property
+    def took(self) -> float | None:
+        """Seconds from the creation to the end."""
+        ended = self.completed_at or self.expired_at or self.cancelled_at
+        return None if ended is None or self.created_at is None else max(0.0, ended - self.created_at)
 
 
 class _Listed(_Batch, kw_only=True):
@@ -79,16 +89,20 @@ def progress_of(body: bytes, account: Account) -> tuple[Progress, Sequence[str]]
     except (msgspec.DecodeError, UnicodeError):
         raise unpaid(unreadable("sent something that is no batch", account, body)) from None
     counts = batch.request_counts
+    ended = batch.status in _SHORTFALLS
+    answered = counts.completed if ended and counts is not None else None
     progress = Progress(
         phase=_phase(batch.status),
         word=batch.status,
         total=None if counts is None else counts.total,
         done=None if counts is None else counts.completed + counts.failed,
         shortfall=_SHORTFALLS.get(batch.status, Shortfall.NONE),
+        answered=answered,
+        took=batch.took if ended else None,
         message=account.scrub(_reasons(batch.errors))[:MOST_MESSAGE] if batch.status == "failed" else "",
     )
-    ended = batch.status in _SHORTFALLS
-    return progress, [name for name in (batch.output_file_id, batch.error_file_id) if ended and name]
+    named = batch.output_file_id or not answered  # else the file of the answers is still to come
+    return progress, [name for name in (batch.output_file_id, batch.error_file_id) if ended and named and name]
 
 
 def page_of(body: bytes, account: Account) -> tuple[Sequence[Found], bool]:

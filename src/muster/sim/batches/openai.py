@@ -2,7 +2,7 @@
 
 from muster.domain.canonical import Json
 from muster.sim.ask import Refused
-from muster.sim.batches.batch import ENDED, Batch, Phase
+from muster.sim.batches.batch import ENDED, Batch, Phase, Verdict
 from muster.sim.batches.desk import Call, Endpoint, Work, say_json
 from muster.sim.batches.file import File
 from muster.sim.batches.office import Office
@@ -93,8 +93,12 @@ class OpenAIBatches:
 
     def _file(self, batch: Batch) -> None:
         batch.filed = True
-        for name, lines in ((output_id(batch), batch.output), (error_id(batch), batch.errors)):
-            if lines:
+        answered = batch.counts[Verdict.SUCCEEDED]  # their lines may be lost; the file is there all the same
+        for name, lines, count in (
+            (output_id(batch), batch.output, answered),
+            (error_id(batch), batch.errors, len(batch.errors)),
+        ):
+            if count:
                 self._office.files.put(
                     batch.account,
                     File(

@@ -58,7 +58,7 @@ def spell_batch(batch: Batch, phase: Phase, *, live: bool) -> Json:
         "model": next(iter(batch.models), None),
         "errors": errors,
         "status": batch.wording.status(phase),
-        "output_file_id": output_id(batch) if phase in ENDED and batch.output else None,
+        "output_file_id": output_id(batch) if phase in ENDED and batch.counts[Verdict.SUCCEEDED] else None,
         "error_file_id": error_id(batch) if phase in ENDED and batch.errors else None,
         "created_at": int(batch.schedule.created),
         "in_progress_at": began,

@@ -65,6 +65,15 @@ ORDER BY created_at DESC, id DESC LIMIT 20
 SELECT batches.* FROM batches JOIN batch_runs ON batch_runs.batch_id = batches.id
 WHERE batch_runs.run_id = :run_id ORDER BY batches.created_at, batches.id
 
+-- name: delete_batch_runs
+DELETE FROM batch_runs WHERE run_id = :run_id
+
+-- name: delete_lonely_bodies
+DELETE FROM batch_bodies WHERE batch_id NOT IN (SELECT batch_id FROM batch_runs)
+
+-- name: delete_lonely_lines
+DELETE FROM batch_lines WHERE batch_id NOT IN (SELECT batch_id FROM batch_runs)
+
 -- name: select_runs_of_batch
 SELECT run_id, members FROM batch_runs WHERE batch_id = :batch_id ORDER BY run_id
 
@@ -74,7 +83,7 @@ SELECT provider_id FROM batches WHERE account = :account AND provider_id IS NOT 
 -- name: claim_batch
 UPDATE batches
 SET state = 'sent', sent_at = :at, note = 'it is being sent', driver_host = :host, driver_pid = :pid, driver_started = :started
-WHERE id = :id AND state = 'planned'
+WHERE id = :id AND state = 'planned' AND cancel_requested = 0
   AND NOT EXISTS (
     SELECT 1 FROM batches AS other
     WHERE other.account = :account AND other.state = 'sent' AND CAST(:alone AS BIGINT) = 1
@@ -128,6 +137,7 @@ FROM (VALUES (:run_id, :key, CAST(:n AS BIGINT), :state, CAST(:cost AS BIGINT), 
 WHERE attempts.run_id = v.column1 AND attempts.key = v.column2 AND attempts.n = v.column3 AND attempts.state = 'parked'
 
 -- name: sum_batches_of_run
-SELECT COUNT(DISTINCT batch_id) AS batches, COALESCE(SUM(cost), 0) AS cost, COALESCE(SUM(live_cost), 0) AS live_cost,
+SELECT COUNT(DISTINCT batch_id) AS batches, COALESCE(SUM(CASE WHEN state = 'succeeded' THEN cost ELSE 0 END), 0) AS cost,
+       COALESCE(SUM(live_cost), 0) AS live_cost,
        SUM(CASE WHEN state = 'parked' THEN 1 ELSE 0 END) AS parked
 FROM attempts WHERE run_id = :run_id AND batch_id IS NOT NULL
