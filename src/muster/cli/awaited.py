@@ -19,6 +19,11 @@ class Awaited:
         self._next = 0.0
         self.batches: tuple[Batch, ...] = ()
 
+    @property
+    def submitted(self) -> int:
+        """How many of them the provider has for sure."""
+        return sum(batch.provider_id is not None for batch in self.batches)
+
     async def look(self) -> tuple[Batch, ...]:
         """Give the batches under way with calls of runs that are driven here, children too."""
         now = asyncio.get_running_loop().time()

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 async def drive(muster: "Muster", handle: "RunHandle", display: Display) -> Run:
     """Wait for a run that this process drives; gives it when it is completed or detached, and raises anything else."""
     awaited = Awaited(muster)
-    Stopper(muster, display.tell, batches=lambda: len(awaited.batches)).install()
+    Stopper(muster, display.tell, batches=lambda: awaited.submitted).install()
 
     async def look() -> Sight:
         return run_sight(await handle.run(), muster.engine.on_wire, await awaited.look())
@@ -38,7 +38,8 @@ def completed(run: Run) -> Run:
         return run
     if run.state is RunState.INTERRUPTED:
         go_on = f"muster runs resume {run.id}"
-        raise Interrupted(f"run {run.id} is interrupted; go on with: {go_on}", suggestions=(go_on,))
+        why = f" ({run.error['message']})" if run.error else ""
+        raise Interrupted(f"run {run.id} is interrupted{why}; go on with: {go_on}", suggestions=(go_on,))
     raise RunFailed(run.id, str(run.state), run.ended_reason, run.error)
 
 

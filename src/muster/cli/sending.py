@@ -47,6 +47,8 @@ def sending_of(
         raise BadArgument(
             "--detach leaves batches to the provider, and this run has none", suggestions=("add --dispatch batch",)
         )
+    if mode is not Mode.BATCH and (fallback != Fallback.FAIL or no_cache):
+        raise BadArgument("--fallback and --no-cache are about batches", suggestions=("add --dispatch batch",))
     if fallback not in list(Fallback):
         raise BadArgument(f"{fallback!r} is no way to fall back", suggestions=tuple(Fallback))
     return Sending(dispatch=Dispatch(mode=mode, fallback=Fallback(fallback), cache=not no_cache), detach=detach)
