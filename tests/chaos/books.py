@@ -11,10 +11,12 @@ import msgspec
 from muster.agents.anthropic import wire as anthropic
 from muster.agents.openai import wire as openai
 from muster.app import Muster
+from muster.domain.batch import OVER, Batch, Saving
 from muster.domain.call import Request
 from muster.domain.canonical import digest
 from muster.domain.entry import AttemptState, Entry, EntryKind, EntryState
 from muster.domain.event import Event
+from muster.domain.money import Lane
 from muster.domain.run import Run, RunState
 from muster.sim.audit import Audit
 from muster.store.base import Attempt
@@ -22,6 +24,8 @@ from tests.chaos import work
 from tests.chaos.stage import Stage
 
 EVENTS = 1_000_000
+NO_SAVING = Saving()
+LEFT_OPEN = (AttemptState.STARTED, AttemptState.PARKED)
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,8 @@ class Books:
     attempts: Sequence[Attempt]
     events: Sequence[Event]
     reserved: Mapping[str, int]
+    batches: Sequence[Batch] = ()
+    saving: Saving = NO_SAVING
 
     @property
     def uncertain(self) -> list[Attempt]:
@@ -60,6 +66,8 @@ async def books_of(muster: Muster, run: Run) -> Books:
         attempts=await muster.store.archive.attempts(run.id),
         events=await muster.store.events.read(run.id, 0, EVENTS),
         reserved=budgets(muster, "reserved"),
+        batches=await muster.store.batches.of_run(run.id),
+        saving=await muster.store.batches.saving(run.id),
     )
 
 
@@ -88,7 +96,7 @@ def check_books(books: Books) -> None:
     run = books.run
     assert all(amount == 0 for amount in books.reserved.values()), books.reserved
     assert run.spent.reserved == 0
-    assert all(attempt.state is not AttemptState.STARTED for attempt in books.attempts)
+    assert all(attempt.state not in LEFT_OPEN for attempt in books.attempts)
     sums: Counter[str] = Counter()
     for attempt in books.attempts:
         sums[attempt.lane] += attempt.cost
@@ -102,6 +110,24 @@ def check_books(books: Books) -> None:
     assert run.calls.done == len(books.texts)
     assert [event.seq for event in books.events] == list(range(1, run.last_seq + 1))
     check_uncertainty_is_told(books)
+    check_batches(books)
+
+
+def check_batches(books: Books) -> None:
+    """Every batch is over, every member of it has one outcome, and its money is that of its members."""
+    members: Counter[str] = Counter()
+    costs: Counter[str] = Counter()
+    for attempt in books.attempts:
+        if attempt.batch is not None:
+            members[attempt.batch] += 1
+            costs[attempt.batch] += attempt.cost if attempt.lane is Lane.BILLED else 0  # uncertain money is apart
+    assert books.saving.parked == 0
+    assert books.saving.batches == len(books.batches)
+    assert books.saving.cost == sum(costs.values())
+    for batch in books.batches:
+        assert batch.state in OVER, batch
+        assert members[batch.id] == batch.requests == batch.tally.over, batch
+        assert costs[batch.id] == batch.cost, batch
 
 
 def check_uncertainty_is_told(books: Books) -> None:
@@ -133,3 +159,15 @@ def check_whole(books: Books, calls: int, size: int = 0) -> None:
     expected = [work.question(number, size) for number in range(calls)]
     assert books.texts == {work.key_of(number): text for number, text in enumerate(expected)}
     assert books.run.result == {"texts": expected}
+
+
+def check_judged(books: Books, calls: int, topic: str = "") -> None:
+    """The run is completed: every question has its answer, and every answer its verdict."""
+    assert books.run.state is RunState.COMPLETED, books.run.error
+    assert all(entry.kind is EntryKind.CALL and entry.state is EntryState.DONE for entry in books.entries)
+    verdicts = [work.verdict_on(number, topic) for number in range(calls)]
+    assert books.texts == {
+        **{work.answer_key(number): work.answer_to(number, topic) for number in range(calls)},
+        **{work.verdict_key(number): text for number, text in enumerate(verdicts)},
+    }
+    assert books.run.result == {"texts": verdicts}

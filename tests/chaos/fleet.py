@@ -21,6 +21,7 @@ from muster.cli.portrait import run_json
 from muster.domain.agent import Timeouts
 from muster.domain.errors import MusterError, NotFound
 from muster.domain.run import RunState
+from muster.engine.patience import Patience
 from muster.engine.retry import RetryPolicy
 from muster.settings import load_settings
 from tests.chaos import work
@@ -33,6 +34,11 @@ class Order:
     folder: str  # of muster.toml and the store
     calls: int
     name: str = "fleet"
+    workload: str = "fleet"
+    agent: str = work.ANTHROPIC  # of a workload that asks only one
+    topic: str = ""
+    dispatch: str = "live"
+    resubmit: bool = False  # gives up batches of which nobody knows whether they were created, before it begins
     concurrency: int = 10
     window: int | None = None
     size: int = 0
@@ -42,6 +48,7 @@ class Order:
     waits: bool = False  # for a line on standard input, after it has said that it is ready
     timeouts: Timeouts
     policy: RetryPolicy
+    patience: Patience
 
     @property
     def spec(self) -> dict[str, Any]:
@@ -52,6 +59,8 @@ class Order:
             "max_tokens": self.max_tokens,
             "mixed": self.mixed,
             "window": self.window,
+            "agent": self.agent,
+            "topic": self.topic,
         }
 
 
@@ -60,12 +69,16 @@ async def drive(order: Order) -> dict[str, Any]:
     go = asyncio.Event()
     _listen(asyncio.get_running_loop(), go.set)
     settings = load_settings(folder=Path(order.folder))
-    async with muster.open(settings=settings, policy=order.policy, timeouts=order.timeouts) as opened:
+    async with muster.open(
+        settings=settings, policy=order.policy, timeouts=order.timeouts, patience=order.patience
+    ) as opened:
         for agent in (work.ANTHROPIC, work.OPENAI):
             opened.directory.find(agent)  # reads the price list, which takes a while
         _say({"ready": os.getpid()})
         if order.waits:
             await go.wait()
+        if order.resubmit:
+            await opened.batches.reconcile(resubmit=True)
         handle = await _begin(opened, order)
         run = await handle.wait()
         return {"run": run_json(run), "windows": _windows(opened)}
@@ -76,7 +89,12 @@ async def _begin(opened: muster.Muster, order: Order) -> RunHandle:
         run = await opened.find(order.name)
     except NotFound:
         return await opened.start(
-            "fleet", order.spec, name=order.name, budget_usd=order.budget_usd, concurrency=order.concurrency
+            order.workload,
+            order.spec,
+            name=order.name,
+            budget_usd=order.budget_usd,
+            concurrency=order.concurrency,
+            dispatch=order.dispatch,
         )
     return opened.watch(run) if run.state is RunState.COMPLETED else await opened.resume(run.id)
 

@@ -16,6 +16,7 @@ import msgspec
 
 from muster.app import Muster, open_muster
 from muster.domain.agent import Timeouts
+from muster.engine.patience import Patience
 from muster.engine.retry import RetryPolicy
 from muster.settings import load_settings
 from muster.testing.sim import RehearsalProcess
@@ -28,6 +29,7 @@ LOOK_SECONDS = 0.02
 # Short enough that a server that falls silent does not hold a proof up.
 TIMEOUTS = Timeouts(connect=5.0, idle=0.3, call=1.0, grace=0.5)
 HASTY = RetryPolicy(attempts=8, first_delay=0.02, longest_delay=0.3)
+BRISK = Patience(settle=0.05, poll_first=0.02, poll_longest=0.2, grace=0.5)
 
 FAULTS: Mapping[str, Any] = {
     "rates": {
@@ -128,8 +130,16 @@ class Stage:
             "OPENAI_BASE_URL": self.sim.openai,
         }
 
-    def order(self, calls: int, *, timeouts: Timeouts = TIMEOUTS, policy: RetryPolicy = HASTY, **rest: Any) -> Order:
-        return Order(folder=str(self.folder), calls=calls, timeouts=timeouts, policy=policy, **rest)
+    def order(
+        self,
+        calls: int,
+        *,
+        timeouts: Timeouts = TIMEOUTS,
+        policy: RetryPolicy = HASTY,
+        patience: Patience = BRISK,
+        **rest: Any,
+    ) -> Order:
+        return Order(folder=str(self.folder), calls=calls, timeouts=timeouts, policy=policy, patience=patience, **rest)
 
     async def start(self, order: Order, *, crash_at: str | None = None) -> Driver:
         """Start a driving process."""
@@ -175,7 +185,7 @@ class Stage:
         settings = load_settings(
             folder=self.folder, environment=self.environment if environment is None else environment
         )
-        async with open_muster(settings=settings, timeouts=TIMEOUTS, policy=HASTY) as muster:
+        async with open_muster(settings=settings, timeouts=TIMEOUTS, policy=HASTY, patience=BRISK) as muster:
             yield muster
 
     def in_flight(self) -> int:

@@ -1,4 +1,5 @@
-"""The workload of the crash proofs: many small questions, some to another provider, some streamed, a few twice."""
+"""The workloads of the crash proofs: many small questions, some to another provider, some streamed, a few twice; and
+questions whose answers are judged when all of them are there."""
 
 from typing import Any
 
@@ -45,3 +46,38 @@ async def fleet(ctx: muster.Context, spec: dict[str, Any]) -> dict[str, Any]:
         return (await ctx.call(agent, request, key=key_of(number), stream=number % 3 == 0)).text
 
     return {"texts": [text async for text in ctx.map(ask, range(spec["calls"]), window=spec["window"])]}
+
+
+def answer_key(number: int) -> str:
+    """Name the call that answers a question."""
+    return f"answer/{number:05d}"
+
+
+def verdict_key(number: int) -> str:
+    """Name the call that judges an answer."""
+    return f"verdict/{number:05d}"
+
+
+def answer_to(number: int, topic: str) -> str:
+    """Say what is answered: whoever is asked repeats the question."""
+    return f"{topic}{question(number)}"
+
+
+def verdict_on(number: int, topic: str) -> str:
+    """Say what is said of the answer to a question."""
+    return f"judge this: {answer_to(number, topic)}"
+
+
+@muster.workload("judged")
+async def judged(ctx: muster.Context, spec: dict[str, Any]) -> dict[str, Any]:
+    """Ask all questions, and when all answers are there, have each of them judged."""
+    numbers, topic = range(spec["calls"]), spec["topic"]
+
+    async def answer(number: int, _: int) -> str:
+        return (await ctx.call(spec["agent"], answer_to(number, topic), key=answer_key(number))).text
+
+    async def verdict(number: int, answered: str) -> str:
+        return (await ctx.call(spec["agent"], f"judge this: {answered}", key=verdict_key(number))).text
+
+    answers = [text async for text in ctx.map(answer, numbers)]
+    return {"texts": [text async for text in ctx.map(verdict, answers)]}

@@ -18,8 +18,8 @@ from muster.engine.identity import this_process
 from muster.engine.killpoints import POINTS, KillPoints
 from muster.engine.limiter import Limiters
 from muster.engine.patience import Patience
+from muster.engine.pooling import CREATE_TIMEOUTS, make_pool
 from muster.engine.pooling import TIMEOUTS as BATCH_TIMEOUTS
-from muster.engine.pooling import make_pool
 from muster.engine.purse import Purse
 from muster.engine.retry import RetryPolicy
 from muster.engine.workload import REGISTRY
@@ -66,6 +66,7 @@ async def open_muster(
         spool=settings.home / "spool",
         patience=patience or Patience(),
         timeouts=batch_timeouts or BATCH_TIMEOUTS,
+        create_timeouts=batch_timeouts or CREATE_TIMEOUTS,
     )
     equipment = Equipment(
         store=store,

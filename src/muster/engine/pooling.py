@@ -1,6 +1,5 @@
 """Putting the pool together with everything that takes a batch from one state to the next."""
 
-from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -24,7 +23,7 @@ from muster.engine.trying import Asker
 from muster.store.base import Store
 
 TIMEOUTS = Timeouts(call=60.0)  # of questions; for what goes up or comes down only silence counts
-LONGER = 10  # times as long may a create take: a quarter of a gigabyte has to be looked at
+CREATE_TIMEOUTS = Timeouts(call=600.0)  # the provider may have to look at a quarter of a gigabyte
 
 
 def make_pool(
@@ -38,6 +37,7 @@ def make_pool(
     spool: Path,
     patience: Patience,
     timeouts: Timeouts = TIMEOUTS,
+    create_timeouts: Timeouts = CREATE_TIMEOUTS,
 ) -> Pool:
     """Make the pool of this process."""
     waiters, asker = Waiters(), Asker(clock, random, patience)
@@ -60,7 +60,7 @@ def make_pool(
         kill=kill,
         patience=patience,
         driver=driver,
-        timeouts=replace(timeouts, call=timeouts.call * LONGER),
+        timeouts=create_timeouts,
         dismisser=dismisser,
         resolver=resolver,
     )
