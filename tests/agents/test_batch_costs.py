@@ -36,5 +36,20 @@ def test_three_models_plain_and_cached_live_and_in_batch(
 
 def test_100k_in_and_50k_out_at_3_and_15() -> None:
     usage = Usage(input=100_000, output=50_000)
-    assert price_from_toml(3, 15).cost(usage) == 1_050_000
-    assert price_from_toml("1.5", "7.5").cost(usage) == 525_000
+    live = price_of("anthropic", "claude-sonnet-4-5", WHEN)
+    batch = price_of("anthropic", "claude-sonnet-4-5", WHEN, batch=True)
+    assert live is not None
+    assert batch is not None
+    assert live.cost(usage) == price_from_toml(3, 15).cost(usage) == 1_050_000
+    assert batch.cost(usage) == 525_000
+
+
+def test_a_model_of_openai_costs_half_in_batch_too() -> None:
+    """GPT-5 mini: 0.25 in, 2 out, 0.025 read from the cache; half of that in batch."""
+    live = price_of("openai", "gpt-5-mini", WHEN)
+    batch = price_of("openai", "gpt-5-mini", WHEN, batch=True)
+    assert live is not None
+    assert batch is not None
+    usage = Usage(input=1000, output=100, cache_read=8000)
+    assert live.cost(usage) == 250 + 200 + 200
+    assert batch.cost(usage) == 125 + 100 + 100
