@@ -142,7 +142,7 @@ async def test_money_of_a_dead_process_comes_back_as_uncertain(tmp_path: Path) -
         claim = await h.store.leases.claim(run.id, dead, 0, NOW, NOW + 15)
         day = h.clock.now()
         levels = Levels((Level(id="run:run1"),), Microdollars(150)).now(day)
-        opened = replace(opening(run.id, claim.epoch, "k", most=100), levels=levels)
+        opened = opening(run.id, claim.epoch, "k", most=100)._replace(levels=levels)
         assert await h.store.journal.open(opened) == Granted()
         other = await h.drive(all_at_once, spec=1)
         assert other.result == 0

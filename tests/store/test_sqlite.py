@@ -166,7 +166,7 @@ async def main():
     store = open_sqlite(Path(sys.argv[1]))
     run, claim = await driven(store, sys.argv[2])
     levels = (Level(id="day:2027-01-15", cap=Microdollars(10_000)),)
-    openings = [replace(opening(run, claim.epoch, f"k{i}", most=70), levels=levels) for i in range(200)]
+    openings = [opening(run, claim.epoch, f"k{i}", most=70)._replace(levels=levels) for i in range(200)]
     decisions = await asyncio.gather(*(store.journal.open(one) for one in openings))
     print(sum(isinstance(decision, Granted) for decision in decisions))
     await store.housekeeping.close()

@@ -3,6 +3,7 @@
 import asyncio
 from dataclasses import dataclass
 from random import Random
+from typing import NamedTuple
 
 from muster.agents.base import Agent, Directory, OnDelta
 from muster.domain.agent import Timeouts
@@ -57,8 +58,7 @@ class Asking:
     over: "asyncio.Future[Reply] | None" = None  # made when somebody else waits for this call
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Started:
+class Started(NamedTuple):
     """An attempt whose money is reserved."""
 
     id: AttemptId

@@ -162,7 +162,7 @@ async def books_an_unknown_outcome_in_full(store: Store) -> None:
     after = await _get(store, run)
     assert (after.spent.reserved, after.spent.billed, after.spent.uncertain) == (0, 0, 100)
     assert after.calls.uncertain == 1
-    second = replace(opening(run, claim.epoch, "k", n=2), first=False)
+    second = opening(run, claim.epoch, "k", n=2)._replace(first=False)
     await store.journal.open(second)
     await store.journal.settle(settling(second, replied(10)))
     states = [attempt.state for attempt in await store.archive.attempts(run)]
@@ -250,7 +250,7 @@ async def books_a_late_reply_and_keeps_it_if_none_is_there(store: Store) -> None
     first, second = opening(run, claim.epoch, "a"), opening(run, claim.epoch, "b")
     await asyncio.gather(store.journal.open(first), store.journal.open(second))
     taken = await store.leases.claim(run, OTHER, claim.epoch, NOW + 20, NOW + 35)
-    anew = replace(opening(run, taken.epoch, "b", n=2), first=False)
+    anew = opening(run, taken.epoch, "b", n=2)._replace(first=False)
     await store.journal.open(anew)
     await store.journal.settle(settling(anew, replied(7, "new")))
     late_a = await store.journal.settle(settling(first, replied(30, "late a")))
@@ -475,7 +475,7 @@ async def overwrites_partials(store: Store) -> None:
     await store.events.put_partial(run, "k", "hello", NOW)
     assert await store.events.partials(run) == {"k": "hello"}
     last = store.events.put_partial(run, "k", "hello you", NOW)  # in one commit with the settlement
-    await asyncio.gather(last, store.journal.settle(replace(settling(opened, replied()), streamed=True)))
+    await asyncio.gather(last, store.journal.settle(settling(opened, replied())._replace(streamed=True)))
     assert await store.events.partials(run) == {}
 
 
