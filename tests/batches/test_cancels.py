@@ -24,6 +24,7 @@ from tests.batches.house import (
     open_house,
     questions,
     survey,
+    until,
     wait_for,
 )
 from tests.chaos.books import books_of
@@ -47,12 +48,14 @@ async def house(tmp_path: Path, clock: FakeClock) -> AsyncIterator[House]:
 
 async def to_the_middle(house: House, clock: FakeClock, handle: RunHandle, muster: Muster) -> Batch:
     """Wait until the provider has everything, and let it do half of it."""
+
+    async def known_here_too() -> bool:
+        return [made.state for made in await muster.batches.list()] == [BatchState.RUNNING]
+
     await wait_for(lambda: len(house.batches) == 1)
-    [made] = await batches_of(muster, await handle.run())
-    while made.state is not BatchState.RUNNING:
-        await asyncio.sleep(0.01)  # until its id is stored here too
-        made = await muster.batches.get(made.id)
+    await until(known_here_too)
     clock.advance(1.0)
+    [made] = await batches_of(muster, await handle.run())
     return made
 
 

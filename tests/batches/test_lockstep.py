@@ -19,9 +19,9 @@ FOR_EVER_MS = 3_600_000
 SLOW = "slow"
 
 
-async def talk(muster: Muster, agent: str) -> Run:
+async def talk(muster: Muster, agent: str, count: int = CONVERSATIONS) -> Run:
     """Hold all conversations with one agent, under the concurrency that a run has if nobody says otherwise."""
-    spec = {"agent": agent, "count": CONVERSATIONS, "turns": TURNS}
+    spec = {"agent": agent, "count": count, "turns": TURNS}
     return await (await muster.start("conversations", spec, dispatch=batch(), concurrency=20)).wait()
 
 
@@ -44,6 +44,13 @@ async def test_every_turn_of_200_conversations_is_one_batch(house: House, agent:
         await check_in_step(muster, run, agent)
         await house.check_to_the_cent(muster, run)
     assert len(house.batches) == TURNS
+
+
+async def test_conversations_whose_results_come_page_by_page_keep_step_too(house: House, agent: str) -> None:
+    async with house.open(patience=replace(PATIENCE, settle=0.01)) as muster:
+        run = await talk(muster, agent, 2500)
+        assert run.state is RunState.COMPLETED, run.error
+    assert [theirs["requests"] for theirs in house.batches] == [2500] * TURNS
 
 
 async def begin_live_runs(muster: Muster) -> tuple[list[RunHandle], list[RunHandle]]:

@@ -13,7 +13,7 @@ from random import Random
 from muster.agents.base import BatchAgent
 from muster.domain.batch import UNDER_WAY, Batch, BatchState, Desk, Phase
 from muster.domain.budget import Decision, Granted, Refused, Wait
-from muster.domain.errors import BudgetExhausted, MusterError, StoreFailed
+from muster.domain.errors import BudgetExhausted, KeyTaken, MusterError, StoreFailed
 from muster.domain.ids import BatchId, RunId, new_batch_id, new_nonce
 from muster.domain.run import TERMINAL
 from muster.engine.clock import Clock
@@ -295,6 +295,8 @@ class Pool:
             self._short.append(parked)
         elif isinstance(decision, Refused):
             self._fail(parked, over_budget(decision))
+        elif isinstance(decision, KeyTaken):
+            self._look_again(parked)
         else:
             self._fail(parked, decision)
 
@@ -303,6 +305,11 @@ class Pool:
         if not parked.future.done():
             parked.future.set_exception(error)
             parked.future.exception()
+
+    def _look_again(self, parked: Parked) -> None:
+        self._unsent[parked.attempt.run] -= 1
+        if not parked.future.done():
+            parked.future.set_result(None)
 
     def _forget_canceled(self, lane: deque[Parked]) -> None:
         gone = [parked for parked in lane if parked.future.done()]

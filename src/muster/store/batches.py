@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping, Sequenc
 from muster.domain.batch import Batch, BatchState, Member, Plan, Saving, Seated
 from muster.domain.budget import Decision, Granted
 from muster.domain.canonical import Json
-from muster.domain.entry import AttemptState, Replied, Settlement
-from muster.domain.errors import BadArgument, MusterError
+from muster.domain.entry import AttemptState, EntryState, Opening, Replied, Settlement
+from muster.domain.errors import BadArgument, KeyTaken, MusterError
 from muster.domain.ids import BatchId, RunId
 from muster.domain.run import Driver
 from muster.store.base import Advance, Dismissal, Page
@@ -48,11 +48,19 @@ def _decide(database: Connection, members: Sequence[Member]) -> Sequence[Decisio
     reservations = Reservations(database, (level for opening in openings for level in opening.levels))
     decisions: list[Decision | MusterError] = []
     for opening in openings:
-        stale = fences.stale(opening.attempt.run, opening.attempt.epoch)
+        stale = fences.stale(opening.attempt.run, opening.attempt.epoch) or _answered(database, opening)
         decisions.append(stale or reservations.request(opening.levels, opening.most))
     if all(isinstance(decision, Granted) for decision in decisions):
         reservations.write()
     return decisions
+
+
+def _answered(database: Connection, opening: Opening) -> KeyTaken | None:
+    """Refuse a call that was answered since its caller looked: another process may have collected it meanwhile."""
+    if opening.first:
+        return None
+    row = first(database.rows("select_entry", {"run_id": opening.attempt.run, "key": opening.attempt.key}))
+    return KeyTaken("the call has its reply by now") if row and row["state"] == EntryState.DONE else None
 
 
 def _write_members(database: Connection, codec: Codec, plan: Plan) -> None:

@@ -8,7 +8,7 @@ from decimal import Decimal
 from muster.domain.batch import Batch, BatchState, Desk, Member, Plan, Tally, Tariff
 from muster.domain.budget import Granted, Refused, Wait
 from muster.domain.entry import AttemptState, EntryState, Failed, Settlement
-from muster.domain.errors import BadArgument, Conflict, LeaseLost
+from muster.domain.errors import BadArgument, Conflict, KeyTaken, LeaseLost
 from muster.domain.ids import BatchId, RunId
 from muster.domain.money import Microdollars
 from muster.domain.price import Price, Rates
@@ -111,6 +111,22 @@ async def plans_nothing_when_one_member_has_no_money(store: Store) -> None:
     assert (found.spent.reserved, found.calls.total) == (0, 0)
     never = await store.batch_book.plan(planning(run, claim.epoch, 1, most=300, cap=250))
     assert [type(decision) for decision in never] == [Refused]
+
+
+async def does_not_plan_what_was_answered_meanwhile(store: Store) -> None:
+    """A call that has its reply by now is refused, and with it nothing else is written."""
+    run, batch = await planned(store, 1)
+    await _settle(store, batch, (0,), replied(40))
+    found = await store.runs.get(run)
+    assert found is not None
+    again = opening(run, found.lease.epoch, "b1/0", n=2)
+    plan = replace(
+        planning(run, found.lease.epoch, 0, name="b2"),
+        members=[Member(opening=again, place=0, size=20, max_tokens=5)],
+    )
+    decisions = await store.batch_book.plan(plan)
+    assert isinstance(decisions[0], KeyTaken)
+    assert await store.batches.get(BatchId("b2")) is None
 
 
 async def turns_away_a_driver_that_was_replaced(store: Store) -> None:
@@ -270,6 +286,7 @@ CHECKS = (
     remembers_how_a_run_is_dispatched,
     plans_a_batch_with_its_money_and_its_exact_bytes,
     plans_nothing_when_one_member_has_no_money,
+    does_not_plan_what_was_answered_meanwhile,
     turns_away_a_driver_that_was_replaced,
     lets_only_one_create_be_unresolved,
     moves_a_batch_on_once_and_tells_why,
