@@ -56,7 +56,7 @@ from muster.engine.partial import Partial
 from muster.engine.pool import over_budget
 from muster.engine.retry import Again, GiveUp, RetryDecision, decide
 from muster.engine.seat import Places, Seat
-from muster.engine.wires import Landed, Wire, Wires, close, land, read_answer
+from muster.engine.wires import Landed, Wire, Wires, close, read_answer
 
 LONGEST_KEY = 512
 
@@ -345,14 +345,12 @@ class CallPath:
         Nothing stands between one answer and the next request: whatever else there is to do is done after it.
         """
         outcome: object = None
-        alarm: asyncio.TimerHandle | None = None
         try:
             await seat.board()
             self.check()
             asking.sent_at = self._with.clock.monotonic()
-            self._wires.send(cast(Wire, asyncio.current_task()))
-            # The agent minds the time itself; this is for one that does not.
-            alarm = asyncio.get_running_loop().call_later(timeouts.call + timeouts.grace, land, landed)
+            # The agent minds the time itself; the seconds are for one that does not.
+            self._wires.send(cast(Wire, asyncio.current_task()), landed, timeouts.call + timeouts.grace)
             outcome = await asking.agent.call(asking.request, timeouts, self._partial(asking))
             return outcome
         except WireError as error:
@@ -360,8 +358,6 @@ class CallPath:
             raise
         finally:
             seat.leave(outcome)
-            if alarm is not None:
-                alarm.cancel()
 
     def _partial(self, asking: Asking) -> Partial | None:
         if not asking.streams:

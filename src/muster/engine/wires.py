@@ -16,7 +16,8 @@ class Wires:
 
     def __init__(self) -> None:
         self._open: set[Wire] = set()
-        self._sent: set[Wire] = set()
+        self._sent: dict[Wire, tuple[float, Landed]] = {}  # with when it must have landed
+        self._alarm: asyncio.TimerHandle | None = None  # one for all: the earliest of them
         self._quiet = asyncio.Event()
         self._quiet.set()
 
@@ -30,10 +31,14 @@ class Wires:
         self._open.add(wire)
         return wire
 
-    def send(self, wire: Wire) -> None:
-        """Note that an exchange goes on the wire now."""
-        self._sent.add(wire)
+    def send(self, wire: Wire, landed: Landed, seconds: float) -> None:
+        """Note that an exchange goes on the wire now; whoever waits for it goes on after so long at the latest."""
+        loop = asyncio.get_running_loop()
+        at = loop.time() + seconds
+        self._sent[wire] = at, landed
         self._quiet.clear()
+        if self._alarm is None or at < self._alarm.when():
+            self._set_alarm(at)
 
     def sent(self, wire: Wire) -> bool:
         """Whether anything of an exchange may have left."""
@@ -42,8 +47,9 @@ class Wires:
     def forget(self, wire: Wire) -> None:
         """Take an exchange off the wire."""
         self._open.discard(wire)
-        self._sent.discard(wire)
+        self._sent.pop(wire, None)
         if not self._sent:
+            self._set_alarm(None)
             self._quiet.set()
 
     def cut(self) -> None:
@@ -54,6 +60,20 @@ class Wires:
     async def quiet(self) -> None:
         """Wait until nothing is on the wire."""
         await self._quiet.wait()
+
+    def _set_alarm(self, at: float | None) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self._alarm = None if at is None else asyncio.get_running_loop().call_at(at, self._ring)
+
+    def _ring(self) -> None:
+        """Let those go on whose time is over."""
+        now = asyncio.get_running_loop().time()
+        for at, landed in self._sent.values():
+            if at <= now:
+                land(landed)
+        self._alarm = None
+        self._set_alarm(min((at for at, _ in self._sent.values() if at > now), default=None))
 
 
 def land(landed: Landed) -> None:
