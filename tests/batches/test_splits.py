@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from muster.domain.agent import Timeouts
 from muster.domain.run import RunState
 from muster.engine.patience import Patience
 from tests.batches.house import (
@@ -137,7 +138,10 @@ async def test_100000_calls_make_as_few_batches_as_the_real_limits_allow(
     asked, began = questions(100_000), time.monotonic()
     async with (
         open_house(tmp_path / "house") as house,
-        house.open(patience=replace(QUICK, settle=0.5, max_parked=200_000)) as muster,
+        # A server that looks at fifty thousand requests is not silent, it is at work.
+        house.open(
+            patience=replace(QUICK, settle=0.5, max_parked=200_000), batch_timeouts=Timeouts(call=120.0)
+        ) as muster,
     ):
         run = await ask_all(muster, name, asked)
         check_answered(run, asked)
