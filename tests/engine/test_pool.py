@@ -73,6 +73,20 @@ async def test_a_full_batch_is_not_waited_for(tmp_path: Path) -> None:
     assert [len(taken) for taken in batches.taken] == [10]
 
 
+async def test_a_request_that_cannot_be_written_harms_no_other_call(tmp_path: Path) -> None:
+    class Clumsy(ObedientBatches):
+        def _encode(self, request: Request, cache: bool) -> bytes:
+            if "question 1" in request.messages[-1].text:
+                raise TypeError("not JSON")
+            return super()._encode(request, cache)
+
+    batches = Clumsy()
+    async with house(tmp_path, batches=batches, patience=HASTY, puppet=echo()) as place:
+        run = await drive(place, questions, batches, spec=3)
+    assert (run.state, run.calls.done) == (RunState.FAILED, 2)
+    assert "cannot be written" in str(run.error)
+
+
 async def test_nobody_lingers_for_ever(tmp_path: Path) -> None:
     batches = ObedientBatches()
     lingering = Patience(settle=1000.0, linger=0.1, poll_first=0.01, poll_longest=0.02)

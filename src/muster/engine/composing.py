@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from muster.agents.base import BatchAgent
-from muster.domain.batch import Member, Names, Plan, Tariff
+from muster.domain.batch import Limits, Member, Names, Plan, Tariff
 from muster.domain.call import Request
 from muster.domain.errors import CallFailed, InvalidRequest, MusterError
 from muster.domain.ids import BatchId
@@ -25,8 +25,7 @@ class Composition:
     id: BatchId
     nonce: str
     agent: BatchAgent
-    most_requests: int
-    most_bytes: int
+    most: Limits
     members: list[Member] = field(default_factory=list)
     parked: list[Parked] = field(default_factory=list)
     tariffs: dict[str, Tariff] = field(default_factory=dict)
@@ -51,10 +50,10 @@ class Composition:
 async def compose(composition: Composition, lane: deque[Parked], at: float, book: BatchBook) -> Composition:
     """Take calls from the lane, oldest first, until the batch is full."""
     spelling = composition.agent.spelling
-    shared, names = shared_prefixes(lane, composition.most_requests), Names(composition.nonce, composition.id)
+    shared, names = shared_prefixes(lane, composition.most.requests), Names(composition.nonce, composition.id)
     piece = bytearray(spelling.head)
     size = len(spelling.head) + len(spelling.tail)
-    while lane and len(composition.members) < composition.most_requests:
+    while lane and len(composition.members) < composition.most.requests:
         place = len(composition.members)
         try:
             book.check(lane[0].attempt.key, lane[0].text)
@@ -62,11 +61,14 @@ async def compose(composition: Composition, lane: deque[Parked], at: float, book
         except MusterError as error:
             composition.refused.append((lane.popleft(), error))
             continue
+        except Exception as error:  # one that cannot be written must not take its neighbours along
+            composition.refused.append((lane.popleft(), CallFailed(f"the request cannot be written: {error!r}")))
+            continue
         grown = size + len(line) + (len(spelling.separator) if place else 0)
-        if grown > composition.most_bytes:
+        if grown > composition.most.bytes:
             if place:
                 break
-            composition.refused.append((lane.popleft(), _too_large(len(line), composition.most_bytes)))
+            composition.refused.append((lane.popleft(), _too_large(len(line), composition.most.bytes)))
             continue
         size = grown
         piece += (spelling.separator if place else b"") + line

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from random import Random
 
 from muster.agents.base import BatchAgent
-from muster.domain.batch import UNDER_WAY, Batch, BatchState, Desk, Phase
+from muster.domain.batch import UNDER_WAY, Batch, BatchState, Desk, Limits, Phase
 from muster.domain.budget import Decision, Granted, Refused, Wait
 from muster.domain.errors import BudgetExhausted, KeyTaken, MusterError, StoreFailed
 from muster.domain.ids import BatchId, RunId, new_batch_id, new_nonce
@@ -219,7 +219,7 @@ class Pool:
     def _seconds_left(self) -> float:
         """Say how long to wait before the next look; nothing when it is time."""
         now = self._clock.monotonic()
-        if any(len(lane) >= self._most(desk).most_requests for desk, lane in self._lanes.items()):
+        if any(len(lane) >= self._most(desk).requests for desk, lane in self._lanes.items()):
             return 0.0
         oldest = min((lane[0].since for lane in self._lanes.values() if lane), default=now)
         lingering = oldest + self._patience.linger - now
@@ -251,18 +251,15 @@ class Pool:
 
     async def _compose(self, desk: Desk, lane: deque[Parked]) -> Composition:
         nonce = await self._store.batch_book.nonce(new_nonce(self._random))
-        composition = self._most(desk)
-        composition.id, composition.nonce = new_batch_id(self._clock.now(), self._random), nonce
+        name = new_batch_id(self._clock.now(), self._random)
+        composition = Composition(id=name, nonce=nonce, agent=self._agents[desk], most=self._most(desk))
         return await compose(composition, lane, self._clock.now(), self._store.batch_book)
 
-    def _most(self, desk: Desk) -> Composition:
+    def _most(self, desk: Desk) -> Limits:
         limits, patience = self._agents[desk].limits, self._patience
-        return Composition(
-            id=BatchId(""),
-            nonce="",
-            agent=self._agents[desk],
-            most_requests=min(limits.requests, patience.most_requests or limits.requests),
-            most_bytes=min(limits.bytes, patience.most_bytes or limits.bytes),
+        return Limits(
+            requests=min(limits.requests, patience.most_requests or limits.requests),
+            bytes=min(limits.bytes, patience.most_bytes or limits.bytes),
         )
 
     async def _store_plan(self, composition: Composition, lane: deque[Parked]) -> None:
