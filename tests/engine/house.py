@@ -25,9 +25,10 @@ from muster.engine.identity import this_process
 from muster.engine.killpoints import KillPoints
 from muster.engine.limiter import Limiters
 from muster.engine.patience import Patience
-from muster.engine.pooling import make_pool
+from muster.engine.pooling import CREATE_TIMEOUTS, TIMEOUTS, make_pool
 from muster.engine.purse import Purse
 from muster.engine.retry import RetryPolicy
+from muster.engine.tools import Tools
 from muster.engine.workload import Workloads
 from muster.store.sqlite import SqliteStore, open_sqlite
 from muster.testing.batches import ObedientBatches
@@ -175,16 +176,18 @@ async def house(
     chance = random.Random(7)
     directory = Agents(batches, **agents)
     driver = driver or this_process()
-    pool = make_pool(
+    tools = Tools(
         store=store,
         directory=directory,
         clock=clock,
         random=chance,
         kill=KillPoints(),
         driver=driver,
-        spool=folder / "spool",
         patience=patience or Patience(),
+        timeouts=TIMEOUTS,
+        create_timeouts=CREATE_TIMEOUTS,
     )
+    pool = make_pool(tools, folder / "spool")
     equipment = Equipment(
         store=store,
         directory=directory,

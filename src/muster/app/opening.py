@@ -22,6 +22,7 @@ from muster.engine.pooling import CREATE_TIMEOUTS, make_pool
 from muster.engine.pooling import TIMEOUTS as BATCH_TIMEOUTS
 from muster.engine.purse import Purse
 from muster.engine.retry import RetryPolicy
+from muster.engine.tools import Tools
 from muster.engine.workload import REGISTRY
 from muster.settings import Settings, load_settings
 from muster.sim.files import load_script
@@ -56,18 +57,18 @@ async def open_muster(
     purse = Purse(store.changes, sweep, clock)
     chance = random.Random()  # noqa: S311  # jitter and ids, no secrets
     driver = this_process()
-    pool = make_pool(
+    tools = Tools(
         store=store,
         directory=directory,
         clock=clock,
         random=chance,
         kill=kill,
         driver=driver,
-        spool=settings.home / "spool",
         patience=patience or Patience(),
         timeouts=batch_timeouts or BATCH_TIMEOUTS,
         create_timeouts=batch_timeouts or CREATE_TIMEOUTS,
     )
+    pool = make_pool(tools, settings.home / "spool")
     equipment = Equipment(
         store=store,
         directory=directory,

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from muster.agents.base import BatchAgent, Directory
-from muster.domain.agent import Timeouts
+from muster.agents.base import BatchAgent
 from muster.domain.batch import (
     Answered,
     Batch,
@@ -28,15 +27,13 @@ from muster.domain.call import Reply, Timings
 from muster.domain.entry import AttemptState, Failed, Replied, Settlement
 from muster.domain.errors import BatchCanceled, Expired, OutcomeUnknown, WireError
 from muster.domain.money import NOTHING
-from muster.engine.clock import Clock
 from muster.engine.dismissing import PAGE, Dismisser, fate_of, settlement_of
-from muster.engine.killpoints import KillPoints
 from muster.engine.parking import Waiters
-from muster.engine.patience import Patience
 from muster.engine.resolving import Resolver
 from muster.engine.spool import Splitter, Spool
+from muster.engine.tools import Tools
 from muster.engine.trying import Asker, NotThere
-from muster.store.base import Advance, Page, Store
+from muster.store.base import Advance, Page
 
 MOST_ODD = 100  # strange lines that are kept
 
@@ -79,23 +76,18 @@ class Collector:
 
     def __init__(
         self,
+        tools: Tools,
         *,
-        store: Store,
-        directory: Directory,
-        clock: Clock,
-        kill: KillPoints,
-        patience: Patience,
-        timeouts: Timeouts,
         asker: Asker,
         dismisser: Dismisser,
         resolver: Resolver,
         waiters: Waiters,
         spool: Path,
     ) -> None:
-        self._store, self._directory, self._clock, self._kill = store, directory, clock, kill
-        self._patience, self._timeouts, self._asker = patience, timeouts, asker
-        self._dismisser, self._resolver, self._waiters = dismisser, resolver, waiters
-        self._spool = spool
+        self._store, self._directory, self._clock = tools.store, tools.directory, tools.clock
+        self._kill, self._patience, self._timeouts = tools.kill, tools.patience, tools.timeouts
+        self._asker, self._dismisser, self._resolver = asker, dismisser, resolver
+        self._waiters, self._spool = waiters, spool
 
     async def __call__(self, batch: Batch, until: float) -> None:
         """Read all results and end the batch; what is missing then has an outcome too."""

@@ -2,38 +2,23 @@
 
 from dataclasses import replace
 from functools import partial
-from random import Random
 
-from muster.agents.base import BatchAgent, Directory
-from muster.domain.agent import Timeouts
+from muster.agents.base import BatchAgent
 from muster.domain.batch import Batch, BatchState, Phase, Progress
 from muster.domain.errors import InvalidRequest, TryLater, UnknownModel
-from muster.engine.clock import Clock
 from muster.engine.dismissing import Dismisser
-from muster.engine.killpoints import KillPoints
-from muster.engine.patience import Patience
+from muster.engine.tools import Tools
 from muster.engine.trying import Asker, Pulse
-from muster.store.base import Advance, Store
+from muster.store.base import Advance
 
 
 class Poller:
     """Takes a batch from running to ended, or to refused when the provider finds it invalid."""
 
-    def __init__(
-        self,
-        *,
-        store: Store,
-        directory: Directory,
-        clock: Clock,
-        random: Random,
-        kill: KillPoints,
-        patience: Patience,
-        timeouts: Timeouts,
-        asker: Asker,
-        dismisser: Dismisser,
-    ) -> None:
-        self._store, self._directory, self._clock, self._random = store, directory, clock, random
-        self._kill, self._patience, self._timeouts = kill, patience, timeouts
+    def __init__(self, tools: Tools, *, asker: Asker, dismisser: Dismisser) -> None:
+        self._store, self._directory, self._clock = tools.store, tools.directory, tools.clock
+        self._random, self._kill, self._patience = tools.random, tools.kill, tools.patience
+        self._timeouts = tools.timeouts
         self._asker, self._dismisser = asker, dismisser
 
     async def __call__(self, batch: Batch, until: float) -> None:

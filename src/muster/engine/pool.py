@@ -8,7 +8,6 @@ import asyncio
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from random import Random
 
 from muster.agents.base import BatchAgent
 from muster.domain.batch import UNDER_WAY, Batch, BatchState, Desk, Limits, Phase
@@ -16,15 +15,12 @@ from muster.domain.budget import Decision, Granted, Refused, Wait
 from muster.domain.errors import BudgetExhausted, KeyTaken, MusterError, StoreFailed
 from muster.domain.ids import BatchId, RunId, new_batch_id, new_nonce
 from muster.domain.run import TERMINAL
-from muster.engine.clock import Clock
 from muster.engine.composing import Composition, compose
 from muster.engine.dismissing import Dismisser
 from muster.engine.following import Follower
-from muster.engine.killpoints import KillPoints
 from muster.engine.parking import Outcome, Parked, Waiters
-from muster.engine.patience import Patience
 from muster.engine.polling import Poller
-from muster.store.base import Store
+from muster.engine.tools import Tools
 
 LOOK_SECONDS = 2.0
 
@@ -33,20 +29,11 @@ class Pool:
     """The parked calls of this process."""
 
     def __init__(
-        self,
-        *,
-        store: Store,
-        clock: Clock,
-        random: Random,
-        kill: KillPoints,
-        patience: Patience,
-        follower: Follower,
-        waiters: Waiters,
-        dismisser: Dismisser,
-        poller: Poller,
+        self, tools: Tools, *, follower: Follower, waiters: Waiters, dismisser: Dismisser, poller: Poller
     ) -> None:
-        self._store, self._clock, self._random, self._kill = store, clock, random, kill
-        self._patience, self._follower, self._waiters = patience, follower, waiters
+        self._store, self._clock, self._random = tools.store, tools.clock, tools.random
+        self._kill, self._patience = tools.kill, tools.patience
+        self._follower, self._waiters = follower, waiters
         self._dismisser, self._poller = dismisser, poller
         self._lanes: dict[Desk, deque[Parked]] = {}
         self._agents: dict[Desk, BatchAgent] = {}

@@ -8,19 +8,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from random import Random
 
-from muster.agents.base import BatchAgent, Directory
+from muster.agents.base import BatchAgent
 from muster.domain.agent import Timeouts
 from muster.domain.batch import Batch, BatchState, Found
 from muster.domain.errors import BadConfiguration, BatchLost, BatchOpen, CallFailed
 from muster.domain.ids import BatchId
-from muster.domain.run import Driver
-from muster.engine.clock import Clock
 from muster.engine.identity import is_gone
-from muster.engine.patience import Patience
+from muster.engine.tools import Tools
 from muster.engine.trying import Asker, Pulse
-from muster.store.base import Advance, Store
+from muster.store.base import Advance
 
 SKEW = 300.0  # seconds that the provider's clock may differ from ours
 LONGEST_CREATE = 3600.0  # of a process on another machine, which cannot be asked whether it lives
@@ -77,20 +74,10 @@ def _fits(batch: Batch, found: Found) -> bool:
 class Resolver:
     """Takes a batch whose create is unresolved to running, or back to planned when it cannot have been created."""
 
-    def __init__(
-        self,
-        *,
-        store: Store,
-        directory: Directory,
-        clock: Clock,
-        random: Random,
-        patience: Patience,
-        driver: Driver,
-        timeouts: Timeouts,
-        asker: Asker,
-    ) -> None:
-        self._store, self._directory, self._clock, self._random = store, directory, clock, random
-        self._patience, self._driver, self._timeouts = patience, driver, timeouts
+    def __init__(self, tools: Tools, *, asker: Asker) -> None:
+        self._store, self._directory, self._clock = tools.store, tools.directory, tools.clock
+        self._random, self._patience = tools.random, tools.patience
+        self._driver, self._timeouts = tools.driver, tools.timeouts
         self._asker = asker
         self._looking_since: dict[BatchId, float] = {}
         self._sending: set[BatchId] = set()  # creates of this process that are on the wire

@@ -3,21 +3,16 @@
 import asyncio
 from collections.abc import AsyncIterator, Coroutine
 from dataclasses import replace
-from random import Random
 from typing import Any
 
-from muster.agents.base import BatchAgent, Directory, Parcel
-from muster.domain.agent import Timeouts
+from muster.agents.base import BatchAgent, Parcel
 from muster.domain.batch import Batch, BatchState
 from muster.domain.errors import OutcomeUnknown, Paid, ProviderFault, TryLater, WireError
-from muster.domain.run import Driver
-from muster.engine.clock import Clock
 from muster.engine.dismissing import Dismisser
-from muster.engine.killpoints import KillPoints
-from muster.engine.patience import Patience
 from muster.engine.resolving import Resolver
+from muster.engine.tools import Tools
 from muster.engine.trying import Pulse
-from muster.store.base import Advance, Store
+from muster.store.base import Advance
 
 LOOK_SECONDS = 1.0
 STOP_SECONDS = 8.0  # that a process which is told to stop waits for a create
@@ -26,22 +21,10 @@ STOP_SECONDS = 8.0  # that a process which is told to stop waits for a create
 class Sender:
     """Takes a batch from planned to running, or to refused."""
 
-    def __init__(
-        self,
-        *,
-        store: Store,
-        directory: Directory,
-        clock: Clock,
-        random: Random,
-        kill: KillPoints,
-        patience: Patience,
-        driver: Driver,
-        timeouts: Timeouts,
-        dismisser: Dismisser,
-        resolver: Resolver,
-    ) -> None:
-        self._store, self._directory, self._clock, self._random = store, directory, clock, random
-        self._kill, self._patience, self._driver, self._timeouts = kill, patience, driver, timeouts
+    def __init__(self, tools: Tools, *, dismisser: Dismisser, resolver: Resolver) -> None:
+        self._store, self._directory, self._clock = tools.store, tools.directory, tools.clock
+        self._random, self._kill, self._patience = tools.random, tools.kill, tools.patience
+        self._driver, self._timeouts = tools.driver, tools.create_timeouts
         self._dismisser, self._resolver = dismisser, resolver
 
     async def __call__(self, batch: Batch, until: float) -> None:
