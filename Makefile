@@ -1,7 +1,7 @@
 # Every target prepares what it needs by itself; a fresh clone needs nothing but Python 3.11 and make.
 BIN := .venv/bin
 
-.PHONY: demo test check chaos bench docs
+.PHONY: demo test test-claude check chaos bench docs
 
 demo:          ## a real piece of work with no key: killed, resumed, proven
 	@scripts/prepare
@@ -9,7 +9,11 @@ demo:          ## a real piece of work with no key: killed, resumed, proven
 
 test:          ## the whole suite, with the short form of every crash proof
 	@scripts/prepare postgresql
-	$(BIN)/pytest -n auto -m "not chaos"
+	$(BIN)/pytest -n auto -m "not chaos and not claude"
+
+test-claude:   ## the real Claude Code against the rehearsal server; installs the extra, needs no key
+	@scripts/prepare claude
+	$(BIN)/pytest -m claude tests/claude --timeout 300
 
 check:         ## style and types
 	@scripts/prepare

@@ -19,6 +19,7 @@ SIZES = (1_000, 20_000, 100_000)
 ROUNDS = 3
 RESULTS = 50_000
 PARKED = 20_000
+PROGRAMS = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +99,20 @@ def batches(say: Callable[[str], None]) -> Iterator[Figure]:
     yield Figure(name="  its peak memory", value=sdk["peak_mb"], unit="MB", goal="", held=True)
     yield Figure(name="  share of the SDK's time", value=100 * seconds / sdk["seconds"], unit="%", goal="", held=True)
     yield Figure(name="a parked call", value=parked, unit="KB", goal="≤ 4", held=parked <= 4)
+
+
+def programs(say: Callable[[str], None]) -> Iterator[Figure]:
+    """CPU of a durable call to `/bin/cat` beside a bare spawn of it, alternating, the best of a few rounds of each."""
+    found: dict[str, list[float]] = {"bare": [], "durable": []}
+    for number in range(ROUNDS):
+        for kind, rounds in found.items():
+            say(f"{kind} programs, round {number + 1} of {ROUNDS}")
+            rounds.append(child("programs", kind, PROGRAMS)["cpu"] / PROGRAMS * 1000)
+    bare, durable = min(found["bare"]), min(found["durable"])
+    over = durable - bare
+    yield Figure(name="CPU of a durable program call", value=durable, unit="ms", goal="", held=True)
+    yield Figure(name="  of a bare spawn", value=bare, unit="ms", goal="", held=True)
+    yield Figure(name="  over a bare spawn", value=over, unit="ms", goal="≤ 2", held=over <= 2)
 
 
 def start(say: Callable[[str], None]) -> Iterator[Figure]:

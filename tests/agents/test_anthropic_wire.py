@@ -32,6 +32,7 @@ EVERYTHING = Request(
     seed=7,
     stop=("END",),
     cache="1h",
+    schema=SCHEMA,
 )
 
 
@@ -83,6 +84,7 @@ def test_a_full_request_in_full() -> None:
         "temperature": 0.5,
         "top_p": 0.9,
         "stop_sequences": ["END"],
+        "output_config": {"format": {"type": "json_schema", "schema": SCHEMA}},
         "stream": True,
     }
 

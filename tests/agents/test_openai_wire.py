@@ -30,6 +30,7 @@ EVERYTHING = Request(
     top_p=0.9,
     seed=7,
     stop=("END",),
+    schema=SCHEMA,
     cache="1h",
 )
 
@@ -85,6 +86,7 @@ def test_a_full_request_in_full() -> None:
         "top_p": 0.9,
         "seed": 7,
         "stop": ["END"],
+        "response_format": {"type": "json_schema", "json_schema": {"name": "answer", "schema": SCHEMA}},
         "stream": True,
         "stream_options": {"include_usage": True},
     }

@@ -11,12 +11,15 @@ import pytest
 from muster.agents.anthropic.batch import AnthropicBatches
 from muster.agents.base import Batching
 from muster.agents.openai.batch import OpenAIBatches
+from muster.agents.processes.household import Household
+from muster.agents.processes.identity import this_process
 from muster.app.directory import AgentDirectory
 from muster.domain.batch import Desk
 from muster.domain.call import ask
 from muster.domain.errors import BadConfiguration
 from muster.settings import load_settings
 from muster.sim.files import load_script
+from muster.testing.processes import RememberedProcesses
 
 CLAUDE = "anthropic/claude-haiku-5-5"
 SONNET = "anthropic/claude-sonnet-5-5"
@@ -29,7 +32,8 @@ def directory(
 ) -> AgentDirectory:
     (folder / "muster.toml").write_text(text)
     settings = load_settings(folder=folder, environment=environment)
-    return AgentDirectory(settings, load_script=load_script, allow_unpriced=allow_unpriced)
+    household = Household(RememberedProcesses(), this_process())
+    return AgentDirectory(settings, household, load_script=load_script, allow_unpriced=allow_unpriced)
 
 
 def batching(found: AgentDirectory, name: str) -> Batching:

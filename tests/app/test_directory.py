@@ -6,17 +6,21 @@ import pytest
 
 from muster.agents.anthropic.live import AnthropicAgent
 from muster.agents.openai.live import OpenAIAgent
+from muster.agents.processes.household import Household
+from muster.agents.processes.identity import this_process
 from muster.app.directory import AgentDirectory
 from muster.domain.call import ask
 from muster.domain.errors import BadConfiguration
 from muster.settings import load_settings
 from muster.sim.files import load_script
+from muster.testing.processes import RememberedProcesses
 
 
 def directory(folder: Path, text: str = "", *, allow_unpriced: bool = False, **environment: str) -> AgentDirectory:
     (folder / "muster.toml").write_text(text)
     settings = load_settings(folder=folder, environment=environment)
-    return AgentDirectory(settings, load_script=load_script, allow_unpriced=allow_unpriced)
+    household = Household(RememberedProcesses(), this_process())
+    return AgentDirectory(settings, household, load_script=load_script, allow_unpriced=allow_unpriced)
 
 
 def test_the_same_name_gives_the_same_agent(tmp_path: Path) -> None:

@@ -5,10 +5,13 @@ import random
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from muster.agents.base import Agent, BatchAgent, Batching, OnDelta
+from muster.agents.processes.identity import is_gone, this_process
+from muster.agents.processes.reaper import Reaper
 from muster.domain.agent import Profile, Quote, Timeouts
 from muster.domain.batch import Desk
 from muster.domain.call import Reply, Request, Stop, Usage
@@ -21,7 +24,6 @@ from muster.engine.asking import Equipment
 from muster.engine.clock import Clock, SystemClock
 from muster.engine.context import Context
 from muster.engine.engine import Engine
-from muster.engine.identity import this_process
 from muster.engine.killpoints import KillPoints
 from muster.engine.limiter import Limiters
 from muster.engine.patience import Patience
@@ -176,6 +178,7 @@ async def house(
     chance = random.Random(7)
     directory = Agents(batches, **agents)
     driver = driver or this_process()
+    gone = partial(is_gone, here=driver.host)
     tools = Tools(
         store=store,
         directory=directory,
@@ -183,6 +186,7 @@ async def house(
         random=chance,
         kill=KillPoints(),
         driver=driver,
+        is_gone=gone,
         patience=patience or Patience(),
         timeouts=TIMEOUTS,
         create_timeouts=CREATE_TIMEOUTS,
@@ -199,6 +203,8 @@ async def house(
         policy=policy or RetryPolicy(first_delay=0.001, longest_delay=0.01),
         timeouts=timeouts or Timeouts(call=30.0, grace=0.05),
         pool=pool,
+        is_gone=gone,
+        reap=Reaper(store.processes, driver.host, gone).reap,
     )
     workloads = Workloads()
     cap = None if day_cap is None else Microdollars(day_cap)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from muster.agents.processes.identity import this_process
 from muster.domain.budget import Granted, Level
 from muster.domain.call import Reply, Request
 from muster.domain.canonical import Json
@@ -13,7 +14,6 @@ from muster.domain.errors import BudgetExhausted, OutcomeUnknown, Overloaded
 from muster.domain.money import Microdollars
 from muster.domain.run import RunState
 from muster.engine.context import Context
-from muster.engine.identity import this_process
 from muster.engine.levels import Levels
 from muster.testing.stores import NOW, new_run, opening
 from tests.engine.house import Hanging, Puppet, check_books, echo, house, reply

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from muster.agents.processes.identity import this_process
 from muster.domain.call import Reply, Request
 from muster.domain.canonical import Json
 from muster.domain.entry import AttemptState
@@ -29,7 +30,6 @@ from muster.domain.money import Microdollars
 from muster.domain.run import Origin, Reuse, Run, RunState
 from muster.engine.bus import follow
 from muster.engine.context import Context
-from muster.engine.identity import this_process
 from muster.engine.retry import RetryPolicy
 from muster.engine.worker import Worker
 from muster.testing.clock import FakeClock

@@ -12,17 +12,21 @@ from muster.agents.openai import wire as openai
 from muster.agents.openai.live import OpenAIAgent
 from muster.agents.openai.wire import MaxTokens
 from muster.agents.prices import price_from_toml
+from muster.agents.processes.household import Household
 from muster.agents.quotes import quoter
 from muster.agents.scripted import PARTS, ScriptedAgent, scripted
 from muster.app.desks import Desks
+from muster.app.own_agents import OwnAgents
+from muster.app.profiles import profile_of
 from muster.app.providers import PROVIDERS, Entry
 from muster.app.unready import UnreadyAgent
-from muster.domain.agent import Pace, Profile
+from muster.domain.agent import Profile
 from muster.domain.batch import Desk
 from muster.domain.call import Request
 from muster.domain.errors import BadConfiguration
 from muster.domain.script import Script
-from muster.settings import AgentSection, Settings
+from muster.settings import Settings
+from muster.settings.sections import ModelSection
 
 __all__ = ["PROVIDERS", "AgentDirectory"]
 
@@ -36,6 +40,7 @@ class AgentDirectory:
     def __init__(
         self,
         settings: Settings,
+        household: Household,
         *,
         load_script: Callable[[Path], Script],
         allow_unpriced: bool = False,
@@ -46,6 +51,7 @@ class AgentDirectory:
         self._allow_unpriced = allow_unpriced
         self._http = http or HttpClient()
         self._desks = Desks(self._http)
+        self._own = OwnAgents(settings, household, self._http, unpriced_ok=allow_unpriced)
         self._found: dict[str, Agent] = {}
         self._batchings: dict[str, Batching] = {}
 
@@ -57,8 +63,9 @@ class AgentDirectory:
         return agent
 
     def batching(self, name: str) -> Batching | None:
-        """Say how the agent is asked in batches; None for one that answers from a script."""
-        if isinstance(self.find(name), ScriptedAgent):
+        """Say how the agent is asked in batches; None for one that no provider answers for."""
+        section = self._settings.agents.get(name)
+        if isinstance(self.find(name), ScriptedAgent) or not isinstance(section, ModelSection | None):
             return None
         if name not in self._batchings:
             self._batchings[name] = self._make_batching(self._entry(name))
@@ -80,13 +87,17 @@ class AgentDirectory:
         provider, _, model = name.partition("/")
         if section is None and provider == "sim" and model:
             return scripted(model)
-        if section is not None and section.kind == "scripted":
-            return self._scripted(_profile(name, section), section)
+        if section is None:
+            return self._model(self._entry(name))
+        if not isinstance(section, ModelSection):
+            return self._own.make(name, section)
+        if section.kind == "scripted":
+            return self._scripted(profile_of(name, section), section)
         return self._model(self._entry(name))
 
     def _entry(self, name: str) -> Entry:
         section = self._settings.agents.get(name)
-        if section is not None:
+        if isinstance(section, ModelSection):
             return self._declared(name, section)
         provider, _, model = name.partition("/")
         if provider in PROVIDERS and model:
@@ -102,12 +113,12 @@ class AgentDirectory:
             f"or an agent declared in muster.toml ({declared})",
         )
 
-    def _declared(self, name: str, section: AgentSection) -> Entry:
+    def _declared(self, name: str, section: ModelSection) -> Entry:
         if section.model is None:
             raise BadConfiguration(f"agent {name!r} has no model", suggestions=(f'add model = "…" to [agents.{name}]',))
-        return self._known(_profile(name, section), section.kind, section.model, section)
+        return self._known(profile_of(name, section), section.kind, section.model, section)
 
-    def _known(self, profile: Profile, provider: str, model: str, section: AgentSection | None) -> Entry:
+    def _known(self, profile: Profile, provider: str, model: str, section: ModelSection | None) -> Entry:
         known = PROVIDERS[provider]
         own_address = section.base_url if section else None
         return Entry(
@@ -119,7 +130,7 @@ class AgentDirectory:
             section=section,
         )
 
-    def _scripted(self, profile: Profile, section: AgentSection) -> Agent:
+    def _scripted(self, profile: Profile, section: ModelSection) -> Agent:
         script = None if section.script is None else self._load_script(self._settings.folder / section.script)
         price = None if section.price is None else price_from_toml(**section.price.model_dump())
         return scripted(section.model or "echo", script=script, profile=profile, price=price)
@@ -175,22 +186,6 @@ class AgentDirectory:
                 f"the key in {variable} holds characters that no key has", suggestions=("copy it again",)
             )
         return key
-
-
-def _profile(name: str, section: AgentSection) -> Profile:
-    return Profile(
-        name=name,
-        lane=f"{section.base_url or section.kind}:{section.model or name}",
-        pace=Pace(
-            concurrency=section.concurrency,
-            requests_per_minute=section.requests_per_minute,
-            tokens_per_minute=section.tokens_per_minute,
-        ),
-        system=section.system,
-        max_tokens=section.max_tokens,
-        temperature=section.temperature,
-        seed=section.seed,
-    )
 
 
 def _max_tokens(model: str) -> MaxTokens:

@@ -15,6 +15,7 @@ from muster.domain.canonical import Json, plain_json
 from muster.domain.errors import BadArgument, Conflict, Interrupted, MusterError, NotFound
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
+from muster.domain.process import OwnedProcess
 from muster.domain.run import LIVE, TERMINAL, Dispatch, NewRun, Origin, Reuse, Run, RunState, mode_of
 from muster.engine.clock import Clock
 from muster.engine.drive import Listener
@@ -50,6 +51,7 @@ class Muster:
         self.directory = directory
         self._clock = clock
         self.batches = BatchOffice(store, engine.pool, clock)
+        self.reaped: Sequence[OwnedProcess] = ()  # what dead drivers had left at work when this was opened
         self._driving: set[asyncio.Task[Run]] = set()
 
     async def ask(

@@ -5,8 +5,12 @@ import random
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
+from muster.agents.processes.household import Household
+from muster.agents.processes.identity import is_gone, this_process
+from muster.agents.processes.reaper import Reaper
 from muster.app.directory import AgentDirectory
 from muster.app.muster import Muster
 from muster.domain.agent import Timeouts
@@ -14,7 +18,6 @@ from muster.domain.errors import BadArgument, BadConfiguration
 from muster.engine.asking import Equipment
 from muster.engine.clock import Clock, SystemClock
 from muster.engine.engine import Engine
-from muster.engine.identity import this_process
 from muster.engine.killpoints import POINTS, KillPoints
 from muster.engine.limiter import Limiters
 from muster.engine.patience import Patience
@@ -47,7 +50,11 @@ async def open_muster(
     clock = clock or SystemClock()
     kill = _kill_points(settings)
     store = open_sqlite(settings.database, secrets=settings.secrets, reach=kill.reach)
-    directory = AgentDirectory(settings, load_script=load_script, allow_unpriced=allow_unpriced)
+    driver = this_process()
+    gone = partial(is_gone, here=driver.host)
+    reaper = Reaper(store.processes, driver.host, gone)
+    household = Household(store.processes, driver)
+    directory = AgentDirectory(settings, household, load_script=load_script, allow_unpriced=allow_unpriced)
     limiters = Limiters(clock)
     engine: Engine
 
@@ -56,7 +63,6 @@ async def open_muster(
 
     purse = Purse(store.changes, sweep, clock)
     chance = random.Random()  # noqa: S311  # jitter and ids, no secrets
-    driver = this_process()
     tools = Tools(
         store=store,
         directory=directory,
@@ -64,6 +70,7 @@ async def open_muster(
         random=chance,
         kill=kill,
         driver=driver,
+        is_gone=gone,
         patience=patience or Patience(),
         timeouts=batch_timeouts or BATCH_TIMEOUTS,
         create_timeouts=batch_timeouts or CREATE_TIMEOUTS,
@@ -80,10 +87,13 @@ async def open_muster(
         policy=policy or RetryPolicy(),
         timeouts=timeouts or Timeouts(),
         pool=pool,
+        is_gone=gone,
+        reap=reaper.reap,
     )
     engine = Engine(equipment, workloads=REGISTRY, driver=driver, day_cap=settings.day_cap)
     muster = Muster(settings, store, engine, clock, directory)
     try:
+        muster.reaped = await reaper.reap()
         yield muster
     finally:
         await muster.close()
@@ -91,6 +101,7 @@ async def open_muster(
         await purse.close()
         await limiters.close()
         await directory.close()
+        await household.close()
         await store.housekeeping.close()
 
 

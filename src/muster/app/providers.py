@@ -7,7 +7,7 @@ from muster.agents.prices import price_from_toml, price_of
 from muster.domain.agent import Profile
 from muster.domain.batch import Tariff
 from muster.domain.price import Price
-from muster.settings import AgentSection, PriceSection
+from muster.settings.sections import ModelSection, PriceSection
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +54,7 @@ class Entry:
     model: str
     base_url: str
     variable: str | None  # None when the server wants no key
-    section: AgentSection | None  # when it is declared in muster.toml
+    section: ModelSection | None  # when it is declared in muster.toml
 
     @property
     def api(self) -> str:

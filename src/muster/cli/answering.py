@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from muster.cli.batch_portrait import batch_name, calls
+from muster.cli.call_sheet import reply_json, tool_line
 from muster.cli.manner import Manner
 from muster.cli.pooled import Pooled
-from muster.cli.speech import answer, fail_with, note, warn
+from muster.cli.speech import answer, fail_with, note, quote_log, warn
 from muster.domain.call import Reply
-from muster.domain.money import show_usd, to_usd
+from muster.domain.money import Lane, show_usd, to_usd
 from muster.domain.run import Run
 
 WARNINGS = {
@@ -42,8 +43,20 @@ def conclude(manner: Manner, found: Answer, *, printed: bool) -> int:
         sys.stdout.flush()
     if quality in WARNINGS:
         warn(f"warning: {WARNINGS[quality]}")
+    if not manner.quiet:
+        _tell_trace(found.reply)
     note(manner, _footer(found, found.reply))
     return 1 if quality in WARNINGS else 0
+
+
+def _tell_trace(reply: Reply) -> None:
+    """Say what an agent that is a program did besides answering."""
+    for call in reply.tool_calls:
+        warn(f"used {tool_line(call)}")
+    if reply.trace is not None:
+        quote_log(reply.trace.log)
+        if reply.trace.note:
+            warn(f"note: {reply.trace.note}")
 
 
 def _answer_json(manner: Manner, found: Answer, reply: Reply) -> int:
@@ -58,11 +71,8 @@ def _data(found: Answer, reply: Reply) -> dict[str, Any]:
     return {
         "run": found.run.id,
         "state": str(found.run.state),
-        "text": reply.text,
+        **reply_json(reply),
         "quality": str(reply.quality),
-        "stop": str(reply.stop),
-        "model": reply.model,
-        "tokens": {"input": reply.usage.all_input, "output": reply.usage.output},
         "cost_usd": to_usd(reply.cost),
         "uncertain_usd": to_usd(found.run.spent.uncertain),
         "seconds": round(reply.timings.wire, 3),
@@ -78,6 +88,7 @@ def _footer(found: Answer, reply: Reply) -> str:
         reply.model,
         f"{reply.usage.all_input} in, {reply.usage.output} out",
         show_usd(reply.cost),
+        "covered by a subscription" if reply.lane is Lane.IMPUTED else "",
         f"{show_usd(uncertain)} uncertain" if uncertain else "",
         found.pooled.words(),
         f"{reply.timings.wire:.1f} s",

@@ -15,10 +15,11 @@ from muster.domain.batch import BatchState
 from muster.domain.call import ask
 from muster.domain.errors import MusterError
 from muster.settings import CONFIG_FILE, SECRET_VARIABLES, Settings, load_settings
+from muster.settings.sections import key_variable
 
 if TYPE_CHECKING:
     from muster.app import Muster
-    from muster.settings import AgentSection
+    from muster.settings.sections import AgentSection
 
 OLDEST_PYTHON = (3, 11)
 PLAUSIBLE = datetime(2025, 1, 1, tzinfo=UTC).timestamp()
@@ -74,7 +75,7 @@ def _home(settings: Settings) -> Finding:
 
 
 def _keys(settings: Settings) -> list[Finding]:
-    named = {section.key_env for section in settings.agents.values() if section.key_env}
+    named = {name for section in settings.agents.values() if (name := key_variable(section))}
     return [
         _ok("key", f"{name} is set")
         if settings.variable(name)
@@ -143,8 +144,9 @@ def _agent(muster: "Muster", settings: Settings, name: str) -> Finding:
 
 
 def _key_of(section: "AgentSection") -> str | None:
-    if section.key_env or section.base_url or section.kind not in PROVIDERS:
-        return section.key_env
+    named = key_variable(section)
+    if named or section.kind not in PROVIDERS or getattr(section, "base_url", None):
+        return named
     return PROVIDERS[section.kind].key_variable
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from muster.cli.manner import Manner
-from muster.cli.speech import fail, fail_with
+from muster.cli.speech import fail, fail_with, note
 
 if TYPE_CHECKING:
     from muster.app import Muster, Patience
@@ -149,6 +149,9 @@ def with_muster(
 
     async def inside() -> T:
         async with open_muster(manner.home, allow_unpriced=allow_unpriced, patience=patience) as muster:
+            if muster.reaped:
+                agents = ", ".join(sorted({process.agent for process in muster.reaped if process.agent}))
+                note(manner, f"stopped {len(muster.reaped)} processes that a dead driver had left behind ({agents})")
             if sweep:
                 await muster.engine.sweep()
             return await work(muster)

@@ -78,15 +78,18 @@ def show(
     run: RunArgument,
     calls: Annotated[bool, typer.Option("--calls", help=f"Its first {FIRST} calls too.")] = False,
     events: Annotated[bool, typer.Option("--events", help=f"Its last {FIRST} events too.")] = False,
+    call: Annotated[str | None, typer.Option("--call", metavar="KEY", help="This one call in full instead.")] = None,
 ) -> None:
     """Show one run: money, calls, errors, and how to go on."""
-    from muster.cli.closeup import look
+    from muster.cli import call_sheet, closeup
 
     async def work(muster: "Muster") -> Any:
-        return await look(muster, run, calls=FIRST if calls else 0, events=FIRST if events else 0)
+        if call is not None:
+            return await call_sheet.look(muster, run, call)
+        return await closeup.look(muster, run, calls=FIRST if calls else 0, events=FIRST if events else 0)
 
-    closeup = with_muster(manner, work)
-    answer(manner, closeup.json(), closeup.tell)
+    seen = with_muster(manner, work)
+    answer(manner, seen.json(), seen.tell)
 
 
 @command(app, "watch")

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from muster.domain.errors import MusterError
 
 PIPE_WIDTH = 160
+LOG_LINES = 20
 
 
 def console(*, stderr: bool = False) -> "Console":
@@ -57,7 +58,23 @@ def fail(manner: Manner, error: "MusterError", data: Any = None) -> int:
 
     record = error.record()
     told = {"code": record["code"], "message": record["message"], "suggestions": list(record["suggestions"])}
-    return fail_with(manner, told, exit_code_of(error), data)
+    return fail_with(manner, told | _left_behind(error, record), exit_code_of(error), data)
+
+
+def _left_behind(error: "MusterError", record: Mapping[str, Any]) -> dict[str, Any]:
+    """Give what a program left behind when it failed, be it the cause of a failed run."""
+    cause = {**record, **(getattr(error, "error", None) or {})}
+    return {name: cause[name] for name in ("tool", "log") if cause.get(name)}
+
+
+def quote_log(log: str, *, above: str = "") -> None:
+    """Show the end of what a program wrote to standard error, unless it stands above already."""
+    lines = log.rstrip("\n").split("\n")
+    if log.strip() and log.strip() not in above:
+        if len(lines) > LOG_LINES:
+            warn(f"  │ … {len(lines) - LOG_LINES} lines before")
+        for line in lines[-LOG_LINES:]:
+            warn(f"  │ {line}")
 
 
 def fail_with(manner: Manner, told: Mapping[str, Any], exit_code: int, data: Any = None) -> int:
@@ -67,6 +84,7 @@ def fail_with(manner: Manner, told: Mapping[str, Any], exit_code: int, data: Any
         print_json(envelope if data is None else envelope | {"data": data})
     else:
         warn(f"error: {told['message']}")
+        quote_log(str(told.get("log", "")), above=told["message"])
         for suggestion in told["suggestions"]:
             if suggestion not in told["message"]:
                 warn(f"  {suggestion}")

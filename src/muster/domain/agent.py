@@ -1,11 +1,13 @@
 """Who answers: an agent's name, its defaults, and how fast it may be asked."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import ceil
 
 from muster.domain.call import Request
 from muster.domain.money import Microdollars
 
 DEFAULT_MAX_TOKENS = 2048
+PHASE_SECONDS = "phase_budget_remaining_secs"  # in the volatile part of a request
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,6 +17,16 @@ class Pace:
     concurrency: int = 100
     requests_per_minute: int | None = None
     tokens_per_minute: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timeouts:
+    """Seconds: to connect, without a byte, for the whole call on the wire, and to close it when it is over."""
+
+    connect: float = 10.0
+    idle: float = 120.0
+    call: float = 600.0
+    grace: float = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +40,17 @@ class Profile:
     max_tokens: int = DEFAULT_MAX_TOKENS
     temperature: float | None = None
     seed: int | None = None
+    timeouts: Timeouts | None = None  # its own, where a call names none
+    phased: bool = False  # where nothing else is said, it may take what is left of the phase that it works in
+
+    def allow(self, request: Request, usual: Timeouts) -> Timeouts:
+        """Say how long a call may take that names no time by itself."""
+        own = self.timeouts or usual
+        left = request.volatile.get(PHASE_SECONDS) if self.phased else None
+        if not isinstance(left, int | float) or not 0 < left < float("inf"):
+            return own
+        seconds = float(ceil(left))
+        return replace(own, call=seconds, idle=max(own.idle, seconds))
 
     def complete(self, request: Request) -> Request:
         """Fill what the request leaves open with this agent's defaults."""
@@ -41,6 +64,8 @@ class Profile:
             seed=self.seed if request.seed is None else request.seed,
             stop=request.stop,
             cache=request.cache,
+            schema=request.schema,
+            context=request.context,
             volatile=request.volatile,
         )
 
@@ -51,13 +76,3 @@ class Quote:
 
     most: Microdollars
     tokens: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Timeouts:
-    """Seconds: to connect, without a byte, for the whole call on the wire, and to close it when it is over."""
-
-    connect: float = 10.0
-    idle: float = 120.0
-    call: float = 600.0
-    grace: float = 5.0

@@ -26,6 +26,8 @@ class ToolCall:
     id: str
     name: str
     arguments: Mapping[str, Json] = field(default_factory=dict)
+    result: str | None = None  # what it gave, when the agent used the tool by itself
+    failed: bool = False  # the same
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +62,16 @@ class Request:
     seed: int | None = None
     stop: tuple[str, ...] = ()
     cache: str | None = None  # "5m" or "1h": mark the shared prefix for the provider's cache
+    # The answer is to be JSON of this shape. Models are told; of programs and CLI agents it is checked.
+    schema: Mapping[str, Json] | None = None
+    context: Mapping[str, Json] | None = None  # the same question as data, for programs of the exec protocol
     volatile: Mapping[str, Json] = field(default_factory=dict)
+
+    @property
+    def prompt(self) -> str:
+        """The last thing that the user said."""
+        spoken = (message.text for message in reversed(self.messages) if message.role is Role.USER)
+        return next(spoken, "")
 
 
 def ask(text: str, *, system: str = "") -> Request:
@@ -114,6 +125,16 @@ class Timings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Trace:
+    """What an agent that is a program left behind besides its answer."""
+
+    session: str = ""  # what to name to go on with the same conversation
+    turns: int = 0
+    log: str = ""  # what it wrote to standard error; a long one without its middle
+    note: str = ""  # what was odd about it: it had to be stopped after its answer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
     """What an agent answered, all text blocks joined."""
 
@@ -127,6 +148,8 @@ class Reply:
     id: str = ""  # the provider's name for it
     timings: Timings = Timings()
     attempt: int = 1
+    data: Json = None  # the answer as data, when it was asked for as such and is of the right shape
+    trace: Trace | None = None
 
     @property
     def quality(self) -> Quality:
@@ -150,6 +173,8 @@ class Reply:
             id=self.id,
             timings=Timings(waited=waited, first_token=self.timings.first_token, wire=wire),
             attempt=attempt,
+            data=self.data,
+            trace=self.trace,
         )
 
 
@@ -178,7 +203,7 @@ def request_json(request: Request) -> dict[str, Any]:
         ]
     if request.stop:
         found["stop"] = list(request.stop)
-    for name in ("system", "max_tokens", "temperature", "top_p", "seed", "cache"):
+    for name in ("system", "max_tokens", "temperature", "top_p", "seed", "cache", "schema", "context"):
         value = getattr(request, name)
         if value is not None and value != "":
             found[name] = value

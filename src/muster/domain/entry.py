@@ -12,7 +12,7 @@ from muster.domain.budget import Level
 from muster.domain.call import Reply
 from muster.domain.canonical import Json
 from muster.domain.ids import RunId
-from muster.domain.money import NOTHING, Microdollars
+from muster.domain.money import NOTHING, Lane, Microdollars
 
 
 class EntryKind(StrEnum):
@@ -103,6 +103,8 @@ class Failed:
     again_in: float | None = None
     gives_up: bool = False
     ended_as: AttemptState = AttemptState.FAILED  # when it is not uncertain
+    cost: Microdollars = NOTHING  # the same: what the agent says that it cost
+    lane: Lane = Lane.BILLED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,13 @@ MusterError
 │   ├── UnknownModel        the provider has no such model (404)
 │   ├── RetriesExhausted    every attempt failed; holds the last error
 │   ├── BatchCanceled       its batch was canceled before it was processed
+│   ├── AgentFailed         a program or CLI agent did not do it; holds what it wrote to standard error
+│   │   ├── NotStarted      the program could not be started
+│   │   ├── BadExit         it exited with an error, or was killed
+│   │   ├── BadOutput       it answered, but not in the shape that was asked for
+│   │   ├── TimedOut        its time was over
+│   │   ├── Stalled         it said nothing for too long
+│   │   └── PermissionAsked it wanted a person's permission
 │   └── RecordedFailure     a failure read back from the journal
 ├── StopRun                 the whole run must stop
 │   ├── AuthRefused         the key is missing, wrong or not allowed (401, 403)
@@ -48,6 +55,7 @@ class Paid(StrEnum):
     """Whether a failed exchange may have cost money."""
 
     NO = "no"  # the provider did not charge: it refused, or it never saw the request
+    YES = "yes"  # it failed, and said what that cost
     UNKNOWN = "unknown"  # it may have charged: the answer did not arrive whole
 
 
@@ -82,6 +90,8 @@ class WireError(MusterError):
     ) -> None:
         super().__init__(message, suggestions=suggestions)
         self.paid = paid
+        self.cost = 0  # microdollars, when `paid` is YES
+        self.imputed = False  # a subscription covers the cost
         self.status = status
         self.retry_after = retry_after
         self.request_id = request_id
@@ -173,6 +183,70 @@ class BatchCanceled(CallFailed):
     """The batch was canceled before it came to this call; nothing was charged."""
 
     code = "batch_canceled"
+
+
+class AgentFailed(CallFailed):
+    """A program or CLI agent did not do what it was asked for."""
+
+    code = "agent_failed"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        log: str = "",
+        tool: str | None = None,
+        cost: int | None = None,
+        imputed: bool = False,
+        **rest: Any,
+    ) -> None:
+        super().__init__(message, **rest)
+        self.log = log  # what it wrote to standard error
+        self.tool = tool  # the tool that it was at
+        if cost is not None:  # in microdollars: what it says that it cost
+            self.paid, self.cost, self.imputed = Paid.YES, cost, imputed
+
+    def record(self) -> dict[str, Any]:
+        """Give the error as JSON with what the program left behind."""
+        extra = {"tool": self.tool, "log": self.log or None}
+        return super().record() | {name: value for name, value in extra.items() if value is not None}
+
+
+class NotStarted(AgentFailed):
+    """The program could not be started."""
+
+    code = "not_started"
+    exit_code = 3
+
+
+class BadExit(AgentFailed):
+    """The program exited with an error, or was killed."""
+
+    code = "bad_exit"
+
+
+class BadOutput(AgentFailed):
+    """The program answered, but not in the shape that was asked for."""
+
+    code = "bad_output"
+
+
+class TimedOut(AgentFailed):
+    """The program's time was over; it was stopped."""
+
+    code = "timed_out"
+
+
+class Stalled(AgentFailed):
+    """The program said nothing for too long; it was stopped."""
+
+    code = "stalled"
+
+
+class PermissionAsked(AgentFailed):
+    """The program wanted a person's permission, which nobody can give here; it was stopped."""
+
+    code = "permission"
 
 
 class RecordedFailure(CallFailed):

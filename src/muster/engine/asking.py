@@ -1,6 +1,7 @@
 """A call under way: what is asked, how far it is, and what all calls of a process share."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from random import Random
 from typing import NamedTuple
@@ -11,6 +12,7 @@ from muster.domain.budget import Level
 from muster.domain.call import Identity, Reply, Request
 from muster.domain.entry import AttemptId
 from muster.domain.money import Microdollars
+from muster.domain.run import Driver
 from muster.engine.clock import Clock
 from muster.engine.killpoints import KillPoints
 from muster.engine.limiter import Limiters
@@ -34,6 +36,8 @@ class Equipment:
     policy: RetryPolicy
     timeouts: Timeouts
     pool: Pool
+    is_gone: Callable[[Driver], bool]  # whether a driver is certainly dead
+    reap: Callable[[], Awaitable[object]]  # ends the processes that dead drivers left behind
 
 
 @dataclass(slots=True, kw_only=True)

@@ -45,7 +45,7 @@ from muster.domain.errors import (
     WireError,
 )
 from muster.domain.ids import RunId
-from muster.domain.money import Microdollars, show_usd
+from muster.domain.money import Lane, Microdollars, show_usd
 from muster.domain.run import LIVE, Dispatch, Mode, mode_of
 from muster.engine.activity import Activity
 from muster.engine.asking import Asking, Equipment, Started
@@ -108,7 +108,7 @@ class CallPath:
         request: Request,
         key: str,
         *,
-        timeouts: Timeouts | None = None,
+        timeout: float | None = None,
         on_delta: OnDelta | None = None,
         stream: bool = False,
         mode: str | None = None,
@@ -116,7 +116,7 @@ class CallPath:
         """Get the reply to a request, from the journal or from the agent; a second call with the same key waits."""
         require_key(key)
         self.check()
-        asking = self._asking(name, request, key, timeouts or self._with.timeouts)
+        asking = self._asking(name, request, key, timeout)
         asking.on_delta, asking.streams = on_delta, stream or on_delta is not None
         if key in self._under_way:
             twin = await self._twin(key, asking.identity.digest)
@@ -179,8 +179,11 @@ class CallPath:
                 return asking.over.result()
         return None
 
-    def _asking(self, name: str, request: Request, key: str, timeouts: Timeouts) -> Asking:
+    def _asking(self, name: str, request: Request, key: str, timeout: float | None) -> Asking:
         agent = self._with.directory.find(name)
+        timeouts = agent.profile.allow(request, self._with.timeouts)
+        if timeout is not None:
+            timeouts = replace(timeouts, call=timeout)
         request = agent.profile.complete(request)
         identity = identify(agent.profile.name, request)
         return Asking(agent=agent, request=request, key=key, identity=identity, timeouts=timeouts)
@@ -379,8 +382,7 @@ class CallPath:
         if isinstance(answer, Reply):
             self._book(started, Replied(reply=answer.finished(started.id.n, started.waited, asking.wire)), asking)
         elif answer is not None:
-            uncertain = answer.paid is Paid.UNKNOWN
-            self._book(started, Failed(error=answer.record(), uncertain=uncertain), asking)
+            self._book(started, _failed(answer), asking)
 
     async def _settle(self, asking: Asking, started: Started, answer: Reply | WireError) -> Reply | Again:
         """Steps 5 and 6: decide what an error means, write the outcome, then return, raise or try again."""
@@ -393,14 +395,15 @@ class CallPath:
                 self._mind_overdraft(asking.key, settled.cost, started.most)
             return reply
         decision = self._decide(asking, answer)
-        failed = Failed(
-            error=answer.record(),
-            uncertain=answer.paid is Paid.UNKNOWN,
+        failed = replace(
+            _failed(answer),
             again_in=decision.delay if isinstance(decision, Again) else None,
             gives_up=isinstance(decision, GiveUp) and self._halted is None,
         )
-        await self._book(started, failed, asking)
+        settled = await self._book(started, failed, asking)
         self._with.kill.reach("call.settled")
+        if settled.overdraft:
+            self._mind_overdraft(asking.key, settled.cost, started.most)
         self.check()
         if isinstance(decision, Again):
             return decision
@@ -452,6 +455,16 @@ def _require_same(key: str, recorded: str, asked: str) -> None:
             f"key {key!r} stands for another request in this run",
             suggestions=("give each request a key of its own", "fork the run to ask something else from there on"),
         )
+
+
+def _failed(error: WireError) -> Failed:
+    """Write down a failure with what it cost, as far as anybody knows."""
+    return Failed(
+        error=error.record(),
+        uncertain=error.paid is Paid.UNKNOWN,
+        cost=Microdollars(error.cost),
+        lane=Lane.IMPUTED if error.imputed else Lane.BILLED,
+    )
 
 
 def _last_word(asking: Asking, error: WireError, decision: RetryDecision) -> WireError:

@@ -5,11 +5,9 @@ import inspect
 import random
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
 from muster.agents.base import OnDelta
-from muster.domain.agent import Timeouts
 from muster.domain.call import Reply, Request, ask
 from muster.domain.canonical import Json, digest, plain_json
 from muster.domain.entry import EntryKind, EntryState
@@ -46,13 +44,12 @@ class Context:
         path: CallPath,
         inheritance: Inheritance,
         clock: Clock,
-        timeouts: Timeouts,
         child: ChildStarter,
         on_delta: Callable[[str, str], None] | None = None,
     ) -> None:
         self._run, self._epoch, self._store = run, epoch, store
         self._path, self._inheritance = path, inheritance
-        self._clock, self._timeouts, self._child = clock, timeouts, child
+        self._clock, self._child = clock, child
         self._on_delta = on_delta
         self._locks: dict[str, tuple[asyncio.Lock, int]] = {}  # with how many hold it or wait for it
 
@@ -83,9 +80,8 @@ class Context:
         """
         if isinstance(request, str):
             request = ask(request)
-        timeouts = self._timeouts if timeout is None else replace(self._timeouts, call=timeout)
         listener = on_delta or (self._listener(key) if stream else None)
-        return self._path.call(agent, request, key, timeouts=timeouts, on_delta=listener, stream=stream, mode=dispatch)
+        return self._path.call(agent, request, key, timeout=timeout, on_delta=listener, stream=stream, mode=dispatch)
 
     async def gather(self, *awaitables: Awaitable[R]) -> list[R]:
         """Wait for all; after a failure the others still finish, then the first failure is raised."""

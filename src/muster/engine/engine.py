@@ -24,7 +24,6 @@ from muster.engine.children import Children
 from muster.engine.clock import Stopwatch
 from muster.engine.context import Context
 from muster.engine.drive import LEASE_SECONDS, Drive, Listener
-from muster.engine.identity import is_gone
 from muster.engine.inheritance import inheritance_of
 from muster.engine.levels import Levels
 from muster.engine.pool import Pool
@@ -119,7 +118,7 @@ class Engine:
     async def workers(self) -> list[Driver]:
         """Give the workers that are alive, as far as one can tell from here."""
         present = await self._with.store.attendance.present(self._with.clock.now() - LEASE_SECONDS)
-        return [worker for worker in present if not is_gone(worker, self._driver.host)]
+        return [worker for worker in present if not self._with.is_gone(worker)]
 
     def knows(self, workload: str) -> bool:
         """Whether this process can drive such a workload."""
@@ -138,6 +137,8 @@ class Engine:
             except Conflict:
                 continue  # somebody else was faster
             buried.append((run, claim))
+        if buried:
+            await self._with.reap()
         return buried
 
     def _abandoned(self, run: Run) -> bool:
@@ -146,7 +147,7 @@ class Engine:
             return False  # nobody drives it: it was left waiting for its batches
         if driver == self._driver and run.id not in _UNDER_WAY:
             return True  # one of this process that could not be let go of
-        return is_gone(driver, self._driver.host) or (
+        return self._with.is_gone(driver) or (
             driver.host != self._driver.host and run.lease.until < self._with.clock.now()
         )
 
@@ -178,7 +179,6 @@ class Engine:
             path=path,
             inheritance=inheritance,
             clock=self._with.clock,
-            timeouts=self._with.timeouts,
             child=Children(
                 store=self._with.store,
                 clock=self._with.clock,
@@ -247,6 +247,8 @@ class Engine:
         if run.cancel_requested:
             await self.sweep()
             raise Conflict(f"run {run.id} was asked to be canceled before its driver died; it is canceled now")
+        if run.lease.driver is not None:
+            await self._with.reap()  # what its last driver left at work must not meet what this one starts
         now = self._with.clock.now()
         _UNDER_WAY.add(run.id)
         try:

@@ -14,7 +14,6 @@ from muster.domain.agent import Timeouts
 from muster.domain.batch import Batch, BatchState, Found
 from muster.domain.errors import BadConfiguration, BatchLost, BatchOpen, CallFailed
 from muster.domain.ids import BatchId
-from muster.engine.identity import is_gone
 from muster.engine.tools import Tools
 from muster.engine.trying import Asker, Pulse
 from muster.store.base import Advance
@@ -78,6 +77,7 @@ class Resolver:
         self._store, self._directory, self._clock = tools.store, tools.directory, tools.clock
         self._random, self._patience = tools.random, tools.patience
         self._driver, self._timeouts = tools.driver, tools.timeouts
+        self._is_gone = tools.is_gone
         self._asker = asker
         self._looking_since: dict[BatchId, float] = {}
         self._sending: set[BatchId] = set()  # creates of this process that are on the wire
@@ -126,7 +126,7 @@ class Resolver:
         """Whether another process that may be alive is at it."""
         if batch.id in self._sending:
             return True
-        if batch.driver is None or batch.driver == self._driver or is_gone(batch.driver, self._driver.host):
+        if batch.driver is None or batch.driver == self._driver or self._is_gone(batch.driver):
             return False
         elsewhere = batch.driver.host != self._driver.host
         return not elsewhere or self._clock.now() < (batch.sent_at or 0.0) + LONGEST_CREATE

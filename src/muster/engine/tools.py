@@ -1,5 +1,6 @@
 """What everything that takes a batch from one state to the next shares."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
@@ -22,6 +23,7 @@ class Tools:
     random: Random
     kill: KillPoints
     driver: Driver
+    is_gone: Callable[[Driver], bool]  # whether a driver is certainly dead
     patience: Patience
     timeouts: Timeouts  # of questions; for what goes up or comes down only silence counts
     create_timeouts: Timeouts

@@ -31,9 +31,17 @@ class Ask:
     marks: tuple[Mark, ...] = ()
 
     @property
+    def spoken(self) -> tuple[Message, ...]:
+        """The conversation without what a client adds for the model after the last turn; rules look at it."""
+        last = len(self.messages)
+        while last > 1 and self.messages[last - 1].role is Role.SYSTEM:
+            last -= 1
+        return self.messages[:last]
+
+    @property
     def text(self) -> str:
-        """The last text that was sent, which rules and faults look at."""
-        return next((message.text for message in reversed(self.messages) if message.role is not Role.ASSISTANT), "")
+        """The last text that was sent, which faults look at."""
+        return next((message.text for message in reversed(self.spoken) if message.role is not Role.ASSISTANT), "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

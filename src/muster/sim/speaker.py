@@ -37,7 +37,7 @@ class Speaker:
 
     def say(self, ask: Ask, name: str, number: int, *, batch: bool = False) -> Said:
         """Give the answer to a request, and count it."""
-        line = self._options.script.answer(ask.model, ask.messages, ask.max_tokens)
+        line = self._options.script.answer(ask.model, ask.spoken, ask.max_tokens)
         line, sequence = _stop_at(line, ask.stop)
         usage = usage_of(ask.messages, ask.system, line)
         if ask.marks:

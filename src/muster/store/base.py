@@ -18,6 +18,7 @@ from muster.domain.errors import MusterError
 from muster.domain.event import Event
 from muster.domain.ids import BatchId, RunId
 from muster.domain.money import NOTHING, Lane, Microdollars
+from muster.domain.process import OwnedProcess
 from muster.domain.run import Driver, NewRun, Run, RunState
 
 
@@ -332,6 +333,19 @@ class Housekeeping(Protocol):
         """Write what is queued and let go of the file."""
 
 
+class Processes(Protocol):
+    """Processes of ours that nobody has seen dead yet."""
+
+    def note(self, process: OwnedProcess) -> Awaitable[None]:
+        """Remember a process."""
+
+    def forget(self, token: str) -> Awaitable[None]:
+        """Forget a process that was seen dead."""
+
+    async def all(self, host: str) -> Sequence[OwnedProcess]:
+        """Give the processes of a host that nobody has seen dead."""
+
+
 class Store(Protocol):
     """All of it together."""
 
@@ -358,6 +372,10 @@ class Store(Protocol):
     @property
     def attendance(self) -> Attendance:
         """Which workers are there."""
+
+    @property
+    def processes(self) -> Processes:
+        """Which processes drivers have started."""
 
     @property
     def events(self) -> Events:

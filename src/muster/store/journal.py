@@ -226,6 +226,8 @@ class Settling:
             "cost": self.cost,
             "lane": _WORDS[self.lane],
         }
+        if self.overdraft:
+            data["budget_exceeded"] = True
         if isinstance(self.outcome, Replied):
             data["quality"] = _WORDS[self.outcome.reply.quality]
         elif isinstance(self.outcome, Failed):
@@ -255,8 +257,8 @@ def _judge(settlement: Settlement) -> tuple[AttemptState, int, Lane]:
             return AttemptState.SUCCEEDED, reply.cost, reply.lane
         case Failed(uncertain=True):
             return AttemptState.UNCERTAIN, settlement.reserved, Lane.UNCERTAIN
-        case Failed(ended_as=state):
-            return state, 0, Lane.BILLED
+        case Failed(ended_as=state, cost=cost, lane=lane):
+            return state, cost, lane
     return AttemptState.UNSENT, 0, Lane.BILLED
 
 

@@ -25,6 +25,7 @@ from muster.store.database import (
     DatabaseLeases,
     DatabaseRuns,
 )
+from muster.store.processes import DatabaseProcesses
 from muster.store.pulse import Pulse
 from muster.store.queries import migrations, queries, rows_of
 from muster.store.writer import Group, Writer
@@ -219,6 +220,7 @@ class SqliteStore:
         self.runs = self.desk = DatabaseRuns(reader, writer, codec)
         self.leases = DatabaseLeases(writer, codec)
         self.attendance = DatabaseAttendance(reader, writer)
+        self.processes = DatabaseProcesses(reader, writer)
         self.events = DatabaseEvents(reader, writer, codec)
         self.batches = self.batch_book = DatabaseBatches(reader, writer, codec)
         self.archive = DatabaseArchive(reader, writer, codec)

@@ -26,7 +26,8 @@ from muster.domain.entry import (
 )
 from muster.domain.errors import Conflict, LeaseLost, MusterError, NotFound
 from muster.domain.ids import RunId
-from muster.domain.money import Microdollars
+from muster.domain.money import Lane, Microdollars
+from muster.domain.process import OwnedProcess
 from muster.domain.run import Driver, NewRun, Origin, Reuse, Run, RunState
 from muster.store.base import Claim, Ending, Record, Store
 
@@ -557,6 +558,33 @@ async def hands_a_resting_run_to_the_workers(store: Store) -> None:
     assert (queued.state, queued.submitted) == (RunState.QUEUED, True)
 
 
+async def books_what_a_failure_says_it_cost(store: Store) -> None:
+    """A failed attempt whose agent says what it cost is booked at that, in the lane that pays it."""
+    run, claim = await driven(store, cap=1000)
+    for key, lane in (("billed", Lane.BILLED), ("imputed", Lane.IMPUTED)):
+        opened = opening(run, claim.epoch, key, most=100, cap=1000)
+        await store.journal.open(opened)
+        failed = Failed(error={"code": "x"}, uncertain=False, gives_up=True, cost=Microdollars(130), lane=lane)
+        settled = await store.journal.settle(settling(opened, failed))
+        assert (settled.cost, settled.overdraft) == (130, True)
+    spent = (await _get(store, run)).spent
+    assert (spent.reserved, spent.billed, spent.imputed, spent.uncertain) == (0, 130, 130, 0)
+
+
+async def remembers_processes_until_they_are_seen_dead(store: Store) -> None:
+    """Processes are given back by host, and forgotten once."""
+    ours = OwnedProcess(token="t.1", driver=DRIVER, at=NOW, pid=7, started="boot/9", agent="critic")  # noqa: S106
+    house = OwnedProcess(token="t", driver=DRIVER, at=NOW)  # noqa: S106
+    theirs = OwnedProcess(token="u.1", driver=OTHER, at=NOW, pid=7, started="boot/9")  # noqa: S106
+    for process in (ours, house, theirs):
+        await store.processes.note(process)
+    assert {process.token: process for process in await store.processes.all("here")} == {"t.1": ours, "t": house}
+    await store.processes.forget("t.1")
+    await store.processes.forget("t.1")
+    assert await store.processes.all("here") == [house]
+    assert await store.processes.all("there") == [theirs]
+
+
 Check = Callable[[Store], Awaitable[None]]
 
 CHECKS: tuple[Check, ...] = (
@@ -595,4 +623,6 @@ CHECKS: tuple[Check, ...] = (
     writes_what_nobody_waits_for,
     changes_the_cap_of_an_unfinished_run,
     hands_a_resting_run_to_the_workers,
+    books_what_a_failure_says_it_cost,
+    remembers_processes_until_they_are_seen_dead,
 )

@@ -33,6 +33,8 @@ def params(request: Request, model: str) -> dict[str, Any]:
         body["temperature"] = request.temperature
     if request.top_p is not None:
         body["top_p"] = request.top_p
+    if request.schema is not None:
+        body["output_config"] = {"format": {"type": "json_schema", "schema": dict(request.schema)}}
     if request.cache is not None:
         _mark(body, {"type": "ephemeral", "ttl": request.cache})
     return body

@@ -42,6 +42,9 @@ def params(request: Request, model: str, *, max_tokens: MaxTokens = MaxTokens.NE
         body["top_p"] = request.top_p
     if request.seed is not None:
         body["seed"] = request.seed
+    if request.schema is not None:
+        shape = {"name": "answer", "schema": dict(request.schema)}
+        body["response_format"] = {"type": "json_schema", "json_schema": shape}
     return body  # `cache` needs no mark here: these servers find shared prefixes by themselves
 
 

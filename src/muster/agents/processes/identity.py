@@ -4,6 +4,7 @@ import os
 import socket
 from pathlib import Path
 
+from muster.agents.processes.proc import started
 from muster.domain.run import Driver
 
 
@@ -18,21 +19,7 @@ def is_gone(driver: Driver, here: str) -> bool:
 
 
 def _started(pid: int) -> str | None:
-    """Give the boot and the tick at which a process started; None when there is none."""
-    try:
-        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-        fields = text.rpartition(")")[2].split()  # the name before may hold anything, even spaces and brackets
-        if fields[0] in ("Z", "X"):
-            return None  # a zombie drives nothing
-        return f"{_boot()}/{fields[19]}"
-    except FileNotFoundError:
-        return None if Path("/proc").is_dir() and Path("/proc/self").exists() else _probe(pid)
-    except (OSError, IndexError):
-        return None
-
-
-def _boot() -> str:
-    return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    return started(pid) if Path("/proc/self").exists() else _probe(pid)
 
 
 def _probe(pid: int) -> str | None:

@@ -6,52 +6,22 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import Field, ValidationError, field_validator
 
 from muster.domain.errors import BadArgument, BadConfiguration, BadFile
 from muster.domain.money import Microdollars, from_usd
+from muster.settings.sections import AgentSection, Strict, key_variable
 
 CONFIG_FILE = "muster.toml"
 HOME = ".muster"
 SECRET_VARIABLES = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY")
 
-
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class PriceSection(_Strict):
-    """Dollars for a million tokens."""
-
-    input: float = Field(ge=0)
-    output: float = Field(ge=0)
-    cache_read: float | None = Field(default=None, ge=0)
-    cache_write: float | None = Field(default=None, ge=0)
-    cache_write_1h: float | None = Field(default=None, ge=0)
+# A variable that is passed on and is called so is a secret; HOME or LC_ALL is none, and must stay readable.
+_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH", re.IGNORECASE)
 
 
-class AgentSection(_Strict):
-    """One `[agents.NAME]`: a model behind an API, or a script."""
-
-    kind: Literal["anthropic", "openai", "scripted"]
-    model: str | None = None
-    base_url: str | None = None
-    key_env: str | None = None  # the variable that holds the key; the key itself never stands in the file
-    script: Path | None = None
-    system: str = ""
-    max_tokens: int = Field(default=2048, gt=0)
-    temperature: float | None = Field(default=None, ge=0)
-    seed: int | None = None
-    price: PriceSection | None = None
-    batch_price: PriceSection | None = None  # in batches; left out, they cost as much as live calls
-    concurrency: int = Field(default=100, gt=0)
-    requests_per_minute: int | None = Field(default=None, gt=0)
-    tokens_per_minute: int | None = Field(default=None, gt=0)
-
-
-class BudgetSection(_Strict):
+class BudgetSection(Strict):
     """`[budget]`: hard caps in dollars."""
 
     run_usd: float | None = None
@@ -71,13 +41,13 @@ class BudgetSection(_Strict):
         return amount
 
 
-class WorkloadsSection(_Strict):
+class WorkloadsSection(Strict):
     """`[workloads]`: modules that define the user's own."""
 
     import_: tuple[str, ...] = Field(default=(), alias="import")
 
 
-class Configuration(_Strict):
+class Configuration(Strict):
     """The whole of muster.toml."""
 
     agents: dict[str, AgentSection] = Field(default_factory=dict)
@@ -106,8 +76,9 @@ class Settings:
     @property
     def secrets(self) -> tuple[str, ...]:
         """The values that must never be written anywhere."""
-        named = {section.key_env for section in self.agents.values() if section.key_env}
-        names = {*SECRET_VARIABLES, *named}
+        named = {key for section in self.agents.values() if (key := key_variable(section))}
+        passed = {name for section in self.agents.values() for name in getattr(section, "pass_env", ())}
+        names = {*SECRET_VARIABLES, *named, *filter(_SECRET_NAME.search, passed)}
         return tuple(value for name in sorted(names) if (value := self.variables.get(name, "")))
 
     def variable(self, name: str) -> str | None:

@@ -1,0 +1,181 @@
+"""The agent that is Claude Code."""
+
+import asyncio
+from pathlib import Path
+
+from muster.agents.base import OnDelta
+from muster.agents.claude_code.options import folder_of, options_of
+from muster.agents.claude_code.outcome import Remains, Terms, permission_asked, read_outcome, turned_away
+from muster.agents.claude_code.pipe import Pipe
+from muster.agents.claude_code.prompt import prompt_of, session_of
+from muster.agents.claude_code.sdk import Sdk, load, require
+from muster.agents.claude_code.setup import Setup
+from muster.agents.claude_code.talk import Talk
+from muster.agents.processes.household import Household
+from muster.agents.processes.order import Order
+from muster.agents.schema import require_schema
+from muster.domain.agent import DEFAULT_MAX_TOKENS, Profile, Quote, Timeouts
+from muster.domain.call import Reply, Request, Timings
+from muster.domain.errors import (
+    AgentFailed,
+    BadConfiguration,
+    BadOutput,
+    InvalidRequest,
+    NotStarted,
+    Paid,
+    WireError,
+)
+from muster.domain.money import Lane, Microdollars
+from muster.domain.script import count_tokens
+
+MOST_ARGUMENT = 131_071  # bytes that the system takes as one argument of a program
+
+
+class ClaudeCodeAgent:
+    """Asks Claude Code: every call is a process of its own, which is dead when the call is over.
+
+    A session lasts in the files of the agent's house; a request goes on with it by naming it. Nobody is here to give
+    permissions: a tool that needs one ends the call.
+    """
+
+    def __init__(
+        self,
+        *,
+        profile: Profile,
+        household: Household,
+        setup: Setup,
+        most: Microdollars,
+        lane: Lane = Lane.BILLED,
+    ) -> None:
+        self._profile, self._household, self.setup = profile, household, setup
+        self._most, self._lane = most, lane
+        self._sdk: Sdk | None = None
+
+    @property
+    def profile(self) -> Profile:
+        """Say who this is, its defaults and its pace."""
+        return self._profile
+
+    def quote(self, request: Request) -> Quote:
+        """Say what is reserved for an attempt; Claude Code is told to stop before that."""
+        if self._sdk is None:
+            require()
+        allowed = DEFAULT_MAX_TOKENS if request.max_tokens is None else request.max_tokens
+        return Quote(most=self._most, tokens=1 + allowed + count_tokens(request.system + prompt_of(request)))
+
+    async def call(self, request: Request, timeouts: Timeouts, on_delta: OnDelta | None = None) -> Reply:
+        """Ask once, in a process of its own."""
+        if request.tools:
+            raise InvalidRequest(f"agent {self._profile.name!r} uses tools of its own; a request cannot bring others")
+        require_schema(request)
+        try:
+            sdk = await self._load()
+            order = self._order(sdk, request, streams=on_delta is not None)
+        except BadConfiguration as error:
+            # An exchange fails with an error of the wire, or it would be taken for one that may have cost money.
+            raise NotStarted(error.message, suggestions=error.suggestions) from error
+        talk = Talk(on_delta, keyed=bool(self.setup.key), scrub=self.setup.scrub)
+        try:
+            async with self._household.process(order) as process:
+                return await self._ask(sdk, request, Pipe(process, timeouts, talk), talk)
+        except WireError as error:
+            self._complete(error, talk)
+            raise
+
+    async def close(self) -> None:
+        """Give nothing back: processes end with their calls."""
+
+    async def _load(self) -> Sdk:
+        if self._sdk is None:
+            self._sdk = await asyncio.to_thread(load)
+        return self._sdk
+
+    def _order(self, sdk: Sdk, request: Request, *, streams: bool) -> Order:
+        command = sdk.command(options_of(self.setup, request, self._most, streams=streams), self.setup.cli_path)
+        self._check_size(command)
+        self._furnish()
+        folder = folder_of(self.setup, request)
+        return Order(
+            agent=self._profile.name,
+            command=command,
+            folder=folder,
+            environment=sdk.environment(folder) | dict(self.setup.environment),
+            input=b"",
+            stays_open=True,
+        )
+
+    async def _ask(self, sdk: Sdk, request: Request, pipe: Pipe, talk: Talk) -> Reply:
+        terms = self._terms(request)
+        try:
+            await sdk.converse(prompt_of(request), pipe)
+        except Exception as error:
+            # Once there is a result, nothing that comes after it counts; it often exits with an error.
+            if not talk.over:
+                raise _broken(terms, talk, pipe.log, error) from (None if isinstance(error, WireError) else error)
+        if talk.result is None:
+            raise _without_result(terms, talk, pipe.log)
+        note = await pipe.see_off()
+        timings = Timings(first_token=pipe.first_word)
+        remains = Remains(log=self.setup.scrub(pipe.log), note=note, timings=timings)
+        return read_outcome(terms, talk, talk.result, remains)
+
+    def _complete(self, error: WireError, talk: Talk) -> None:
+        """Say that it may have cost money, and take the key out of what others wrote."""
+        error.message = self.setup.scrub(error.message)
+        error.args = (error.message,)
+        if not isinstance(error, AgentFailed):
+            return
+        error.log = self.setup.scrub(error.log)
+        # It has heard the question and did not say what that cost.
+        if error.paid is Paid.NO and talk.greeted and self._most:
+            error.paid = Paid.UNKNOWN
+
+    def _terms(self, request: Request) -> Terms:
+        return Terms(
+            agent=self._profile.name,
+            most=self._most,
+            lane=self._lane,
+            key_variable=self.setup.key_variable if self.setup.key else "",
+            schema=request.schema,
+            resumed=session_of(request) is not None,
+        )
+
+    def _furnish(self) -> None:
+        house = self.setup.house
+        if house is None:
+            return
+        try:
+            house.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise NotStarted(
+                f"agent {self._profile.name!r}: its folder cannot be made: {error}",
+                suggestions=(f"make {_nearest(house)} writable",),
+            ) from error
+
+    def _check_size(self, command: tuple[str, ...]) -> None:
+        longest = max(len(part.encode("utf-8", "surrogatepass")) for part in command)
+        if longest > MOST_ARGUMENT:
+            raise InvalidRequest(
+                f"agent {self._profile.name!r}: Claude Code takes its system prompt and its schema as arguments, of at "
+                f"most {MOST_ARGUMENT} bytes each, and one has {longest}",
+                suggestions=("say it in the message instead, which may be as long as it likes",),
+            )
+
+
+def _broken(terms: Terms, talk: Talk, log: str, error: Exception) -> WireError:
+    if talk.asked is not None:
+        return permission_asked(terms, talk.asked, log)
+    if isinstance(error, WireError):
+        return error
+    what = f"the SDK does not understand what Claude Code says: {error}"
+    return BadOutput(f"agent {terms.agent!r}: {what}", log=log)
+
+
+def _without_result(terms: Terms, talk: Talk, log: str) -> WireError:
+    if talk.turned_away is not None:
+        return turned_away(terms, talk.turned_away)
+    return BadOutput(f"agent {terms.agent!r}: {talk.unread or 'it gave no result'}", log=log)
+
+
+def _nearest(folder: Path) -> Path:
+    return next((parent for parent in folder.parents if parent.exists()), folder)

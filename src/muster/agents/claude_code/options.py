@@ -1,0 +1,49 @@
+"""What the SDK is told for one call, in its own words. Pure."""
+
+from pathlib import Path
+from typing import Any
+
+from muster.agents.claude_code.prompt import session_of
+from muster.agents.claude_code.setup import Setup
+from muster.domain.call import Request
+from muster.domain.money import Microdollars
+
+SHARE = 80  # percent of what is reserved: the limit is looked at after a turn, which may go over it
+
+ATTENDED = ("AskUserQuestion", "EnterPlanMode", "ExitPlanMode")  # they wait for a person, and there is none
+
+
+def options_of(setup: Setup, request: Request, most: Microdollars, *, streams: bool) -> dict[str, Any]:
+    """Give the options of a call."""
+    return {
+        "model": setup.model,
+        "fallback_model": setup.fallback_model,
+        "effort": setup.effort,
+        "max_turns": setup.max_turns,
+        "max_budget_usd": most * SHARE / 100 / 1_000_000 if most else None,
+        "system_prompt": _system(request.system),
+        "resume": session_of(request),
+        "output_format": None if request.schema is None else {"type": "json_schema", "schema": dict(request.schema)},
+        "include_partial_messages": streams,
+        "permission_mode": setup.permission_mode,
+        "permission_prompt_tool_name": "stdio",  # whoever drives it is asked
+        "allowed_tools": list(setup.allowed_tools),
+        "disallowed_tools": [*setup.disallowed_tools, *(name for name in ATTENDED if name not in setup.allowed_tools)],
+        "mcp_servers": {name: dict(server) for name, server in setup.mcp_servers.items()},
+        # Nothing that lies about in folders changes what it does.
+        "strict_mcp_config": True,
+        "setting_sources": [],
+        "cwd": str(folder_of(setup, request)),
+    }
+
+
+def folder_of(setup: Setup, request: Request) -> Path:
+    """Say where it works."""
+    folder = request.volatile.get("cwd")
+    return setup.folder / folder if isinstance(folder, str) and folder else setup.folder
+
+
+def _system(system: str) -> dict[str, str]:
+    """Keep its own instructions, without which it does not know its tools; ours come after them."""
+    preset = {"type": "preset", "preset": "claude_code"}
+    return preset | {"append": system} if system else preset

@@ -1,0 +1,147 @@
+"""What a conversation with Claude Code came to: a reply, or the error of the tree that says why not. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from muster.agents.claude_code.result import Result
+from muster.agents.claude_code.talk import Talk
+from muster.agents.faults import MOST_MESSAGE, kind_of
+from muster.agents.schema import flaw
+from muster.domain.call import Reply, Stop, Timings, Trace
+from muster.domain.canonical import Json, canonical
+from muster.domain.errors import AgentFailed, AuthRefused, BadOutput, Paid, PermissionAsked, WireError
+from muster.domain.money import Lane, Microdollars
+
+_UNTIMED = Timings()
+_STOPS = {
+    "refusal": Stop.REFUSED,
+    "max_tokens": Stop.MAX_TOKENS,
+    "model_context_window_exceeded": Stop.MAX_TOKENS,
+    "stop_sequence": Stop.SEQUENCE,
+}
+_UNSHAPED = "error_max_structured_output_retries"
+_ADVICE = {
+    "error_max_turns": "allow it more turns with max_turns",
+    "error_max_budget_usd": "allow it more money with budget_usd, of which it is told 80 percent",
+    _UNSHAPED: "make the schema simpler",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """What a call was asked for, and who pays."""
+
+    agent: str
+    most: Microdollars
+    lane: Lane
+    key_variable: str = ""
+    schema: Mapping[str, Json] | None = None
+    resumed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remains:
+    """What the process left behind besides its frames."""
+
+    log: str = ""
+    note: str = ""
+    timings: Timings = _UNTIMED
+
+
+def read_outcome(terms: Terms, talk: Talk, result: Result, remains: Remains) -> Reply:
+    """Read a conversation that ended with a result."""
+    if talk.asked is not None:
+        raise permission_asked(terms, talk.asked, remains.log, result.cost(resumed=terms.resumed))
+    if result.stop_reason == "refusal":
+        return _reply(terms, talk, result, remains, result.result or "")
+    if result.is_error or result.subtype != "success":
+        raise _failure(terms, talk, result, remains.log)
+    if terms.schema is None:
+        return _reply(terms, talk, result, remains, result.result or "")
+    data = _data(terms, terms.schema, result, remains.log)
+    return _reply(terms, talk, result, remains, canonical(data).decode("utf-8", "surrogatepass"), data)
+
+
+def permission_asked(terms: Terms, tool: str, log: str, cost: Microdollars | None = None) -> PermissionAsked:
+    """Say which tool it wanted permission for."""
+    return PermissionAsked(
+        f"agent {terms.agent!r}: Claude Code wanted permission to use {tool}, and nobody is here to give it",
+        log=log,
+        tool=tool,
+        cost=cost,
+        imputed=terms.lane is Lane.IMPUTED,
+        suggestions=(
+            f'let it be used: allowed_tools = ["{tool}"] in [agents.{terms.agent}]',
+            'or let it go on without: permission_mode = "dontAsk"',
+        ),
+    )
+
+
+def turned_away(terms: Terms, status: int) -> WireError:
+    """Say that the API does not take the key."""
+    return AuthRefused(
+        f"agent {terms.agent!r}: the API answered {status}: it does not take this key",
+        status=status,
+        suggestions=(f"set {terms.key_variable} to a key that is valid here",),
+    )
+
+
+def _data(terms: Terms, schema: Mapping[str, Json], result: Result, log: str) -> Json:
+    data = result.structured_output
+    wrong = "it gave no data at all" if data is None else flaw(data, schema)
+    if wrong is None:
+        return data
+    raise BadOutput(
+        f"agent {terms.agent!r}: Claude Code's answer is not of the shape that was asked for: {wrong}",
+        log=log,
+        cost=result.cost(resumed=terms.resumed),
+        imputed=terms.lane is Lane.IMPUTED,
+    )
+
+
+def _failure(terms: Terms, talk: Talk, result: Result, log: str) -> WireError:
+    if result.api_error_status is not None and not talk.calls:
+        return _api_failure(terms, result, result.api_error_status)
+    kind = BadOutput if result.subtype == _UNSHAPED else AgentFailed
+    what = result.subtype if result.subtype != "success" else "an error of the API"
+    why = f": {result.why[:MOST_MESSAGE]}" if result.why else ""
+    return kind(
+        f"agent {terms.agent!r}: Claude Code ended with {what}{why}",
+        log=log,
+        tool=talk.tool,
+        cost=result.cost(resumed=terms.resumed),
+        imputed=terms.lane is Lane.IMPUTED,
+        status=result.api_error_status,
+        suggestions=(f"{_ADVICE[result.subtype]} in [agents.{terms.agent}]",) if result.subtype in _ADVICE else (),
+    )
+
+
+def _api_failure(terms: Terms, result: Result, status: int) -> WireError:
+    """Say what the API refused before anything was done: asking again later is harmless."""
+    kind = kind_of(status)
+    if issubclass(kind, AuthRefused) and terms.key_variable:
+        error = turned_away(terms, status)
+    else:
+        error = kind(f"agent {terms.agent!r}: Claude Code: {result.why[:MOST_MESSAGE]}", status=status)
+    cost = result.cost(resumed=terms.resumed)
+    if cost:
+        error.paid, error.cost, error.imputed = Paid.YES, cost, terms.lane is Lane.IMPUTED
+    return error
+
+
+def _reply(terms: Terms, talk: Talk, result: Result, remains: Remains, text: str, data: Json = None) -> Reply:
+    cost = result.cost(resumed=terms.resumed)
+    known = cost is not None
+    return Reply(
+        text=text,
+        stop=_STOPS.get(result.stop_reason or "", Stop.END),
+        tool_calls=talk.calls,
+        usage=result.tokens,
+        cost=cost if cost is not None else terms.most,
+        lane=terms.lane if known or not terms.most else Lane.UNCERTAIN,
+        model=talk.model,
+        id=talk.id,
+        timings=remains.timings,
+        data=data,
+        trace=Trace(session=result.session_id, turns=result.num_turns, log=remains.log, note=remains.note),
+    )

@@ -1,0 +1,88 @@
+"""The last frame of a conversation: what it came to, and what it cost. Pure."""
+
+from decimal import ROUND_CEILING, Decimal
+from math import isfinite
+from typing import Any
+
+import msgspec
+
+from muster.domain.call import Usage
+from muster.domain.canonical import Json
+from muster.domain.money import MOST_DOLLARS, Microdollars
+
+
+class Kept(msgspec.Struct, frozen=True):
+    """Tokens written to the cache, by how long they are kept."""
+
+    ephemeral_1h_input_tokens: int | None = None
+
+
+class Counts(msgspec.Struct, frozen=True):
+    """Tokens of this call, as the API spells them."""
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cache_creation_input_tokens: int | None = None
+    cache_read_input_tokens: int | None = None
+    cache_creation: Kept | None = None
+
+
+class Share(msgspec.Struct, frozen=True, rename="camel"):
+    """What one model had of the cost."""
+
+    cost_usd: float | None = msgspec.field(default=None, name="costUSD")
+
+
+class Result(msgspec.Struct, frozen=True):
+    """How a conversation ended."""
+
+    subtype: str
+    is_error: bool = False
+    result: str | None = None
+    structured_output: Any = None
+    session_id: str = ""
+    num_turns: int = 0
+    stop_reason: str | None = None
+    errors: list[Any] | None = None
+    api_error_status: int | None = None
+    total_cost_usd: float | None = None  # of the whole session, in all its calls
+    model_usage_since_last_result: dict[str, Share] | None = None  # of this call alone
+    usage: Counts | None = None
+
+    @property
+    def why(self) -> str:
+        """Say what went wrong, in its own words."""
+        told = "; ".join(error for error in self.errors or () if isinstance(error, str))
+        return (told or self.result or "").strip()
+
+    def cost(self, *, resumed: bool) -> Microdollars | None:
+        """Give what this call cost by its own account, rounded up; None when it does not say."""
+        dollars = self.total_cost_usd
+        if resumed and self.model_usage_since_last_result is not None:
+            dollars = sum(share.cost_usd or 0.0 for share in self.model_usage_since_last_result.values())
+        if dollars is None or not isfinite(dollars) or not 0 <= dollars <= MOST_DOLLARS:
+            return None
+        # Its sums carry the dust of binary fractions, which must not make a microdollar more.
+        exact = Decimal(repr(dollars)).quantize(Decimal("1e-12")) * 1_000_000
+        return Microdollars(int(exact.quantize(Decimal(1), rounding=ROUND_CEILING)))
+
+    @property
+    def tokens(self) -> Usage:
+        """Give the tokens of this call."""
+        counts = self.usage or Counts()
+        hour = (counts.cache_creation.ephemeral_1h_input_tokens or 0) if counts.cache_creation else 0
+        return Usage(
+            input=counts.input_tokens or 0,
+            output=counts.output_tokens or 0,
+            cache_read=counts.cache_read_input_tokens or 0,
+            cache_write=max(0, (counts.cache_creation_input_tokens or 0) - hour),
+            cache_write_1h=hour,
+        )
+
+
+def read_result(frame: Json) -> Result | None:
+    """Read a frame as a result; None when it is not of the shape of one."""
+    try:
+        return msgspec.convert(frame, Result)
+    except msgspec.ValidationError:
+        return None

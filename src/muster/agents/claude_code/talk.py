@@ -1,0 +1,132 @@
+"""What is heard of a conversation with Claude Code, from the frames that it writes; of each only what is needed."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from muster.agents.claude_code.result import Result, read_result
+from muster.domain.call import ToolCall
+from muster.domain.canonical import Json
+
+Frame = Mapping[str, Json]
+
+MOST_RESULT = 2000  # characters of what a tool gave
+ANSWER_TOOL = "StructuredOutput"  # no tool, but how it gives an answer as data
+SYNTHETIC = "<synthetic>"  # the model of messages that it writes by itself
+
+
+class Talk:
+    """Listens to frames; whoever reads them asks whether it is over."""
+
+    def __init__(
+        self,
+        on_delta: Callable[[str], None] | None = None,
+        *,
+        keyed: bool = True,
+        scrub: Callable[[str], str] = str,
+    ) -> None:
+        self._on_delta = on_delta
+        self._scrub = scrub  # takes the key out: any command that it runs can see it
+        self._keyed = keyed  # it has a key that stays the same; a login may be renewed
+        self._calls: dict[str, ToolCall] = {}
+        self.result: Result | None = None
+        self.unread: str = ""  # why the last frame cannot be understood
+        self.greeted = False  # it has answered the SDK; the question follows at once
+        self.spoke = False  # the model has said something
+        self.asked: str | None = None  # the tool that it wants permission for
+        self.turned_away: int | None = None  # the status with which the API refused its key
+        self.model = ""
+        self.id = ""  # of the last message
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing more has to be heard."""
+        return self.result is not None or bool(self.unread) or self.turned_away is not None
+
+    @property
+    def calls(self) -> tuple[ToolCall, ...]:
+        """The tools that were used, in order."""
+        return tuple(call for call in self._calls.values() if call.name != ANSWER_TOOL)
+
+    @property
+    def tool(self) -> str | None:
+        """The tool that is in use."""
+        return next((call.name for call in reversed(self._calls.values()) if call.result is None), None)
+
+    def hear(self, frame: Frame) -> None:
+        """Take one frame; kinds that are not known here say nothing."""
+        match frame.get("type"):
+            case "control_response":
+                self.greeted = True
+            case "control_request":
+                self._hear_request(_mapping(frame.get("request")))
+            case "stream_event":
+                self._hear_event(frame)
+            case "assistant":
+                self._hear_message(_mapping(frame.get("message")), helper=bool(frame.get("parent_tool_use_id")))
+            case "user":
+                self._hear_results(_mapping(frame.get("message")))
+            case "system":
+                self._hear_system(frame)
+            case "result":
+                self._hear_result(frame)
+
+    def _hear_request(self, request: Frame) -> None:
+        if request.get("subtype") == "can_use_tool" and self.asked is None:
+            self.asked = str(request.get("tool_name"))
+
+    def _hear_event(self, frame: Frame) -> None:
+        delta = _mapping(_mapping(frame.get("event")).get("delta"))
+        text = delta.get("text")
+        # What a helper of its own says is no part of the answer.
+        if delta.get("type") != "text_delta" or not isinstance(text, str) or frame.get("parent_tool_use_id"):
+            return
+        self.spoke = True
+        if self._on_delta is not None:
+            self._on_delta(text)
+
+    def _hear_message(self, message: Frame, *, helper: bool) -> None:
+        self.spoke = True
+        if message.get("model") != SYNTHETIC and not helper:
+            self.model, self.id = str(message.get("model", "")), str(message.get("id", ""))
+        for block in _blocks(message):
+            if block.get("type") == "tool_use":
+                call = ToolCall(
+                    id=str(block.get("id")), name=str(block.get("name")), arguments=_mapping(block.get("input"))
+                )
+                self._calls[call.id] = call
+
+    def _hear_results(self, message: Frame) -> None:
+        for block in _blocks(message):
+            call = self._calls.get(str(block.get("tool_use_id")))
+            if block.get("type") == "tool_result" and call is not None:
+                text = self._scrub(_text(block.get("content")))[:MOST_RESULT]
+                self._calls[call.id] = replace(call, result=text, failed=block.get("is_error") is True)
+
+    def _hear_system(self, frame: Frame) -> None:
+        # A key that is refused is refused the next time too, and it would try for minutes.
+        if self._keyed and frame.get("subtype") == "api_retry" and frame.get("error_status") in (401, 403):
+            self.turned_away = int(frame["error_status"])
+
+    def _hear_result(self, frame: Frame) -> None:
+        self.result = read_result(frame)
+        if self.result is None:
+            self.unread = "its result is not of the shape that this version knows"
+
+
+def _mapping(value: Json) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _blocks(message: Frame) -> Iterator[dict[str, Any]]:
+    content = message.get("content")
+    if isinstance(content, list):
+        yield from (block for block in content if isinstance(block, dict))
+
+
+def _text(content: Json) -> str:
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        return ""
+    return "".join(str(block.get("text", "")) for block in content if isinstance(block, dict))

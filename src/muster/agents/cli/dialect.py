@@ -1,0 +1,112 @@
+"""How one CLI agent is spoken to and understood: its command, and where the parts of its answer are found."""
+
+from dataclasses import dataclass, fields
+from enum import StrEnum
+
+from muster.agents.cli.template import named_in
+from muster.agents.paths import JsonPath
+from muster.domain.errors import BadConfiguration
+
+
+class Output(StrEnum):
+    """What a CLI agent writes to its standard output."""
+
+    TEXT = "text"  # the answer and nothing else
+    JSON = "json"  # one object, maybe among other lines
+    LINES = "jsonl"  # one object a line, as it works
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Places:
+    """Where the parts of an answer are found; None: it does not tell them."""
+
+    answer: JsonPath | None = None
+    cost_usd: JsonPath | None = None
+    session: JsonPath | None = None
+    turns: JsonPath | None = None
+    input_tokens: JsonPath | None = None
+    output_tokens: JsonPath | None = None
+    error: JsonPath | None = None
+    ends: JsonPath | None = None
+    delta: JsonPath | None = None
+    tool_name: JsonPath | None = None
+    tool_id: JsonPath | None = None
+    tool_arguments: JsonPath | None = None
+    tool_done: JsonPath | None = None
+    tool_result: JsonPath | None = None
+    tool_failed: JsonPath | None = None
+    permission: JsonPath | None = None
+
+    @property
+    def named(self) -> frozenset[str]:
+        """The places that are given."""
+        return frozenset(place.name for place in fields(self) if getattr(self, place.name) is not None)
+
+
+# What stands in one line of many, and what makes sense only beside another.
+_TOOLS = {"tool_name", "tool_id", "tool_arguments", "tool_done", "tool_result", "tool_failed"}
+IN_LINES = frozenset({"ends", "delta", "permission"} | _TOOLS)
+_NEEDS = {
+    "tool_id": "tool_name",
+    "tool_arguments": "tool_name",
+    "tool_done": "tool_id",
+    "tool_failed": "tool_id",
+    "tool_result": "tool_done",
+}
+_RESUME = 'resume = ["--resume", "{session}"]'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialect:
+    """One CLI agent's way to be asked and to answer."""
+
+    command: tuple[str, ...]
+    resume: tuple[str, ...] = ()  # added to go on with a session
+    model: str | None = None
+    output: Output = Output.TEXT
+    places: Places = Places()
+
+    def check(self, agent: str, *, budget: bool) -> None:
+        """Refuse a dialect that can never work; `budget` says whether there is a limit that can be told."""
+        problem = self._problem(agent, budget=budget)
+        if problem is not None:
+            message, suggestion = problem
+            raise BadConfiguration(f"agent {agent!r}: {message}", suggestions=(suggestion,))
+
+    def _problem(self, agent: str, *, budget: bool) -> tuple[str, str] | None:
+        return self._problem_of_command() or self._problem_of_values(agent, budget=budget) or self._problem_of_places()
+
+    def _problem_of_command(self) -> tuple[str, str] | None:
+        if not self.command or not self.command[0]:
+            return "its command is empty", 'name the program: command = ["some-agent", "--json"]'
+        if named_in(self.command[:1]):
+            return f"its program would be chosen by what is asked: {self.command[0]}", "name the program itself"
+        if "session" in named_in(self.command):
+            return 'its command has "{session}", which not every call has', f"put it into {_RESUME}"
+        if self.resume and "session" not in named_in(self.resume):
+            return 'its resume arguments have no "{session}"', f"write them like {_RESUME}"
+        return None
+
+    def _problem_of_values(self, agent: str, *, budget: bool) -> tuple[str, str] | None:
+        used = named_in(self.command + self.resume)
+        if "model" in used and not self.model:
+            return 'its command has "{model}", but it has no model', f'add model = "…" to [agents.{agent}]'
+        if "budget" in used and not budget:
+            return (
+                'its command has "{budget}", but nothing says what a call may cost',
+                f"add budget_usd = 0.50 to [agents.{agent}]: the most that one call can cost",
+            )
+        return None
+
+    def _problem_of_places(self) -> tuple[str, str] | None:
+        named = self.places.named
+        if self.output is Output.TEXT and named:
+            return f"{min(named)} is for answers in JSON, and its output is text", 'add output = "json" or "jsonl"'
+        if self.output is Output.JSON and named & IN_LINES:
+            return f"{min(named & IN_LINES)} is for JSON lines, and its output is json", 'use output = "jsonl"'
+        if self.output is not Output.TEXT and "answer" not in named:
+            return f"its output is {self.output}, but nothing says where the answer is", 'add answer = "$.result"'
+        for place, other in _NEEDS.items():
+            if place in named and other not in named:
+                return f"{place} says nothing without {other}", f"add {other}, or take {place} out"
+        return None

@@ -1,0 +1,133 @@
+"""What a function of the user's gave back, as a reply: a text, a mapping of parts, or a reply of its own. Pure."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, replace
+from typing import Any
+
+from muster.agents.payload import to_json
+from muster.agents.service_terms import Counted, Terms
+from muster.agents.service_values import count_of, data_of, microdollars_of, stop_of, tool_calls_of
+from muster.agents.tally import ceiling_of
+from muster.domain.call import Reply, Request, Stop, ToolCall, Trace, Usage
+from muster.domain.canonical import Json, plain_json
+from muster.domain.errors import BadArgument, BadOutput
+from muster.domain.money import Lane, Microdollars
+
+PARTS = ("text", "tool_calls", "input_tokens", "output_tokens", "cost_usd", "data")
+
+_KINDS: Mapping[str, type] = {
+    "text": str, "stop": Stop, "tool_calls": tuple, "usage": Usage, "cost": int, "lane": Lane
+}  # fmt: skip
+
+
+def reply_of(result: Any, request: Request, size: int, terms: Terms) -> Reply:
+    """Make a reply of a result, or raise BadOutput; `size` is that of the request in bytes."""
+    if isinstance(result, Reply):
+        return _checked(result, terms)
+    parts = {"text": result} if isinstance(result, str) else result
+    if not isinstance(parts, Mapping):
+        raise BadOutput(
+            f"the function returned {type(result).__name__}, which is no answer",
+            suggestions=(f"return a text, a mapping with some of {', '.join(PARTS)}, or a muster.Reply",),
+        )
+    return _assembled(parts, request, size, terms)
+
+
+def _assembled(parts: Mapping[str, Any], request: Request, size: int, terms: Terms) -> Reply:
+    counted = _counted(parts)
+    try:
+        _require_known(parts)
+        calls, data = _calls(parts.get("tool_calls") or ()), _plain(parts.get("data"), "data")
+        text = _text(parts, data, bool(calls))
+    except BadOutput as error:
+        raise BadOutput(error.message, cost=counted.cost, suggestions=error.suggestions) from error
+    booked = terms.book(counted, ceiling_of(request, size), text, calls)
+    return Reply(
+        text=text,
+        stop=stop_of(request, text, calls),
+        tool_calls=calls,
+        usage=booked.usage,
+        cost=booked.cost,
+        lane=booked.lane,
+        data=data_of(request, text) if data is None else data,
+        trace=Trace(note=booked.note) if booked.note else None,
+    )
+
+
+def _checked(reply: Reply, terms: Terms) -> Reply:
+    """Take a reply at its word, if it can be stored; one that counts tokens and no cost is priced."""
+    for name, kind in _KINDS.items():
+        if not isinstance(getattr(reply, name), kind):
+            raise BadOutput(f"the function returned a Reply whose {name} is no {kind.__name__}")
+    if reply.cost < 0:
+        raise BadOutput(f"the function returned a Reply that costs {reply.cost} microdollars")
+    unpriced = not reply.cost and reply.usage != Usage()
+    return replace(
+        reply,
+        tool_calls=_calls(reply.tool_calls),
+        data=_plain(reply.data, "data"),
+        cost=terms.price.cost(reply.usage) if terms.price is not None and unpriced else reply.cost,
+    )
+
+
+def _require_known(parts: Mapping[str, Any]) -> None:
+    unknown = [name for name in parts if name not in PARTS]
+    if unknown:
+        raise BadOutput(
+            f"the function returned a mapping with {unknown[0]!r} in it, which is not known",
+            suggestions=(f"use {', '.join(PARTS)}",),
+        )
+
+
+def _counted(parts: Mapping[str, Any]) -> Counted:
+    cost = _number(parts, "cost_usd", microdollars_of)
+    return Counted(
+        input=_number(parts, "input_tokens", count_of),
+        output=_number(parts, "output_tokens", count_of),
+        cost=None if cost is None else Microdollars(cost),
+    )
+
+
+def _number(parts: Mapping[str, Any], name: str, read: Callable[[Any], int | None]) -> int | None:
+    value = parts.get(name)
+    number = None if value is None else read(value)
+    if value is not None and number is None:
+        raise BadOutput(f"the function returned {name} = {value!r:.100}, which is no such number")
+    return number
+
+
+def _calls(items: Any) -> tuple[ToolCall, ...]:
+    calls = tool_calls_of(_plain(_spelled(items), "tool_calls"))
+    if calls is None:
+        raise BadOutput(
+            "the function returned tool_calls that are no list of calls with a name each",
+            suggestions=('write them like [{"name": "search", "arguments": {"query": "x"}}]',),
+        )
+    return calls
+
+
+def _spelled(items: Any) -> Any:
+    if not isinstance(items, Iterable) or isinstance(items, str | Mapping):
+        return items
+    return [asdict(item) if isinstance(item, ToolCall) else item for item in items]
+
+
+def _text(parts: Mapping[str, Any], data: Json, called: bool) -> str:
+    text = parts.get("text")
+    if isinstance(text, str):
+        return text
+    if text is None and data is not None:
+        return to_json(data).decode()
+    if text is None and called:
+        return ""
+    raise BadOutput(
+        f"the function returned a mapping whose text is {type(text).__name__}",
+        suggestions=('return {"text": "…"}, or the text alone',),
+    )
+
+
+def _plain(value: Any, what: str) -> Json:
+    try:
+        return plain_json(value, what)
+    except BadArgument as error:
+        raise BadOutput(f"the function returned {error.message}") from error

@@ -1,0 +1,64 @@
+"""JSONPath (RFC 9535): where in an answer its parts are found. The library behind it is loaded by the first path."""
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING, Final, Literal
+
+from muster.domain.canonical import Json
+from muster.domain.errors import BadConfiguration, BadOutput
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from jsonpath_rfc9535 import JSONPathQuery
+
+
+class Missing(Enum):
+    """The one value that says that there is nothing at a place, where JSON may hold null."""
+
+    MISSING = "missing"
+
+
+MISSING: Final[Literal[Missing.MISSING]] = Missing.MISSING
+
+
+@dataclass(frozen=True, slots=True)
+class JsonPath:
+    """A place, or several, in a JSON value."""
+
+    text: str
+    query: "JSONPathQuery" = field(repr=False, compare=False)
+
+    def first(self, json: Json) -> Json | Missing:
+        """Give the first value that is found, or MISSING."""
+        return next(self._find(json), MISSING)
+
+    def all(self, json: Json) -> list[Json]:
+        """Give all values that are found, in order."""
+        return list(self._find(json))
+
+    def _find(self, json: Json) -> "Iterator[Json]":
+        from jsonpath_rfc9535 import JSONPathError
+
+        try:
+            for node in self.query.finditer(json):
+                yield node.value
+        except (JSONPathError, RecursionError) as error:
+            raise BadOutput(
+                f"the answer cannot be searched by the JSONPath {self.text}: {error}",
+                suggestions=("name the place in full: '..' cannot go down into a very deep answer",),
+            ) from error
+
+
+def compile_path(text: str, where: str) -> JsonPath:
+    """Read a JSONPath; `where` says which setting it stands in: "agents.mine: answer"."""
+    from jsonpath_rfc9535 import JSONPathError
+    from jsonpath_rfc9535 import compile as compile_query
+
+    try:
+        return JsonPath(text, compile_query(text))
+    except (JSONPathError, RecursionError) as error:
+        raise BadConfiguration(
+            f"{where}: {text!r} is no JSONPath: {error}",
+            suggestions=("write it like $.choices[0].message.content: it begins with $, which is the whole answer",),
+        ) from error

@@ -1,0 +1,84 @@
+"""A whole conversation with a process: everything in, everything out, under one deadline."""
+
+import asyncio
+from dataclasses import dataclass
+
+from muster.agents.processes.process import Process
+from muster.domain.agent import Timeouts
+from muster.domain.errors import AgentFailed, BadOutput, Stalled, TimedOut
+
+MOST_OUTPUT = 32 * 1_048_576
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """What a process left when it was over."""
+
+    status: int  # its exit code, or the signal that ended it as a negative number
+    output: bytes
+    log: str
+    broken: bool  # it closed its input before it had all of it
+
+
+async def converse(process: Process, timeouts: Timeouts) -> Finished:
+    """Take all output of a process, while it reads its input, until its first process has exited."""
+    deadline = asyncio.get_running_loop().time() + timeouts.call
+    output = bytearray()
+    while process.status is None:
+        await hear(process, deadline, timeouts)
+        output += process.take()
+        if len(output) > MOST_OUTPUT:
+            raise too_long(process)
+    # Others of its group may still hold its output open; what they would write after its exit is not its answer.
+    process.drain()
+    output += process.take()
+    return Finished(status=process.status, output=bytes(output), log=process.log.text, broken=process.broken)
+
+
+async def hear(process: Process, deadline: float, timeouts: Timeouts) -> None:
+    """Wait for something new from a process; raises when its time is over or it was silent for too long."""
+    until = min(deadline, process.seen + timeouts.idle)
+    if await process.news(until):
+        return
+    if until < deadline:
+        # It may have written to its log meanwhile, which wakes nobody.
+        if process.seen + timeouts.idle <= until:
+            raise stalled(process, timeouts.idle)
+        return
+    raise timed_out(process, timeouts.call)
+
+
+def timed_out(process: Process, seconds: float, tool: str | None = None) -> AgentFailed:
+    """Say that the time of a process is over."""
+    return TimedOut(
+        f"agent {process.order.agent!r}: timed out after {_shown(seconds)}s{_at(tool)}; it was stopped",
+        log=process.log.text,
+        tool=tool,
+        suggestions=("allow it more time with timeout_secs in muster.toml",),
+    )
+
+
+def stalled(process: Process, seconds: float, tool: str | None = None) -> AgentFailed:
+    """Say that a process was silent for too long."""
+    return Stalled(
+        f"agent {process.order.agent!r}: said nothing for {_shown(seconds)}s{_at(tool)}; it was stopped",
+        log=process.log.text,
+        tool=tool,
+        suggestions=("allow it longer silences with idle_secs in muster.toml",),
+    )
+
+
+def too_long(process: Process) -> AgentFailed:
+    """Say that a process wrote more than anybody will read."""
+    return BadOutput(
+        f"agent {process.order.agent!r}: wrote more than {MOST_OUTPUT // 1_048_576} MB; it was stopped",
+        log=process.log.text,
+    )
+
+
+def _at(tool: str | None) -> str:
+    return f" at the tool {tool}" if tool else ""
+
+
+def _shown(seconds: float) -> str:
+    return f"{seconds:.0f}" if seconds >= 1 else f"{seconds:g}"

@@ -1,0 +1,130 @@
+"""All processes that this process owns: started with a token, remembered until they are seen dead."""
+
+import asyncio
+import secrets
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import Protocol
+
+from muster.agents.processes import proc
+from muster.agents.processes.order import Order
+from muster.agents.processes.process import DYING, LOOK, Process, start
+from muster.domain.process import OwnedProcess
+from muster.domain.run import Driver
+
+SWEEP_SECONDS = 1.0
+
+
+class Registry(Protocol):
+    """Remembers which processes are ours, so that they are found after a crash."""
+
+    def note(self, process: OwnedProcess) -> Awaitable[None]:
+        """Remember a process."""
+
+    def forget(self, token: str) -> Awaitable[None]:
+        """Forget a process that is seen dead."""
+
+
+class Household:
+    """Starts processes and answers for them.
+
+    Before the first of them is started the token of the house is durable, and every process carries it: so even one
+    whose number was not written down before a crash is found, by what it carries.
+    """
+
+    def __init__(self, registry: Registry, driver: Driver, now: Callable[[], float] = time.time) -> None:
+        self._registry, self._driver, self._now = registry, driver, now
+        self._token = f"muster-{secrets.token_hex(8)}"
+        self._known: asyncio.Task[None] | None = None  # the token is durable when this is over
+        self._started = 0
+        self._at_work: dict[str, Process] = {}
+        self._notes: set[asyncio.Future[None]] = set()
+        self._sweeping: asyncio.TimerHandle | None = None
+
+    @asynccontextmanager
+    async def process(self, order: Order) -> AsyncIterator[Process]:
+        """Start a process and end it, with its whole group, when this is left."""
+        await self._make_known()
+        self._started += 1
+        token = f"{self._token}.{self._started}"
+        process = start(order, token)
+        self._at_work[token] = process
+        try:
+            self._note(self._record(token, process))
+            yield process
+        finally:
+            await self._end(process)
+
+    async def close(self) -> None:
+        """End what is left and forget this house."""
+        if self._sweeping is not None:
+            self._sweeping.cancel()
+            self._sweeping = None
+        for process in list(self._at_work.values()):
+            await self._end(process)
+        if self._known is None:
+            return
+        for _ in range(int(DYING / LOOK)):
+            if not self._sweep():  # what was killed the last time is seen dead
+                break
+            await asyncio.sleep(LOOK)
+        self._note(self._registry.forget(self._token))
+        while self._notes:
+            await asyncio.wait(self._notes)
+
+    @property
+    def at_work(self) -> int:
+        """How many processes are not seen dead."""
+        return len(self._at_work)
+
+    async def _make_known(self) -> None:
+        if self._known is None:
+            house = OwnedProcess(token=self._token, driver=self._driver, at=self._now())
+            self._known = asyncio.ensure_future(_wait_for(self._registry.note(house)))
+        await asyncio.shield(self._known)
+
+    def _record(self, token: str, process: Process) -> Awaitable[None]:
+        return self._registry.note(
+            OwnedProcess(
+                token=token,
+                driver=self._driver,
+                at=self._now(),
+                pid=process.pid,
+                started=proc.started(process.pid),
+                agent=process.order.agent,
+            )
+        )
+
+    async def _end(self, process: Process) -> None:
+        # One that has exited is not asked first: what it left in its group goes with it.
+        grace = {} if process.status is None else {"grace": 0.0}
+        if await process.end(**grace):
+            self._at_work.pop(process.token, None)
+            self._note(self._registry.forget(process.token))
+        if self._sweeping is None:
+            self._sweeping = asyncio.get_running_loop().call_later(SWEEP_SECONDS, self._sweep)
+
+    def _sweep(self) -> bool:
+        """Kill what left its group but still carries a token of a process that is over; says whether there was any."""
+        self._sweeping = None
+        strays = [pid for pid, token in proc.carriers(self._token + ".") if token not in self._at_work]
+        starts = [(pid, began) for pid in strays if (began := proc.started(pid)) is not None]
+        for pid, began in starts:
+            proc.kill(pid, began)
+        return bool(starts)
+
+    def _note(self, written: Awaitable[None]) -> None:
+        """Let something be written while we go on; a store that fails says so to whoever needs it next."""
+        note = asyncio.ensure_future(_wait_for(written))
+        self._notes.add(note)
+        note.add_done_callback(self._noted)
+
+    def _noted(self, note: "asyncio.Future[None]") -> None:
+        self._notes.discard(note)
+        with suppress(asyncio.CancelledError):
+            note.exception()
+
+
+async def _wait_for(written: Awaitable[None]) -> None:
+    await written

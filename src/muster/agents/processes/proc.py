@@ -1,0 +1,89 @@
+"""What the system says of processes. Elsewhere than on Linux it says little, and nobody is taken for ours."""
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+TOKEN_VARIABLE = "MUSTER_PROCESS"  # noqa: S105  # the name of a variable, no secret
+
+_PROC = Path("/proc")
+_MARK = TOKEN_VARIABLE.encode() + b"="
+
+
+def started(pid: int) -> str | None:
+    """Give the boot and the tick at which a process started; None when there is none, or only its zombie."""
+    fields = stat(pid)
+    return None if fields is None or fields[0] in ("Z", "X") else f"{_boot()}/{fields[19]}"
+
+
+def stat(pid: int) -> list[str] | None:
+    """Give the fields of a process after its name: state, parent, group, session and so on."""
+    try:
+        text = (_PROC / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    return text.rpartition(")")[2].split()  # the name before may hold anything, even spaces and brackets
+
+
+def group_alive(group: int) -> bool:
+    """Whether a group has a member that still runs."""
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    # Zombies that nobody reaps keep a group in being: look closer.
+    return any(_runs_in(group, pid) for pid in _pids())
+
+
+def carriers(prefix: str) -> Iterator[tuple[int, str]]:
+    """Give the processes that carry a token which begins so, with the token; a process may carry several."""
+    needle = prefix.encode()
+    for pid in _pids():
+        try:
+            environment = (_PROC / str(pid) / "environ").read_bytes()
+        except OSError:
+            continue  # gone, or another user's
+        if needle not in environment:
+            continue
+        for variable in environment.split(b"\0"):
+            if variable.startswith(_MARK):
+                tokens = variable.removeprefix(_MARK).decode("ascii", "replace").split(",")
+                yield from ((pid, token) for token in tokens if token.startswith(prefix))
+
+
+def kill(pid: int, start: str) -> bool:
+    """Kill this very process and no other that got its number; says whether it was there."""
+    try:
+        handle = os.pidfd_open(pid)
+    except OSError:
+        return False
+    try:
+        # Looked at after the handle was taken: what has this number now is what the handle stands for.
+        if started(pid) != start:
+            return False
+        signal.pidfd_send_signal(handle, signal.SIGKILL)
+    except ProcessLookupError:
+        return False
+    finally:
+        os.close(handle)
+    return True
+
+
+def _runs_in(group: int, pid: int) -> bool:
+    fields = stat(pid)
+    return fields is not None and fields[0] not in ("Z", "X") and fields[2] == str(group)
+
+
+def _pids() -> Iterator[int]:
+    try:
+        names = os.listdir(_PROC)  # noqa: PTH208  # a path object for each process would cost more than all the rest
+    except OSError:
+        return
+    yield from (int(name) for name in names if name.isdigit())
+
+
+def _boot() -> str:
+    return (_PROC / "sys/kernel/random/boot_id").read_text(encoding="ascii").strip()

@@ -1,0 +1,248 @@
+"""One process of ours: its input and output moved at the same time, ended with its whole group, and seen dead."""
+
+import asyncio
+import os
+import signal
+import subprocess
+from collections.abc import Mapping
+from contextlib import suppress
+from io import RawIOBase
+from typing import cast
+
+from muster.agents.processes import proc
+from muster.agents.processes.log import Log
+from muster.agents.processes.order import Order
+from muster.agents.processes.pipes import Inlet, Outlet, filled
+from muster.domain.errors import NotStarted
+
+UNREAD = 4 * 1_048_576  # bytes that may wait to be read before the process has to wait
+GRACE = 2.0  # seconds between asking a process to end and ending it
+DYING = 2.0  # seconds that the system may take to end what was killed
+LOOK = 0.02  # seconds between looks where the system does not tell by itself
+
+
+class Process:
+    """A running process, its group and its pipes; made by `start`, and always to be ended."""
+
+    def __init__(self, order: Order, child: "subprocess.Popen[bytes]", inlet: RawIOBase | None, token: str) -> None:
+        self.order, self.token, self.pid = order, token, child.pid
+        self.log = Log()
+        self.status: int | None = None  # how its first process ended: an exit code, or the signal as a negative number
+        self._child = child
+        self._loop = asyncio.get_running_loop()
+        self._seen = self._loop.time()
+        self._chunks: list[bytes] = []
+        self._unread = 0
+        self._news: asyncio.Future[None] | None = None
+        self._ending: asyncio.Task[bool] | None = None
+        self._input = Inlet(inlet, self._loop)
+        self._output = Outlet(_raw(child.stdout), self._loop, self._take_output)
+        self._errors = Outlet(_raw(child.stderr), self._loop, self._take_errors)
+        self._handle = _handle(self.pid)
+        self._timer: asyncio.TimerHandle | None = None
+        if self._handle is not None:
+            self._loop.add_reader(self._handle, self._look)
+        else:
+            self._timer = self._loop.call_later(LOOK, self._look)
+
+    @property
+    def seen(self) -> float:
+        """When it last gave a sign of life, on the loop's clock."""
+        return self._seen
+
+    @property
+    def silent(self) -> bool:
+        """Whether its output has ended and was taken."""
+        return self._output.over and not self._chunks
+
+    @property
+    def broken(self) -> bool:
+        """Whether it closed its input, or exited, before it had all of it."""
+        return self._input.broken or (self.status is not None and self._input.pending)
+
+    def write(self, data: bytes) -> None:
+        """Give it something to read; it is sent as fast as it reads."""
+        self._input.write(data)
+
+    def close_input(self) -> None:
+        """Let its input end after what was written."""
+        self._input.close()
+
+    async def news(self, until: float) -> bool:
+        """Wait for output, its end or the exit, until a time on the loop's clock; False when that came first."""
+        if self._chunks:
+            return True
+        self._news = news = self._loop.create_future()
+        alarm = self._loop.call_at(until, _wake, news)
+        try:
+            await news
+        finally:
+            alarm.cancel()
+            self._news = None
+        return self._loop.time() < until or bool(self._chunks)
+
+    def take(self) -> bytes:
+        """Give what it has written and nobody has taken yet."""
+        data = b"".join(self._chunks)
+        self._chunks.clear()
+        self._unread = 0
+        self._output.resume()
+        return data
+
+    def drain(self) -> None:
+        """Read what is in its pipes already: for one that has exited, while others may still hold them open."""
+        self._output.drain()
+        self._errors.drain()
+
+    async def end(self, grace: float = GRACE) -> bool:
+        """End the whole group: asked first, then killed; says whether it was seen dead. Done again it does nothing.
+
+        It is bounded, and cannot be left half-way: whoever is canceled here is canceled after it.
+        """
+        if self._ending is None:
+            self._ending = self._loop.create_task(self._end(grace))
+        canceled: asyncio.CancelledError | None = None
+        while not self._ending.done():
+            try:
+                await asyncio.wait({self._ending})
+            except asyncio.CancelledError as error:
+                canceled = error
+        if canceled is not None:
+            raise canceled
+        return self._ending.result()
+
+    async def _end(self, grace: float) -> bool:
+        self._input.shut()
+        if self.status is None and grace > 0:
+            self._signal(signal.SIGTERM)
+            await self._exit(grace)
+        # Its first process is not reaped before this, so that the number of the group is still its own.
+        self._signal(signal.SIGKILL)
+        await self._exit(DYING)
+        self._errors.drain()
+        self._errors.shut()
+        self._output.shut()
+        self._unwatch()
+        if self.status is None:
+            return False
+        self._child.wait()
+        return await self._group_dies()
+
+    async def _exit(self, seconds: float) -> None:
+        until = self._loop.time() + seconds
+        while self.status is None and self._loop.time() < until:
+            await self.news(until)
+            self.take()
+
+    async def _group_dies(self) -> bool:
+        until = self._loop.time() + DYING
+        delay = 0.0005
+        while proc.group_alive(self.pid):
+            if self._loop.time() > until:
+                return False
+            await asyncio.sleep(delay)
+            delay = min(2 * delay, LOOK)
+        return True
+
+    def _signal(self, number: int) -> None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, number)
+
+    def _look(self) -> None:
+        """See whether it has exited, without reaping it."""
+        if self._timer is not None:
+            self._timer = self._loop.call_later(LOOK, self._look)
+        found = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        if found is not None:
+            self.status = found.si_status if found.si_code == os.CLD_EXITED else -found.si_status
+            self._unwatch()
+            self._ring()
+
+    def _unwatch(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._handle is not None:
+            self._loop.remove_reader(self._handle)
+            os.close(self._handle)
+            self._handle = None
+
+    def _take_output(self, data: bytes) -> None:
+        self._seen = self._loop.time()
+        if data:
+            self._chunks.append(data)
+            self._unread += len(data)
+        if self._unread > UNREAD:
+            self._output.pause()
+        self._ring()
+
+    def _take_errors(self, data: bytes) -> None:
+        self._seen = self._loop.time()
+        self.log.add(data)
+
+    def _ring(self) -> None:
+        if self._news is not None:
+            _wake(self._news)
+
+
+def start(order: Order, token: str) -> Process:
+    """Start a process in a session and group of its own; it carries the token for all its descendants."""
+    if not order.command:
+        raise NotStarted(
+            f"agent {order.agent!r}: its command is empty", suggestions=('write command = ["python3", "critic.py"]',)
+        )
+    inlet, outlet, sent = filled(order.input)
+    try:
+        child = subprocess.Popen(  # noqa: S603  # no shell; the command is the operator's own
+            order.command,
+            stdin=outlet,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=order.folder,
+            env=_marked(order.environment, token),
+            start_new_session=True,
+            bufsize=0,
+        )
+    except (OSError, ValueError) as error:
+        if inlet is not None:
+            inlet.close()
+        raise _not_started(order, error) from error
+    finally:
+        if inlet is not None:
+            os.close(outlet)
+    process = Process(order, child, inlet, token)
+    if order.input is not None:
+        process.write(order.input[sent:])
+        if not order.stays_open:
+            process.close_input()
+    return process
+
+
+def _not_started(order: Order, error: Exception) -> NotStarted:
+    where = f"it is started in {order.folder}" if order.folder else "it is started in this folder"
+    return NotStarted(
+        f"agent {order.agent!r}: failed to spawn {order.command[0]!r}: {error}",
+        suggestions=(f"is it installed and executable, and does its folder exist? ({where})",),
+    )
+
+
+def _marked(environment: Mapping[str, str], token: str) -> dict[str, str]:
+    """Add the token to an environment; one that is there already is of a process around us, and stays."""
+    outer = environment.get(proc.TOKEN_VARIABLE)
+    return {**environment, proc.TOKEN_VARIABLE: f"{outer},{token}" if outer else token}
+
+
+def _raw(pipe: object) -> RawIOBase:
+    return cast(RawIOBase, pipe)  # unbuffered, as it was asked for
+
+
+def _handle(pid: int) -> int | None:
+    try:
+        return os.pidfd_open(pid)
+    except (AttributeError, OSError):
+        return None
+
+
+def _wake(news: "asyncio.Future[None]") -> None:
+    if not news.done():
+        news.set_result(None)

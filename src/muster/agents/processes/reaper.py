@@ -1,0 +1,69 @@
+"""Ends the processes that a dead driver left behind: exactly those, found by number and start time, and by token."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Protocol
+
+from muster.agents.processes import proc
+from muster.domain.process import OwnedProcess
+from muster.domain.run import Driver
+
+DYING = 5.0
+
+
+class Remains(Protocol):
+    """What is remembered of processes."""
+
+    async def all(self, host: str) -> Sequence[OwnedProcess]:
+        """Give the processes of a host that nobody has seen dead."""
+
+    def forget(self, token: str) -> Awaitable[None]:
+        """Forget a process that is seen dead."""
+
+
+class Reaper:
+    """Looks for orphans and ends them."""
+
+    def __init__(self, remains: Remains, host: str, is_gone: Callable[[Driver], bool]) -> None:
+        self._remains, self._host, self._is_gone = remains, host, is_gone
+
+    async def reap(self) -> list[OwnedProcess]:
+        """End the processes of drivers that are dead, and give those that were still alive."""
+        left = [process for process in await self._remains.all(self._host) if self._is_gone(process.driver)]
+        if not left:
+            return []
+        victims = dict(_victims(left))
+        for pid, process in victims.items():
+            if process.started is not None:
+                proc.kill(pid, process.started)
+        if await _all_dead(victims):
+            for process in left:
+                await self._remains.forget(process.token)
+        return list(victims.values())
+
+
+def _victims(left: Sequence[OwnedProcess]) -> Iterable[tuple[int, OwnedProcess]]:
+    """Find whatever is alive: by the number and start time that were written down, and by the token it carries."""
+    for process in left:
+        if process.pid is not None and proc.started(process.pid) == process.started is not None:
+            yield process.pid, process
+    agents = {process.token: process.agent for process in left}
+    for house in (process for process in left if process.pid is None):
+        for pid, token in proc.carriers(house.token + "."):
+            began = proc.started(pid)
+            if began is not None:
+                agent = agents.get(token, "")
+                yield (
+                    pid,
+                    OwnedProcess(token=token, driver=house.driver, at=house.at, pid=pid, started=began, agent=agent),
+                )
+
+
+async def _all_dead(victims: dict[int, OwnedProcess]) -> bool:
+    until = time.monotonic() + DYING
+    while any(proc.started(pid) == process.started for pid, process in victims.items()):
+        if time.monotonic() > until:
+            return False
+        await asyncio.sleep(0.005)
+    return True

@@ -1,0 +1,133 @@
+"""Finds the JSON that counts in an output full of other things: logs, fences, braces, JSON of other shapes.
+
+Every attempt is made by a real decoder, so braces and markers inside strings mean nothing. The work is bounded.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from json import JSONDecodeError, JSONDecoder
+
+from muster.domain.canonical import Json
+from muster.domain.errors import BadOutput
+
+START = "___NSED_START___"
+END = "___NSED_END___"  # for people: where the answer ends is for the decoder to say
+
+Fits = Callable[[Mapping[str, Json]], bool]
+
+# Each ends with the bracket that opens a value.
+_MARKED = re.compile(START + r"\s*+(?:```\w*+\s*+)?\{")
+_OBJECT = re.compile(r'\{(?=\s*+")')  # an empty object has no shape
+_VALUES = {"object": re.compile(r"\{"), "array": re.compile(r"\[")}
+_ANY_VALUE = re.compile(r"[\[{]")
+
+_STRAY = re.compile("[\udc80-\udcff]")
+_FENCE = "```"
+
+_DECODER = JSONDecoder()
+_WINDOW = 4096  # characters that are looked at first; an error counts the lines from the beginning of its text
+_GROWTH = 8
+_LONGEST = 16  # a number, a word or an escape that is cut goes wrong this near to the end; only a string does not
+
+# Work is counted in characters that the decoder goes over.
+_LEAST = 8_000_000
+_MULTIPLE = 3
+_FAILURE = 130  # what it takes to fail at once
+_SUCCESS = 40
+
+
+def readable(output: bytes) -> str:
+    """Give an output as text; bytes that are none are shown as escapes."""
+    return output.decode("utf-8", "backslashreplace")
+
+
+def parseable(output: bytes) -> str:
+    """Give an output as text in which JSON stays JSON: a byte that is no text becomes an escape in its string."""
+    text = output.decode("utf-8", "surrogateescape")
+    return text if text.isascii() else _STRAY.sub(lambda stray: rf"\\x{ord(stray[0]) - 0xDC00:02x}", text)
+
+
+def find(text: str, fits: Fits) -> dict[str, Json] | None:
+    """Give the last object that fits: of those right after a marker, or else of all that are in no other object."""
+    search = _Search(text)
+    return _last(search.values(_MARKED), fits) or _last(search.values(_OBJECT), fits)
+
+
+def find_value(text: str, schema: Mapping[str, Json]) -> Json:
+    """Give the JSON that a text is, or else the last value in it of the kind that the schema asks for."""
+    whole = _without_fence(text.strip())
+    try:
+        value, end = _DECODER.raw_decode(whole)
+        if end == len(whole):
+            return value
+    except (ValueError, RecursionError):
+        pass
+    found = None
+    for found in _Search(text).values(_opening(schema)):  # noqa: B007 - only the last counts
+        pass
+    if found is None:
+        raise BadOutput("its answer holds no JSON, and a schema was asked for")
+    return found
+
+
+class _Search:
+    """Goes through one text, and gives up when that takes too much work."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._work = _LEAST + _MULTIPLE * len(text)
+
+    def values(self, opening: re.Pattern[str]) -> Iterator[Json]:
+        """Give the values that begin where the pattern says; what is inside of one is not looked at again."""
+        place = opening.search(self._text)
+        while place is not None:
+            decoded = self._decode(place.end() - 1)
+            if decoded is not None:
+                yield decoded[0]
+            place = opening.search(self._text, place.end() if decoded is None else decoded[1])
+
+    def _decode(self, start: int) -> tuple[Json, int] | None:
+        size = _WINDOW
+        while True:
+            window = self._text[start : start + size]
+            try:
+                value, end = _DECODER.raw_decode(window)
+            except JSONDecodeError as error:
+                cut = error.msg.startswith("Unterminated") or error.pos >= len(window) - _LONGEST
+                self._spend(_FAILURE + (len(window) if cut else error.pos))
+            except (ValueError, RecursionError):  # digits without end, or too deep
+                cut = False
+                self._spend(_FAILURE + len(window))
+            else:
+                self._spend(_SUCCESS)
+                return value, start + end
+            if not cut or start + size >= len(self._text):
+                return None
+            size *= _GROWTH
+
+    def _spend(self, characters: int) -> None:
+        self._work -= characters
+        if self._work < 0:
+            raise BadOutput(
+                "there is too much broken JSON in its output to look through",
+                suggestions=(f"let the program write {START} before its answer",),
+            )
+
+
+def _last(values: Iterator[Json], fits: Fits) -> dict[str, Json] | None:
+    last = None
+    for value in values:
+        if isinstance(value, dict) and fits(value):
+            last = value
+    return last
+
+
+def _opening(schema: Mapping[str, Json]) -> re.Pattern[str]:
+    kind = schema.get("type")
+    return _VALUES.get(kind, _ANY_VALUE) if isinstance(kind, str) else _ANY_VALUE
+
+
+def _without_fence(text: str) -> str:
+    if not (text.startswith(_FENCE) and text.endswith(_FENCE)):
+        return text
+    return text.partition("\n")[2].removesuffix(_FENCE).strip()

@@ -1,0 +1,133 @@
+"""What the user's own service answers: where its parts are found, and what they are worth. Pure."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+import msgspec
+
+from muster.agents.flow import Answer
+from muster.agents.paths import MISSING, JsonPath, Missing, compile_path
+from muster.agents.payload import joined, reader, to_json
+from muster.agents.service_terms import Counted
+from muster.agents.service_values import count_of, microdollars_of, tool_calls_of
+from muster.domain.call import ToolCall
+from muster.domain.canonical import Json
+from muster.domain.money import Microdollars
+
+# Looked through in this order where the settings name no path.
+_USUAL: Mapping[str, tuple[str, ...]] = {
+    "answer": (
+        "$.answer",
+        "$.text",
+        "$.content",
+        "$.output",
+        "$.response",
+        "$.reply",
+        "$.message.content",
+        "$.message",
+        "$.choices[0].message.content",
+    ),
+    "input_tokens": ("$.usage.input_tokens", "$.usage.prompt_tokens"),
+    "output_tokens": ("$.usage.output_tokens", "$.usage.completion_tokens"),
+    "tool_calls": ("$.tool_calls", "$.message.tool_calls", "$.choices[0].message.tool_calls"),
+    "cost_usd": (),
+}
+
+_json = reader(object)
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Places:
+    """Where the parts of an answer are found, each in the first of its places that holds one."""
+
+    answer: tuple[JsonPath, ...]
+    input_tokens: tuple[JsonPath, ...]
+    output_tokens: tuple[JsonPath, ...]
+    tool_calls: tuple[JsonPath, ...]
+    cost_usd: tuple[JsonPath, ...]
+    named: frozenset[str]  # the parts whose place the person named
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """The answer itself: as text, and as data when there is no text at its place."""
+
+    text: str
+    data: Json = None
+
+
+def places_of(where: str, **named: str | None) -> Places:
+    """Compile the paths that the settings name, and the usual ones for all other parts."""
+    given = {part: path for part, path in named.items() if path is not None}
+    paths = {part: (given[part],) if part in given else usual for part, usual in _USUAL.items()}
+    compiled = {part: tuple(compile_path(path, f"{where}: {part}") for path in some) for part, some in paths.items()}
+    return Places(**compiled, named=frozenset(given))
+
+
+def parse(answer: Answer, places: Places) -> Json | Missing:
+    """Read the body: JSON, or a plain text that is the answer itself; MISSING when it is neither."""
+    plain = answer.headers.get("content-type", "").lower().startswith("text/plain")
+    if plain and "answer" not in places.named:
+        return answer.body.decode("utf-8", "replace")
+    try:
+        return _json(answer.body)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return MISSING
+
+
+def counted_of(value: Json, places: Places) -> Counted:
+    """Read what the service says that it used; several numbers at one place are added."""
+    cost = _search(value, places.cost_usd, lambda found: _sum(found, microdollars_of))
+    return Counted(
+        input=_search(value, places.input_tokens, lambda found: _sum(found, count_of)),
+        output=_search(value, places.output_tokens, lambda found: _sum(found, count_of)),
+        cost=None if cost is None else Microdollars(cost),
+    )
+
+
+def calls_of(value: Json, places: Places) -> tuple[ToolCall, ...] | None:
+    """Read the tool calls; None when something is at the place that the person named and it is none."""
+    calls = _search(value, places.tool_calls, _calls)
+    if calls is not None or "tool_calls" not in places.named:
+        return calls or ()
+    return None if any(found not in (None, []) for found in places.tool_calls[0].all(value)) else ()
+
+
+def said_of(value: Json, places: Places) -> Said | None:
+    """Read the answer itself: any value where the person says that it is, else a text at one of the usual places."""
+    if "answer" in places.named:
+        return _search(value, places.answer, _anything)
+    return Said(value) if isinstance(value, str) else _search(value, places.answer, _text)
+
+
+def _search(value: Json, paths: Iterable[JsonPath], read: Callable[[list[Json]], T | None]) -> T | None:
+    for path in paths:
+        found = path.all(value)
+        if found and (result := read(found)) is not None:
+            return result
+    return None
+
+
+def _text(found: list[Json]) -> Said | None:
+    return Said(joined(found)) if all(isinstance(text, str) for text in found) else None
+
+
+def _anything(found: list[Json]) -> Said | None:
+    """Take texts as they are, joined; anything else as JSON."""
+    if (text := _text(found)) is not None:
+        return text
+    value = found[0] if len(found) == 1 else found
+    return None if value is None else Said(to_json(value).decode(), value)
+
+
+def _calls(found: list[Json]) -> tuple[ToolCall, ...] | None:
+    """Take one list of tool calls, or calls that were found one by one."""
+    return tool_calls_of(found[0] if len(found) == 1 and isinstance(found[0], list) else found)
+
+
+def _sum(found: list[Json], read: Callable[[Json], int | None]) -> int | None:
+    numbers = [read(value) for value in found]
+    return sum(number for number in numbers if number is not None) if None not in numbers else None

@@ -1,0 +1,87 @@
+"""What calls to the user's own application cost: as it says itself, else by a price, else the most it can be. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from muster.agents.tally import Ceiling, ceiling_of, cost_of, count_bytes
+from muster.domain.agent import Quote
+from muster.domain.call import Request, ToolCall, Usage
+from muster.domain.errors import AgentFailed, OutcomeUnknown, Paid, ProviderFault, WireError
+from muster.domain.money import NOTHING, Lane, Microdollars
+from muster.domain.price import Price
+from muster.domain.script import BYTES_PER_TOKEN
+
+# An application that fails in this way may have asked a paid model before.
+_MAY_HAVE_COST = (OutcomeUnknown, ProviderFault, AgentFailed)
+
+_UNSAID = "it did not say what it cost, so the most that it can cost is booked"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counted:
+    """What an application says that it used; None where it says nothing."""
+
+    input: int | None = None
+    output: int | None = None
+    cost: Microdollars | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Booked:
+    """What goes into the books for a reply."""
+
+    usage: Usage
+    cost: Microdollars
+    lane: Lane = Lane.BILLED
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """What the person said of the cost of a call: the most it can be, the price of tokens, or nothing."""
+
+    most: Microdollars | None = None
+    price: Price | None = None
+
+    def quote(self, request: Request, size: int) -> Quote:
+        """Bound what a request of so many bytes can cost."""
+        ceiling = ceiling_of(request, size)
+        return Quote(most=self._bound(ceiling), tokens=size // BYTES_PER_TOKEN + ceiling.output)
+
+    def book(self, counted: Counted, ceiling: Ceiling, text: str, calls: Sequence[ToolCall]) -> Booked:
+        """Say what a reply cost: rather too much than nothing, where the person said that it costs something."""
+        said = Usage(input=counted.input or 0, output=counted.output or 0)
+        if counted.cost is not None:
+            return Booked(usage=said, cost=counted.cost)
+        if self.price is not None:
+            usage = _completed(counted, count_bytes(ceiling, text, calls))
+            return Booked(usage=usage, cost=cost_of(usage, self.price))
+        if self.most:
+            return Booked(usage=said, cost=self.most, lane=Lane.UNCERTAIN, note=_UNSAID)
+        return Booked(usage=said, cost=NOTHING)
+
+    def blame(self, error: WireError, counted: Counted, most: Microdollars) -> None:
+        """Say in an error what the failed call cost, as far as anybody knows and it does not say so itself."""
+        if error.paid is Paid.YES:
+            return
+        if (cost := self._known(counted)) is not None:
+            error.paid, error.cost = Paid.YES, cost
+        elif isinstance(error, _MAY_HAVE_COST):
+            error.paid = Paid.UNKNOWN if most else Paid.NO
+
+    def _bound(self, ceiling: Ceiling) -> Microdollars:
+        if self.most is not None:
+            return self.most
+        return NOTHING if self.price is None else self.price.most(ceiling.input, ceiling.output)
+
+    def _known(self, counted: Counted) -> Microdollars | None:
+        if counted.cost is not None or self.price is None or counted.input is None or counted.output is None:
+            return counted.cost
+        return self.price.cost(Usage(input=counted.input, output=counted.output))
+
+
+def _completed(counted: Counted, guess: Usage) -> Usage:
+    return Usage(
+        input=guess.input if counted.input is None else counted.input,
+        output=guess.output if counted.output is None else counted.output,
+    )

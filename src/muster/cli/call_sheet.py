@@ -1,0 +1,127 @@
+"""One call in full: what was asked, what was answered, which tools were used, what was logged, what it cost."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from muster.cli.clean import clean
+from muster.cli.portrait import entry_json
+from muster.domain.call import Reply, ToolCall, Trace
+from muster.domain.canonical import Json
+from muster.domain.entry import Entry, EntryKind
+from muster.domain.errors import NotFound
+from muster.domain.money import show_usd, to_usd
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from muster.app import Muster
+
+LONGEST_ARGUMENTS = 200  # characters
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallSheet:
+    """A call and its attempts."""
+
+    entry: Entry
+    attempts: tuple[Any, ...]
+
+    def json(self) -> dict[str, Any]:
+        """Give it as JSON, with its texts."""
+        reply = self.entry.reply
+        return {
+            **entry_json(self.entry),
+            "request": self.entry.request,
+            "reply": None if reply is None else reply_json(reply),
+            "attempt_list": [
+                {
+                    "n": attempt.n,
+                    "state": str(attempt.state),
+                    "reserved_usd": to_usd(attempt.reserved),
+                    "cost_usd": to_usd(attempt.cost),
+                    "lane": str(attempt.lane),
+                    "budget_exceeded": attempt.cost > attempt.reserved,
+                    "error": attempt.error,
+                }
+                for attempt in self.attempts
+            ],
+        }
+
+    def tell(self, console: "Console") -> None:
+        """Write it for a person."""
+        entry, reply = self.entry, self.entry.reply
+        console.print(f"{clean(entry.key)}  {clean(entry.agent or '')}  {entry.state}", style="bold")
+        _part(console, "asked", _asked(entry.request))
+        if reply is not None:
+            _part(console, "tools", "\n".join(map(tool_line, reply.tool_calls)))
+            _part(console, "answered", reply.text)
+            _part(console, "log", reply.trace.log if reply.trace else "")
+            _part(console, "note", reply.trace.note if reply.trace else "")
+        if entry.error is not None:
+            _part(console, "error", str(entry.error.get("message", "")))
+            _part(console, "log", str(entry.error.get("log", "")))
+        _part(console, "attempts", "\n".join(map(_attempt_line, self.attempts)))
+
+
+async def look(muster: "Muster", reference: str, key: str) -> CallSheet:
+    """Read one call of a run."""
+    run = await muster.find(reference)
+    entry = await muster.store.journal.find(run.id, key)
+    if entry is None or entry.kind is not EntryKind.CALL:
+        raise NotFound(
+            f"run {run.id} has no call under the key {key!r}", suggestions=(f"muster runs show {run.id} --calls",)
+        )
+    attempts = [attempt for attempt in await muster.store.archive.attempts(run.id) if attempt.key == key]
+    return CallSheet(entry=entry, attempts=tuple(attempts))
+
+
+def reply_json(reply: Reply) -> dict[str, Any]:
+    """Give a reply as JSON with everything an agent left behind."""
+    trace = reply.trace or Trace()
+    return {
+        "text": reply.text,
+        "data": reply.data,
+        "stop": str(reply.stop),
+        "model": reply.model,
+        "tokens": {"input": reply.usage.all_input, "output": reply.usage.output},
+        "tool_calls": [
+            {"id": c.id, "name": c.name, "arguments": c.arguments, "result": c.result, "failed": c.failed}
+            for c in reply.tool_calls
+        ],
+        "lane": str(reply.lane),
+        "session": trace.session,
+        "turns": trace.turns,
+        "log": trace.log,
+        "note": trace.note,
+    }
+
+
+def tool_line(call: ToolCall) -> str:
+    """Put the use of a tool on one line."""
+    arguments = ", ".join(f"{name}={value!r}" for name, value in call.arguments.items())
+    if len(arguments) > LONGEST_ARGUMENTS:
+        arguments = arguments[:LONGEST_ARGUMENTS] + "…"
+    return clean(f"{call.name}({arguments})".replace("\n", " ")) + (" failed" if call.failed else "")
+
+
+def _asked(request: Json) -> str:
+    if not isinstance(request, Mapping):
+        return ""
+    parts = [f"[system] {request['system']}"] if request.get("system") else []
+    parts += [f"[{message['role']}] {message['text']}" for message in request.get("messages", ())]
+    return "\n".join(parts)
+
+
+def _attempt_line(attempt: Any) -> str:
+    over = ", budget exceeded" if attempt.cost > attempt.reserved else ""
+    why = f": {attempt.error.get('message', '')}" if attempt.error else ""
+    cost = f"{show_usd(attempt.cost)} of {show_usd(attempt.reserved)} reserved, {attempt.lane}{over}"
+    return clean(f"{attempt.n}  {attempt.state}, {cost}{why}")
+
+
+def _part(console: "Console", title: str, text: str) -> None:
+    if text.strip():
+        console.print(title, style="dim")
+        for line in text.rstrip("\n").split("\n"):
+            console.print("  " + clean(line), soft_wrap=True)

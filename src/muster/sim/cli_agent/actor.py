@@ -1,0 +1,236 @@
+"""Plays the steps of a script, in the manner of a CLI agent that streams JSON lines."""
+
+import json
+import os
+import re
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from muster.sim.cli_agent import tools, trouble
+from muster.sim.cli_agent.audit import Audit
+from muster.sim.cli_agent.memory import Memory
+from muster.sim.cli_agent.script import Step
+from muster.sim.cli_agent.voice import Voice, pieces
+
+_NAMES = ["Read", "Write", "Edit", "Bash", "Grep"]
+_PLACE = re.compile(r"\{(prompt|model|session|turns)\}")
+_BYTES_PER_TOKEN = 4
+
+
+class Part(NamedTuple):
+    """What is played, and for whom."""
+
+    prompt: str
+    steps: Sequence[Step]
+    session: str
+    model: str
+    budget: float | None  # dollars; looked at after the turn, as CLI agents do
+    before: int  # turns that the session had
+
+
+class Actor:
+    """Plays one call from its first line to its result."""
+
+    def __init__(self, part: Part, voice: Voice, memory: Memory, audit: Audit) -> None:
+        self._part, self._voice, self._memory, self._audit = part, voice, memory, audit
+        self._began = time.monotonic()
+        self._said = ""
+        self._written = 0
+        self._uses = 0
+        self._turns: int | None = None
+        self._cost = 0.0
+        self._answer: str | None = None
+        self._data: Any = None
+        self._error: dict[str, Any] | None = None
+        self._stays = False
+
+    def run(self) -> int:
+        """Play everything, and give the exit code."""
+        self._audit.note("start")
+        init = {"model": self._part.model, "cwd": os.getcwd(), "tools": _NAMES}  # noqa: PTH109
+        self._tell("system", subtype="init", **init)
+        self._play(self._part.steps)
+        return self._finish()
+
+    def _play(self, steps: Sequence[Step]) -> None:
+        for step in steps:
+            [(name, value)] = step.items()
+            ACTS[name](self, self._fill(value))
+
+    def _tell(self, kind: str, **rest: Any) -> None:
+        self._voice.line({"type": kind, "session_id": self._part.session, **rest})
+
+    def _fill(self, value: Any) -> Any:
+        """Put the prompt and the like into the texts of a step, once: what is put in is not looked at again."""
+        if isinstance(value, str):
+            return _PLACE.sub(lambda place: self._names[place[1]], value)
+        if isinstance(value, dict):
+            # Steps inside a step are filled when they are played.
+            return {name: each if name == "meanwhile" else self._fill(each) for name, each in value.items()}
+        return [self._fill(each) for each in value] if isinstance(value, list) else value
+
+    @property
+    def _names(self) -> dict[str, str]:
+        part = self._part
+        return {"prompt": part.prompt, "model": part.model, "session": part.session, "turns": str(part.before)}
+
+    def _say(self, text: str) -> None:
+        for piece in pieces(text):
+            delta = {"type": "text_delta", "text": piece}
+            self._tell("stream_event", event={"type": "content_block_delta", "index": 0, "delta": delta})
+        self._speak([{"type": "text", "text": text}])
+        self._said = text
+        self._written += len(text.encode("utf-8", "backslashreplace"))
+
+    def _think(self, text: str) -> None:
+        self._speak([{"type": "thinking", "thinking": text}])
+
+    def _speak(self, content: list[dict[str, Any]]) -> None:
+        message = {"role": "assistant", "model": self._part.model, "content": content}
+        self._tell("assistant", message=message)
+
+    def _tool(self, tool: dict[str, Any]) -> None:
+        self._tools([tool])
+
+    def _tools(self, used: list[dict[str, Any]]) -> None:
+        ids = self._begin(used)
+        for tool in used:
+            self._play(tool.get("meanwhile", ()))
+        self._end(ids, [tools.use(tool, tool.get("input", {})) for tool in used])
+
+    def _begin(self, used: list[dict[str, Any]]) -> list[str]:
+        ids = [f"toolu_{self._uses + number:02d}" for number in range(1, len(used) + 1)]
+        self._uses += len(used)
+        self._speak(
+            [
+                {"type": "tool_use", "id": id_, "name": tool["name"], "input": tool.get("input", {})}
+                for id_, tool in zip(ids, used, strict=True)
+            ]
+        )
+        return ids
+
+    def _end(self, ids: list[str], outcomes: list[tools.Outcome]) -> None:
+        content = [
+            {"type": "tool_result", "tool_use_id": id_, "content": outcome.text, "is_error": outcome.failed}
+            for id_, outcome in zip(ids, outcomes, strict=True)
+        ]
+        self._tell("user", message={"role": "user", "content": content})
+
+    def _ask_permission(self, asked: str | dict[str, Any]) -> None:
+        tool: dict[str, Any] = {"name": asked} if isinstance(asked, str) else asked
+        ids = self._begin([tool])
+        given = tool.get("input", {})
+        request = {"subtype": "can_use_tool", "tool_name": tool["name"], "input": given}
+        self._tell("control_request", request_id=f"permission_{ids[0]}", request=request)
+        refusal = _refusal()
+        outcome = tools.use(tool, given) if refusal is None else tools.Outcome(refusal, failed=True)
+        self._end(ids, [outcome])
+
+    def _crash(self, how: int | dict[str, Any]) -> None:
+        how = {"code": how} if isinstance(how, int) else how
+        self._voice.write(str(how.get("partial", "")).encode())
+        trouble.die(how)
+
+    def _children(self, children: int | dict[str, Any]) -> None:
+        children = {"count": children} if isinstance(children, int) else children
+        trouble.start_children(
+            children.get("count", 1),
+            escape=children.get("escape", False),
+            hold_output=children.get("hold_output", False),
+        )
+
+    def _noise(self, line: str | dict[str, Any]) -> None:
+        line = {"text": line} if isinstance(line, str) else line
+        if line.get("to") == "stderr":
+            os.write(2, trouble.noise(line))
+        else:
+            self._voice.write(trouble.noise(line))
+
+    def _fail(self, error: str | dict[str, Any]) -> None:
+        self._error = {"text": error} if isinstance(error, str) else error
+
+    def _set_cost(self, dollars: float) -> None:
+        self._cost = dollars
+
+    def _set_turns(self, turns: int) -> None:
+        self._turns = turns
+
+    def _set_answer(self, text: str) -> None:
+        self._answer = text
+
+    def _set_data(self, data: Any) -> None:
+        self._data = data
+
+    def _stay(self) -> None:
+        self._stays = True
+
+    def _finish(self) -> int:
+        """Write down that it is finished before it is told: whoever has the answer finds it in the audit."""
+        turns = self._turns if self._turns is not None else 1 + self._uses
+        self._memory.keep(self._part.session, self._part.before + turns)
+        self._audit.note("finish")
+        result = self._result(turns)
+        self._tell("result", **result)
+        if self._stays:
+            trouble.hang()
+        return 1 if result["is_error"] else 0
+
+    def _result(self, turns: int) -> dict[str, Any]:
+        failed = self._failure()
+        answer = self._said if self._answer is None else self._answer
+        found = {
+            "subtype": failed.get("subtype", "error_during_execution") if failed else "success",
+            "is_error": failed is not None,
+            "result": failed.get("text", "") if failed else answer,
+            "num_turns": turns,
+            "session_turns": self._part.before + turns,
+            "total_cost_usd": self._cost,
+            "usage": {
+                "input_tokens": -(-len(self._part.prompt.encode("utf-8", "backslashreplace")) // _BYTES_PER_TOKEN),
+                "output_tokens": -(-self._written // _BYTES_PER_TOKEN),
+            },
+            "duration_ms": int(1000 * (time.monotonic() - self._began)),
+        }
+        return found if self._data is None else found | {"structured_output": self._data}
+
+    def _failure(self) -> dict[str, Any] | None:
+        if self._part.budget is not None and self._cost > self._part.budget:
+            text = f"spent ${self._cost:g} of at most ${self._part.budget:g}"
+            return {"subtype": "error_max_budget_usd", "text": text}
+        return self._error
+
+
+def _refusal() -> str | None:
+    """Wait for the answer of a person; None when it is a yes. When there is nobody to answer, wait for ever."""
+    line = sys.stdin.buffer.readline()
+    if not line:
+        trouble.hang()
+    try:
+        answer = json.loads(line)["response"]["response"]
+        return None if answer["behavior"] == "allow" else str(answer.get("message", "not allowed"))
+    except (ValueError, KeyError, TypeError):
+        return "the answer to the question for permission cannot be read"
+
+
+ACTS: dict[str, Callable[[Actor, Any], None]] = {
+    "say": Actor._say,
+    "think": Actor._think,
+    "tool": Actor._tool,
+    "tools": Actor._tools,
+    "ask_permission": Actor._ask_permission,
+    "wait": lambda _, seconds: time.sleep(seconds),
+    "hang": lambda _, __: trouble.hang(),
+    "crash": Actor._crash,
+    "children": Actor._children,
+    "ignore_term": lambda _, __: trouble.ignore_term(),
+    "noise": Actor._noise,
+    "no_exit": lambda actor, _: actor._stay(),
+    "cost": Actor._set_cost,
+    "turns": Actor._set_turns,
+    "result": Actor._set_answer,
+    "structured": Actor._set_data,
+    "error": Actor._fail,
+    "close_stdout": lambda actor, _: actor._voice.close(),
+}

@@ -1,0 +1,97 @@
+"""What the scripted CLI agent does without a script: the prompt names a mood, as in `MOOD:hang`; else it is ok."""
+
+import re
+
+from muster.sim.cli_agent.script import BadScript, Step
+
+_LONG = 200_000
+
+MOODS: dict[str, list[Step]] = {
+    # Says the prompt.
+    "ok": [{"say": "{prompt}"}, {"cost": 0.01}],
+    # Thinks, and uses two tools at once, the second of which fails.
+    "tools": [
+        {"think": "I should look first."},
+        {
+            "tools": [
+                {"name": "Bash", "input": {"command": "ls"}, "result": "README.md\n"},
+                {"name": "Grep", "input": {"pattern": "TODO"}, "result": "no such file", "failed": True},
+            ]
+        },
+        {"say": "There is one file."},
+        {"cost": 0.02},
+    ],
+    # Really writes, edits and reads a file in the folder that it was started in.
+    "edit": [
+        {"tool": {"name": "Write", "input": {"file_path": "greeting.txt", "content": "hello\n"}}},
+        {
+            "tool": {
+                "name": "Edit",
+                "input": {"file_path": "greeting.txt", "old_string": "hello", "new_string": "hello, world"},
+            }
+        },
+        {"tool": {"name": "Read", "input": {"file_path": "greeting.txt"}}},
+        {"say": "The file is written."},
+        {"cost": 0.03},
+    ],
+    # Asks for permission and waits for the answer.
+    "permission": [
+        {"ask_permission": {"name": "Bash", "input": {"command": "make install"}, "result": "installed"}},
+        {"say": "It is installed."},
+        {"cost": 0.01},
+    ],
+    # Says who it is, and nothing more.
+    "hang": [{"hang": True}],
+    # Begins to use a tool that never comes back.
+    "stall-in-tool": [
+        {"say": "I run the tests."},
+        {"tool": {"name": "Bash", "input": {"command": "make test"}, "meanwhile": [{"hang": True}]}},
+    ],
+    # Exits with code 3 and a word about it on standard error.
+    "crash": [{"crash": {"code": 3, "log": "cannot reach the model\n"}}],
+    # Is killed in the middle of its last line.
+    "crash-late": [
+        {"say": "I am nearly done."},
+        {"crash": {"signal": 9, "partial": '{"type": "result", "subtype": "succ', "log": "out of memory\n"}},
+    ],
+    # Leaves five processes of its group behind, which hold its output.
+    "children": [{"children": {"count": 5, "hold_output": True}}, {"say": "They work on."}, {"cost": 0.01}],
+    # Leaves three processes behind that have left its group.
+    "escape": [
+        {"children": {"count": 3, "escape": True, "hold_output": True}},
+        {"say": "They are gone."},
+        {"cost": 0.01},
+    ],
+    # Hangs, and does not end when it is asked to.
+    "ignore-term": [{"ignore_term": True}, {"hang": True}],
+    # Writes what is no JSON, no text or far too long before, between and after its lines.
+    "noise": [
+        {"noise": "starting up {1 of 2}"},
+        {"noise": {"text": "deprecated", "to": "stderr"}},
+        {"noise": {"text": "bytes", "invalid": True}},
+        {"noise": {"text": "[1, 2, 3]"}},
+        {"noise": {"text": "long ", "size": _LONG}},
+        {"say": "Heard through the noise."},
+        {"noise": {"text": "bytes", "to": "stderr", "invalid": True}},
+        {"cost": 0.01},
+    ],
+    # Answers and stays.
+    "no-exit": [{"say": "Done."}, {"cost": 0.01}, {"no_exit": True}],
+    # Costs five dollars.
+    "expensive": [{"say": "That was a lot of work."}, {"cost": 5.0}, {"turns": 40}],
+    # Answers that it failed.
+    "error": [{"error": "the model gave up"}, {"cost": 0.03}],
+    # Takes its time.
+    "slow": [{"say": "Wait "}, {"wait": 0.3}, {"say": "a moment."}, {"wait": 0.3}, {"cost": 0.01}],
+}
+
+_MOOD = re.compile(r"\bMOOD:([a-z-]+)")
+
+
+def mood_of(prompt: str) -> list[Step]:
+    """Give the steps of the mood that a prompt names."""
+    named = _MOOD.search(prompt)
+    name = named[1] if named else "ok"
+    if name not in MOODS:
+        raise BadScript(f"there is no mood {name!r}; there are {', '.join(MOODS)}")
+    return MOODS[name]

@@ -1,0 +1,115 @@
+"""Scripts of the scripted CLI agent: rules that match the prompt, and the steps that are then played.
+
+A script is a JSON list of rules `{"match": "a regular expression", "steps": [...]}`; the first whose expression is
+found in the prompt is played, one without `match` fits every prompt; where none fits, the mood of the prompt decides.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+Step = dict[str, Any]
+
+
+class BadScript(Exception):
+    """A script or a mood cannot be played; the message says why."""
+
+
+class Kind(NamedTuple):
+    """What a step takes, and what it does."""
+
+    takes: tuple[type, ...]
+    does: str
+
+
+STEPS = {
+    "say": Kind((str,), "says a text, in words as they come and then as a whole"),
+    "think": Kind((str,), "shows a thought"),
+    "tool": Kind((dict,), "uses a tool: name, input, result, failed, meanwhile (steps before its result)"),
+    "tools": Kind((list,), "uses several tools at once"),
+    "ask_permission": Kind((str, dict), "asks whether it may use a tool, and waits for the answer on standard input"),
+    "wait": Kind((int, float), "does nothing for so many seconds"),
+    "hang": Kind((bool,), "does nothing for ever"),
+    "crash": Kind((int, dict), "dies: code or signal, after partial (text on its output) and log (on standard error)"),
+    "children": Kind((int, dict), "starts processes that stay: count, escape (leave the group), hold_output"),
+    "ignore_term": Kind((bool,), "does not end when it is asked to"),
+    "noise": Kind((str, dict), "writes a line that is no JSON: text, to (stdout or stderr), invalid (no UTF-8), size"),
+    "no_exit": Kind((bool,), "stays when it has answered"),
+    "cost": Kind((int, float), "says that it has cost so many dollars"),
+    "turns": Kind((int,), "says that it took so many turns"),
+    "result": Kind((str,), "answers with this text and not with what it said last"),
+    "structured": Kind((dict, list), "answers with data too"),
+    "error": Kind((str, dict), "answers that it failed: text, subtype"),
+    "close_stdout": Kind((bool,), "closes its output and goes on"),
+}
+
+
+class Rule(NamedTuple):
+    """Steps for the prompts in which an expression is found."""
+
+    match: "re.Pattern[str]"
+    steps: list[Step]
+
+
+def load(path: str) -> list[Rule]:
+    """Read a script."""
+    try:
+        with open(path, encoding="utf-8") as file:  # noqa: PTH123  # pathlib would be a tenth of the start
+            rules = json.load(file)
+    except (OSError, ValueError) as error:
+        raise BadScript(f"{path}: cannot be read: {error}") from error
+    if not isinstance(rules, list):
+        raise BadScript(f'{path}: must be a list of rules like {{"match": "…", "steps": […]}}')
+    return [_rule(rule, f"{path}: rule {number}") for number, rule in enumerate(rules, 1)]
+
+
+def choose(rules: Sequence[Rule], prompt: str) -> list[Step] | None:
+    """Give the steps of the first rule that fits a prompt."""
+    return next((rule.steps for rule in rules if rule.match.search(prompt)), None)
+
+
+def check(steps: object, place: str) -> list[Step]:
+    """Give the steps, or say what is wrong with them."""
+    if not isinstance(steps, list):
+        raise BadScript(f"{place}: steps must be a list")
+    for number, step in enumerate(steps, 1):
+        _check(step, f"{place}, step {number}")
+    return steps
+
+
+def _rule(rule: object, place: str) -> Rule:
+    if not isinstance(rule, dict) or not rule.keys() <= {"match", "steps"}:
+        raise BadScript(f"{place}: must have steps, may have match, and nothing else")
+    try:
+        match = re.compile(rule.get("match", ""))
+    except (re.error, TypeError) as error:
+        raise BadScript(f"{place}: match is no regular expression: {error}") from error
+    return Rule(match, check(rule.get("steps"), place))
+
+
+def _check(step: object, place: str) -> None:
+    if not isinstance(step, dict) or len(step) != 1:
+        raise BadScript(f"{place}: a step is one name with its value")
+    [(name, value)] = step.items()
+    kind = STEPS.get(name)
+    if kind is None:
+        raise BadScript(f"{place}: there is no step {name!r}; there are {', '.join(STEPS)}")
+    if not isinstance(value, kind.takes) or (isinstance(value, bool) and bool not in kind.takes):
+        raise BadScript(f"{place}: {name} does not take {value!r}")
+    for tool in _tools_of(name, value):
+        _check_tool(tool, f"{place} ({name})")
+
+
+def _tools_of(name: str, value: Any) -> list[Any]:
+    if name == "tools":
+        return list(value)
+    return [value] if name in ("tool", "ask_permission") else []
+
+
+def _check_tool(tool: object, place: str) -> None:
+    if isinstance(tool, str):
+        return
+    if not isinstance(tool, dict) or not isinstance(tool.get("name"), str):
+        raise BadScript(f"{place}: a tool needs a name")
+    check(tool.get("meanwhile", []), place)

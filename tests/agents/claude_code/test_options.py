@@ -1,0 +1,71 @@
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from muster.agents.claude_code.options import folder_of, options_of
+from muster.agents.claude_code.sdk import require
+from muster.agents.claude_code.setup import Setup
+from muster.domain.call import ask
+from muster.domain.errors import BadConfiguration
+from muster.domain.money import NOTHING, Microdollars
+
+SETUP = Setup(
+    folder=Path("/work"),
+    key="sk-secret",
+    environment={"ANTHROPIC_API_KEY": "sk-secret"},
+    mcp_servers={"files": {"command": "serve", "env": {"TOKEN": "sk-secret"}}},
+    allowed_tools=("Read",),
+)
+DOLLAR = Microdollars(1_000_000)
+
+
+def test_four_fifths_of_what_is_reserved_are_told() -> None:
+    assert options_of(SETUP, ask("x"), DOLLAR, streams=False)["max_budget_usd"] == 0.8
+    assert options_of(SETUP, ask("x"), NOTHING, streams=False)["max_budget_usd"] is None
+
+
+def test_our_instructions_come_after_its_own() -> None:
+    preset = {"type": "preset", "preset": "claude_code"}
+    assert options_of(SETUP, ask("x"), DOLLAR, streams=False)["system_prompt"] == preset
+    told = options_of(SETUP, ask("x", system="Be {brief}."), DOLLAR, streams=False)["system_prompt"]
+    assert told == preset | {"append": "Be {brief}."}
+
+
+def test_tools_that_wait_for_a_person_are_taken_away_unless_they_are_asked_for() -> None:
+    setup = replace(SETUP, allowed_tools=("ExitPlanMode",), disallowed_tools=("Bash",))
+    taken = options_of(setup, ask("x"), DOLLAR, streams=False)["disallowed_tools"]
+    assert taken == ["Bash", "AskUserQuestion", "EnterPlanMode"]
+
+
+def test_nothing_that_lies_in_folders_is_read() -> None:
+    options = options_of(SETUP, ask("x"), DOLLAR, streams=False)
+    assert (options["setting_sources"], options["strict_mcp_config"]) == ([], True)
+
+
+def test_a_session_a_shape_and_a_stream_are_asked_for_when_they_are_wanted() -> None:
+    plain = options_of(SETUP, ask("x"), DOLLAR, streams=False)
+    assert (plain["resume"], plain["output_format"], plain["include_partial_messages"]) == (None, None, False)
+    request = replace(ask("x"), schema={"type": "object"}, volatile={"session": "abc"})
+    full = options_of(SETUP, request, DOLLAR, streams=True)
+    assert full["output_format"] == {"type": "json_schema", "schema": {"type": "object"}}
+    assert (full["resume"], full["include_partial_messages"]) == ("abc", True)
+
+
+def test_it_works_in_its_folder_unless_the_request_says_another() -> None:
+    assert folder_of(SETUP, ask("x")) == Path("/work")
+    assert folder_of(SETUP, replace(ask("x"), volatile={"cwd": "part"})) == Path("/work/part")
+    assert folder_of(SETUP, replace(ask("x"), volatile={"cwd": "/other"})) == Path("/other")
+    assert folder_of(SETUP, replace(ask("x"), volatile={"cwd": 7})) == Path("/work")
+
+
+def test_a_setup_does_not_show_its_secrets() -> None:
+    assert "sk-secret" not in repr(SETUP)
+    assert SETUP.scrub("with sk-secret in it") == "with [key] in it"
+    assert replace(SETUP, key="").scrub("anything") == "anything"
+
+
+def test_a_missing_sdk_says_how_to_install_it() -> None:
+    with pytest.raises(BadConfiguration, match="claude-agent-sdk") as caught:
+        require("a_package_that_nobody_has")
+    assert caught.value.suggestions == ("pip install 'muster-ai[claude]'",)

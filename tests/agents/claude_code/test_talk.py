@@ -1,0 +1,146 @@
+"""What is heard in the frames of a conversation."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from muster.agents.claude_code.talk import Frame, Talk
+
+RESULT: dict[str, Any] = {"type": "result", "subtype": "success", "result": "Done.", "session_id": "s"}
+
+
+def heard(*frames: Frame, **how: Any) -> Talk:
+    talk = Talk(**how)
+    for frame in frames:
+        talk.hear(frame)
+    return talk
+
+
+def said(*content: Any, **more: Any) -> Frame:
+    return {"type": "assistant", "message": {"model": "m", "id": "msg_1", "content": list(content)}, **more}
+
+
+def used(id: str, name: str = "Bash", **arguments: Any) -> dict[str, Any]:  # noqa: A002
+    return {"type": "tool_use", "id": id, "name": name, "input": arguments}
+
+
+def gave(id: str, content: Any, *, is_error: Any = None) -> Frame:  # noqa: A002
+    block = {"type": "tool_result", "tool_use_id": id, "content": content, "is_error": is_error}
+    return {"type": "user", "message": {"content": [block]}}
+
+
+def delta(text: Any, kind: str = "text_delta", parent: str | None = None) -> Frame:
+    event = {"type": "content_block_delta", "delta": {"type": kind, "text": text}}
+    return {"type": "stream_event", "event": event, "parent_tool_use_id": parent}
+
+
+def test_a_result_makes_it_over() -> None:
+    assert not heard(said()).over
+    talk = heard(RESULT)
+    assert talk.over
+    assert talk.result is not None
+    assert (talk.result.result, talk.result.session_id) == ("Done.", "s")
+
+
+def test_a_result_of_another_shape_makes_it_over_too() -> None:
+    talk = heard({"type": "result", "subtype": 7})
+    assert talk.over
+    assert talk.result is None
+    assert talk.unread
+
+
+def test_uses_of_tools_are_joined_with_what_they_gave() -> None:
+    blocks = [{"type": "text", "text": "two "}, {"type": "image"}, {"type": "text", "text": "parts"}]
+    talk = heard(
+        said({"type": "text", "text": "I look."}, used("a", command="ls")),
+        said(used("b", "Read", path="x")),
+        gave("b", blocks),
+        gave("a", "no", is_error=True),
+    )
+    calls = [(call.id, call.name, call.arguments, call.result, call.failed) for call in talk.calls]
+    assert calls == [("a", "Bash", {"command": "ls"}, "no", True), ("b", "Read", {"path": "x"}, "two parts", False)]
+
+
+def test_what_a_tool_gave_is_cut() -> None:
+    talk = heard(said(used("a")), gave("a", "x" * 5000))
+    assert [len(call.result or "") for call in talk.calls] == [2000]
+
+
+def test_the_key_is_taken_out_of_what_a_tool_gave_before_it_is_cut() -> None:
+    talk = heard(
+        said(used("a")), gave("a", "x" * 1995 + "sk-secret"), scrub=lambda text: text.replace("sk-secret", "[key]")
+    )
+    assert [call.result for call in talk.calls] == ["x" * 1995 + "[key]"]
+
+
+def test_the_tool_in_use_is_the_last_that_has_given_nothing_yet() -> None:
+    assert heard(said()).tool is None
+    assert heard(said(used("a"), used("b", "Read"))).tool == "Read"
+    assert heard(said(used("a"), used("b", "Read")), gave("b", "")).tool == "Bash"
+    assert heard(said(used("a")), gave("a", None)).tool is None
+
+
+def test_giving_the_answer_as_data_is_no_use_of_a_tool() -> None:
+    assert heard(said(used("a", "StructuredOutput", answer=1))).calls == ()
+
+
+def test_text_is_handed_over_as_it_is_written() -> None:
+    deltas: list[str] = []
+    talk = heard(delta("a"), delta("b", kind="thinking_delta"), delta(7), delta("c"), on_delta=deltas.append)
+    assert (deltas, talk.spoke) == (["a", "c"], True)
+
+
+def test_what_a_helper_of_its_own_says_is_not_handed_over() -> None:
+    deltas: list[str] = []
+    talk = heard(said(), delta("a", parent="toolu_1"), on_delta=deltas.append)
+    talk.hear({"type": "assistant", "message": {"model": "small", "id": "msg_2"}, "parent_tool_use_id": "toolu_1"})
+    assert (deltas, talk.model, talk.id) == ([], "m", "msg_1")
+
+
+def test_messages_that_it_writes_by_itself_are_not_the_models() -> None:
+    talk = heard(said(), {"type": "assistant", "message": {"model": "<synthetic>", "id": "x", "content": []}})
+    assert (talk.model, talk.id) == ("m", "msg_1")
+
+
+def test_the_first_tool_that_needs_permission_is_remembered() -> None:
+    frames: list[Frame] = [
+        {"type": "control_request", "request": {"subtype": "hook_callback"}},
+        {"type": "control_request", "request": {"subtype": "can_use_tool", "tool_name": "Bash"}},
+        {"type": "control_request", "request": {"subtype": "can_use_tool", "tool_name": "Write"}},
+    ]
+    assert heard(frames[0]).asked is None
+    talk = heard(*frames)
+    assert (talk.asked, talk.over) == ("Bash", False)
+
+
+def test_it_is_greeted_when_it_has_answered_the_sdk() -> None:
+    assert not heard(said()).greeted
+    assert heard({"type": "control_response", "response": {}}).greeted
+
+
+@pytest.mark.parametrize(
+    ("status", "keyed", "over"), [(401, True, True), (403, True, True), (529, True, False), (401, False, False)]
+)
+def test_a_key_that_is_refused_makes_it_over_and_a_login_does_not(status: int, keyed: bool, over: bool) -> None:
+    retry = {"type": "system", "subtype": "api_retry", "error_status": status}
+    assert heard(retry, keyed=keyed).over is over
+
+
+KEYS = st.sampled_from(["type", "subtype", "message", "content", "event", "delta", "request", "id", "text", "input"])
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=4),
+    max_leaves=12,
+)
+KINDS = st.sampled_from(
+    ["assistant", "user", "system", "result", "stream_event", "control_request", "control_response", "new", 7, None]
+)
+
+
+@given(KINDS, st.dictionaries(KEYS, ANYTHING))
+def test_no_frame_breaks_it(kind: object, frame: dict[str, Any]) -> None:
+    talk = heard({**frame, "type": kind})
+    assert isinstance(talk.over, bool)
+    assert talk.calls == () or talk.tool is not None

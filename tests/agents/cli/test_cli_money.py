@@ -1,0 +1,120 @@
+"""What a call costs: what it says, what was reserved, and what nobody knows."""
+
+from typing import Any
+
+import pytest
+
+from muster.agents.cli.money import Bill, microdollars_of
+from muster.domain.call import ask
+from muster.domain.errors import AgentFailed, BadConfiguration, BadExit, BadOutput, Paid
+from muster.domain.money import Lane, Microdollars
+
+from .stage import Stage, call, section_of
+
+
+@pytest.mark.parametrize(
+    ("values", "micro"),
+    [
+        ([0.01], 10_000),
+        ([0], 0),
+        (["0.25"], 250_000),
+        ([0.0000001], 1),  # rounded up
+        ([0.1, 0.2], 300_000),  # though the sum of the floating-point numbers is more
+        ([0.1 + 0.2], 300_000),
+        ([True], None),
+        ([float("nan")], None),
+        ([float("inf")], None),
+        ([-1], None),
+        (["free"], None),
+        ([None, {}], None),
+        ([None, 1], 1_000_000),
+        ([], None),
+        ([10**30], None),
+    ],
+)
+def test_amounts_are_read(values: list[Any], micro: int | None) -> None:
+    assert microdollars_of(values) == micro
+
+
+@pytest.mark.parametrize(("most", "told"), [(500_000, "0.4"), (1, "0.000001"), (10_000_000, "8"), (125, "0.0001")])
+def test_it_is_told_less_than_was_reserved(most: int, told: str) -> None:
+    assert Bill(most=Microdollars(most)).told == told
+
+
+async def test_without_a_budget_it_is_not_asked(stage: Stage) -> None:
+    agent = stage.python("print(1)", budget_usd=None)
+    with pytest.raises(BadConfiguration, match="nothing says what a call of one can cost") as caught:
+        agent.quote(ask("hello"))
+    assert "budget_usd = 0.50" in caught.value.suggestions[0]
+    assert "--allow-unpriced" in caught.value.suggestions[1]
+
+
+async def test_without_a_budget_it_may_be_asked_when_that_is_said(stage: Stage) -> None:
+    section = section_of(command=("echo", "hi"), budget_usd=None)
+    agent = stage.agent(section, unpriced_ok=True)
+    assert agent.quote(ask("hello")).most == 0
+    reply = await call(agent)
+    assert (reply.cost, reply.lane) == (0, Lane.BILLED)
+
+
+async def test_one_that_does_not_tell_is_booked_as_reserved(stage: Stage) -> None:
+    reply = await call(stage.python("print(1)"))
+    assert (reply.cost, reply.lane) == (500_000, Lane.UNCERTAIN)
+
+
+async def test_one_that_costs_nothing_is_booked_as_nothing(stage: Stage) -> None:
+    agent = stage.python("print(1)", budget_usd=0)
+    assert agent.quote(ask("hello")).most == 0
+    reply = await call(agent)
+    assert (reply.cost, reply.lane) == (0, Lane.BILLED)
+
+
+async def test_a_failure_of_one_that_costs_nothing_costs_nothing(stage: Stage) -> None:
+    with pytest.raises(BadExit) as caught:
+        await call(stage.python("raise SystemExit(1)", budget_usd=0))
+    assert caught.value.paid is Paid.NO
+
+
+async def test_what_a_subscription_covers_is_imputed(stage: Stage) -> None:
+    agent = stage.rehearsal(subscription=True)
+    reply = await call(agent)
+    assert (reply.cost, reply.lane) == (10_000, Lane.IMPUTED)
+    with pytest.raises(AgentFailed) as caught:
+        await call(agent, "MOOD:error")
+    assert (caught.value.cost, caught.value.imputed) == (30_000, True)
+
+
+SCHEMA = {"type": "object"}
+
+
+async def test_an_answer_that_is_asked_for_as_data_is_data(stage: Stage) -> None:
+    reply = await call(stage.playing([{"say": '```json\n{"a": [1, "{"]}\n```'}]), schema=SCHEMA)
+    assert reply.data == {"a": [1, "{"]}
+    structured = stage.playing([{"say": "Here."}, {"structured": {"a": 1}}], answer="$.structured_output")
+    reply = await call(structured, schema=SCHEMA)
+    assert (reply.data, reply.text) == ({"a": 1}, '{"a": 1}')
+    assert (await call(structured)).data is None
+
+
+async def test_an_answer_that_is_no_data_fails_with_its_cost(stage: Stage) -> None:
+    with pytest.raises(BadOutput, match=r"holds no JSON.*'I would rather not\.'") as caught:
+        await call(stage.playing([{"say": "I would rather not."}, {"cost": 0.02}]), schema=SCHEMA)
+    assert (caught.value.cost, caught.value.paid) == (20_000, Paid.YES)
+
+
+async def test_an_answer_of_another_shape_fails_with_its_cost(stage: Stage) -> None:
+    section = section_of(command=("echo", '{"a": 1}'), budget_usd=0)
+    checked: list[object] = []
+
+    def check(data: object, schema: object) -> str:
+        checked.extend((data, schema))
+        return "a must be a text"
+
+    with pytest.raises(BadOutput, match="does not fit: a must be a text"):
+        await call(stage.agent(section, check=check), schema=SCHEMA)
+    assert checked == [{"a": 1}, SCHEMA]
+
+
+async def test_data_that_no_store_keeps_is_refused(stage: Stage) -> None:
+    with pytest.raises(BadOutput, match="does not fit: it holds NaN"):
+        await call(stage.agent(section_of(command=("echo", '{"a": NaN}'))), schema=SCHEMA)

@@ -1,0 +1,140 @@
+"""What is found in the lines of an agent; pure."""
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from muster.agents.cli.dialect import Places
+from muster.agents.cli.findings import Findings
+from muster.agents.cli.lines import Lines, object_of
+from muster.agents.paths import compile_path
+from muster.domain.call import ToolCall, Usage
+
+
+def findings(**paths: str) -> Findings:
+    return Findings(Places(**{name: compile_path(path, name) for name, path in paths.items()}))
+
+
+TOOLS = {
+    "tool_name": "$.use[*].name",
+    "tool_id": "$.use[*].id",
+    "tool_arguments": "$.use[*].with",
+    "tool_done": "$.done[*].id",
+    "tool_result": "$.done[*].gave",
+    "tool_failed": "$.done[?@.bad==true].id",
+}
+
+
+def test_the_last_that_was_told_counts() -> None:
+    found = findings(answer="$.a", session="$.s", turns="$.t", cost_usd="$.c", input_tokens="$.i", output_tokens="$.o")
+    for line in ({"a": "one", "s": "x", "t": 1, "c": 1, "i": 5}, {"a": "two"}, {"a": None, "s": None, "o": 7}, {}):
+        found.take(line)
+    assert (found.answer, found.session, found.turns, found.cost) == ("two", "x", 1, 1_000_000)
+    assert found.usage == Usage(input=0, output=7)
+
+
+def test_texts_of_one_answer_are_joined() -> None:
+    found = findings(answer="$.content[?@.type=='text'].text")
+    found.take({"content": [{"type": "text", "text": "a"}, {"type": "image"}, {"type": "text", "text": "b"}]})
+    assert found.answer == "ab"
+
+
+@pytest.mark.parametrize("count", [True, -1, "5", 1.5, None, [3]])
+def test_what_is_no_count_is_passed_over(count: Any) -> None:
+    found = findings(turns="$.t", input_tokens="$.t")
+    found.take({"t": count})
+    assert (found.turns, found.usage) == (0, Usage())
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        ("broke", "broke"),
+        (True, "why"),
+        ({"code": 5}, '{"code": 5}'),
+        (False, None),
+        ("", None),
+        (None, None),
+        (0, None),
+    ],
+)
+def test_an_error_is_told_in_the_words_that_there_are(error: Any, told: str | None) -> None:
+    found = findings(answer="$.result", error="$.error")
+    found.take({"result": "why", "error": error})
+    assert (found.error, found.over) == (told, told is not None)
+
+
+def test_several_tools_in_one_line_are_told_apart() -> None:
+    found = findings(**TOOLS)
+    found.take({"use": [{"name": "A", "id": 1, "with": {"x": 1}}, {"name": "B", "id": 2, "with": {}}]})
+    at = [found.tools.at]
+    found.take({"done": [{"id": 2, "gave": [{"text": "yes"}, {"text": "!"}], "bad": False}]})
+    at.append(found.tools.at)
+    found.take({"done": [{"id": 1, "gave": "x" * 5_000, "bad": True}, {"id": 9, "gave": "whose?"}]})
+    assert [*at, found.tools.at] == ["B", "A", None]
+    assert found.tools.calls == (
+        ToolCall(id="1", name="A", arguments={"x": 1}, result="x" * 2_000, failed=True),
+        ToolCall(id="2", name="B", arguments={}, result="yes!"),
+    )
+
+
+def test_a_tool_that_is_told_of_twice_is_one() -> None:
+    found = findings(**TOOLS)
+    found.take({"use": [{"name": "A", "id": "1", "with": {}}]})
+    found.take({"use": [{"name": "A", "id": "1", "with": {"x": 1}}]})
+    assert found.tools.calls == (ToolCall(id="1", name="A", arguments={"x": 1}),)
+
+
+def test_arguments_that_are_no_object_are_kept_as_input() -> None:
+    found = findings(**TOOLS)
+    given = ['{"x": 1}', "ls -l", [1], None, {"big": 10**30}]
+    for number, arguments in enumerate(given):
+        found.take({"use": [{"name": "A", "id": number, "with": arguments}]})
+    assert [call.arguments for call in found.tools.calls] == [
+        {"x": 1},
+        {"input": "ls -l"},
+        {"input": [1]},
+        {},
+        {"input": '{"big": 1000000000000000000000000000000}'},
+    ]
+
+
+def test_values_that_do_not_come_in_pairs_belong_to_nobody() -> None:
+    found = findings(**TOOLS)
+    found.take({"use": [{"name": "A", "id": "1"}, {"name": "B"}]})
+    assert found.tools.calls == (ToolCall(id="call_1", name="A"), ToolCall(id="call_2", name="B"))
+
+
+def test_without_a_word_for_done_a_tool_is_in_use_until_the_next_line() -> None:
+    found = findings(tool_name="$.name")
+    found.take({"name": "A"})
+    at = found.tools.at
+    found.take({"other": 1})
+    assert (at, found.tools.at) == ("A", None)
+
+
+LINES = st.lists(st.binary(max_size=30).filter(lambda line: b"\n" not in line), max_size=8)
+
+
+@given(LINES, st.lists(st.integers(0, 200), max_size=10))
+def test_lines_are_the_same_however_they_are_cut(lines: list[bytes], cuts: list[int]) -> None:
+    data = b"".join(line + b"\n" for line in lines)
+    together, found = Lines(), []
+    edges = [0, *sorted(cut for cut in cuts if cut < len(data)), len(data)]
+    for start, end in pairwise(edges):
+        found += together.feed(data[start:end])
+    assert (found, together.rest(), together.waiting) == (lines, b"", 0)
+
+
+@pytest.mark.parametrize(
+    "line", [b"", b"{", b"[1]", b'"text"', b"null", b"{bad}", b"\xff\xfe", b'{"a": 1} trailing', b'{"a":' * 9_000]
+)
+def test_a_line_that_is_no_object_is_none(line: bytes) -> None:
+    assert object_of(line) is None
+
+
+def test_a_line_is_an_object_even_with_bytes_that_are_no_text() -> None:
+    assert object_of(b' {"a": "x\xffy \xc3\xbc"}\r') == {"a": "x\\xffy ü"}

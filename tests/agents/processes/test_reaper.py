@@ -1,0 +1,166 @@
+"""What a dead driver left behind is ended, exactly that, and nothing of a stranger's."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from muster.agents.processes import proc
+from muster.agents.processes.identity import is_gone, this_process
+from muster.agents.processes.reaper import Reaper
+from muster.domain.process import OwnedProcess
+from muster.domain.run import Driver
+from muster.store.sqlite import open_sqlite
+from muster.testing.processes import RememberedProcesses
+
+# A driver that starts two processes, one of which leaves its group, says so, and waits to be killed.
+DRIVER = """
+import asyncio, os, sys
+from pathlib import Path
+from muster.agents.processes.household import Household
+from muster.agents.processes.identity import this_process
+from muster.agents.processes.order import Order
+from muster.store.sqlite import open_sqlite
+
+async def main():
+    store = open_sqlite(Path(sys.argv[1]))
+    household = Household(store.processes, this_process())
+    environment = {"PATH": os.environ["PATH"]}
+    script = "sleep 600 & setsid sleep 600 & echo ready; trap '' TERM; wait"
+    async with household.process(Order(agent="a", command=("bash", "-c", script), environment=environment)) as process:
+        await process.news(asyncio.get_running_loop().time() + 30)
+        async with household.process(Order(agent="b", command=("sleep", "600"), environment=environment)):
+            await store.processes.forget("nothing")  # written after everything before it
+            print(household._token, flush=True)
+            await asyncio.sleep(600)
+
+asyncio.run(main())
+"""
+DEAD = replace(this_process(), started="another boot/1")
+gone = partial(is_gone, here=this_process().host)
+
+
+def alive(house: str) -> list[int]:
+    return [pid for pid, _ in proc.carriers(house + ".") if proc.started(pid) is not None]
+
+
+@pytest.fixture
+def decoy() -> Iterator["subprocess.Popen[bytes]"]:
+    """A process of somebody else, with the same command line as one of ours."""
+    process = subprocess.Popen(["sleep", "600"])
+    yield process
+    process.kill()
+    process.wait()
+
+
+async def test_the_processes_of_a_killed_driver_are_ended_and_a_stranger_is_not(
+    tmp_path: Path, decoy: "subprocess.Popen[bytes]"
+) -> None:
+    database = tmp_path / "muster.db"
+    driver = subprocess.Popen([sys.executable, "-c", DRIVER, str(database)], stdout=subprocess.PIPE, text=True)
+    assert driver.stdout is not None
+    house = driver.stdout.readline().strip()
+    assert len(alive(house)) == 4
+    store = open_sqlite(database)
+    reaper = Reaper(store.processes, this_process().host, gone)
+    assert await reaper.reap() == []  # its driver is alive
+    assert len(alive(house)) == 4
+    driver.kill()
+    driver.wait()
+    driver.stdout.close()
+    reaped = await reaper.reap()
+    assert {process.agent for process in reaped} == {"a", "b"}
+    assert len(reaped) == 4
+    assert alive(house) == []
+    assert decoy.poll() is None
+    assert await store.processes.all(this_process().host) == []
+    assert await reaper.reap() == []
+    await store.housekeeping.close()
+
+
+async def test_one_that_was_started_but_not_yet_written_down_is_found_by_its_token() -> None:
+    remembered = RememberedProcesses()
+    await remembered.note(OwnedProcess(token="muster-feed", driver=DEAD, at=0.0))
+    orphan = subprocess.Popen(["sleep", "600"], env={**os.environ, proc.TOKEN_VARIABLE: "muster-feed.1"})
+    reaped = await Reaper(remembered, DEAD.host, gone).reap()
+    assert [process.pid for process in reaped] == [orphan.pid]
+    assert orphan.wait() == -signal.SIGKILL
+
+
+async def test_one_inside_a_process_of_ours_is_found_by_the_outer_token() -> None:
+    remembered = RememberedProcesses()
+    await remembered.note(OwnedProcess(token="muster-beef", driver=DEAD, at=0.0))
+    tokens = "muster-beef.4,muster-inner.1"
+    orphan = subprocess.Popen(["sleep", "600"], env={**os.environ, proc.TOKEN_VARIABLE: tokens})
+    await Reaper(remembered, DEAD.host, gone).reap()
+    assert orphan.wait() == -signal.SIGKILL
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [
+        {},
+        {proc.TOKEN_VARIABLE: "muster-feedback.1"},  # begins alike
+        {proc.TOKEN_VARIABLE: "muster-feed"},  # a house is no process
+        {"OTHER": "muster-feed.1"},
+    ],
+)
+async def test_who_does_not_carry_the_token_is_left_alone(
+    environment: dict[str, str], decoy: "subprocess.Popen[bytes]"
+) -> None:
+    remembered = RememberedProcesses()
+    await remembered.note(OwnedProcess(token="muster-feed", driver=DEAD, at=0.0))
+    stranger = subprocess.Popen(
+        [sys.executable, "-c", "print('muster-feed.1', flush=True); import time; time.sleep(600)", "muster-feed.1"],
+        env={"PATH": os.environ["PATH"], **environment},
+        stdout=subprocess.PIPE,
+    )
+    assert stranger.stdout is not None
+    stranger.stdout.readline()
+    assert await Reaper(remembered, DEAD.host, gone).reap() == []
+    assert stranger.poll() is None
+    assert decoy.poll() is None
+    stranger.kill()
+    stranger.wait()
+    stranger.stdout.close()
+
+
+async def test_a_later_process_with_the_same_number_is_left_alone(decoy: "subprocess.Popen[bytes]") -> None:
+    remembered = RememberedProcesses()
+    start = proc.started(decoy.pid)
+    assert start is not None
+    earlier = start.rpartition("/")[0] + "/1"
+    await remembered.note(OwnedProcess(token="muster-a.1", driver=DEAD, at=0.0, pid=decoy.pid, started=earlier))
+    assert await Reaper(remembered, DEAD.host, gone).reap() == []
+    assert decoy.poll() is None
+    assert not proc.kill(decoy.pid, earlier)
+    assert decoy.poll() is None
+    assert remembered.noted == {}
+
+
+async def test_one_that_changed_its_environment_is_found_by_number_and_start() -> None:
+    orphan = subprocess.Popen(["sleep", "600"])
+    remembered = RememberedProcesses()
+    started = proc.started(orphan.pid)
+    await remembered.note(OwnedProcess(token="muster-a.1", driver=DEAD, at=0.0, pid=orphan.pid, started=started))
+    await Reaper(remembered, DEAD.host, gone).reap()
+    assert orphan.wait() == -signal.SIGKILL
+
+
+async def test_what_belongs_to_a_living_driver_or_another_machine_is_left_alone(
+    decoy: "subprocess.Popen[bytes]",
+) -> None:
+    remembered = RememberedProcesses()
+    started = proc.started(decoy.pid)
+    elsewhere = Driver(host="elsewhere", pid=1, started="x")
+    for token, driver in (("muster-a.1", this_process()), ("muster-b.1", elsewhere)):
+        await remembered.note(OwnedProcess(token=token, driver=driver, at=0.0, pid=decoy.pid, started=started))
+    assert await Reaper(remembered, DEAD.host, gone).reap() == []
+    assert decoy.poll() is None
+    assert len(remembered.noted) == 2

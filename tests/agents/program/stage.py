@@ -1,0 +1,85 @@
+"""What the tests of programs share: a real program of a few lines, asked once."""
+
+import asyncio
+import json
+import os
+import shlex
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from muster.agents.processes import proc
+from muster.agents.processes.household import Household
+from muster.agents.processes.order import Order
+from muster.agents.program.agent import ProgramAgent
+from muster.agents.program.modes import Mode
+from muster.domain.agent import Profile, Timeouts
+from muster.domain.call import Message, Request, Role
+from muster.domain.canonical import Json
+from muster.domain.money import NOTHING, Microdollars
+from muster.testing.processes import RememberedProcesses
+
+PATIENT = Timeouts(call=30.0, idle=30.0)
+PROFILE = Profile(name="critic", lane="program:critic")
+PATH = {"PATH": os.environ["PATH"]}
+PROPOSAL = {"thought_process": "reasoning", "content": "solution"}
+
+
+def program(
+    household: Household,
+    *command: str,
+    mode: Mode = "exec",
+    most: Microdollars = NOTHING,
+    env: Mapping[str, str] | None = None,
+) -> ProgramAgent:
+    """Make an agent of a command."""
+    order = Order(agent=PROFILE.name, command=command, environment=PATH | dict(env or {}))
+    return ProgramAgent(profile=PROFILE, order=order, mode=mode, household=household, most=most)
+
+
+def bash(household: Household, script: str, **rest: Any) -> ProgramAgent:
+    """Make an agent of some lines of bash."""
+    return program(household, "bash", "-c", script, **rest)
+
+
+def python(household: Household, script: str, **rest: Any) -> ProgramAgent:
+    """Make an agent of some lines of Python."""
+    return program(household, sys.executable, "-c", script, **rest)
+
+
+def says(output: str) -> str:
+    """Give the bash that reads its input and then writes this, exactly."""
+    return f"cat >/dev/null; printf %s {shlex.quote(output)}"
+
+
+def context(phase: str = "propose", *candidates: str) -> dict[str, Json]:
+    """Give a context of the exec protocol."""
+    proposals = [{"id": name, "proposal": {"thought_process": "t", "content": "c"}} for name in candidates]
+    return {"task_description": "Solve the problem", "round_number": 1, "phase": phase, "candidates": proposals}
+
+
+def request_for(asked: Mapping[str, Json], **volatile: Json) -> Request:
+    """Ask with a context."""
+    messages = (Message(role=Role.USER, text="Solve the problem"),)
+    return Request(messages=messages, context=asked, volatile=volatile)
+
+
+PROPOSE = request_for(context())
+EVALUATE = request_for(context("evaluate", "A", "B"))
+
+
+def spelled(value: Json) -> str:
+    """Write JSON."""
+    return json.dumps(value)
+
+
+def alive(remembered: RememberedProcesses) -> list[int]:
+    """Find every process that carries a token of this house and still runs."""
+    house = remembered.seen[0].token
+    return [pid for pid, _ in proc.carriers(house + ".") if proc.started(pid) is not None]
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Wait for something that another process does."""
+    while not condition():  # noqa: ASYNC110 - a process cannot set an event of ours
+        await asyncio.sleep(0.005)

@@ -1,0 +1,322 @@
+"""The exec protocol through real processes: one JSON in, one JSON found in whatever comes out."""
+
+import json
+
+import pytest
+
+from muster.agents.processes.household import Household
+from muster.agents.program.extract import END, START
+from muster.domain.agent import PHASE_SECONDS, Timeouts
+from muster.domain.call import Quality, Request, Stop, ask
+from muster.domain.canonical import Json
+from muster.domain.errors import AgentFailed, BadExit, BadOutput, InvalidRequest, NotStarted, Paid, TimedOut
+from muster.domain.money import Lane, Microdollars
+from tests.agents.program.stage import (
+    EVALUATE,
+    PATIENT,
+    PROPOSAL,
+    PROPOSE,
+    bash,
+    context,
+    program,
+    python,
+    request_for,
+    says,
+    spelled,
+)
+
+HEAR = 'heard=$(cat); printf "%s" "$heard" >&2; '
+EVALUATIONS = {"evaluations": [{"target_id": "AGENT_A", "score": 0.85, "justification": "good"}]}
+
+
+async def proposal(household: Household, output: str) -> Json:
+    return (await bash(household, says(output)).call(PROPOSE, PATIENT)).data
+
+
+async def failure(household: Household, script: str, request: Request = PROPOSE) -> AgentFailed:
+    with pytest.raises(AgentFailed) as caught:
+        await bash(household, script).call(request, PATIENT)
+    return caught.value
+
+
+async def heard(household: Household, request: Request, timeouts: Timeouts = PATIENT) -> dict[str, Json]:
+    """Give the envelope that a program got, as it wrote it to its log."""
+    reply = await bash(household, HEAR + says(spelled({**PROPOSAL, **EVALUATIONS}))).call(request, timeouts)
+    assert reply.trace is not None
+    found = json.loads(reply.trace.log)
+    assert isinstance(found, dict)
+    return found
+
+
+async def test_a_proposal_is_given_as_text_and_as_data(household: Household) -> None:
+    reply = await bash(household, says(spelled(PROPOSAL))).call(PROPOSE, PATIENT)
+    assert (reply.text, reply.data, reply.stop) == ("solution", PROPOSAL, Stop.END)
+    assert (reply.cost, reply.lane, reply.model, reply.quality) == (0, Lane.BILLED, "critic", Quality.GOOD)
+
+
+async def test_evaluations_are_given_as_data_and_as_canonical_text(household: Household) -> None:
+    reply = await bash(household, says(json.dumps(EVALUATIONS, indent=2))).call(EVALUATE, PATIENT)
+    assert reply.data == EVALUATIONS
+    assert reply.text == '{"evaluations":[{"justification":"good","score":0.85,"target_id":"AGENT_A"}]}'
+
+
+async def test_a_proposal_between_markers_is_found_among_log_lines(household: Household) -> None:
+    output = f"Loading weights...\nWARNING: deprecated API\n{START}\n{spelled(PROPOSAL)}\n{END}\nCleanup done\n"
+    assert await proposal(household, output) == PROPOSAL
+
+
+async def test_a_proposal_without_markers_is_found_after_warnings(household: Household) -> None:
+    assert await proposal(household, f"DeprecationWarning: {{old}}\n{spelled(PROPOSAL)}\n") == PROPOSAL
+
+
+@pytest.mark.parametrize("fence", ["```json\n", "```\n"])
+async def test_a_fenced_proposal_is_found_with_and_without_markers(household: Household, fence: str) -> None:
+    fenced = f"{fence}{spelled(PROPOSAL)}\n```"
+    assert await proposal(household, f"{fenced}\n  ") == PROPOSAL
+    assert await proposal(household, f"noise\n{START}\n{fenced}\n{END}\nmore noise") == PROPOSAL
+
+
+async def test_braces_inside_of_a_proposal_do_not_break_it(household: Household) -> None:
+    odd = {"thought_process": "}{ {", "content": f'use {{ and "}}" and {END}'}
+    assert await proposal(household, f"log {{1}}\n{START}\n{spelled(odd)}\n{END}\nlog }}\n") == odd
+
+
+async def test_a_program_gets_the_phase_and_the_context_and_the_end_of_its_input(household: Household) -> None:
+    asked = context("evaluate", "A", "B")
+    envelope = await heard(household, request_for(asked), Timeouts(call=60.0, idle=60.0))
+    assert envelope == {
+        "phase": "evaluate",
+        "context": {**asked, "agent_id": "critic", PHASE_SECONDS: 60.0},
+    }
+
+
+async def test_the_volatile_part_of_a_request_is_in_the_context(household: Household) -> None:
+    request = request_for(context(), session_id="s", **{PHASE_SECONDS: 7.5})
+    found = (await heard(household, request))["context"]
+    assert (found["session_id"], found[PHASE_SECONDS], found["task_description"]) == ("s", 7.5, "Solve the problem")
+
+
+async def test_a_request_without_a_context_gets_the_smallest_one(household: Household) -> None:
+    envelope = await heard(household, ask("Why {this}?", system="Be brief."))
+    assert envelope["phase"] == "propose"
+    assert envelope["context"] == {
+        "task_description": "Why {this}?",
+        "round_number": 1,
+        "total_rounds": 1,
+        "phase": "propose",
+        "candidates": [],
+        "previous_critiques": [],
+        "user_injections": [],
+        "agent_id": "critic",
+        "role_context": "Be brief.",
+        PHASE_SECONDS: 30.0,
+    }
+
+
+async def test_a_context_without_a_phase_asks_for_a_proposal(household: Household) -> None:
+    envelope = await heard(household, request_for({"task_description": "x"}))
+    assert (envelope["phase"], envelope["context"]["phase"]) == ("propose", "propose")
+
+
+@pytest.mark.parametrize("phase", ["vote", "", None, ["propose"]])
+async def test_another_phase_is_refused_before_anything_starts(household: Household, phase: Json) -> None:
+    with pytest.raises(InvalidRequest, match="phase") as caught:
+        await bash(household, "exit 1").call(request_for({"phase": phase}), PATIENT)
+    assert repr(phase) in caught.value.message
+
+
+@pytest.mark.parametrize("value", [float("nan"), {1, 2}])
+async def test_a_context_that_is_no_json_is_refused_before_anything_starts(household: Household, value: Json) -> None:
+    with pytest.raises(InvalidRequest, match="cannot be written as JSON"):
+        await bash(household, "exit 1").call(request_for({"odd": value}), PATIENT)
+
+
+async def test_text_from_a_provider_becomes_a_proposal(household: Household) -> None:
+    envelope = {"type": "result", "subtype": "success", "is_error": False, "num_turns": 1, "result": "It's 42."}
+    expected = {"thought_process": "(generated by exec provider)", "content": "It's 42."}
+    assert await proposal(household, spelled(envelope)) == expected
+
+
+async def test_a_proposal_written_into_the_text_of_a_provider_is_taken(household: Household) -> None:
+    assert await proposal(household, spelled({"type": "result", "result": spelled(PROPOSAL)})) == PROPOSAL
+
+
+async def test_a_proposal_as_the_result_of_a_provider_is_taken(household: Household) -> None:
+    assert await proposal(household, spelled({"type": "result", "result": PROPOSAL})) == PROPOSAL
+
+
+async def test_text_from_a_provider_becomes_evaluations_that_never_count(household: Household) -> None:
+    output = spelled({"type": "result", "subtype": "success", "result": "Both proposals are good."})
+    reply = await bash(household, says(output)).call(EVALUATE, PATIENT)
+    said = {"score": 0.5, "justification": "Both proposals are good.", "coerced": True}
+    assert reply.data == {"evaluations": [{"target_id": name, **said} for name in ("A", "B")], "coerced": True}
+
+
+async def test_what_a_provider_says_of_cost_and_session_is_kept(household: Household) -> None:
+    usage = {"input_tokens": 11, "output_tokens": 7}
+    envelope = {"type": "result", "result": "x", "total_cost_usd": 0.01, "usage": usage, "session_id": "abc"}
+    reply = await bash(household, says(spelled({**envelope, "num_turns": 3}))).call(PROPOSE, PATIENT)
+    assert (reply.cost, reply.lane, reply.usage.input, reply.usage.output) == (10_000, Lane.BILLED, 11, 7)
+    assert reply.trace is not None
+    assert (reply.trace.session, reply.trace.turns) == ("abc", 3)
+
+
+async def test_an_error_of_a_provider_is_shown_in_its_own_words_with_its_cost(household: Household) -> None:
+    output = {"type": "result", "is_error": True, "result": "Error: tool failed", "total_cost_usd": 0.02}
+    error = await failure(household, says(spelled(output)))
+    assert isinstance(error, BadOutput)
+    assert "agent 'critic'" in error.message
+    assert "Error: tool failed" in error.message
+    assert (error.paid, error.cost) == (Paid.YES, 20_000)
+
+
+async def test_bare_text_is_no_proposal_and_is_shown(household: Household) -> None:
+    error = await failure(household, says("not json at all " + "x" * 500))
+    assert isinstance(error, BadOutput)
+    assert "failed to parse proposal" in error.message
+    assert "not json at all " + "x" * 184 in error.message
+    assert "x" * 185 not in error.message
+
+
+async def test_bare_text_is_no_evaluation(household: Household) -> None:
+    error = await failure(household, says("good work"), EVALUATE)
+    assert "failed to parse evaluations" in error.message
+    assert "good work" in error.message
+
+
+async def test_a_proposal_is_no_evaluation(household: Household) -> None:
+    assert "failed to parse evaluations" in (await failure(household, says(spelled(PROPOSAL)), EVALUATE)).message
+
+
+async def test_too_much_broken_json_is_a_bad_output(household: Household) -> None:
+    error = await failure(household, "cat >/dev/null; yes '{\"a\":' | head -n 200000")
+    assert isinstance(error, BadOutput)
+    assert "failed to parse proposal: there is too much broken JSON" in error.message
+
+
+async def test_an_exit_with_an_error_shows_the_code_and_the_log(household: Household) -> None:
+    error = await failure(household, "echo 'something broke' >&2; exit 1")
+    assert isinstance(error, BadExit)
+    assert "exited with code 1: something broke" in error.message
+    assert error.log == "something broke\n"
+    assert error.paid is Paid.NO
+
+
+async def test_a_log_is_cut_between_characters_in_a_message_and_kept_whole(household: Household) -> None:
+    error = await failure(household, "printf 'é%.0s' $(seq 1 600) >&2; exit 1")
+    assert "é" * 500 in error.message
+    assert "é" * 501 not in error.message
+    assert error.log == "é" * 600
+
+
+async def test_an_exit_with_an_error_and_no_log_says_so(household: Household) -> None:
+    assert "it wrote nothing to standard error" in (await failure(household, "exit 4")).message
+
+
+async def test_an_exit_with_an_error_shows_and_books_what_its_provider_said(household: Household) -> None:
+    output = {"type": "result", "is_error": True, "result": "No credit left", "total_cost_usd": 0.5}
+    error = await failure(household, says(spelled(output)) + "; exit 1")
+    assert isinstance(error, BadExit)
+    assert "exited with code 1: No credit left" in error.message
+    assert (error.paid, error.cost) == (Paid.YES, 500_000)
+
+
+async def test_a_program_that_is_killed_says_by_which_signal(household: Household) -> None:
+    error = await failure(household, "cat >/dev/null; kill -KILL $$")
+    assert isinstance(error, BadExit)
+    assert "killed by signal 9 (SIGKILL)" in error.message
+
+
+async def test_closing_the_input_early_shows_the_exit_and_not_the_pipe(household: Household) -> None:
+    error = await failure(household, "exec 0<&-; echo 'pipe closed' >&2; exit 2")
+    assert "exited with code 2: pipe closed" in error.message
+
+
+async def test_a_large_input_that_is_not_read_shows_the_exit_and_not_the_pipe(household: Household) -> None:
+    request = request_for({**context(), "task_description": "x" * 1_000_000})
+    error = await failure(household, "exec 0<&-; exit 2", request)
+    assert isinstance(error, BadExit)
+    assert "exited with code 2" in error.message
+
+
+async def test_a_program_that_takes_too_long_is_stopped(household: Household) -> None:
+    with pytest.raises(TimedOut, match="timed out after 1s"):
+        await program(household, "sleep", "999").call(PROPOSE, Timeouts(call=1.0, idle=5.0))
+
+
+async def test_a_program_that_is_not_there_cannot_be_started(household: Household) -> None:
+    with pytest.raises(NotStarted, match="failed to spawn '/nonexistent/binary'"):
+        await program(household, "/nonexistent/binary").call(PROPOSE, PATIENT)
+
+
+async def test_an_empty_command_cannot_be_started(household: Household) -> None:
+    with pytest.raises(NotStarted, match="command is empty"):
+        await program(household).call(PROPOSE, PATIENT)
+
+
+@pytest.mark.parametrize("script", ["cat >/dev/null", "cat >/dev/null; echo; echo '  '"])
+async def test_a_program_that_writes_nothing_has_not_answered(household: Household, script: str) -> None:
+    error = await failure(household, script + "; echo busy >&2")
+    assert isinstance(error, BadOutput)
+    assert "no output" in error.message
+    assert error.log == "busy\n"
+
+
+async def test_variables_are_passed_to_the_program(household: Household) -> None:
+    script = """cat >/dev/null; echo "{\\"thought_process\\":\\"$MY_VAR\\",\\"content\\":\\"ok\\"}" """
+    reply = await bash(household, script, env={"MY_VAR": "hello_from_env"}).call(PROPOSE, PATIENT)
+    assert reply.data == {"thought_process": "hello_from_env", "content": "ok"}
+
+
+async def test_what_a_program_writes_to_its_log_is_kept_with_its_answer(household: Household) -> None:
+    reply = await bash(household, f"echo 'a warning' >&2; {says(spelled(PROPOSAL))}").call(PROPOSE, PATIENT)
+    assert reply.trace is not None
+    assert reply.trace.log == "a warning\n"
+
+
+PROMPTS = [
+    '{"a": {prompt}} {{x}} {0} %s $HOME `id` \\n "quoted" \'single\'',
+    "{",
+    "}\n\n{",
+    "é😀\u2028\x00\x7f",
+    "\ud83d half",
+]
+
+
+@pytest.mark.parametrize("prompt", PROMPTS)
+async def test_a_prompt_arrives_unchanged(household: Household, prompt: str) -> None:
+    script = """
+import json, sys
+asked = json.load(sys.stdin)["context"]["task_description"]
+print(json.dumps({"thought_process": "", "content": asked}))
+"""
+    assert (await python(household, script).call(ask(prompt), PATIENT)).text == prompt
+
+
+BUDGET = Microdollars(50_000)
+
+
+async def test_what_may_have_cost_something_is_booked_in_full_as_uncertain(household: Household) -> None:
+    agent = bash(household, says(spelled(PROPOSAL)), most=BUDGET)
+    reply = await agent.call(PROPOSE, PATIENT)
+    assert agent.quote(PROPOSE).most == BUDGET
+    assert (reply.cost, reply.lane) == (BUDGET, Lane.UNCERTAIN)
+
+
+async def test_what_an_answer_says_that_it_cost_is_booked(household: Household) -> None:
+    output = spelled({**PROPOSAL, "cost_usd": 0.001})
+    reply = await bash(household, says(output), most=BUDGET).call(PROPOSE, PATIENT)
+    assert (reply.cost, reply.lane) == (1_000, Lane.BILLED)
+
+
+@pytest.mark.parametrize("script", ["exit 1", "cat >/dev/null; echo no", "sleep 999"])
+async def test_a_failed_call_that_may_have_cost_something_says_so(household: Household, script: str) -> None:
+    with pytest.raises(AgentFailed) as caught:
+        await bash(household, script, most=BUDGET).call(PROPOSE, Timeouts(call=0.5, idle=5.0))
+    assert caught.value.paid is Paid.UNKNOWN
+
+
+async def test_a_program_that_did_not_start_has_cost_nothing(household: Household) -> None:
+    with pytest.raises(NotStarted) as caught:
+        await program(household, most=BUDGET).call(PROPOSE, PATIENT)
+    assert caught.value.paid is Paid.NO

@@ -1,0 +1,211 @@
+"""Proposals, evaluations and the envelopes of providers, as they are read and kept."""
+
+import json
+
+import pytest
+
+from muster.agents.program.answer import dollars
+from muster.agents.program.execution import decode
+from muster.agents.program.keeping import flaw_of
+from muster.agents.program.provider import is_envelope, read_envelope
+from muster.agents.program.shapes import candidates_of, coerced_evaluations, coerced_proposal
+from muster.domain.call import Usage
+from muster.domain.canonical import Json
+from muster.domain.errors import BadOutput, Paid
+from tests.agents.program.stage import PROPOSAL, context, spelled
+
+
+def evaluated(*items: Json, **rest: Json) -> Json:
+    return decode(spelled({"evaluations": list(items), **rest}).encode(), context("evaluate", "A", "B")).data
+
+
+def proposed(value: Json) -> Json:
+    return decode(spelled(value).encode(), context()).data
+
+
+def test_a_proposal_keeps_what_else_it_says() -> None:
+    assert proposed({**PROPOSAL, "confidence": 0.9}) == {**PROPOSAL, "confidence": 0.9}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [{"content": "x"}, {"thought_process": "x"}, {"thought_process": 1, "content": "x"}, {**PROPOSAL, "content": None}],
+)
+def test_a_proposal_needs_both_texts(value: Json) -> None:
+    with pytest.raises(BadOutput, match="failed to parse proposal"):
+        proposed(value)
+
+
+@pytest.mark.parametrize("name", ["target_id", "agent_id", "candidate_id"])
+def test_a_target_is_kept_under_one_name(name: str) -> None:
+    assert evaluated({name: "A", "score": 1, "stance": "for"}) == {
+        "evaluations": [{"target_id": "A", "score": 1, "stance": "for"}]
+    }
+
+
+def test_the_first_name_of_a_target_wins_and_other_keys_are_kept() -> None:
+    item = {"agent_id": "me", "score": 0.5, "target_id": "A", "justification": None, "claim_assessments": [{"id": 1}]}
+    assert evaluated(item, round=2) == {
+        "evaluations": [{"target_id": "A", "agent_id": "me", "score": 0.5, "claim_assessments": [{"id": 1}]}],
+        "round": 2,
+    }
+
+
+def test_no_evaluations_are_evaluations_too() -> None:
+    assert evaluated() == {"evaluations": []}
+
+
+@pytest.mark.parametrize(
+    ("item", "why"),
+    [
+        ({"score": 1}, "names no target"),
+        ({"target_id": 7, "score": 1}, "names no target"),
+        ({"target_id": "", "score": 1}, "names no target"),
+        ({"target_id": "A"}, "has no score"),
+        ({"target_id": "A", "score": True}, "has no score"),
+        ({"target_id": "A", "score": "0.8"}, "has no score"),
+        ({"target_id": "A", "score": float("nan")}, "has no score"),
+        ({"target_id": "A", "score": float("inf")}, "has no score"),
+        ({"target_id": "A", "score": 1, "justification": 3}, "justification"),
+    ],
+)
+def test_an_evaluation_that_is_none_is_refused_with_its_place(item: Json, why: str) -> None:
+    with pytest.raises(BadOutput, match=rf"failed to parse evaluations: evaluations\[1\].*{why}"):
+        evaluated({"target_id": "A", "score": 1}, item)
+
+
+def test_a_bad_last_word_is_not_replaced_by_a_draft_before_it() -> None:
+    draft, last = ({"evaluations": [{"target_id": "A", "score": score}]} for score in (0.5, "high"))
+    with pytest.raises(BadOutput, match="has no score"):
+        decode(f"{spelled(draft)}\n{spelled(last)}".encode(), context("evaluate", "A"))
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        ({"x": float("nan")}, "NaN"),
+        ({"x": [1, float("-inf")]}, "NaN"),
+        ({"x": 2**64}, "64 bits"),
+        ({"x": -(2**63) - 1}, "64 bits"),
+        (json.loads("[" * 200 + "]" * 200), "nested"),
+    ],
+)
+def test_data_that_no_store_gives_back_is_refused(value: Json, why: str) -> None:
+    assert why in (flaw_of(value) or "")
+    with pytest.raises(BadOutput, match=why):
+        proposed({**PROPOSAL, "more": value})
+
+
+def test_data_that_can_be_kept_has_no_flaw() -> None:
+    assert flaw_of({"a": [1.5, True, None, "x", 2**64 - 1, {"b": {}}], "c": json.loads("[" * 90 + "]" * 90)}) is None
+
+
+def envelope(**fields: Json) -> dict[str, Json]:
+    return {"type": "result", "subtype": "success", **fields}
+
+
+def test_the_text_of_an_envelope_is_its_result() -> None:
+    found = read_envelope(envelope(is_error=False, duration_ms=5740, result="Hello! I'm Claude."))
+    assert (found.result, found.failed) == ("Hello! I'm Claude.", False)
+
+
+def test_an_envelope_says_cost_usage_and_session() -> None:
+    usage = {"input_tokens": 3, "output_tokens": 4, "cache_read_input_tokens": 5, "cache_creation_input_tokens": 6}
+    found = read_envelope(envelope(result="x", total_cost_usd=0.0123, usage=usage, session_id="s", num_turns=2))
+    assert (found.cost, found.session, found.turns) == (12_300, "s", 2)
+    assert found.usage == Usage(input=3, output=4, cache_read=5, cache_write=6)
+
+
+def test_what_an_envelope_says_in_another_way_is_taken_as_not_said() -> None:
+    found = read_envelope(envelope(result=1, total_cost_usd="1", usage=[], session_id=7, num_turns=True, errors=[1]))
+    assert (found.cost, found.session, found.turns, found.usage) == (None, "", 0, Usage())
+
+
+def test_other_objects_are_no_envelopes() -> None:
+    assert not is_envelope(PROPOSAL)
+    assert not is_envelope({"type": "result", "value": 3})
+    assert not is_envelope({"type": "assistant", "result": "x"})
+
+
+def test_an_object_in_an_envelope_is_the_answer() -> None:
+    assert proposed(envelope(result=PROPOSAL)) == PROPOSAL
+
+
+@pytest.mark.parametrize("text", [spelled(PROPOSAL), f"Here:\n```json\n{spelled(PROPOSAL)}\n```\nDone."])
+def test_json_in_the_text_of_an_envelope_is_the_answer(text: str) -> None:
+    assert proposed(envelope(result=text)) == PROPOSAL
+
+
+def test_text_in_an_envelope_becomes_a_proposal() -> None:
+    expected = {"thought_process": "(generated by exec provider)", "content": "My answer here"}
+    assert coerced_proposal("  My answer here  ") == expected
+    assert proposed(envelope(is_error=False, result="  My answer here  ")) == expected
+
+
+def test_text_in_an_envelope_becomes_neutral_evaluations_that_are_marked() -> None:
+    marked = {"score": 0.5, "justification": "Good work", "coerced": True}
+    expected = {"evaluations": [{"target_id": name, **marked} for name in ("A", "B")], "coerced": True}
+    assert coerced_evaluations(" Good work ", ["A", "B"]) == expected
+    output = spelled(envelope(result=" Good work "))
+    assert decode(output.encode(), context("evaluate", "A", "B")).data == expected
+
+
+@pytest.mark.parametrize("candidates", [None, "A", {"id": "A"}, [], [1, {"id": 2}, {}]])
+def test_only_named_candidates_are_evaluated(candidates: Json) -> None:
+    assert candidates_of({"candidates": candidates}) == []
+    assert candidates_of({"candidates": [{"id": "A"}, 1, {"id": "B"}]}) == ["A", "B"]
+
+
+@pytest.mark.parametrize("result", [None, 7, True, [PROPOSAL], {"content": "x"}, {}])
+def test_only_text_in_an_envelope_is_coerced(result: Json) -> None:
+    with pytest.raises(BadOutput, match="failed to parse proposal: the result in the envelope"):
+        proposed(envelope(result=result))
+
+
+def test_evaluations_in_an_envelope_are_checked_like_others_and_their_cost_counts() -> None:
+    output = spelled(envelope(result='{"evaluations": [{"target_id": "A"}]}', total_cost_usd=0.5)).encode()
+    with pytest.raises(BadOutput, match="has no score") as caught:
+        decode(output, context("evaluate", "A"))
+    assert (caught.value.paid, caught.value.cost) == (Paid.YES, 500_000)
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"result": "Error: tool failed"}, "Error: tool failed"),
+        ({"errors": ["no", "credit"]}, "no; credit"),
+        ({"subtype": "error_max_turns"}, "error_max_turns"),
+        ({"subtype": None}, "no reason"),
+    ],
+)
+def test_an_envelope_of_an_error_is_that_error_with_its_cost(fields: Json, words: str) -> None:
+    with pytest.raises(BadOutput, match=words) as caught:
+        proposed({"type": "result", "is_error": True, "total_cost_usd": 0.25, **fields})
+    assert (caught.value.paid, caught.value.cost) == (Paid.YES, 250_000)
+
+
+def test_an_error_without_a_cost_leaves_open_what_it_cost() -> None:
+    with pytest.raises(BadOutput) as caught:
+        proposed({"type": "result", "is_error": True, "result": "no"})
+    assert caught.value.paid is Paid.NO
+
+
+@pytest.mark.parametrize(
+    ("said", "cost"),
+    [
+        (0, 0),
+        (0.1, 100_000),
+        (1e-7, 1),
+        (2, 2_000_000),
+        (0.0000011, 2),
+        (-1, None),
+        (True, None),
+        ("1", None),
+        (None, None),
+        (float("nan"), None),
+        (float("inf"), None),
+        (10**400, None),
+    ],
+)
+def test_dollars_are_rounded_up_and_nonsense_is_no_amount(said: Json, cost: int | None) -> None:
+    assert dollars(said) == cost
