@@ -1,5 +1,7 @@
 """What a dead driver left behind is ended, exactly that, and nothing of a stranger's."""
 
+# ruff: noqa: ASYNC220 - these processes are to be nobody's: the event loop must not look after them
+
 import os
 import signal
 import subprocess
