@@ -4,7 +4,7 @@ questions whose answers are judged when all of them are there."""
 from typing import Any
 
 import muster
-from muster.domain.errors import RetriesExhausted
+from muster.domain.errors import CallFailed, RetriesExhausted
 
 ANTHROPIC = "anthropic/claude-haiku-5-5"
 OPENAI = "openai/gpt-5-mini"
@@ -81,3 +81,48 @@ async def judged(ctx: muster.Context, spec: dict[str, Any]) -> dict[str, Any]:
 
     answers = [text async for text in ctx.map(answer, numbers)]
     return {"texts": [text async for text in ctx.map(verdict, answers)]}
+
+
+# What each mood of the scripted CLI agent comes to: "done", or the code of the failure.
+MOODS = {
+    "ok": "done",
+    "tools": "done",
+    "edit": "done",
+    "children": "done",
+    "escape": "done",
+    "noise": "done",
+    "no-exit": "done",
+    "slow": "done",
+    "permission": "permission",
+    "hang": "stalled",
+    "stall-in-tool": "stalled",
+    "ignore-term": "stalled",
+    "crash": "bad_exit",
+    "crash-late": "bad_exit",
+    "error": "agent_failed",
+    "expensive": "agent_failed",
+}
+
+
+def mood_of(number: int) -> str:
+    """Say in which mood an agent is asked."""
+    return list(MOODS)[number % len(MOODS)]
+
+
+def errand(number: int) -> str:
+    """Say what a CLI agent is asked to do."""
+    return f"errand {number:05d} MOOD:{mood_of(number)}"
+
+
+@muster.workload("crew")
+async def crew(ctx: muster.Context, spec: dict[str, Any]) -> dict[str, Any]:
+    """Send a CLI agent on many errands, in all its moods, and tell what came of each."""
+
+    async def send(number: int, _: int) -> str:
+        try:
+            reply = await ctx.call(spec["agent"], errand(number), key=key_of(number), stream=number % 3 == 0)
+        except CallFailed as error:
+            return error.code
+        return "done" if reply.text else "empty"
+
+    return {"ends": [end async for end in ctx.map(send, range(spec["calls"]))]}

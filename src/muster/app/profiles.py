@@ -26,6 +26,7 @@ def profile_of(name: str, section: AgentSection) -> Profile:
             concurrency=section.concurrency or _AT_ONCE.get(section.kind, Pace().concurrency),
             requests_per_minute=section.requests_per_minute,
             tokens_per_minute=section.tokens_per_minute,
+            gets_ahead=section.kind not in _AT_ONCE,
         ),
         system=section.system,
         max_tokens=section.max_tokens,

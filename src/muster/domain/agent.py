@@ -17,6 +17,9 @@ class Pace:
     concurrency: int = 100
     requests_per_minute: int | None = None
     tokens_per_minute: int | None = None
+    # Whether calls get ready while all places are taken. It keeps a provider busy; a process that takes minutes
+    # gains nothing, and after a crash those that had not begun would be booked as uncertain.
+    gets_ahead: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -80,6 +80,7 @@ class Limiter:
 
     def __init__(self, pace: Pace, clock: Clock) -> None:
         self.window = Window(pace.concurrency)
+        self.gets_ahead = pace.gets_ahead
         self._requests = Bucket(pace.requests_per_minute)
         self._tokens = Bucket(pace.tokens_per_minute)
         self._clock = clock
@@ -143,7 +144,7 @@ class Limiter:
 
     def _has_room(self) -> bool:
         limit = int(self.window.limit)
-        return self._inside < limit + ahead(limit)
+        return self._inside < limit + (ahead(limit) if self.gets_ahead else 0)
 
     def _delay(self) -> float:
         now = self._clock.monotonic()

@@ -45,9 +45,12 @@ class Seat:
                 await self._purse.queue_up(self._levels)
             await self._places.ready.acquire()
             try:
+                if not self._limiter.gets_ahead:
+                    await self._places.wire.acquire()
+                    self._boarded = True
                 self._place = await self._limiter.enter(self._tokens)
             except BaseException:
-                self._places.ready.release()
+                self._stand_up()
                 raise
         finally:
             self._activity.end_wait()
@@ -57,8 +60,9 @@ class Seat:
         """Wait for the moment to go on the wire."""
         self._activity.begin_wait()
         try:
-            await self._places.wire.acquire()
-            self._boarded = True
+            if not self._boarded:
+                await self._places.wire.acquire()
+                self._boarded = True
             await self._limiter.board(self._place)
         finally:
             self._activity.end_wait()
@@ -68,11 +72,14 @@ class Seat:
         if self._left:
             return
         self._left = True
+        self._stand_up()
+        self._place.outcome = outcome
+        self._limiter.leave(self._place)
+
+    def _stand_up(self) -> None:
         if self._boarded:
             self._places.wire.release()
         self._places.ready.release()
-        self._place.outcome = outcome
-        self._limiter.leave(self._place)
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -10,6 +10,7 @@ from muster.domain.process import OwnedProcess
 from muster.domain.run import Driver
 
 DYING = 5.0
+LOOK = 0.005
 
 
 class Remains(Protocol):
@@ -33,14 +34,11 @@ class Reaper:
         left = [process for process in await self._remains.all(self._host) if self._is_gone(process.driver)]
         if not left:
             return []
-        victims = dict(_victims(left))
-        for pid, process in victims.items():
-            if process.started is not None:
-                proc.kill(pid, process.started)
-        if await _all_dead(victims):
+        reaped: dict[int, OwnedProcess] = {}
+        if await _end_all(left, reaped):
             for process in left:
                 await self._remains.forget(process.token)
-        return list(victims.values())
+        return list(reaped.values())
 
 
 def _victims(left: Sequence[OwnedProcess]) -> Iterable[tuple[int, OwnedProcess]]:
@@ -60,10 +58,15 @@ def _victims(left: Sequence[OwnedProcess]) -> Iterable[tuple[int, OwnedProcess]]
                 )
 
 
-async def _all_dead(victims: dict[int, OwnedProcess]) -> bool:
+async def _end_all(left: Sequence[OwnedProcess], reaped: dict[int, OwnedProcess]) -> bool:
+    """Kill until nobody is found any more: one that was just killed may have started another before it died."""
     until = time.monotonic() + DYING
-    while any(proc.started(pid) == process.started for pid, process in victims.items()):
+    while victims := dict(_victims(left)):
+        reaped.update(victims)
+        for pid, process in victims.items():
+            if process.started is not None:
+                proc.kill(pid, process.started)
         if time.monotonic() > until:
             return False
-        await asyncio.sleep(0.005)
+        await asyncio.sleep(LOOK)
     return True
