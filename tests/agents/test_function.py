@@ -6,6 +6,7 @@ import functools
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -18,11 +19,12 @@ from muster.agents.service_terms import Terms
 from muster.app.profiles import profile_of
 from muster.app.services import make_function
 from muster.domain.agent import Profile, Timeouts
-from muster.domain.call import Reply, Request, Stop, Tool, ToolCall, Usage, ask
+from muster.domain.call import Reply, Request, Stop, ToolCall, Usage, ask
 from muster.domain.errors import (
     AgentFailed,
     BadConfiguration,
     BadOutput,
+    InvalidRequest,
     NotFound,
     Paid,
     RateLimited,
@@ -38,6 +40,8 @@ PROFILE = Profile(name="fn", lane="python:fn")
 DECLARED = Terms(most=Microdollars(50_000))
 PRICED = Terms(price=price_from_toml(1, 10))
 FREE = Terms()
+QUESTION = ask("hi")
+SHAPED = replace(QUESTION, schema={"type": "object", "properties": {"a": {"type": "number"}}})
 
 
 def agent_of(function: Callable[[Request], Awaitable[Any]], terms: Terms = FREE) -> FunctionAgent:
@@ -51,9 +55,9 @@ def returning(result: Any, terms: Terms = FREE) -> FunctionAgent:
     return agent_of(answer, terms)
 
 
-async def failure(agent: FunctionAgent, timeouts: Timeouts = SOON) -> WireError:
+async def failure(agent: FunctionAgent, timeouts: Timeouts = SOON, request: Request = QUESTION) -> WireError:
     with pytest.raises(WireError) as caught:
-        await agent.call(ask("hi"), timeouts)
+        await agent.call(request, timeouts)
     return caught.value
 
 
@@ -110,10 +114,61 @@ async def test_data_alone_is_an_answer_and_so_are_tool_calls() -> None:
     assert (reply.text, reply.stop) == ("", Stop.TOOL_USE)
 
 
-async def test_an_answer_that_was_asked_for_as_data_is_given_as_data() -> None:
-    request = Request(messages=ask("hi").messages, schema={"type": "object"}, tools=(Tool(name="x"),))
-    assert (await returning('{"a": 1}').call(request, SOON)).data == {"a": 1}
-    assert (await returning("no data").call(request, SOON)).data is None
+@pytest.mark.parametrize(
+    "result",
+    [
+        'Here: {"a": 1}',
+        {"text": "Here.", "data": {"a": 1}},
+        Reply(text='{"a": 1}', stop=Stop.END),
+        Reply(text="Here.", stop=Stop.END, data={"a": 1}),
+    ],
+    ids=["a text", "a mapping", "a reply", "a reply with data"],
+)
+async def test_an_answer_that_was_asked_for_as_data_is_given_as_data(result: Any) -> None:
+    assert (await returning(result).call(SHAPED, SOON)).data == {"a": 1}
+
+
+@pytest.mark.parametrize(
+    ("result", "words", "cost"),
+    [
+        ("no", "holds no JSON, and a schema was asked for: 'no'", None),
+        ({"text": '{"a": 1}', "data": {"a": "x"}, "cost_usd": 0.02}, "does not fit the schema: $.a: 'x' is", 20_000),
+        ({"data": {"a": 2**70}, "cost_usd": 0.02}, "does not fit the schema: it holds an integer", 20_000),
+        (Reply(text='{"a": "x"}', stop=Stop.END, cost=Microdollars(7)), "does not fit the schema: $.a: 'x' is", 7),
+    ],
+)
+async def test_an_answer_of_another_shape_is_bad_output_and_paid_for(result: Any, words: str, cost: int | None) -> None:
+    error = await failure(returning(result, DECLARED), request=SHAPED)
+    assert isinstance(error, BadOutput)
+    assert error.message.startswith(f"agent 'fn': its answer {words}")
+    assert (error.paid, error.cost) == ((Paid.UNKNOWN, 0) if cost is None else (Paid.YES, cost))
+
+
+async def test_a_bad_answer_that_counts_tokens_is_paid_for_by_its_price() -> None:
+    error = await failure(returning({"text": "no", "input_tokens": 3, "output_tokens": 5}, PRICED), request=SHAPED)
+    assert (error.paid, error.cost) == (Paid.YES, 53)
+
+
+async def test_a_bad_reply_that_a_subscription_covers_is_imputed() -> None:
+    error = await failure(returning(Reply(text="no", stop=Stop.END, lane=Lane.IMPUTED)), request=SHAPED)
+    assert (error.paid, error.imputed) == (Paid.YES, True)
+
+
+@pytest.mark.parametrize("stop", [Stop.REFUSED, Stop.MAX_TOKENS, Stop.TOOL_USE])
+async def test_an_answer_that_is_none_needs_no_data(stop: Stop) -> None:
+    assert (await returning(Reply(text="I", stop=stop)).call(SHAPED, SOON)).data is None
+
+
+async def test_a_schema_that_is_none_is_refused_before_the_function_runs() -> None:
+    asked: list[Request] = []
+
+    async def answer(request: Request) -> str:
+        asked.append(request)
+        return "{}"
+
+    with pytest.raises(InvalidRequest, match="no JSON Schema"):
+        await agent_of(answer).call(replace(ask("hi"), schema={"type": "thing"}), SOON)
+    assert asked == []
 
 
 async def test_a_reply_is_taken_at_its_word() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -49,6 +50,7 @@ SOON = Timeouts(connect=5.0, idle=5.0, call=5.0)
 PROFILE = Profile(name="app", lane="http:app")
 SECRET = "open-sesame-4711"
 DECLARED = Microdollars(50_000)
+SHAPED = replace(ask("hi"), schema={"type": "object", "properties": {"a": {"type": "number"}}})
 
 
 @pytest.fixture
@@ -103,7 +105,7 @@ async def test_the_question_goes_out_as_messages_and_as_a_prompt(host: Host, ser
 
 
 async def test_whatever_is_set_goes_along(host: Host, service: Callable[..., Agent]) -> None:
-    host.play_json({"answer": "fine"})
+    host.play_json({"answer": "{}"})
     request = Request(
         messages=(
             Message(role=Role.USER, text="look it up"),
@@ -221,10 +223,55 @@ async def test_the_answer_is_found_where_the_person_says(host: Host, service: Ca
 
 
 async def test_an_answer_that_was_asked_for_as_data_is_given_as_data(host: Host, service: Callable[..., Agent]) -> None:
-    host.play_json({"answer": '{"a": 1}'})
-    request = Request(messages=ask("hi").messages, schema={"type": "object"})
-    assert (await service().call(request, SOON)).data == {"a": 1}
+    host.play_json({"answer": 'Here: {"a": 1}', "result": {"a": 2}})
+    assert (await service().call(SHAPED, SOON)).data == {"a": 1}
+    assert (await service(answer="$.result").call(SHAPED, SOON)).data == {"a": 2}
     assert (await service().call(ask("hi"), SOON)).data is None
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        ("no", "its answer holds no JSON, and a schema was asked for: 'no'"),
+        ('{"a": "x"}', "its answer does not fit the schema: $.a: 'x' is not of type 'number'"),
+        ({"a": "x"}, "its answer does not fit the schema: $.a: 'x' is not of type 'number'"),
+        ('{"a": NaN}', "its answer does not fit the schema: it holds NaN"),
+    ],
+)
+async def test_an_answer_of_another_shape_is_bad_output_and_paid_for(
+    host: Host, service: Callable[..., Agent], answer: Any, words: str
+) -> None:
+    host.play_json({"result": answer, "cost": 0.02})
+    said = await failure(service(answer="$.result", cost_usd="$.cost", most=DECLARED), SHAPED)
+    assert isinstance(said, BadOutput)
+    assert said.message.startswith(f"agent 'app' answered 200: {words}")
+    assert (said.status, said.paid, said.cost) == (200, Paid.YES, 20_000)
+    assert (await failure(service(answer="$.result", most=DECLARED), SHAPED)).paid is Paid.UNKNOWN
+
+
+async def test_what_is_wrong_with_an_answer_is_told_without_our_secrets(
+    host: Host, service: Callable[..., Agent]
+) -> None:
+    host.play_json({"answer": f"your key is {SECRET}"})
+    said = await failure(service(key=SECRET), SHAPED)
+    assert "your key is [hidden]" in said.message
+
+
+async def test_an_answer_that_waits_for_tools_is_not_yet_the_answer_to_a_schema(
+    host: Host, service: Callable[..., Agent]
+) -> None:
+    host.play_json({"tool_calls": [{"name": "look"}]})
+    reply = await service().call(SHAPED, SOON)
+    assert (reply.stop, reply.data) == (Stop.TOOL_USE, None)
+
+
+async def test_a_schema_that_is_none_is_refused_before_anything_is_sent(
+    host: Host, service: Callable[..., Agent]
+) -> None:
+    host.play_json({"answer": "x"})
+    said = await failure(service(most=DECLARED), replace(ask("hi"), schema={"type": "thing"}))
+    assert isinstance(said, InvalidRequest)
+    assert (said.paid, host.seen) == (Paid.NO, [])
 
 
 NOTHING_FOUND: dict[str, Any] = {

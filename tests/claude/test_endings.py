@@ -146,13 +146,13 @@ async def test_what_it_writes_to_standard_error_is_kept_without_the_key(house: H
 
 async def test_one_that_exits_before_it_answers_failed_and_may_have_cost_money(house: House) -> None:
     play = 'print("out of luck", os.environ["ANTHROPIC_API_KEY"], file=sys.stderr)\nsys.exit(7)'
-    with pytest.raises(BadExit, match=r"exited with 7 before it answered: out of luck \[key\]") as caught:
+    with pytest.raises(BadExit, match=r"exited with code 7 before it answered: out of luck \[key\]") as caught:
         await house.agent(cli_path=player(house, play)).call(ask("Hello"), PATIENT)
     assert (caught.value.log, caught.value.paid) == ("out of luck [key]\n", Paid.UNKNOWN)
 
 
 async def test_one_that_is_killed_says_by_what(house: House) -> None:
-    with pytest.raises(BadExit, match="exited with -9"):
+    with pytest.raises(BadExit, match="was killed by SIGKILL"):
         await house.agent(cli_path=player(house, "os.kill(os.getpid(), 9)")).call(ask("Hello"), PATIENT)
 
 
@@ -160,7 +160,7 @@ async def test_one_that_never_greets_cost_nothing(house: House) -> None:
     path = house.folder / "mute"
     path.write_text("#!/bin/sh\necho 'no such option' >&2\nexit 2\n")
     path.chmod(0o700)
-    with pytest.raises(BadExit, match="exited with 2 before it answered: no such option") as caught:
+    with pytest.raises(BadExit, match="exited with code 2 before it answered: no such option") as caught:
         await asyncio.wait_for(house.agent(cli_path=path).call(ask("Hello"), PATIENT), 20)
     assert caught.value.paid is Paid.NO
 

@@ -14,11 +14,13 @@ from typing import Any, TypeVar
 
 from muster.agents.base import OnDelta
 from muster.agents.function_result import reply_of
+from muster.agents.retold import retold
+from muster.agents.schema import require_schema
 from muster.agents.service_terms import Counted, Terms
 from muster.domain.agent import Profile, Quote, Timeouts
 from muster.domain.call import Reply, Request, request_json
 from muster.domain.canonical import canonical
-from muster.domain.errors import AgentFailed, BadConfiguration, BadOutput, MusterError, Paid, TimedOut, WireError
+from muster.domain.errors import AgentFailed, BadConfiguration, BadOutput, MusterError, TimedOut, WireError
 
 Function = Callable[[Request], Awaitable[Any]]
 
@@ -50,11 +52,12 @@ class FunctionAgent:
 
     async def call(self, request: Request, timeouts: Timeouts, on_delta: OnDelta | None = None) -> Reply:
         """Run the function once; with `on_delta`, hand over its text in one piece."""
+        require_schema(request)
         result = await self._result(request, timeouts)
         try:
             reply = reply_of(result, request, _size(request), self._terms)
         except BadOutput as error:
-            raise self._blamed(_with_place(error, self._place), request) from error
+            raise self._blamed(retold(error, f"{self._place}: "), request) from error
         if on_delta is not None and reply.text:
             on_delta(reply.text)
         return replace(reply, model=reply.model or self._profile.name)
@@ -141,11 +144,6 @@ def _broken(error: BaseException, place: str) -> AgentFailed:
         log="\n".join(lines[-_LAST_LINES:]),
         suggestions=error.suggestions if isinstance(error, MusterError) else (),
     )
-
-
-def _with_place(error: BadOutput, place: str) -> BadOutput:
-    cost = error.cost if error.paid is Paid.YES else None
-    return BadOutput(f"{place}: {error.message}", cost=cost, suggestions=error.suggestions)
 
 
 def _size(request: Request) -> int:

@@ -2,16 +2,21 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, replace
-from typing import Any
+from typing import Any, TypeVar
 
+from muster.agents.amounts import count_of, microdollars_of
 from muster.agents.payload import to_json
+from muster.agents.retold import retold
+from muster.agents.schema import shaped
 from muster.agents.service_terms import Counted, Terms
-from muster.agents.service_values import count_of, data_of, microdollars_of, stop_of, tool_calls_of
+from muster.agents.service_values import stop_of, tool_calls_of
 from muster.agents.tally import ceiling_of
 from muster.domain.call import Reply, Request, Stop, ToolCall, Trace, Usage
 from muster.domain.canonical import Json, plain_json
 from muster.domain.errors import BadArgument, BadOutput
-from muster.domain.money import Lane, Microdollars
+from muster.domain.money import Lane
+
+N = TypeVar("N", bound=int)
 
 PARTS = ("text", "tool_calls", "input_tokens", "output_tokens", "cost_usd", "data")
 
@@ -23,7 +28,7 @@ _KINDS: Mapping[str, type] = {
 def reply_of(result: Any, request: Request, size: int, terms: Terms) -> Reply:
     """Make a reply of a result, or raise BadOutput; `size` is that of the request in bytes."""
     if isinstance(result, Reply):
-        return _checked(result, terms)
+        return _shaped(_checked(result, terms), request)
     parts = {"text": result} if isinstance(result, str) else result
     if not isinstance(parts, Mapping):
         raise BadOutput(
@@ -39,17 +44,19 @@ def _assembled(parts: Mapping[str, Any], request: Request, size: int, terms: Ter
         _require_known(parts)
         calls, data = _calls(parts.get("tool_calls") or ()), _plain(parts.get("data"), "data")
         text = _text(parts, data, bool(calls))
+        stop = stop_of(request, text, calls)
+        data = shaped(request, stop, text, data)
     except BadOutput as error:
-        raise BadOutput(error.message, cost=counted.cost, suggestions=error.suggestions) from error
+        raise retold(error, cost=terms.known(counted)) from error
     booked = terms.book(counted, ceiling_of(request, size), text, calls)
     return Reply(
         text=text,
-        stop=stop_of(request, text, calls),
+        stop=stop,
         tool_calls=calls,
         usage=booked.usage,
         cost=booked.cost,
         lane=booked.lane,
-        data=data_of(request, text) if data is None else data,
+        data=data,
         trace=Trace(note=booked.note) if booked.note else None,
     )
 
@@ -70,6 +77,15 @@ def _checked(reply: Reply, terms: Terms) -> Reply:
     )
 
 
+def _shaped(reply: Reply, request: Request) -> Reply:
+    """Give a reply with the data that was asked for; one without it has cost what it says."""
+    try:
+        return replace(reply, data=shaped(request, reply.stop, reply.text, reply.data))
+    except BadOutput as error:
+        known = None if reply.lane is Lane.UNCERTAIN else reply.cost
+        raise BadOutput(error.message, cost=known, imputed=reply.lane is Lane.IMPUTED) from error
+
+
 def _require_known(parts: Mapping[str, Any]) -> None:
     unknown = [name for name in parts if name not in PARTS]
     if unknown:
@@ -80,15 +96,14 @@ def _require_known(parts: Mapping[str, Any]) -> None:
 
 
 def _counted(parts: Mapping[str, Any]) -> Counted:
-    cost = _number(parts, "cost_usd", microdollars_of)
     return Counted(
         input=_number(parts, "input_tokens", count_of),
         output=_number(parts, "output_tokens", count_of),
-        cost=None if cost is None else Microdollars(cost),
+        cost=_number(parts, "cost_usd", microdollars_of),
     )
 
 
-def _number(parts: Mapping[str, Any], name: str, read: Callable[[Any], int | None]) -> int | None:
+def _number(parts: Mapping[str, Any], name: str, read: Callable[[Any], N | None]) -> N | None:
     value = parts.get(name)
     number = None if value is None else read(value)
     if value is not None and number is None:

@@ -2,11 +2,15 @@
 
 from collections.abc import Mapping
 
-from muster.domain.call import Request
+from muster.agents.json_limits import flaw_of
+from muster.agents.json_search import find_value
+from muster.domain.call import Request, Stop
 from muster.domain.canonical import Json
-from muster.domain.errors import InvalidRequest
+from muster.domain.errors import BadOutput, InvalidRequest
 
 LONGEST = 300  # characters of a message: it may quote the whole answer
+
+_NO_ANSWER = (Stop.TOOL_USE, Stop.REFUSED, Stop.MAX_TOKENS)  # not yet, not at all, or not all of it
 
 
 def require_schema(request: Request) -> None:
@@ -21,6 +25,23 @@ def require_schema(request: Request) -> None:
         validator_for(schema, default=Draft202012Validator).check_schema(schema)
     except SchemaError as error:
         raise InvalidRequest(f"the schema of the request is no JSON Schema: {error.message[:LONGEST]}") from error
+
+
+def shaped(request: Request, stop: Stop, text: str, data: Json = None) -> Json:
+    """Give the data of an answer that fits the schema of a request: what it gave as such, else what is in its text.
+
+    Raises BadOutput when there is none, or it does not fit. Without a schema nothing is asked of it.
+    """
+    if request.schema is None or stop in _NO_ANSWER:
+        return data
+    return fitting(find_value(text, request.schema) if data is None else data, request.schema)
+
+
+def fitting(value: Json, schema: Mapping[str, Json]) -> Json:
+    """Give a value that can be kept and fits a schema; raises BadOutput for any other."""
+    if wrong := flaw_of(value) or flaw(value, schema):
+        raise BadOutput(f"its answer does not fit the schema: {wrong}")
+    return value
 
 
 def flaw(value: Json, given: Mapping[str, Json]) -> str | None:

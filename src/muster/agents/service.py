@@ -14,14 +14,15 @@ from muster.agents.head import head_of
 from muster.agents.http import Http
 from muster.agents.origin import split_url
 from muster.agents.paths import MISSING, Missing
+from muster.agents.schema import require_schema, shaped
 from muster.agents.service_answer import Places, Said, calls_of, counted_of, parse, said_of
 from muster.agents.service_body import Template, encode
 from muster.agents.service_faults import fault_of, veil_of
 from muster.agents.service_terms import Counted, Terms
-from muster.agents.service_values import data_of, stop_of
+from muster.agents.service_values import stop_of
 from muster.agents.tally import ceiling_of
 from muster.domain.agent import Profile, Quote, Timeouts
-from muster.domain.call import Reply, Request, ToolCall, Trace
+from muster.domain.call import Reply, Request, Stop, ToolCall, Trace
 from muster.domain.canonical import Json
 from muster.domain.errors import BadConfiguration, BadOutput, WireError
 
@@ -66,6 +67,7 @@ class ServiceAgent:
 
     async def call(self, request: Request, timeouts: Timeouts, on_delta: OnDelta | None = None) -> Reply:
         """Ask once and give the whole reply; with `on_delta`, hand over its text in one piece."""
+        require_schema(request)
         body, counted = encode(request, self._template), Counted()
         try:
             answer = await self._http.post(self._url, self._headers, body, timeouts)
@@ -85,17 +87,19 @@ class ServiceAgent:
 
     def _reply(self, request: Request, answer: Answer, value: Json | Missing, counted: Counted, size: int) -> Reply:
         said, calls = self._understand(answer, value)
+        stop = stop_of(request, said.text, calls)
+        data = self._data(request, answer, stop, said)
         booked = self._terms.book(counted, ceiling_of(request, size), said.text, calls)
         return Reply(
             text=said.text,
-            stop=stop_of(request, said.text, calls),
+            stop=stop,
             tool_calls=calls,
             usage=booked.usage,
             cost=booked.cost,
             lane=booked.lane,
             model=self._profile.name,
             id=answer.headers.get("x-request-id", ""),
-            data=data_of(request, said.text) if said.data is None else said.data,
+            data=data,
             trace=Trace(note=booked.note) if booked.note else None,
         )
 
@@ -112,6 +116,14 @@ class ServiceAgent:
         if said is None and not calls:
             raise self._bad(answer, *_not_found(self._places))
         return said or Said(""), calls
+
+    def _data(self, request: Request, answer: Answer, stop: Stop, said: Said) -> Json:
+        try:
+            return shaped(request, stop, said.text, said.data)
+        except BadOutput as error:
+            # What is wrong may be told in words of the answer.
+            message = f"{self._account.place} answered {answer.status}: {self._veil.over(error.message)}"
+            raise BadOutput(message, status=answer.status) from error
 
     def _bad(self, answer: Answer, why: str, suggestion: str) -> BadOutput:
         shown = self._veil.beginning(answer.body)

@@ -6,14 +6,14 @@ from typing import TypeVar
 
 import msgspec
 
+from muster.agents.amounts import count_of, microdollars_of
 from muster.agents.flow import Answer
 from muster.agents.paths import MISSING, JsonPath, Missing, compile_path
 from muster.agents.payload import joined, reader, to_json
 from muster.agents.service_terms import Counted
-from muster.agents.service_values import count_of, microdollars_of, tool_calls_of
+from muster.agents.service_values import tool_calls_of
 from muster.domain.call import ToolCall
 from muster.domain.canonical import Json
-from muster.domain.money import Microdollars
 
 # Looked through in this order where the settings name no path.
 _USUAL: Mapping[str, tuple[str, ...]] = {
@@ -80,11 +80,10 @@ def parse(answer: Answer, places: Places) -> Json | Missing:
 
 def counted_of(value: Json, places: Places) -> Counted:
     """Read what the service says that it used; several numbers at one place are added."""
-    cost = _search(value, places.cost_usd, lambda found: _sum(found, microdollars_of))
     return Counted(
-        input=_search(value, places.input_tokens, lambda found: _sum(found, count_of)),
-        output=_search(value, places.output_tokens, lambda found: _sum(found, count_of)),
-        cost=None if cost is None else Microdollars(cost),
+        input=_search(value, places.input_tokens, lambda found: count_of(*found)),
+        output=_search(value, places.output_tokens, lambda found: count_of(*found)),
+        cost=_search(value, places.cost_usd, lambda found: microdollars_of(*found)),
     )
 
 
@@ -126,8 +125,3 @@ def _anything(found: list[Json]) -> Said | None:
 def _calls(found: list[Json]) -> tuple[ToolCall, ...] | None:
     """Take one list of tool calls, or calls that were found one by one."""
     return tool_calls_of(found[0] if len(found) == 1 and isinstance(found[0], list) else found)
-
-
-def _sum(found: list[Json], read: Callable[[Json], int | None]) -> int | None:
-    numbers = [read(value) for value in found]
-    return sum(number for number in numbers if number is not None) if None not in numbers else None

@@ -3,11 +3,11 @@
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from muster.agents.payload import to_json
+from muster.agents.spelling import spelled, spelled_message
 from muster.agents.tally import max_tokens_of
-from muster.domain.call import Message, Request, ToolCall
+from muster.domain.call import Request
 from muster.domain.canonical import Json
 from muster.domain.errors import BadConfiguration
 
@@ -25,7 +25,7 @@ class Template:
     def fill(self, request: Request) -> Json:
         """Give the body for a request; what is filled in is never looked at again."""
         texts = {"prompt": request.prompt, "system": request.system}
-        messages = [_message(message) for message in request.messages]
+        messages = [spelled_message(message) for message in request.messages]
         if request.system and not self.has_system:
             messages.insert(0, {"role": "system", "content": request.system})
 
@@ -54,39 +54,9 @@ def template_of(body: Mapping[str, Json], where: str) -> Template:
 
 def encode(request: Request, template: Template | None) -> bytes:
     """Write a request as the body of a POST."""
-    return to_json(_plain(request) if template is None else template.fill(request))
-
-
-def _plain(request: Request) -> dict[str, Any]:
-    body: dict[str, Any] = {
-        "messages": [_message(message) for message in request.messages],
-        "prompt": request.prompt,
-        "max_tokens": max_tokens_of(request),
-    }
-    if request.system:
-        body["system"] = request.system
-    if request.tools:
-        body["tools"] = [
-            {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
-            for tool in request.tools
-        ]
-    if request.stop:
-        body["stop"] = request.stop
-    optional = {name: getattr(request, name) for name in ("temperature", "top_p", "seed", "schema")}
-    return body | {name: value for name, value in optional.items() if value is not None}
-
-
-def _message(message: Message) -> dict[str, Any]:
-    found: dict[str, Any] = {"role": message.role.value, "content": message.text}
-    if message.tool_calls:
-        found["tool_calls"] = [_tool_call(call) for call in message.tool_calls]
-    if message.tool_call_id is not None:
-        found["tool_call_id"] = message.tool_call_id
-    return found
-
-
-def _tool_call(call: ToolCall) -> dict[str, Any]:
-    return {"id": call.id, "name": call.name, "arguments": call.arguments}
+    if template is not None:
+        return to_json(template.fill(request))
+    return to_json(spelled(request) | {"prompt": request.prompt, "max_tokens": max_tokens_of(request)})
 
 
 def _mapped(value: Json, change: Callable[[str], Json]) -> Json:

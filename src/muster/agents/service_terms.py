@@ -64,7 +64,7 @@ class Terms:
         """Say in an error what the failed call cost, as far as anybody knows and it does not say so itself."""
         if error.paid is Paid.YES:
             return
-        if (cost := self._known(counted)) is not None:
+        if (cost := self.known(counted)) is not None:
             error.paid, error.cost = Paid.YES, cost
         elif isinstance(error, _MAY_HAVE_COST):
             error.paid = Paid.UNKNOWN if most else Paid.NO
@@ -74,7 +74,8 @@ class Terms:
             return self.most
         return NOTHING if self.price is None else self.price.most(ceiling.input, ceiling.output)
 
-    def _known(self, counted: Counted) -> Microdollars | None:
+    def known(self, counted: Counted) -> Microdollars | None:
+        """Say what an application certainly cost, by what it says that it used; None when that is not enough."""
         if counted.cost is not None or self.price is None or counted.input is None or counted.output is None:
             return counted.cost
         return self.price.cost(Usage(input=counted.input, output=counted.output))

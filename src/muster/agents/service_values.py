@@ -1,36 +1,10 @@
-"""Values that the user's own application hands over: tokens, dollars and tool calls, read with care. Pure."""
+"""Values that the user's own application hands over: tool calls, and why it stopped. Pure."""
 
-import json
 from collections.abc import Iterable
-from decimal import ROUND_CEILING, Decimal, InvalidOperation
-from typing import Any
 
 from muster.agents.payload import arguments_of, to_json
 from muster.domain.call import Request, Stop, ToolCall
 from muster.domain.canonical import Json
-from muster.domain.money import MOST_DOLLARS, Microdollars
-
-_MOST_TOKENS = 10**12
-
-
-def count_of(value: Json) -> int | None:
-    """Read a number of tokens; None for what is none."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _MOST_TOKENS:
-        return None
-    return int(value) if value == int(value) else None
-
-
-def microdollars_of(value: Any) -> Microdollars | None:
-    """Read dollars, rounded up to a whole microdollar; None for what is no amount."""
-    if not isinstance(value, int | float | str | Decimal):
-        return None
-    try:
-        dollars = Decimal(str(value))  # refuses True and False
-    except InvalidOperation:
-        return None
-    if not dollars.is_finite() or not 0 <= dollars <= MOST_DOLLARS:
-        return None
-    return Microdollars(int((dollars * 1_000_000).to_integral_value(ROUND_CEILING)))
 
 
 def tool_calls_of(value: Json) -> tuple[ToolCall, ...] | None:
@@ -45,16 +19,6 @@ def stop_of(request: Request, text: str, calls: Iterable[ToolCall]) -> Stop:
     """Say why it stopped: an application that uses its own tools is done, one that was given ours waits for them."""
     waits = any(call.result is None for call in calls)
     return Stop.TOOL_USE if waits and (request.tools or not text) else Stop.END
-
-
-def data_of(request: Request, text: str) -> Json:
-    """Read an answer that was asked for as data; None when it is none."""
-    if request.schema is None:
-        return None
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
 
 
 def _tool_call(item: Json, place: int) -> ToolCall | None:

@@ -10,7 +10,7 @@ from muster.agents.claude_code.agent import ClaudeCodeAgent
 from muster.agents.claude_code.environment import ADDRESS, with_key, with_subscription
 from muster.agents.claude_code.setup import Setup
 from muster.agents.processes.household import Household
-from muster.agents.processes.order import environment_of
+from muster.app.environment import environment_for
 from muster.app.unready import UnreadyAgent
 from muster.domain.agent import Profile
 from muster.domain.errors import BadConfiguration
@@ -37,13 +37,14 @@ def make_claude(
     try:
         key = "" if section.subscription else _key(name, section, variables)
         _check_reserve(name, section, most)
+        child = environment_for(name, section, variables)
     except BadConfiguration as error:
         return UnreadyAgent(profile, error)
     house = None if section.subscription else house_of(home, name)
     return ClaudeCodeAgent(
         profile=profile,
         household=household,
-        setup=_setup(section, key, house, _environment(section, key, house, variables), folder),
+        setup=_setup(section, key, house, _environment(section, child, key, house, variables), folder),
         most=most,
         lane=Lane.IMPUTED if section.subscription else Lane.BILLED,
     )
@@ -73,8 +74,9 @@ def _setup(section: ClaudeSection, key: str, house: Path | None, environment: di
     )
 
 
-def _environment(section: ClaudeSection, key: str, house: Path | None, variables: Mapping[str, str]) -> dict[str, str]:
-    child = environment_of(variables, named=section.pass_env, own=section.env)
+def _environment(
+    section: ClaudeSection, child: Mapping[str, str], key: str, house: Path | None, variables: Mapping[str, str]
+) -> dict[str, str]:
     address = variables.get(ADDRESS) or None
     unguarded = section.permission_mode == "bypassPermissions" and os.geteuid() == 0
     if house is None:

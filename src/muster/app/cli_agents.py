@@ -4,13 +4,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
 
+from muster.agents.base import Agent
 from muster.agents.cli.agent import CliAgent
 from muster.agents.cli.dialect import Dialect, Output, Places
-from muster.agents.cli.verdict import Check
 from muster.agents.paths import JsonPath, compile_path
-from muster.agents.processes import proc
 from muster.agents.processes.household import Household
-from muster.agents.processes.order import Order, environment_of
+from muster.agents.processes.order import Order
+from muster.app.environment import environment_for
+from muster.app.unready import UnreadyAgent
 from muster.domain.agent import Profile
 from muster.domain.errors import BadConfiguration
 from muster.domain.money import Lane, Microdollars
@@ -26,24 +27,27 @@ def make_cli(
     variables: Mapping[str, str],
     folder: Path,
     unpriced_ok: bool,
-    check: Check | None = None,
-) -> CliAgent:
+) -> Agent:
     """Make an agent of a CLI; paths are relative to the folder of muster.toml."""
-    most = section.reserve()
+    most, dialect = section.reserve(), _dialect(name, section)
+    dialect.check(name, budget=bool(most))
+    try:
+        environment = environment_for(name, section, variables)
+    except BadConfiguration as error:
+        return UnreadyAgent(profile, error)
     return CliAgent(
         profile=profile,
         household=household,
         order=Order(
             agent=name,
             command=(),
-            folder=folder / section.working_dir if section.working_dir else folder,
-            environment=_environment(name, section, variables),
+            folder=folder / (section.working_dir or "."),
+            environment=environment,
         ),
-        dialect=_dialect(name, section),
+        dialect=dialect,
         most=None if most is None else Microdollars(most),
         unpriced_ok=unpriced_ok,
         lane=Lane.IMPUTED if section.subscription else Lane.BILLED,
-        check=check,
     )
 
 
@@ -62,16 +66,3 @@ def _places(name: str, section: CliSection) -> Iterator[tuple[str, JsonPath]]:
         text = getattr(section, place.name)
         if text is not None:
             yield place.name, compile_path(text, f"agents.{name}: {place.name}")
-
-
-def _environment(name: str, section: CliSection, variables: Mapping[str, str]) -> dict[str, str]:
-    for variable in section.pass_env:
-        if variable not in variables:
-            raise BadConfiguration(
-                f"agent {name!r} is passed {variable}, which is not set",
-                suggestions=(f"export {variable}=…", f"or take it out of pass_env in [agents.{name}]"),
-            )
-    environment = environment_of(variables, named=section.pass_env, own=section.env)
-    if proc.TOKEN_VARIABLE in variables:  # we are a process of another house ourselves: what we start is its too
-        environment[proc.TOKEN_VARIABLE] = variables[proc.TOKEN_VARIABLE]
-    return environment

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from muster.cli.batch_portrait import batch_name, calls
-from muster.cli.call_sheet import reply_json, tool_line
+from muster.cli.call_sheet import reply_json, tokens_line, tool_line
 from muster.cli.manner import Manner
 from muster.cli.pooled import Pooled
 from muster.cli.speech import answer, fail_with, note, quote_log, warn
@@ -85,9 +85,9 @@ def _data(found: Answer, reply: Reply) -> dict[str, Any]:
 def _footer(found: Answer, reply: Reply) -> str:
     uncertain = found.run.spent.uncertain
     parts = [
-        reply.model,
-        f"{reply.usage.all_input} in, {reply.usage.output} out",
-        show_usd(reply.cost),
+        reply.model or str(found.run.spec["agent"]),
+        tokens_line(reply),
+        "" if reply.lane is Lane.UNCERTAIN else show_usd(reply.cost),
         "covered by a subscription" if reply.lane is Lane.IMPUTED else "",
         f"{show_usd(uncertain)} uncertain" if uncertain else "",
         found.pooled.words(),

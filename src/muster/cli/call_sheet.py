@@ -1,12 +1,13 @@
 """One call in full: what was asked, what was answered, which tools were used, what was logged, what it cost."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from muster.cli.clean import clean
 from muster.cli.portrait import entry_json
-from muster.domain.call import Reply, ToolCall, Trace
+from muster.domain.call import Reply, ToolCall, Trace, Usage
 from muster.domain.canonical import Json
 from muster.domain.entry import Entry, EntryKind
 from muster.domain.errors import NotFound
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from muster.app import Muster
 
 LONGEST_ARGUMENTS = 200  # characters
+LONGEST_RESULT = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,14 +56,17 @@ class CallSheet:
         console.print(f"{clean(entry.key)}  {clean(entry.agent or '')}  {entry.state}", style="bold")
         _part(console, "asked", _asked(entry.request))
         if reply is not None:
-            _part(console, "tools", "\n".join(map(tool_line, reply.tool_calls)))
+            _part(console, "tools", "\n".join(map(_used, reply.tool_calls)))
             _part(console, "answered", reply.text)
+            _part(console, "data", "" if reply.data is None else json.dumps(reply.data, ensure_ascii=False))
+            _part(console, "figures", _figures(reply))
             _part(console, "log", reply.trace.log if reply.trace else "")
             _part(console, "note", reply.trace.note if reply.trace else "")
         if entry.error is not None:
             _part(console, "error", str(entry.error.get("message", "")))
             _part(console, "log", str(entry.error.get("log", "")))
-        _part(console, "attempts", "\n".join(map(_attempt_line, self.attempts)))
+        told = (entry.error or {}).get("message")
+        _part(console, "attempts", "\n".join(_attempt_line(attempt, told) for attempt in self.attempts))
 
 
 async def look(muster: "Muster", reference: str, key: str) -> CallSheet:
@@ -100,9 +105,35 @@ def reply_json(reply: Reply) -> dict[str, Any]:
 def tool_line(call: ToolCall) -> str:
     """Put the use of a tool on one line."""
     arguments = ", ".join(f"{name}={value!r}" for name, value in call.arguments.items())
-    if len(arguments) > LONGEST_ARGUMENTS:
-        arguments = arguments[:LONGEST_ARGUMENTS] + "…"
-    return clean(f"{call.name}({arguments})".replace("\n", " ")) + (" failed" if call.failed else "")
+    shown = f"{call.name}({_shortened(arguments, LONGEST_ARGUMENTS)})"
+    return clean(shown.replace("\n", " ")) + (" failed" if call.failed else "")
+
+
+def tokens_line(reply: Reply) -> str:
+    """Say how many tokens went in and out; nothing for agents that do not count them."""
+    return f"{reply.usage.all_input} in, {reply.usage.output} out" if reply.usage != Usage() else ""
+
+
+def _used(call: ToolCall) -> str:
+    """Say how a tool was used, and how what it gave begins."""
+    given = " ".join((call.result or "").split())
+    return tool_line(call) + (f" → {_shortened(given, LONGEST_RESULT)}" if given else "")
+
+
+def _shortened(text: str, most: int) -> str:
+    return text if len(text) <= most else text[:most] + "…"
+
+
+def _figures(reply: Reply) -> str:
+    trace = reply.trace or Trace()
+    parts = [
+        reply.model,
+        tokens_line(reply),
+        f"{trace.turns} turns" if trace.turns else "",
+        f"{reply.timings.wire:.1f} s",
+        f"session {trace.session}" if trace.session else "",
+    ]
+    return " · ".join(part for part in parts if part)
 
 
 def _asked(request: Json) -> str:
@@ -113,9 +144,11 @@ def _asked(request: Json) -> str:
     return "\n".join(parts)
 
 
-def _attempt_line(attempt: Any) -> str:
+def _attempt_line(attempt: Any, told: Json) -> str:
+    """Put an attempt on one line; why it failed is left out where that was told already."""
     over = ", budget exceeded" if attempt.cost > attempt.reserved else ""
-    why = f": {attempt.error.get('message', '')}" if attempt.error else ""
+    message = (attempt.error or {}).get("message", "")
+    why = f": {message}" if message and message != told else ""
     cost = f"{show_usd(attempt.cost)} of {show_usd(attempt.reserved)} reserved, {attempt.lane}{over}"
     return clean(f"{attempt.n}  {attempt.state}, {cost}{why}")
 

@@ -83,7 +83,8 @@ def fail_with(manner: Manner, told: Mapping[str, Any], exit_code: int, data: Any
         envelope = {"ok": False, "command": manner.command, "error": told}
         print_json(envelope if data is None else envelope | {"data": data})
     else:
-        warn(f"error: {told['message']}")
+        # A program's own words may be lines: they stay below the one that they belong to.
+        warn("error: " + "\n    ".join(told["message"].rstrip().split("\n")))
         quote_log(str(told.get("log", "")), above=told["message"])
         for suggestion in told["suggestions"]:
             if suggestion not in told["message"]:

@@ -13,6 +13,7 @@ from muster.agents.claude_code.agent import ClaudeCodeAgent
 from muster.agents.claude_code.setup import Setup
 from muster.agents.processes.household import Household
 from muster.agents.processes.identity import this_process
+from muster.agents.processes.proc import TOKEN_VARIABLE
 from muster.app.claude import house_of, make_claude
 from muster.app.profiles import profile_of
 from muster.domain.agent import Timeouts
@@ -48,6 +49,14 @@ def test_a_missing_key_is_named_when_it_is_needed() -> None:
     error = refused({}, key_env="MY_KEY")
     assert error.message == "agent 'coder' needs a key and MY_KEY is not set"
     assert "subscription = true" in error.suggestions[1]
+
+
+def test_a_variable_that_is_passed_on_must_be_set_when_it_is_asked() -> None:
+    assert refused(pass_env=("NOT_SET",)).message == "agent 'coder' is passed NOT_SET, which is not set"
+
+
+def test_it_carries_the_token_of_the_house_around_ours() -> None:
+    assert _setup(made(KEYED | {TOKEN_VARIABLE: "outer"})).environment[TOKEN_VARIABLE] == "outer"
 
 
 def test_a_key_that_can_be_none_is_not_shown() -> None:

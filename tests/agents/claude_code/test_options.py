@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from muster.agents.claude_code.options import folder_of, options_of
+from muster.agents.claude_code.options import options_of
 from muster.agents.claude_code.sdk import require
 from muster.agents.claude_code.setup import Setup
 from muster.domain.call import ask
@@ -50,13 +50,6 @@ def test_a_session_a_shape_and_a_stream_are_asked_for_when_they_are_wanted() -> 
     full = options_of(SETUP, request, DOLLAR, streams=True)
     assert full["output_format"] == {"type": "json_schema", "schema": {"type": "object"}}
     assert (full["resume"], full["include_partial_messages"]) == ("abc", True)
-
-
-def test_it_works_in_its_folder_unless_the_request_says_another() -> None:
-    assert folder_of(SETUP, ask("x")) == Path("/work")
-    assert folder_of(SETUP, replace(ask("x"), volatile={"cwd": "part"})) == Path("/work/part")
-    assert folder_of(SETUP, replace(ask("x"), volatile={"cwd": "/other"})) == Path("/other")
-    assert folder_of(SETUP, replace(ask("x"), volatile={"cwd": 7})) == Path("/work")
 
 
 def test_a_setup_does_not_show_its_secrets() -> None:

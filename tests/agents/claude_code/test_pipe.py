@@ -115,7 +115,7 @@ async def test_a_result_before_the_greeting_does_not_leave_the_sdk_waiting(tmp_p
 async def test_an_exit_before_the_result_says_how_and_what_was_last_written(tmp_path: Path) -> None:
     error = await failing(tmp_path, 'say(**greet); print("one\\ntwo\\n", file=sys.stderr); sys.exit(3)')
     assert isinstance(error, BadExit)
-    assert error.message == "agent 'coder': Claude Code exited with 3 before it answered: two"
+    assert error.message == "agent 'coder': Claude Code exited with code 3 before it answered: two"
     assert error.log == "one\ntwo\n\n"
 
 

@@ -1,4 +1,4 @@
-from muster.agents.claude_code.prompt import prompt_of, session_of
+from muster.agents.claude_code.prompt import prompt_of
 from muster.domain.call import Message, Request, Role, ask
 
 TALK = (
@@ -13,6 +13,10 @@ def test_a_single_message_goes_in_as_it_is() -> None:
     assert prompt_of(ask("User: {x}\n$HOME")) == "User: {x}\n$HOME"
 
 
+def test_the_system_prompt_has_another_place() -> None:
+    assert prompt_of(ask("Hello", system="Be brief.")) == "Hello"
+
+
 def test_more_messages_go_in_as_turns() -> None:
     expected = "User: What is it?\n\nAssistant: A bird.\n\nTool: crow\n\nUser: Which {one}?"
     assert prompt_of(Request(messages=TALK)) == expected
@@ -20,13 +24,4 @@ def test_more_messages_go_in_as_turns() -> None:
 
 def test_a_session_holds_the_former_turns_already() -> None:
     request = Request(messages=TALK, volatile={"session": "abc"})
-    assert (session_of(request), prompt_of(request)) == ("abc", "Which {one}?")
-
-
-def test_a_session_that_is_no_name_is_none() -> None:
-    for session in (None, "", 7, ["abc"]):
-        assert session_of(Request(messages=TALK, volatile={"session": session})) is None
-
-
-def test_a_single_message_of_another_role_is_said_too() -> None:
-    assert prompt_of(Request(messages=(Message(role=Role.SYSTEM, text="Begin."),))) == "Begin."
+    assert prompt_of(request) == "Which {one}?"

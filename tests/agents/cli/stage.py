@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from muster.agents.cli.agent import CliAgent
+from muster.agents.base import Agent
 from muster.agents.processes import proc
 from muster.agents.processes.household import Household
 from muster.app.cli_agents import make_cli
@@ -54,7 +54,7 @@ class Stage:
     folder: Path
     variables: Mapping[str, str] = field(default_factory=lambda: dict(BARE))
 
-    def agent(self, section: CliSection, *, unpriced_ok: bool = False, **rest: Any) -> CliAgent:
+    def agent(self, section: CliSection, *, unpriced_ok: bool = False) -> Agent:
         """Make an agent of a section."""
         return make_cli(
             "one",
@@ -64,22 +64,21 @@ class Stage:
             variables=self.variables,
             folder=self.folder,
             unpriced_ok=unpriced_ok,
-            **rest,
         )
 
-    def rehearsal(self, *arguments: str, **changes: Any) -> CliAgent:
+    def rehearsal(self, *arguments: str, **changes: Any) -> Agent:
         """Make the scripted CLI agent as it is documented, with some arguments more and other settings."""
         section = declared("rehearsal")
         command = (*SCRIPTED, *section.command[3:], *arguments)
         return self.agent(section.model_copy(update={"command": command, **changes}))
 
-    def playing(self, steps: Sequence[Mapping[str, Any]], **changes: Any) -> CliAgent:
+    def playing(self, steps: Sequence[Mapping[str, Any]], **changes: Any) -> Agent:
         """Make the scripted CLI agent with steps of its own."""
         script = self.folder / "script.json"
         script.write_text(json.dumps([{"steps": list(steps)}]))
         return self.rehearsal("--script", str(script), **changes)
 
-    def python(self, program: str, **settings: Any) -> CliAgent:
+    def python(self, program: str, **settings: Any) -> Agent:
         """Make an agent of a few lines of Python."""
         return self.agent(section_of(command=(sys.executable, "-c", program), **settings))
 
@@ -94,7 +93,7 @@ class Stage:
         return sum(process.pid is not None for process in self.remembered.seen)
 
 
-async def call(agent: CliAgent, prompt: str = "hello", timeouts: Timeouts = PATIENT, **rest: Any) -> Reply:
+async def call(agent: Agent, prompt: str = "hello", timeouts: Timeouts = PATIENT, **rest: Any) -> Reply:
     """Ask once."""
     request: Request = replace(ask(prompt), **rest)
     return await agent.call(request, timeouts)

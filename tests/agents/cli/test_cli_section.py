@@ -41,7 +41,7 @@ ANSWER = {"output": "jsonl", "answer": "$.a"}
             "tool_done says nothing without tool_id",
         ),
         ({"command": ["x"], **ANSWER, "session": "a.b"}, "agents.one: session: 'a.b' is no JSONPath"),
-        ({"command": ["x"], "pass_env": ["NOT_SET"]}, "is passed NOT_SET, which is not set"),
+        ({"command": [], "pass_env": ["NOT_SET"]}, "its command is empty"),
     ],
 )
 def test_a_section_that_can_never_work_is_refused(settings: dict[str, Any], message: str, tmp_path: Any) -> None:
@@ -61,6 +61,15 @@ async def test_a_process_gets_only_what_it_is_given(stage: Stage) -> None:
     assert got.keys() == {"PATH", "LANG", "NAMED", "OWN", proc.TOKEN_VARIABLE}
     assert (got["NAMED"], got["OWN"]) == ("n", "o")
     assert got[proc.TOKEN_VARIABLE].startswith("outer,")
+
+
+async def test_a_variable_that_is_passed_on_must_be_set_when_the_agent_is_asked(stage: Stage) -> None:
+    agent = stage.agent(section_of(command=("env",), pass_env=("NOT_SET",)))
+    with pytest.raises(BadConfiguration, match="agent 'one' is passed NOT_SET, which is not set"):
+        agent.quote(ask("hello"))
+    with pytest.raises(BadConfiguration, match="agent 'one' is passed NOT_SET, which is not set"):
+        await call(agent)
+    assert stage.started == 0
 
 
 async def test_it_works_where_the_section_says(stage: Stage) -> None:

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
+from muster.agents.base import Agent
 from muster.agents.processes import proc
 from muster.agents.processes.household import Household
-from muster.agents.program.agent import ProgramAgent
 from muster.app.profiles import profile_of
 from muster.app.programs import make_program
 from muster.domain.agent import PHASE_SECONDS, Timeouts
@@ -25,7 +25,7 @@ def section(**fields: Json) -> ProgramSection:
     return ProgramSection.model_validate({"kind": "program", **fields})
 
 
-def make(household: Household, folder: Path, variables: dict[str, str] | None = None, **fields: Json) -> ProgramAgent:
+def make(household: Household, folder: Path, variables: dict[str, str] | None = None, **fields: Json) -> Agent:
     declared = section(**fields)
     return make_program(
         "critic",
@@ -37,7 +37,7 @@ def make(household: Household, folder: Path, variables: dict[str, str] | None = 
     )
 
 
-async def environment(agent: ProgramAgent) -> dict[str, str]:
+async def environment(agent: Agent) -> dict[str, str]:
     lines = (await agent.call(ask("x"), PATIENT)).text.splitlines()
     return dict(line.split("=", 1) for line in lines)
 
@@ -58,9 +58,15 @@ async def test_a_program_carries_the_token_of_the_house_around_ours_too(househol
     assert own.startswith("muster-")
 
 
-def test_a_variable_that_is_passed_on_must_be_set(household: Household, tmp_path: Path) -> None:
+async def test_a_variable_that_is_passed_on_must_be_set_when_the_program_is_asked(
+    household: Household, tmp_path: Path
+) -> None:
+    agent = make(household, tmp_path, command=["env"], pass_env=["WANTED", "MISSING_KEY"])
+    assert agent.profile.name == "critic"
+    with pytest.raises(BadConfiguration, match="MISSING_KEY, which is not set"):
+        agent.quote(ask("x"))
     with pytest.raises(BadConfiguration, match="MISSING_KEY, which is not set") as caught:
-        make(household, tmp_path, command=["env"], pass_env=["WANTED", "MISSING_KEY"])
+        await agent.call(ask("x"), PATIENT)
     assert "export MISSING_KEY=…" in caught.value.suggestions
 
 

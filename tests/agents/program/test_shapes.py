@@ -1,12 +1,8 @@
 """Proposals, evaluations and the envelopes of providers, as they are read and kept."""
 
-import json
-
 import pytest
 
-from muster.agents.program.answer import dollars
 from muster.agents.program.execution import decode
-from muster.agents.program.keeping import flaw_of
 from muster.agents.program.provider import is_envelope, read_envelope
 from muster.agents.program.shapes import candidates_of, coerced_evaluations, coerced_proposal
 from muster.domain.call import Usage
@@ -80,24 +76,9 @@ def test_a_bad_last_word_is_not_replaced_by_a_draft_before_it() -> None:
         decode(f"{spelled(draft)}\n{spelled(last)}".encode(), context("evaluate", "A"))
 
 
-@pytest.mark.parametrize(
-    ("value", "why"),
-    [
-        ({"x": float("nan")}, "NaN"),
-        ({"x": [1, float("-inf")]}, "NaN"),
-        ({"x": 2**64}, "64 bits"),
-        ({"x": -(2**63) - 1}, "64 bits"),
-        (json.loads("[" * 200 + "]" * 200), "nested"),
-    ],
-)
-def test_data_that_no_store_gives_back_is_refused(value: Json, why: str) -> None:
-    assert why in (flaw_of(value) or "")
-    with pytest.raises(BadOutput, match=why):
-        proposed({**PROPOSAL, "more": value})
-
-
-def test_data_that_can_be_kept_has_no_flaw() -> None:
-    assert flaw_of({"a": [1.5, True, None, "x", 2**64 - 1, {"b": {}}], "c": json.loads("[" * 90 + "]" * 90)}) is None
+def test_data_that_no_store_gives_back_is_refused() -> None:
+    with pytest.raises(BadOutput, match="64 bits"):
+        proposed({**PROPOSAL, "more": 2**64})
 
 
 def envelope(**fields: Json) -> dict[str, Json]:
@@ -117,7 +98,7 @@ def test_an_envelope_says_cost_usage_and_session() -> None:
 
 
 def test_what_an_envelope_says_in_another_way_is_taken_as_not_said() -> None:
-    found = read_envelope(envelope(result=1, total_cost_usd="1", usage=[], session_id=7, num_turns=True, errors=[1]))
+    found = read_envelope(envelope(result=1, total_cost_usd="free", usage=[], session_id=7, num_turns=True, errors=[1]))
     assert (found.cost, found.session, found.turns, found.usage) == (None, "", 0, Usage())
 
 
@@ -188,24 +169,3 @@ def test_an_error_without_a_cost_leaves_open_what_it_cost() -> None:
     with pytest.raises(BadOutput) as caught:
         proposed({"type": "result", "is_error": True, "result": "no"})
     assert caught.value.paid is Paid.NO
-
-
-@pytest.mark.parametrize(
-    ("said", "cost"),
-    [
-        (0, 0),
-        (0.1, 100_000),
-        (1e-7, 1),
-        (2, 2_000_000),
-        (0.0000011, 2),
-        (-1, None),
-        (True, None),
-        ("1", None),
-        (None, None),
-        (float("nan"), None),
-        (float("inf"), None),
-        (10**400, None),
-    ],
-)
-def test_dollars_are_rounded_up_and_nonsense_is_no_amount(said: Json, cost: int | None) -> None:
-    assert dollars(said) == cost

@@ -4,17 +4,19 @@ import asyncio
 from pathlib import Path
 
 from muster.agents.base import OnDelta
-from muster.agents.claude_code.options import folder_of, options_of
+from muster.agents.claude_code.options import options_of
 from muster.agents.claude_code.outcome import Remains, Terms, permission_asked, read_outcome, turned_away
 from muster.agents.claude_code.pipe import Pipe
-from muster.agents.claude_code.prompt import prompt_of, session_of
+from muster.agents.claude_code.prompt import prompt_of
 from muster.agents.claude_code.sdk import Sdk, load, require
 from muster.agents.claude_code.setup import Setup
 from muster.agents.claude_code.talk import Talk
 from muster.agents.processes.household import Household
 from muster.agents.processes.order import Order
 from muster.agents.schema import require_schema
-from muster.domain.agent import DEFAULT_MAX_TOKENS, Profile, Quote, Timeouts
+from muster.agents.tally import max_tokens_of
+from muster.agents.volatile import folder_of, session_of
+from muster.domain.agent import Profile, Quote, Timeouts
 from muster.domain.call import Reply, Request, Timings
 from muster.domain.errors import (
     AgentFailed,
@@ -60,8 +62,8 @@ class ClaudeCodeAgent:
         """Say what is reserved for an attempt; Claude Code is told to stop before that."""
         if self._sdk is None:
             require()
-        allowed = DEFAULT_MAX_TOKENS if request.max_tokens is None else request.max_tokens
-        return Quote(most=self._most, tokens=1 + allowed + count_tokens(request.system + prompt_of(request)))
+        tokens = 1 + max_tokens_of(request) + count_tokens(request.system + prompt_of(request))
+        return Quote(most=self._most, tokens=tokens)
 
     async def call(self, request: Request, timeouts: Timeouts, on_delta: OnDelta | None = None) -> Reply:
         """Ask once, in a process of its own."""
@@ -94,7 +96,7 @@ class ClaudeCodeAgent:
         command = sdk.command(options_of(self.setup, request, self._most, streams=streams), self.setup.cli_path)
         self._check_size(command)
         self._furnish()
-        folder = folder_of(self.setup, request)
+        folder = folder_of(request, self.setup.folder)
         return Order(
             agent=self._profile.name,
             command=command,

@@ -1,14 +1,12 @@
 """What the SDK is told for one call, in its own words. Pure."""
 
-from pathlib import Path
 from typing import Any
 
-from muster.agents.claude_code.prompt import session_of
+from muster.agents.bill import Bill
 from muster.agents.claude_code.setup import Setup
+from muster.agents.volatile import folder_of, session_of
 from muster.domain.call import Request
 from muster.domain.money import Microdollars
-
-SHARE = 80  # percent of what is reserved: the limit is looked at after a turn, which may go over it
 
 ATTENDED = ("AskUserQuestion", "EnterPlanMode", "ExitPlanMode")  # they wait for a person, and there is none
 
@@ -20,7 +18,7 @@ def options_of(setup: Setup, request: Request, most: Microdollars, *, streams: b
         "fallback_model": setup.fallback_model,
         "effort": setup.effort,
         "max_turns": setup.max_turns,
-        "max_budget_usd": most * SHARE / 100 / 1_000_000 if most else None,
+        "max_budget_usd": float(Bill(most=most).told) if most else None,
         "system_prompt": _system(request.system),
         "resume": session_of(request),
         "output_format": None if request.schema is None else {"type": "json_schema", "schema": dict(request.schema)},
@@ -33,14 +31,8 @@ def options_of(setup: Setup, request: Request, most: Microdollars, *, streams: b
         # Nothing that lies about in folders changes what it does.
         "strict_mcp_config": True,
         "setting_sources": [],
-        "cwd": str(folder_of(setup, request)),
+        "cwd": str(folder_of(request, setup.folder)),
     }
-
-
-def folder_of(setup: Setup, request: Request) -> Path:
-    """Say where it works."""
-    folder = request.volatile.get("cwd")
-    return setup.folder / folder if isinstance(folder, str) and folder else setup.folder
 
 
 def _system(system: str) -> dict[str, str]:

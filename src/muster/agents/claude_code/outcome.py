@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from muster.agents.bill import Bill
 from muster.agents.claude_code.result import Result
 from muster.agents.claude_code.talk import Talk
 from muster.agents.faults import MOST_MESSAGE, kind_of
-from muster.agents.schema import flaw
+from muster.agents.schema import fitting
 from muster.domain.call import Reply, Stop, Timings, Trace
 from muster.domain.canonical import Json, canonical
 from muster.domain.errors import AgentFailed, AuthRefused, BadOutput, Paid, PermissionAsked, WireError
@@ -87,16 +88,17 @@ def turned_away(terms: Terms, status: int) -> WireError:
 
 
 def _data(terms: Terms, schema: Mapping[str, Json], result: Result, log: str) -> Json:
-    data = result.structured_output
-    wrong = "it gave no data at all" if data is None else flaw(data, schema)
-    if wrong is None:
-        return data
-    raise BadOutput(
-        f"agent {terms.agent!r}: Claude Code's answer is not of the shape that was asked for: {wrong}",
-        log=log,
-        cost=result.cost(resumed=terms.resumed),
-        imputed=terms.lane is Lane.IMPUTED,
-    )
+    try:
+        if result.structured_output is None:
+            raise BadOutput("it gave no data, and a schema was asked for")
+        return fitting(result.structured_output, schema)
+    except BadOutput as error:
+        raise BadOutput(
+            f"agent {terms.agent!r}: {error.message}",
+            log=log,
+            cost=result.cost(resumed=terms.resumed),
+            imputed=terms.lane is Lane.IMPUTED,
+        ) from error
 
 
 def _failure(terms: Terms, talk: Talk, result: Result, log: str) -> WireError:
@@ -130,15 +132,14 @@ def _api_failure(terms: Terms, result: Result, status: int) -> WireError:
 
 
 def _reply(terms: Terms, talk: Talk, result: Result, remains: Remains, text: str, data: Json = None) -> Reply:
-    cost = result.cost(resumed=terms.resumed)
-    known = cost is not None
+    cost, lane = Bill(most=terms.most, lane=terms.lane).settle(result.cost(resumed=terms.resumed))
     return Reply(
         text=text,
         stop=_STOPS.get(result.stop_reason or "", Stop.END),
         tool_calls=talk.calls,
         usage=result.tokens,
-        cost=cost if cost is not None else terms.most,
-        lane=terms.lane if known or not terms.most else Lane.UNCERTAIN,
+        cost=cost,
+        lane=lane,
         model=talk.model,
         id=talk.id,
         timings=remains.timings,

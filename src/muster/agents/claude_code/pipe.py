@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 from muster.agents.claude_code.talk import Talk
+from muster.agents.exit_status import exit_of
+from muster.agents.lines import Lines
 from muster.agents.processes.conversation import MOST_OUTPUT, hear, stalled, timed_out, too_long
 from muster.agents.processes.process import Process
 from muster.domain.agent import Timeouts
@@ -28,8 +30,7 @@ class Pipe:
         self._began = self._clock()
         self._deadline = self._began + timeouts.call
         self._denied: float | None = None  # when it was, on the loop's clock
-        self._parts: list[bytes] = []  # of a line that has not ended
-        self._size = 0
+        self._lines = Lines()
         self.first_word: float | None = None  # seconds
 
     @property
@@ -119,13 +120,8 @@ class Pipe:
             await self._process.news(until)
 
     def _frames(self, data: bytes) -> Iterator[dict[str, Any]]:
-        self._parts.append(data)
-        self._size += len(data)
-        if b"\n" in data:
-            *lines, rest = b"".join(self._parts).split(b"\n")
-            self._parts, self._size = [rest], len(rest)
-            yield from (frame for line in lines if (frame := self._frame(line)) is not None)
-        if self._size > MOST_OUTPUT:
+        yield from (frame for line in self._lines.feed(data) if (frame := self._frame(line)) is not None)
+        if self._lines.waiting > MOST_OUTPUT:
             raise too_long(self._process)
 
     def _frame(self, line: bytes) -> dict[str, Any] | None:
@@ -144,6 +140,6 @@ class Pipe:
         process = self._process
         log = process.log.text
         last = next((line.strip() for line in reversed(log.splitlines()) if line.strip()), "")
-        how = f"exited with {process.status}" if process.status is not None else "closed its output"
+        how = exit_of(process.status) if process.status is not None else "closed its output"
         said = f": {last[:500]}" if last else ""
         return BadExit(f"agent {process.order.agent!r}: Claude Code {how} before it answered{said}", log=log)

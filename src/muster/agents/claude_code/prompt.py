@@ -1,22 +1,12 @@
 """A request as the one text that Claude Code is given. Pure."""
 
-from muster.domain.call import Message, Request, Role
-
-_SPEAKERS = {Role.SYSTEM: "System", Role.USER: "User", Role.ASSISTANT: "Assistant", Role.TOOL: "Tool"}
-
-
-def session_of(request: Request) -> str | None:
-    """Say which session the request goes on with."""
-    session = request.volatile.get("session")
-    return session if isinstance(session, str) and session else None
+from muster.agents.transcript import transcript_of
+from muster.agents.volatile import session_of
+from muster.domain.call import Request
 
 
 def prompt_of(request: Request) -> str:
-    """Give what is said to it: the only message, or the last when a session holds the others, else all as turns."""
-    if session_of(request) is not None or len(request.messages) == 1:
-        return request.prompt or "".join(message.text for message in request.messages[-1:])
-    return "\n\n".join(_turn(message) for message in request.messages)
-
-
-def _turn(message: Message) -> str:
-    return f"{_SPEAKERS[message.role]}: {message.text}"
+    """Give what is said to it: all of it, or the last of it when a session holds the rest."""
+    if session_of(request) is None:
+        return transcript_of(request, system=False)
+    return request.prompt or "".join(message.text for message in request.messages[-1:])

@@ -1,14 +1,13 @@
 """The last frame of a conversation: what it came to, and what it cost. Pure."""
 
-from decimal import ROUND_CEILING, Decimal
-from math import isfinite
 from typing import Any
 
 import msgspec
 
+from muster.agents.amounts import microdollars_of
 from muster.domain.call import Usage
 from muster.domain.canonical import Json
-from muster.domain.money import MOST_DOLLARS, Microdollars
+from muster.domain.money import Microdollars
 
 
 class Kept(msgspec.Struct, frozen=True):
@@ -57,14 +56,10 @@ class Result(msgspec.Struct, frozen=True):
 
     def cost(self, *, resumed: bool) -> Microdollars | None:
         """Give what this call cost by its own account, rounded up; None when it does not say."""
-        dollars = self.total_cost_usd
-        if resumed and self.model_usage_since_last_result is not None:
-            dollars = sum(share.cost_usd or 0.0 for share in self.model_usage_since_last_result.values())
-        if dollars is None or not isfinite(dollars) or not 0 <= dollars <= MOST_DOLLARS:
-            return None
-        # Its sums carry the dust of binary fractions, which must not make a microdollar more.
-        exact = Decimal(repr(dollars)).quantize(Decimal("1e-12")) * 1_000_000
-        return Microdollars(int(exact.quantize(Decimal(1), rounding=ROUND_CEILING)))
+        shares = self.model_usage_since_last_result
+        if resumed and shares is not None:
+            return microdollars_of(0, *(share.cost_usd for share in shares.values()))
+        return microdollars_of(self.total_cost_usd)
 
     @property
     def tokens(self) -> Usage:

@@ -5,21 +5,24 @@ from dataclasses import replace
 from pathlib import Path
 
 from muster.agents.base import OnDelta
+from muster.agents.bill import Bill
 from muster.agents.cli.deltas import Deltas
 from muster.agents.cli.dialect import Dialect, Output
 from muster.agents.cli.findings import Findings
 from muster.agents.cli.listener import Listener, naming
-from muster.agents.cli.money import Bill
-from muster.agents.cli.prompt import prompt_of
 from muster.agents.cli.showing import sample_of
 from muster.agents.cli.template import Unfit, fill, join, named_in
-from muster.agents.cli.verdict import Check, Ending, Judge
+from muster.agents.cli.verdict import Ending, Judge
+from muster.agents.json_search import find, parseable, readable
 from muster.agents.processes.conversation import converse
 from muster.agents.processes.household import Household
 from muster.agents.processes.order import Order
 from muster.agents.processes.process import Process
-from muster.agents.program.extract import find, parseable, readable
-from muster.domain.agent import DEFAULT_MAX_TOKENS, Profile, Quote, Timeouts
+from muster.agents.schema import require_schema
+from muster.agents.tally import max_tokens_of
+from muster.agents.transcript import transcript_of
+from muster.agents.volatile import folder_of, session_of
+from muster.domain.agent import Profile, Quote, Timeouts
 from muster.domain.call import Reply, Request
 from muster.domain.canonical import Json
 from muster.domain.errors import AgentFailed, BadConfiguration, NotStarted
@@ -40,12 +43,10 @@ class CliAgent:
         most: Microdollars | None,
         unpriced_ok: bool = False,
         lane: Lane = Lane.BILLED,
-        check: Check | None = None,
     ) -> None:
-        dialect.check(profile.name, budget=bool(most))
         self._profile, self._household, self._order, self._dialect = profile, household, order, dialect
         self._bill, self._unpriced_ok = Bill(most=most, lane=lane), unpriced_ok
-        self._judge = Judge(agent=profile.name, dialect=dialect, bill=self._bill, check=check)
+        self._judge = Judge(agent=profile.name, dialect=dialect, bill=self._bill)
 
     @property
     def profile(self) -> Profile:
@@ -56,11 +57,12 @@ class CliAgent:
         """Say the most that one attempt can cost: what the settings reserve for it."""
         if self._bill.most is None and not self._unpriced_ok:
             raise _no_budget(self._profile.name)
-        allowed = DEFAULT_MAX_TOKENS if request.max_tokens is None else request.max_tokens
-        return Quote(most=self._bill.reserved, tokens=max(1, count_tokens(prompt_of(request)) + allowed))
+        tokens = count_tokens(transcript_of(request)) + max_tokens_of(request)
+        return Quote(most=self._bill.reserved, tokens=max(1, tokens))
 
     async def call(self, request: Request, timeouts: Timeouts, on_delta: OnDelta | None = None) -> Reply:
         """Start the program, ask once and give the whole reply."""
+        require_schema(request)
         order = self._ordered(request)
         found = Findings(self._dialect.places)
         deltas = Deltas(asyncio.get_running_loop().time, on_delta)
@@ -81,15 +83,15 @@ class CliAgent:
 
     def _ordered(self, request: Request) -> Order:
         """Write the command and the input of one call."""
-        session = request.volatile.get("session")
+        session = session_of(request)
         arguments = join(self._dialect.command, self._resume(session))
         names = named_in(arguments)
-        prompt = _plain(prompt_of(request, system="system" not in names))
+        prompt = _plain(transcript_of(request, system="system" not in names))
         values = {
             "prompt": prompt,
             "system": _plain(request.system),
             "model": self._dialect.model or "",
-            "session": _plain(str(session)),
+            "session": _plain(session or ""),
             "budget": self._bill.told,
         }
         try:
@@ -98,16 +100,12 @@ class CliAgent:
             message = f"agent {self._profile.name!r}: {unfit.message}"
             raise NotStarted(message, suggestions=(unfit.suggestion,)) from unfit
         given = None if "prompt" in names else prompt.encode()
-        return replace(self._order, command=command, folder=self._folder(request), input=given)
+        return replace(
+            self._order, command=command, folder=folder_of(request, self._order.folder or Path()), input=given
+        )
 
-    def _folder(self, request: Request) -> Path | None:
-        """Say where it works: where the request says, relative to where it usually does."""
-        named = request.volatile.get("cwd")
-        usual = self._order.folder
-        return (usual or Path()) / named if isinstance(named, str) and named else usual
-
-    def _resume(self, session: Json) -> tuple[str, ...]:
-        if session is None or session == "":
+    def _resume(self, session: str | None) -> tuple[str, ...]:
+        if session is None:
             return ()
         if not self._dialect.resume:
             raise NotStarted(

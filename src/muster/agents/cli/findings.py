@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field
 
+from muster.agents.amounts import count_of, microdollars_of
 from muster.agents.cli.dialect import Places
-from muster.agents.cli.money import microdollars_of
 from muster.agents.cli.showing import shown
 from muster.agents.cli.tools import ToolLog
 from muster.agents.paths import JsonPath
@@ -12,7 +12,6 @@ from muster.domain.canonical import Json
 from muster.domain.money import Microdollars
 
 _LONGEST_ERROR = 2_000
-_MOST_COUNT = 2**53  # what every store and every reader of JSON can keep
 
 
 @dataclass(slots=True)
@@ -57,11 +56,12 @@ class Findings:
         return "".join(text for text in _all(places.delta, said) if isinstance(text, str))
 
     def _count(self, said: Json) -> None:
-        cost = microdollars_of(_all(self.places.cost_usd, said))
+        cost = microdollars_of(*_all(self.places.cost_usd, said))
         self.cost = self.cost if cost is None else cost
-        turns = _sum(self.places.turns, said)
+        turns = count_of(*_all(self.places.turns, said))
         self.turns = self.turns if turns is None else turns
-        sent, written = _sum(self.places.input_tokens, said), _sum(self.places.output_tokens, said)
+        sent = count_of(*_all(self.places.input_tokens, said))
+        written = count_of(*_all(self.places.output_tokens, said))
         if sent is not None or written is not None:
             self.usage = Usage(input=sent or 0, output=written or 0)
 
@@ -88,9 +88,3 @@ def _joined(parts: list[Json], before: Json) -> Json:
 def _last(path: JsonPath | None, said: Json, before: Json) -> Json:
     """Give the last value that a path finds and that is not null, else the one from before."""
     return next((value for value in reversed(_all(path, said)) if value is not None), before)
-
-
-def _sum(path: JsonPath | None, said: Json) -> int | None:
-    """Add up the counts that a path finds: of several models, say."""
-    counts = [value for value in _all(path, said) if isinstance(value, int) and not isinstance(value, bool)]
-    return min(sum(counts), _MOST_COUNT) if counts and min(counts) >= 0 else None

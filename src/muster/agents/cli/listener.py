@@ -6,9 +6,10 @@ from contextlib import contextmanager
 
 from muster.agents.cli.deltas import Deltas
 from muster.agents.cli.findings import Findings
-from muster.agents.cli.lines import Lines, object_of
+from muster.agents.lines import Lines, object_of
 from muster.agents.processes.conversation import MOST_OUTPUT, hear, stalled, timed_out, too_long
 from muster.agents.processes.process import Process
+from muster.agents.retold import retold
 from muster.domain.agent import Timeouts
 from muster.domain.errors import BadOutput, Stalled, TimedOut
 
@@ -84,5 +85,4 @@ def naming(process: Process) -> Iterator[None]:
     try:
         yield
     except BadOutput as error:
-        message = f"agent {process.order.agent!r}: {error.message}"
-        raise BadOutput(message, log=process.log.text, suggestions=error.suggestions) from error
+        raise retold(error, f"agent {process.order.agent!r}: ", log=process.log.text) from error

@@ -2,7 +2,7 @@
 
 import json
 
-from muster.agents.program.extract import readable
+from muster.agents.json_search import readable
 from muster.domain.canonical import Json
 
 _SAMPLE = 200
@@ -20,7 +20,6 @@ def shown(value: Json) -> str:
         return "(nested too deep to be shown)"
 
 
-def sample_of(data: bytes | str) -> str:
+def sample_of(data: bytes) -> str:
     """Give the beginning of an output, for messages."""
-    text = readable(data) if isinstance(data, bytes) else data
-    return text.strip()[:_SAMPLE]
+    return readable(data).strip()[:_SAMPLE]

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 from muster.agents.cli.dialect import Places
 from muster.agents.cli.showing import shown
+from muster.agents.json_limits import flaw_of
 from muster.agents.paths import JsonPath
-from muster.agents.program.keeping import flaw_of
 from muster.domain.call import ToolCall
 from muster.domain.canonical import Json
 

@@ -1,20 +1,17 @@
 """What a call of a CLI agent came to: a reply, or the failure that it was."""
 
-import signal
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from muster.agents.bill import Bill
 from muster.agents.cli.dialect import Dialect, Output
 from muster.agents.cli.findings import Findings
-from muster.agents.cli.money import Bill
-from muster.agents.cli.showing import sample_of, shown
-from muster.agents.program.extract import find_value
-from muster.agents.program.keeping import flaw_of
+from muster.agents.cli.showing import shown
+from muster.agents.exit_status import exit_of
+from muster.agents.retold import retold
+from muster.agents.schema import shaped
 from muster.domain.call import Reply, Request, Stop, Timings, Trace
 from muster.domain.canonical import Json
 from muster.domain.errors import AgentFailed, BadExit, BadOutput, PermissionAsked
-
-Check = Callable[[Json, Mapping[str, Json]], str | None]  # says what is wrong with data of a shape; None: nothing
 
 _LONGEST_LOG = 500
 
@@ -36,7 +33,6 @@ class Judge:
     agent: str
     dialect: Dialect
     bill: Bill
-    check: Check | None = None
 
     def reply(self, request: Request, found: Findings, ending: Ending, timings: Timings) -> Reply:
         """Give the reply, or raise the failure."""
@@ -54,7 +50,7 @@ class Judge:
             model=self.dialect.model or "",
             id=found.session,
             timings=timings,
-            data=None if request.schema is None else self._data(request.schema, found.answer, ending),
+            data=self._data(request, found.answer, ending),
             trace=Trace(session=found.session, turns=found.turns, log=ending.log, note=_note(ending)),
         )
 
@@ -83,7 +79,7 @@ class Judge:
             return self._failed(BadExit, "closed its output without an answer and did not exit; it was stopped", ending)
         if ending.status and not ended:
             said = f": {ending.log[:_LONGEST_LOG].strip()}" if ending.log.strip() else ""
-            return self._failed(BadExit, f"{_exit(ending.status)} without an answer{said}", ending)
+            return self._failed(BadExit, f"{exit_of(ending.status)} without an answer{said}", ending)
         wrote = f"; it wrote last: {ending.sample}" if ending.sample else "; it wrote nothing"
         return self._failed(BadOutput, f"ended without an answer{self._at()}{wrote}", ending)
 
@@ -91,16 +87,14 @@ class Judge:
         answer = self.dialect.places.answer
         return "" if answer is None else f" at {answer.text}"
 
-    def _data(self, schema: Mapping[str, Json], answer: Json, ending: Ending) -> Json:
-        """Give the answer as data of the shape that was asked for."""
+    def _data(self, request: Request, answer: Json, ending: Ending) -> Json:
+        """Give the answer as data, if it was asked for as such."""
+        if request.schema is None:
+            return None
         try:
-            data = find_value(answer, schema) if isinstance(answer, str) else answer
+            return shaped(request, Stop.END, shown(answer), None if isinstance(answer, str) else answer)
         except BadOutput as error:
-            raise self._failed(BadOutput, f"{error.message}: {sample_of(answer)!r}", ending) from error
-        wrong = flaw_of(data) or (None if self.check is None else self.check(data, schema))
-        if wrong is not None:
-            raise self._failed(BadOutput, f"answered with JSON that does not fit: {wrong}", ending)
-        return data
+            raise retold(error, f"agent {self.agent!r}: ", log=ending.log) from error
 
     def _failed(self, kind: type[AgentFailed], what: str, ending: Ending, *suggestions: str) -> AgentFailed:
         return kind(f"agent {self.agent!r}: {what}", log=ending.log, suggestions=suggestions)
@@ -111,16 +105,7 @@ def _note(ending: Ending) -> str:
     if ending.status is None:
         notes.append("it did not exit after its answer")
     elif ending.status:
-        notes.append(f"it {_exit(ending.status)} after its answer")
+        notes.append(f"it {exit_of(ending.status)} after its answer")
     if ending.broken:
         notes.append("it did not read all of its input")
     return "; ".join(notes)
-
-
-def _exit(status: int) -> str:
-    if status >= 0:
-        return f"exited with code {status}"
-    try:
-        return f"was killed by {signal.Signals(-status).name}"
-    except ValueError:
-        return f"was killed by signal {-status}"

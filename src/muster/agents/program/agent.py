@@ -1,23 +1,23 @@
 """The program agent: one process for every call, asked on standard input, heard on standard output."""
 
 import asyncio
-import signal
 from dataclasses import replace
 
 from muster.agents.base import OnDelta
+from muster.agents.bill import Bill
+from muster.agents.exit_status import exit_of
 from muster.agents.processes.conversation import Finished, converse
 from muster.agents.processes.household import Household
 from muster.agents.processes.order import Order
 from muster.agents.program.answer import Answer
-from muster.agents.program.extract import find_value
-from muster.agents.program.keeping import flaw_of
 from muster.agents.program.modes import Mode, Question, pose
-from muster.agents.schema import flaw, require_schema
+from muster.agents.retold import retold
+from muster.agents.schema import require_schema, shaped
 from muster.agents.tally import max_tokens_of
 from muster.domain.agent import Profile, Quote, Timeouts
 from muster.domain.call import Reply, Request, Trace
-from muster.domain.errors import AgentFailed, BadExit, BadOutput, NotStarted, Paid
-from muster.domain.money import NOTHING, Lane, Microdollars
+from muster.domain.errors import AgentFailed, BadExit, BadOutput
+from muster.domain.money import NOTHING, Microdollars
 from muster.domain.script import Line, usage_of
 
 _SHOWN = 500  # characters of a log in a message
@@ -37,7 +37,7 @@ class ProgramAgent:
         most: Microdollars = NOTHING,
     ) -> None:
         self._profile, self._order, self._mode = profile, order, mode
-        self._household, self._most = household, most
+        self._household, self._bill = household, Bill(most=most)
 
     @property
     def profile(self) -> Profile:
@@ -47,7 +47,7 @@ class ProgramAgent:
     def quote(self, request: Request) -> Quote:
         """Say the most that one call can cost: what was declared for it, whatever is asked."""
         sent = usage_of(request.messages, request.system, Line()).input
-        return Quote(most=self._most, tokens=sent + max_tokens_of(request))
+        return Quote(most=self._bill.reserved, tokens=sent + max_tokens_of(request))
 
     async def call(self, request: Request, timeouts: Timeouts, on_delta: OnDelta | None = None) -> Reply:
         """Start the program, ask it once and give its answer; it and all that it started are ended after that."""
@@ -57,7 +57,7 @@ class ProgramAgent:
             finished = await self._run(question.input, timeouts)
             answer = await self._read(question, finished, request)
         except AgentFailed as error:
-            self._own_up(error)
+            self._bill.charge(error)
             raise
         if on_delta is not None and answer.text:
             on_delta(answer.text)
@@ -80,49 +80,26 @@ class ProgramAgent:
         if finished.status != 0:
             raise self._bad_exit(question, finished)
         try:
-            return self._fitting(_answer(question, finished), request)
+            return _fitting(_answer(question, finished), request)
         except BadOutput as error:
-            raise BadOutput(
-                f"agent {self._profile.name!r}: {error.message}",
-                log=finished.log,
-                cost=error.cost if error.paid is Paid.YES else None,
-                suggestions=error.suggestions,
-            ) from error
+            raise retold(error, f"agent {self._profile.name!r}: ", log=finished.log) from error
 
     def _bad_exit(self, question: Question, finished: Finished) -> BadExit:
         words, cost = question.last_words(finished.output)
         said = [part for part in (finished.log.strip()[:_SHOWN], words) if part]
         why = "; ".join(said) or "it wrote nothing to standard error"
-        message = f"agent {self._profile.name!r}: {_ending(finished.status)}: {why}"
+        message = f"agent {self._profile.name!r}: {exit_of(finished.status)}: {why}"
         return BadExit(message, log=finished.log, cost=cost)
 
-    def _fitting(self, answer: Answer, request: Request) -> Answer:
-        """Give an answer with its data, where a schema was asked for."""
-        if request.schema is None or answer.tool_calls:
-            return answer
-        try:
-            value = find_value(answer.text, request.schema)
-            if wrong := flaw_of(value) or flaw(value, request.schema):
-                raise BadOutput(f"its answer does not fit the schema: {wrong}")
-        except BadOutput as error:
-            raise BadOutput(error.message, cost=answer.cost, suggestions=error.suggestions) from error
-        return replace(answer, data=value) if answer.data is None else answer
-
-    def _own_up(self, error: AgentFailed) -> None:
-        """Say of a failed call that it may have cost something, when it may and nobody said what."""
-        if self._most and error.paid is Paid.NO and not isinstance(error, NotStarted):
-            error.paid = Paid.UNKNOWN
-
     def _reply(self, answer: Answer, log: str) -> Reply:
-        unsaid = answer.cost is None and self._most > 0
+        cost, lane = self._bill.settle(answer.cost)
         return Reply(
             text=answer.text,
             stop=answer.stop,
             tool_calls=answer.tool_calls,
             usage=answer.usage,
-            # What may have cost something, and nobody said what, is booked in full, as uncertain.
-            cost=self._most if answer.cost is None else answer.cost,
-            lane=Lane.UNCERTAIN if unsaid else Lane.BILLED,
+            cost=cost,
+            lane=lane,
             model=self._profile.name,
             data=answer.data,
             trace=Trace(session=answer.session, turns=answer.turns, log=log),
@@ -137,10 +114,12 @@ def _answer(question: Question, finished: Finished) -> Answer:
     return question.read(finished.output)
 
 
-def _ending(status: int) -> str:
-    if status >= 0:
-        return f"exited with code {status}"
+def _fitting(answer: Answer, request: Request) -> Answer:
+    """Give an answer with its data, where a schema was asked for; that of the exec protocol has its own."""
+    if answer.tool_calls:
+        return answer
     try:
-        return f"was killed by signal {-status} ({signal.Signals(-status).name})"
-    except ValueError:
-        return f"was killed by signal {-status}"
+        data = shaped(request, answer.stop, answer.text)
+    except BadOutput as error:
+        raise retold(error, cost=answer.cost) from error
+    return replace(answer, data=data) if answer.data is None else answer

@@ -1,19 +1,22 @@
 """Chat mode: the request as one JSON object in, the answer as one JSON object, or as plain text, out."""
 
 from collections.abc import Mapping
-from typing import Any
 
+from muster.agents.amounts import count_of, microdollars_of
+from muster.agents.json_limits import flaw_of
+from muster.agents.json_search import parseable
 from muster.agents.program import plain
-from muster.agents.program.answer import Answer, count, counts, dollars
+from muster.agents.program.answer import Answer, counts
 from muster.agents.program.envelope import written
-from muster.agents.program.extract import find, parseable
-from muster.agents.program.keeping import flaw_of
-from muster.domain.call import Message, Request, Stop, ToolCall
+from muster.agents.program.markers import find_marked
+from muster.agents.retold import retold
+from muster.agents.spelling import spelled
+from muster.domain.call import Request, Stop, ToolCall
 from muster.domain.canonical import Json
 from muster.domain.errors import BadOutput
 from muster.domain.money import Microdollars
 
-_SAMPLING = ("max_tokens", "temperature", "top_p", "seed", "schema")
+_OTHER_SHAPE = "its answer is not in the shape of chat mode: "
 _TOKENS = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
 
 # Our own words, and those that providers use for the same.
@@ -30,32 +33,19 @@ _STOPS = {str(stop): stop for stop in Stop} | {
 
 def encode(request: Request, agent: str) -> bytes:
     """Write a request, with nothing in it that is not set."""
-    body: dict[str, Any] = {"messages": [_message(message) for message in request.messages]}
-    if request.system:
-        body["system"] = request.system
-    if request.tools:
-        body["tools"] = [
-            {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}
-            for tool in request.tools
-        ]
-    if request.stop:
-        body["stop"] = list(request.stop)
-    for name in _SAMPLING:
-        if (value := getattr(request, name)) is not None:
-            body[name] = value
-    return written(body, agent)
+    return written(spelled(request), agent)
 
 
 def decode(output: bytes) -> Answer:
     """Read an answer: the last JSON object in the output that is one, or the whole output as text."""
-    found = find(parseable(output), _is_answer)
+    found = find_marked(parseable(output), _is_answer)
     if found is None:
         return plain.decode(output)
     cost = _cost(found)
     try:
         return _answer(found, cost)
     except BadOutput as error:
-        raise BadOutput(f"its answer is not in the shape of chat mode: {error.message}", cost=cost) from error
+        raise retold(error, _OTHER_SHAPE, cost=cost) from error
 
 
 def _is_answer(value: Mapping[str, Json]) -> bool:
@@ -75,22 +65,11 @@ def _answer(found: Mapping[str, Json], cost: Microdollars | None) -> Answer:
     )
 
 
-def _message(message: Message) -> dict[str, Any]:
-    found: dict[str, Any] = {"role": str(message.role), "content": message.text}
-    if message.tool_calls:
-        found["tool_calls"] = [
-            {"id": call.id, "name": call.name, "arguments": dict(call.arguments)} for call in message.tool_calls
-        ]
-    if message.tool_call_id is not None:
-        found["tool_call_id"] = message.tool_call_id
-    return found
-
-
 def _cost(found: Mapping[str, Json]) -> Microdollars | None:
     said = found.get("cost_usd")
-    cost = dollars(said)
+    cost = microdollars_of(said)
     if said is not None and cost is None:
-        raise BadOutput(f"its answer is not in the shape of chat mode: cost_usd is no amount in dollars: {said!r}")
+        raise BadOutput(f"{_OTHER_SHAPE}cost_usd is no amount in dollars: {said!r}")
     return cost
 
 
@@ -100,7 +79,7 @@ def _check_usage(usage: Json) -> None:
     if not isinstance(usage, dict):
         raise BadOutput("usage must be an object")
     for name in _TOKENS:
-        if usage.get(name) is not None and count(usage[name]) is None:
+        if usage.get(name) is not None and count_of(usage[name]) is None:
             raise BadOutput(f"usage.{name} must be a whole number, 0 or more")
 
 

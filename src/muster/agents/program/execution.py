@@ -3,10 +3,12 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from muster.agents.amounts import microdollars_of
+from muster.agents.json_search import Fits, parseable, readable
 from muster.agents.program import shapes
-from muster.agents.program.answer import Answer, dollars
+from muster.agents.program.answer import Answer
 from muster.agents.program.envelope import EVALUATE, PROPOSE
-from muster.agents.program.extract import Fits, find, parseable, readable
+from muster.agents.program.markers import find_marked
 from muster.agents.program.provider import ProviderEnvelope, is_envelope, read_envelope
 from muster.domain.canonical import Json, canonical
 from muster.domain.errors import BadOutput
@@ -53,14 +55,14 @@ def decode(output: bytes, context: Context) -> Answer:
     """Read the answer to a context; raises BadOutput with what it cost, when that is said."""
     phase = PHASES[context["phase"]]
     try:
-        found = find(parseable(output), lambda value: phase.is_own(value) or is_envelope(value))
+        found = find_marked(parseable(output), lambda value: phase.is_own(value) or is_envelope(value))
     except BadOutput as error:
         raise _failed(phase, error, output) from error
     if found is None:
         raise _failed(phase, BadOutput(f"there is no {phase.example} in it"), output)
     own = phase.is_own(found)
     provider = None if own else read_envelope(found)
-    cost = dollars(found.get("cost_usd")) if provider is None else provider.cost
+    cost = microdollars_of(found.get("cost_usd")) if provider is None else provider.cost
     if provider is not None and provider.failed:
         raise BadOutput(f"its provider reported an error: {provider.words}", cost=cost)
     try:
@@ -73,7 +75,7 @@ def decode(output: bytes, context: Context) -> Answer:
 def last_words(output: bytes) -> tuple[str, Microdollars | None]:
     """Give what the envelope in the output of a program that failed says of itself and of its cost."""
     try:
-        found = find(parseable(output), lambda value: is_envelope(value) or "cost_usd" in value)
+        found = find_marked(parseable(output), lambda value: is_envelope(value) or "cost_usd" in value)
     except BadOutput:
         return "", None
     if found is None:
@@ -81,13 +83,13 @@ def last_words(output: bytes) -> tuple[str, Microdollars | None]:
     if is_envelope(found):
         envelope = read_envelope(found)
         return envelope.words, envelope.cost
-    return "", dollars(found["cost_usd"])
+    return "", microdollars_of(found["cost_usd"])
 
 
 def _unwrapped(phase: Phase, provider: ProviderEnvelope, context: Context) -> Data:
     result = provider.result
     if isinstance(result, str):
-        inner = find(result, phase.is_own)
+        inner = find_marked(result, phase.is_own)
         return phase.coerce(result, context) if inner is None else phase.read(inner)
     if isinstance(result, dict) and phase.is_own(result):
         return phase.read(result)

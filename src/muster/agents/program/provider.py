@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from muster.agents.program.answer import count, counts, dollars
+from muster.agents.amounts import count_of, microdollars_of
+from muster.agents.program.answer import counts
 from muster.domain.call import Usage
 from muster.domain.canonical import Json
 from muster.domain.money import Microdollars
@@ -37,10 +38,10 @@ def read_envelope(value: Mapping[str, Json]) -> ProviderEnvelope:
         result=value.get("result"),
         failed=value.get("is_error") is True,
         words=_words(value),
-        cost=dollars(value.get("total_cost_usd")),
+        cost=microdollars_of(value.get("total_cost_usd")),
         usage=counts(value.get("usage")),
         session=session if isinstance(session, str) else "",
-        turns=count(value.get("num_turns")) or 0,
+        turns=count_of(value.get("num_turns")) or 0,
     )
 
 

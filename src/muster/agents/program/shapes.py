@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from math import isfinite
 
-from muster.agents.program.keeping import flaw_of
+from muster.agents.json_limits import flaw_of
 from muster.domain.canonical import Json
 from muster.domain.errors import BadOutput
 

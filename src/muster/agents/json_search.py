@@ -10,19 +10,17 @@ from json import JSONDecodeError, JSONDecoder
 from muster.domain.canonical import Json
 from muster.domain.errors import BadOutput
 
-START = "___NSED_START___"
-END = "___NSED_END___"  # for people: where the answer ends is for the decoder to say
-
 Fits = Callable[[Mapping[str, Json]], bool]
 
 # Each ends with the bracket that opens a value.
-_MARKED = re.compile(START + r"\s*+(?:```\w*+\s*+)?\{")
+_MARKED = r"\s*+(?:```\w*+\s*+)?\{"  # after a marker
 _OBJECT = re.compile(r'\{(?=\s*+")')  # an empty object has no shape
 _VALUES = {"object": re.compile(r"\{"), "array": re.compile(r"\[")}
 _ANY_VALUE = re.compile(r"[\[{]")
 
 _STRAY = re.compile("[\udc80-\udcff]")
 _FENCE = "```"
+_SHOWN = 200
 
 _DECODER = JSONDecoder()
 _WINDOW = 4096  # characters that are looked at first; an error counts the lines from the beginning of its text
@@ -47,10 +45,11 @@ def parseable(output: bytes) -> str:
     return text if text.isascii() else _STRAY.sub(lambda stray: rf"\\x{ord(stray[0]) - 0xDC00:02x}", text)
 
 
-def find(text: str, fits: Fits) -> dict[str, Json] | None:
+def find(text: str, fits: Fits, marker: str = "") -> dict[str, Json] | None:
     """Give the last object that fits: of those right after a marker, or else of all that are in no other object."""
-    search = _Search(text)
-    return _last(search.values(_MARKED), fits) or _last(search.values(_OBJECT), fits)
+    search = _Search(text, marker)
+    marked = _last(search.values(re.compile(re.escape(marker) + _MARKED)), fits) if marker else None
+    return marked or _last(search.values(_OBJECT), fits)
 
 
 def find_value(text: str, schema: Mapping[str, Json]) -> Json:
@@ -66,15 +65,16 @@ def find_value(text: str, schema: Mapping[str, Json]) -> Json:
     for found in _Search(text).values(_opening(schema)):  # noqa: B007 - only the last counts
         pass
     if found is None:
-        raise BadOutput("its answer holds no JSON, and a schema was asked for")
+        begins = f": {text.strip()[:_SHOWN]!r}" if text.strip() else ""
+        raise BadOutput(f"its answer holds no JSON, and a schema was asked for{begins}")
     return found
 
 
 class _Search:
     """Goes through one text, and gives up when that takes too much work."""
 
-    def __init__(self, text: str) -> None:
-        self._text = text
+    def __init__(self, text: str, marker: str = "") -> None:
+        self._text, self._marker = text, marker
         self._work = _LEAST + _MULTIPLE * len(text)
 
     def values(self, opening: re.Pattern[str]) -> Iterator[Json]:
@@ -110,7 +110,7 @@ class _Search:
         if self._work < 0:
             raise BadOutput(
                 "there is too much broken JSON in its output to look through",
-                suggestions=(f"let the program write {START} before its answer",),
+                suggestions=(f"let the program write {self._marker} before its answer",) if self._marker else (),
             )
 
 

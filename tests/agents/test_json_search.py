@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muster.agents.program.extract import END, START, find, find_value, parseable, readable
+from muster.agents.json_search import find, find_value, parseable, readable
+from muster.agents.program.markers import END, START, find_marked
 from muster.agents.program.shapes import is_evaluations, is_proposal
 from muster.domain.canonical import Json
 from muster.domain.errors import BadOutput
@@ -19,7 +20,7 @@ OTHER = json.dumps({"thought_process": "draft", "content": "draft"})
 
 
 def proposal(text: str) -> Json:
-    return find(text, is_proposal)
+    return find_marked(text, is_proposal)
 
 
 def test_clean_output_is_the_payload() -> None:
@@ -60,6 +61,10 @@ def test_what_is_marked_wins_over_what_comes_after_it() -> None:
 
 def test_the_last_of_several_marked_objects_wins() -> None:
     assert proposal(f"{START}{OTHER}{END}\n{START}{SPELLED}{END}") == PAYLOAD
+
+
+def test_a_marker_means_nothing_to_who_does_not_know_it() -> None:
+    assert find(f"{START}{SPELLED}{END}\n{OTHER}", is_proposal) == json.loads(OTHER)
 
 
 def test_a_marker_needs_no_end() -> None:
@@ -215,9 +220,10 @@ def test_other_values_of_a_schema_are_found(text: str, schema: Json, value: Json
 
 
 @pytest.mark.parametrize("text", ["", "no", "{", "```json\nno\n```", "```", "``````", "it is 42"])
-def test_text_without_the_value_of_a_schema_is_refused(text: str) -> None:
-    with pytest.raises(BadOutput, match="holds no JSON"):
+def test_text_without_the_value_of_a_schema_is_refused_and_its_beginning_shown(text: str) -> None:
+    with pytest.raises(BadOutput, match="holds no JSON") as caught:
         find_value(text, {})
+    assert (repr(text) in caught.value.message) == bool(text)
 
 
 NAMES = st.sampled_from(["level", "msg", "content", "thought", "type", "é", "a{b", 'q"'])

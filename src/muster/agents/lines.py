@@ -1,8 +1,8 @@
-"""JSON lines among other lines, put together from chunks."""
+"""Lines of JSON among others, put together from chunks."""
 
 import json
 
-from muster.agents.program.extract import parseable
+from muster.agents.json_search import parseable
 from muster.domain.canonical import Json
 
 
