@@ -1,4 +1,4 @@
-"""Agents that are processes, as the engine sees them: their time, their places, and failures that say what they cost."""
+"""Agents that are processes, as the engine sees them: their time, their places, and what their failures cost."""
 
 import asyncio
 from dataclasses import replace

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from muster.agents.account import Account
 from muster.agents.base import OnDelta
+from muster.agents.deltas import Deltas
 from muster.agents.flow import Flow
 from muster.agents.head import head_of
 from muster.agents.http import Http
@@ -106,13 +107,13 @@ class ModelAgent:
 
     async def _call_streaming(self, request: Request, timeouts: Timeouts, on_delta: OnDelta | None) -> Reply:
         body = self._wire.encode(request, stream=True)
-        deltas = _Deltas(self._clock, on_delta)
+        deltas = Deltas(self._clock, on_delta)
         async with self._http.stream(self._url, self._headers, body, timeouts) as flow:
             if not 200 <= flow.status < 300:
                 raise self._wire.fault(flow.status, flow.headers, await flow.body())
             return await self._read(flow, ceiling_of(request, len(body)), deltas)
 
-    async def _read(self, flow: Flow, ceiling: Ceiling, deltas: "_Deltas") -> Reply:
+    async def _read(self, flow: Flow, ceiling: Ceiling, deltas: Deltas) -> Reply:
         if flow.headers.get("content-type", "").startswith("application/json"):
             body = await flow.body()  # a server that does not stream, or an error
             reply = self._wire.decode(body, ceiling, deltas.timings())
@@ -125,28 +126,6 @@ class ModelAgent:
             if fold.done:
                 break  # the answer is whole; what a server does after it must not lose it
         return fold.finish(deltas.timings())
-
-
-class _Deltas:
-    """Hands over text as it is written, and remembers when the first came."""
-
-    def __init__(self, clock: Callable[[], float], on_delta: OnDelta | None) -> None:
-        self._clock, self._on_delta = clock, on_delta
-        self._began = clock()
-        self._first: float | None = None
-
-    def add(self, text: str) -> None:
-        """Hand over some text."""
-        if not text:
-            return
-        if self._first is None:
-            self._first = self._clock() - self._began
-        if self._on_delta is not None:
-            self._on_delta(text)
-
-    def timings(self) -> Timings:
-        """Say how long it took until now."""
-        return Timings(first_token=self._first, wire=self._clock() - self._began)
 
 
 def _streams(request: Request) -> bool:

@@ -7,7 +7,7 @@ from muster.domain.errors import BadConfiguration
 
 
 class UnreadyAgent:
-    """An agent without a key: good for replies that are known, an error as soon as it would have to be asked."""
+    """An agent that lacks a key or a variable: good for replies that are known, an error as soon as it is asked."""
 
     def __init__(self, profile: Profile, error: BadConfiguration) -> None:
         self._profile, self._error = profile, error

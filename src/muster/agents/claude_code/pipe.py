@@ -8,10 +8,10 @@ from typing import Any
 from muster.agents.claude_code.talk import Talk
 from muster.agents.exit_status import exit_of
 from muster.agents.lines import Lines
-from muster.agents.processes.conversation import MOST_OUTPUT, hear, stalled, timed_out, too_long
+from muster.agents.processes.conversation import MOST_OUTPUT, hear, too_long
 from muster.agents.processes.process import Process
 from muster.domain.agent import Timeouts
-from muster.domain.errors import AgentFailed, BadExit, BadOutput, Stalled, TimedOut
+from muster.domain.errors import AgentFailed, BadExit, BadOutput
 
 MOMENT = 2.0  # seconds that it may take to exit when there is nothing left to do
 LAST_WORDS = 5.0  # seconds that it may take to say what it cost when it was denied a tool
@@ -103,16 +103,8 @@ class Pipe:
             if process.silent:
                 await self._exit()
                 raise self._gone()
-            await self._news()
+            await hear(self._process, self._deadline, self._timeouts, self._talk.tool)
         return data
-
-    async def _news(self) -> None:
-        try:
-            await hear(self._process, self._deadline, self._timeouts)
-        except TimedOut:
-            raise timed_out(self._process, self._timeouts.call, self._talk.tool) from None
-        except Stalled:
-            raise stalled(self._process, self._timeouts.idle, self._talk.tool) from None
 
     async def _exit(self) -> None:
         until = self._clock() + MOMENT

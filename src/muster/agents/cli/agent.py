@@ -6,13 +6,13 @@ from pathlib import Path
 
 from muster.agents.base import OnDelta
 from muster.agents.bill import Bill
-from muster.agents.cli.deltas import Deltas
 from muster.agents.cli.dialect import Dialect, Output
 from muster.agents.cli.findings import Findings
 from muster.agents.cli.listener import Listener, naming
 from muster.agents.cli.showing import sample_of
 from muster.agents.cli.template import Unfit, fill, join, named_in
 from muster.agents.cli.verdict import Ending, Judge
+from muster.agents.deltas import Deltas
 from muster.agents.json_search import find, parseable, readable
 from muster.agents.processes.conversation import converse
 from muster.agents.processes.household import Household

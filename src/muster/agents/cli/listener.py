@@ -4,14 +4,14 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from muster.agents.cli.deltas import Deltas
 from muster.agents.cli.findings import Findings
+from muster.agents.deltas import Deltas
 from muster.agents.lines import Lines, object_of
-from muster.agents.processes.conversation import MOST_OUTPUT, hear, stalled, timed_out, too_long
+from muster.agents.processes.conversation import MOST_OUTPUT, hear, too_long
 from muster.agents.processes.process import Process
 from muster.agents.retold import retold
 from muster.domain.agent import Timeouts
-from muster.domain.errors import BadOutput, Stalled, TimedOut
+from muster.domain.errors import BadOutput
 
 MOMENT = 1.0  # seconds that a program has to exit when it has answered, or has closed its output
 
@@ -32,7 +32,7 @@ class Listener:
         """Read all that is of use, and give the exit status; None for one that did not exit by itself."""
         process, deadline = self._process, self._clock() + self._timeouts.call
         while process.status is None and not process.silent and not self._found.over:
-            await self._wait(deadline)
+            await hear(process, deadline, self._timeouts, self._found.tools.at)
             await self._take(process.take())
         if process.status is None:
             await self._let_exit()
@@ -43,14 +43,6 @@ class Listener:
         if not self._found.over:
             self._read(self._lines.rest())
         return status
-
-    async def _wait(self, deadline: float) -> None:
-        try:
-            await hear(self._process, deadline, self._timeouts)
-        except Stalled:
-            raise stalled(self._process, self._timeouts.idle, self._found.tools.at) from None
-        except TimedOut:
-            raise timed_out(self._process, self._timeouts.call, self._found.tools.at) from None
 
     async def _let_exit(self) -> None:
         """Give it a moment to exit by itself; one that asks for permission would only wait."""

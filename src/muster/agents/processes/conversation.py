@@ -35,21 +35,20 @@ async def converse(process: Process, timeouts: Timeouts) -> Finished:
     return Finished(status=process.status, output=bytes(output), log=process.log.text, broken=process.broken)
 
 
-async def hear(process: Process, deadline: float, timeouts: Timeouts) -> None:
-    """Wait for something new from a process; raises when its time is over or it was silent for too long."""
+async def hear(process: Process, deadline: float, timeouts: Timeouts, tool: str | None = None) -> None:
+    """Wait for something new from a process; raises when its time is over or it was silent for too long, at a tool."""
     until = min(deadline, process.seen + timeouts.idle)
     if await process.news(until):
         return
     if until < deadline:
         # It may have written to its log meanwhile, which wakes nobody.
         if process.seen + timeouts.idle <= until:
-            raise stalled(process, timeouts.idle)
+            raise _stalled(process, timeouts.idle, tool)
         return
-    raise timed_out(process, timeouts.call)
+    raise _timed_out(process, timeouts.call, tool)
 
 
-def timed_out(process: Process, seconds: float, tool: str | None = None) -> AgentFailed:
-    """Say that the time of a process is over."""
+def _timed_out(process: Process, seconds: float, tool: str | None) -> AgentFailed:
     return TimedOut(
         f"agent {process.order.agent!r}: timed out after {_shown(seconds)}s{_at(tool)}; it was stopped",
         log=process.log.text,
@@ -58,8 +57,7 @@ def timed_out(process: Process, seconds: float, tool: str | None = None) -> Agen
     )
 
 
-def stalled(process: Process, seconds: float, tool: str | None = None) -> AgentFailed:
-    """Say that a process was silent for too long."""
+def _stalled(process: Process, seconds: float, tool: str | None) -> AgentFailed:
     return Stalled(
         f"agent {process.order.agent!r}: said nothing for {_shown(seconds)}s{_at(tool)}; it was stopped",
         log=process.log.text,
