@@ -151,7 +151,8 @@ def with_muster(
         async with open_muster(manner.home, allow_unpriced=allow_unpriced, patience=patience) as muster:
             if muster.reaped:
                 agents = ", ".join(sorted({process.agent for process in muster.reaped if process.agent}))
-                note(manner, f"stopped {len(muster.reaped)} processes that a dead driver had left behind ({agents})")
+                count = "a process" if len(muster.reaped) == 1 else f"{len(muster.reaped)} processes"
+                note(manner, f"stopped {count} that a dead driver had left behind ({agents})")
             if sweep:
                 await muster.engine.sweep()
             return await work(muster)
