@@ -45,7 +45,7 @@ async def put(muster: "Muster", question: Question, display: Display) -> Answer:
     """Ask, and give the run with the reply; detached, without one."""
     check_name(question.name)
     _check_agent(muster, question)
-    writer = Writer() if question.streams else None
+    writer = Writer(muster.settings.secrets) if question.streams else None
     handle = await muster.start(
         "ask",
         _spec(question),

@@ -412,9 +412,9 @@ class CallPath:
         raise _last_word(asking, answer, decision)
 
     def _decide(self, asking: Asking, error: WireError) -> RetryDecision:
-        if self._halted is not None or asking.wire >= asking.timeouts.call:
-            return GiveUp(exhausted=True)
-        return decide(error, asking.turn, self._with.policy, self._with.random)
+        decision = decide(error, asking.turn, self._with.policy, self._with.random)
+        over = self._halted is not None or asking.wire >= asking.timeouts.call
+        return GiveUp(exhausted=True) if over and isinstance(decision, Again) else decision
 
     def _book(self, started: Started, outcome: Outcome, asking: Asking | None = None) -> "asyncio.Future[Settled]":
         """Queue the settlement of an attempt; it is written whether or not anybody waits for it."""

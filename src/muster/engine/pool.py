@@ -308,5 +308,5 @@ def over_budget(refused: Refused) -> BudgetExhausted:
     """Say that a call can never be paid for under its budget."""
     return BudgetExhausted(
         refused.message,
-        suggestions=("raise the budget and resume the run", "lower max_tokens so that calls reserve less"),
+        suggestions=("raise the budget and resume the run", "or let calls reserve less: max_tokens, or budget_usd"),
     )

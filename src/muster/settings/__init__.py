@@ -139,11 +139,19 @@ def _syntax_error(path: Path, message: str) -> BadConfigurationFile:
 
 
 def _schema_error(path: Path, text: str, error: ValidationError) -> BadConfigurationFile:
-    first = error.errors()[0]
+    problems = error.errors()
+    # A name that is misspelled goes before the one that is missing because of that.
+    first = next((problem for problem in problems if problem["type"] == "extra_forbidden"), problems[0])
     names = [str(name) for name in first["loc"]]
+    if names[:1] == ["agents"] and len(names) > 3:
+        del names[2]  # the kind, which stands between an agent and its setting here, but not in the file
     message = first["msg"].removeprefix("Value error, ")
     if first["type"] == "extra_forbidden":
         message = "is not known here; is it misspelled, or for another version?"
+    if first["type"] == "union_tag_invalid":
+        names, message = [*names, "kind"], f"must be one of {first['ctx']['expected_tags']}"
+    if first["type"] == "union_tag_not_found":
+        message = 'nothing says what kind of agent it is; write it like kind = "program"'
     if names and names[-1] in ("api_key", "key", "token"):
         message = 'keys do not belong in this file; name the variable that holds it: key_env = "MY_KEY"'
     line = _line_of(text, names)

@@ -40,7 +40,10 @@ class Codec:
     """Writes JSON text that never holds a configured secret."""
 
     def __init__(self, secrets: Sequence[str] = ()) -> None:
-        self._secrets = tuple(secret for secret in secrets if len(secret) >= 8)
+        named = [secret for secret in secrets if len(secret) >= 8]
+        # As they are, and as they stand in JSON text; the longest first, so that no rest of one is left.
+        spelled = {text for secret in named for text in (secret, *_spellings(secret))}
+        self._secrets = tuple(sorted(spelled, key=lambda text: (-len(text), text)))
 
     def text(self, value: Any) -> str:
         """Write a value as JSON text."""
@@ -73,6 +76,10 @@ class Codec:
     def optional(self, value: Any) -> str | None:
         """Write a value as JSON text, None as nothing."""
         return None if value is None else self.text(value)
+
+
+def _spellings(secret: str) -> tuple[str, str]:
+    return json.dumps(secret, ensure_ascii=False)[1:-1], json.dumps(secret)[1:-1]
 
 
 def read(text: str | None) -> Json:

@@ -47,7 +47,7 @@ class Judge:
             usage=found.usage,
             cost=cost,
             lane=lane,
-            model=self.dialect.model or "",
+            model=self.dialect.model or self.agent,
             id=found.session,
             timings=timings,
             data=self._data(request, found.answer, ending),

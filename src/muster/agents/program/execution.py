@@ -110,7 +110,7 @@ def _answer(phase: Phase, data: Data, cost: Microdollars | None, provider: Provi
 
 
 def _failed(phase: Phase, error: BadOutput, output: bytes, cost: Microdollars | None = None) -> BadOutput:
-    begins = readable(output[: 4 * _SHOWN])[:_SHOWN]
+    begins = readable(output[: 4 * _SHOWN])[:_SHOWN].strip()
     return BadOutput(
         f"failed to parse {phase.noun}: {error.message}; its output begins: {begins}",
         cost=cost,

@@ -1,0 +1,3 @@
+#!/bin/sh
+# A plain program: text in, text out.
+tr '[:lower:]' '[:upper:]'
