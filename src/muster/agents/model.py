@@ -7,13 +7,14 @@ from typing import Protocol
 from muster.agents.account import Account
 from muster.agents.base import OnDelta
 from muster.agents.deltas import Deltas
+from muster.agents.drafts import Drafts
 from muster.agents.flow import Flow
 from muster.agents.head import head_of
 from muster.agents.http import Http
 from muster.agents.sse import Event, Parser
 from muster.agents.tally import Ceiling, ceiling_of, max_tokens_of
 from muster.domain.agent import Profile, Quote, Timeouts
-from muster.domain.call import Reply, Request, Timings
+from muster.domain.call import Reply, Request, Timings, ask
 from muster.domain.errors import BadConfiguration, WireError
 from muster.domain.money import NOTHING
 from muster.domain.price import Price
@@ -21,6 +22,7 @@ from muster.domain.script import BYTES_PER_TOKEN
 
 STREAM_ABOVE = 16_384  # max_tokens: an answer this long may outlive what providers allow a plain request
 
+_PROBE = ask("")
 _HEADERS = {"content-type": "application/json"}
 
 
@@ -72,6 +74,9 @@ class ModelAgent:
         self._url, self._headers, self._http = url, {**_HEADERS, **headers}, http
         self._price, self._unpriced_ok = price, unpriced_ok
         self._clock = clock
+        self._drafts = Drafts()
+        # A request for a stream is longer than the same one for a whole answer, by always the same bytes.
+        self._more = len(wire.encode(_PROBE, stream=True)) - len(wire.encode(_PROBE, stream=False))
         head_of(url, tuple(self._headers.items()))  # refuses now what can never be sent
 
     @property
@@ -83,18 +88,18 @@ class ModelAgent:
         """Say the most that one attempt can cost: every byte a token at the dearest rate, all of max_tokens written."""
         if self._price is None and not self._unpriced_ok:
             raise _no_price(self._account.place)
-        # Written here and once more by `call`: that is cheaper than keeping the bytes of every call that waits.
-        # The body of a stream is the longer one, so the bound holds for both.
-        body = self._wire.encode(request, stream=True)
-        ceiling = ceiling_of(request, len(body))
+        body = self._wire.encode(request, stream=False)
+        self._drafts.keep(request, body)
+        ceiling = ceiling_of(request, len(body) + self._more)
         most = self._price.most(ceiling.input, ceiling.output) if self._price else NOTHING
         return Quote(most=most, tokens=len(body) // BYTES_PER_TOKEN + ceiling.output)
 
     async def call(self, request: Request, timeouts: Timeouts, on_delta: OnDelta | None = None) -> Reply:
         """Ask once and give the whole reply; with `on_delta`, hand over text as it is written."""
+        draft = self._drafts.take(request)
         if on_delta is not None or _streams(request):
             return await self._call_streaming(request, timeouts, on_delta)
-        body = self._wire.encode(request, stream=False)
+        body = draft or self._wire.encode(request, stream=False)
         began = self._clock()
         answer = await self._http.post(self._url, self._headers, body, timeouts)
         if not 200 <= answer.status < 300:
