@@ -69,6 +69,26 @@ def test_secrets_are_known_but_not_shown(tmp_path: Path) -> None:
     assert "sk-mine-1" not in repr(settings)
 
 
+def test_what_programs_are_given_is_secret_by_its_name_or_by_the_password_in_it(tmp_path: Path) -> None:
+    text = (
+        '[agents.a]\nkind = "program"\ncommand = ["cat"]\n'
+        'env = { INLINE_KEY = "inline-0123", MODE = "production" }\n'
+        'pass_env = ["MY_TOKEN", "DATABASE_URL", "HOME", "UNSET_TOKEN"]\n'
+    )
+    environment = {
+        "MY_TOKEN": "token-0123",
+        "DATABASE_URL": "postgres://me:hunter2secret@db/x",
+        "HOME": "/home/somebody",
+    }
+    settings = load_settings(folder=write(tmp_path, text), environment=environment)
+    assert set(settings.secrets) == {
+        "inline-0123",
+        "token-0123",
+        "postgres://me:hunter2secret@db/x",
+        "hunter2secret",
+    }
+
+
 def test_a_kill_point_is_read_or_refused(tmp_path: Path) -> None:
     settings = load_settings(folder=tmp_path, environment={"MUSTER_CRASH_AT": "call.opened:3"})
     assert settings.crash_at == ("call.opened", 3)

@@ -140,6 +140,15 @@ def test_a_number_of_too_many_digits_is_survived() -> None:
     assert proposal('{"n": ' + "9" * 5000 + "}\n" + SPELLED) == PAYLOAD
 
 
+def test_an_answer_after_too_much_broken_json_is_found_in_the_last_lines() -> None:
+    line = json.dumps(
+        {"level": "info", "parts": [{"name": "x", "value": {"n": n, "text": "y" * 20}} for n in range(90)]}
+    )
+    log = "\n".join([line[:3000]] * 1000)
+    assert proposal(f"{log}\n{SPELLED}\n{line[:500]}") == PAYLOAD
+    assert proposal(f"{log}\n" + json.dumps({**PAYLOAD, "content": "z" * 30_000}))["content"] == "z" * 30_000
+
+
 TEN_MEGABYTES = 10_000_000
 
 

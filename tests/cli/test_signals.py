@@ -1,6 +1,7 @@
 """Ctrl-C and SIGTERM on a run that is being driven: everything is kept, and it can be resumed."""
 
 import contextlib
+import os
 import signal
 import subprocess
 
@@ -65,6 +66,23 @@ def test_the_second_signal_cuts_them_and_books_them_as_uncertain(
     assert resumed.code == 0
     assert "2 replies reused, 2 calls were uncertain" in resumed.err
     assert paid <= 6 + 2
+
+
+def test_a_terminal_that_is_gone_cuts_what_is_under_way_and_leaves_nothing_at_work(shell: Shell) -> None:
+    mark = f"hang-up-{shell.folder.name}"
+    settings = '[agents.slow]\nkind = "program"\nmode = "plain"\n'
+    script = f"echo $$ > pid; exec -a {mark} sleep 600"
+    shell.write("muster.toml", f"{settings}command = ['bash', '-c', '{script}']\n")
+    with shell.start("ask", "slow", "hello", "--name", "asked") as process:
+        while not (shell.folder / "pid").exists() or not (shell.folder / "pid").read_text().strip():
+            assert process.poll() is None
+        process.send_signal(signal.SIGHUP)
+        process.communicate()
+    at_work = int((shell.folder / "pid").read_text())
+    assert process.returncode == 4
+    with pytest.raises(ProcessLookupError):
+        os.kill(at_work, 0)
+    assert shell.run("asked")["state"] == "interrupted"
 
 
 def test_an_interrupted_question_can_be_resumed(shell: Shell) -> None:

@@ -41,7 +41,7 @@ def test_a_call_has_its_own_time_or_the_rest_of_its_phase_or_the_usual(
     request = replace(ask("x"), volatile={} if left is None else {PHASE_SECONDS: left})
     allowed = profile.allow(request, USUAL)
     assert allowed.call == seconds
-    assert allowed.idle >= min(seconds, 300.0) or profile.timeouts is None
+    assert allowed.idle == (profile.timeouts or USUAL).idle
 
 
 async def test_an_agent_gets_its_own_time_unless_the_call_names_one(tmp_path: Path) -> None:
@@ -175,6 +175,23 @@ async def test_more_than_was_reserved_is_booked_in_full_flagged_and_stops_new_ca
         assert events["call.failed" if fails else "call.done"]["budget_exceeded"] is True
         assert (events["overdraft"]["reserved"], events["overdraft"]["cost"]) == (100, 130)
         await check_books(h.store, run.id)
+
+
+async def test_without_a_cap_more_than_was_reserved_stops_new_calls_too_but_what_nobody_bounded_does_not(
+    tmp_path: Path,
+) -> None:
+    async def answer(request: Request, n: int) -> Reply:
+        return reply(cost=130)
+
+    async def work(ctx: Context, spec: Any) -> Json:
+        for number in range(3):
+            await ctx.call(spec, str(number), key=f"k/{number}")
+        return None
+
+    async with house(tmp_path, bounded=Puppet(answer), free=Puppet(answer, most=0)) as h:
+        assert (await h.drive(work, spec="bounded")).ended_reason == BudgetExhausted.code
+        run = await h.drive(work, spec="free", workload="free")
+        assert (run.state, run.spent.billed) == (RunState.COMPLETED, 390)
 
 
 async def test_a_reply_in_a_lane_of_its_own_is_booked_there(tmp_path: Path) -> None:

@@ -98,7 +98,7 @@ class FunctionAgent:
             return await self._function(request)
         except WireError:
             raise  # the function says itself what to do next
-        except (Exception, SystemExit) as error:
+        except (Exception, SystemExit, KeyboardInterrupt) as error:
             raise self._blamed(_broken(error, self._place), request) from error
 
     def _too_slow(self, seconds: float) -> TimedOut:

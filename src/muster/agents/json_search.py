@@ -32,6 +32,7 @@ _LEAST = 8_000_000
 _MULTIPLE = 3
 _FAILURE = 130  # what it takes to fail at once
 _SUCCESS = 40
+_ENDS = (8_192, 65_536)  # characters at the end of an output
 
 
 def readable(output: bytes) -> str:
@@ -46,7 +47,21 @@ def parseable(output: bytes) -> str:
 
 
 def find(text: str, fits: Fits, marker: str = "") -> dict[str, Json] | None:
-    """Give the last object that fits: of those right after a marker, or else of all that are in no other object."""
+    """Give the last object that fits: of those right after a marker, or else of all that are in no other object.
+
+    In an output with too much broken JSON to look through, only its last lines are looked at.
+    """
+    try:
+        return _find(text, fits, marker)
+    except BadOutput:
+        for size in _ENDS:
+            found = _find(text[text.rfind("\n", 0, max(0, len(text) - size)) + 1 :], fits, marker)
+            if found is not None:
+                return found
+        raise
+
+
+def _find(text: str, fits: Fits, marker: str) -> dict[str, Json] | None:
     search = _Search(text, marker)
     marked = _last(search.values(re.compile(re.escape(marker) + _MARKED)), fits) if marker else None
     return marked or _last(search.values(_OBJECT), fits)

@@ -1,5 +1,7 @@
 """What the settings say of an agent, as the engine sees it."""
 
+from math import inf
+
 from muster.domain.agent import Pace, Profile, Timeouts
 from muster.settings.sections import (
     AgentSection,
@@ -12,7 +14,7 @@ from muster.settings.sections import (
 )
 
 # Seconds that a call may take, and how many at once, where muster.toml says nothing.
-_PROGRAM = Timeouts(call=300.0, idle=300.0)
+_PROGRAM = Timeouts(call=300.0, idle=inf)  # one that thinks before it answers says nothing
 _CLI = Timeouts(call=3600.0, idle=600.0)
 _AT_ONCE = {"program": 16, "cli": 8, "claude-code": 4}  # processes, and a large one each for the last
 
@@ -50,8 +52,7 @@ def _timeouts(section: AgentSection) -> Timeouts | None:
         case HttpSection() | PythonSection():
             return None if section.timeout_secs is None else Timeouts(call=section.timeout_secs)
         case ProgramSection():
-            call = section.timeout_secs or _PROGRAM.call
-            return Timeouts(call=call, idle=section.idle_secs or call)
+            return Timeouts(call=section.timeout_secs or _PROGRAM.call, idle=section.idle_secs or _PROGRAM.idle)
         case ClaudeSection() | CliSection():
             call = section.timeout_secs or _CLI.call
             return Timeouts(call=call, idle=section.idle_secs or min(call, _CLI.idle))

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM while runs are driven: the first stops cleanly, the second at once."""
+"""Signals while runs are driven: the first Ctrl-C or SIGTERM stops cleanly, the second or a lost terminal at once."""
 
 import asyncio
 import contextlib
@@ -28,6 +28,10 @@ def _nothing() -> None:
     """Do nothing."""
 
 
+def _unheard(text: str) -> None:
+    """Say it to nobody."""
+
+
 def _none() -> int:
     """Count nothing."""
     return 0
@@ -50,10 +54,18 @@ class Stopper:
         self.asked = 0
 
     def install(self) -> None:
-        """Take over both signals until the process ends."""
+        """Take over the signals until the process ends."""
         self._loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self._receive)
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup wants the work to go on
+            signal.signal(signal.SIGHUP, self._hang_up)
+
+    def _hang_up(self, number: int, frame: object) -> None:
+        """Stop at once: the terminal is gone, and nobody is there to press Ctrl-C a second time."""
+        self._tell = _unheard
+        self._receive(number, frame)
+        self._receive(number, frame)
 
     def _receive(self, number: int, frame: object) -> None:
         """Hand a signal to the loop; a loop that a workload keeps busy is not waited for without end."""

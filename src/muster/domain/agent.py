@@ -52,8 +52,7 @@ class Profile:
         left = request.volatile.get(PHASE_SECONDS) if self.phased else None
         if not isinstance(left, int | float) or not 0 < left < float("inf"):
             return own
-        seconds = float(ceil(left))
-        return replace(own, call=seconds, idle=max(own.idle, seconds))
+        return replace(own, call=float(ceil(left)))
 
     def complete(self, request: Request) -> Request:
         """Fill what the request leaves open with this agent's defaults."""

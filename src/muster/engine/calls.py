@@ -432,7 +432,7 @@ class CallPath:
         )
 
     def _mind_overdraft(self, key: str, cost: Microdollars, most: Microdollars) -> None:
-        if self._levels.capped:
+        if self._levels.capped or most:  # without either nobody asked for a limit
             self.halt(
                 BudgetExhausted(
                     f"call {key!r} cost {show_usd(cost)}, more than the {show_usd(most)} "

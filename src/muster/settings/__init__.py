@@ -3,7 +3,7 @@
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,8 +17,9 @@ CONFIG_FILE = "muster.toml"
 HOME = ".muster"
 SECRET_VARIABLES = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY")
 
-# A variable that is passed on and is called so is a secret; HOME or LC_ALL is none, and must stay readable.
-_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH", re.IGNORECASE)
+# A variable that is passed on and is called so is a secret; HOME or MODE is none, and must stay readable.
+_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASS|PWD|CREDENTIAL|AUTH", re.IGNORECASE)
+_PASSWORD = re.compile(r"://[^/\s:@]*:([^/\s@]+)@")  # in an address
 
 
 class BudgetSection(Strict):
@@ -77,13 +78,26 @@ class Settings:
     def secrets(self) -> tuple[str, ...]:
         """The values that must never be written anywhere."""
         named = {key for section in self.agents.values() if (key := key_variable(section))}
-        passed = {name for section in self.agents.values() for name in getattr(section, "pass_env", ())}
-        names = {*SECRET_VARIABLES, *named, *filter(_SECRET_NAME.search, passed)}
-        return tuple(value for name in sorted(names) if (value := self.variables.get(name, "")))
+        keys = {value for name in {*SECRET_VARIABLES, *named} if (value := self.variables.get(name, ""))}
+        given = (pair for section in self.agents.values() for pair in self._given(section))
+        return tuple(sorted(keys.union(*(secrets_in(name, value) for name, value in given))))
+
+    def _given(self, section: AgentSection) -> Iterator[tuple[str, str]]:
+        """Give the variables that an agent is given."""
+        yield from getattr(section, "env", {}).items()
+        yield from ((name, self.variables.get(name, "")) for name in getattr(section, "pass_env", ()))
 
     def variable(self, name: str) -> str | None:
         """Give a variable of the environment, an empty one as None."""
         return self.variables.get(name) or None
+
+
+def secrets_in(name: str, value: str) -> set[str]:
+    """Give what of a variable must never be written: all of it by its name, or the password in an address."""
+    if not value or _SECRET_NAME.search(name):
+        return {value} - {""}
+    password = _PASSWORD.search(value)
+    return {value, password[1]} if password else set()
 
 
 def load_settings(

@@ -3,6 +3,7 @@
 import pytest
 
 from muster.agents.bill import Bill
+from muster.domain.agent import Timeouts
 from muster.domain.call import ask
 from muster.domain.errors import AgentFailed, BadConfiguration, BadExit, BadOutput, InvalidRequest, Paid
 from muster.domain.money import Lane, Microdollars
@@ -47,6 +48,27 @@ async def test_a_failure_of_one_that_costs_nothing_costs_nothing(stage: Stage) -
     with pytest.raises(BadExit) as caught:
         await call(stage.python("raise SystemExit(1)", budget_usd=0))
     assert caught.value.paid is Paid.NO
+
+
+@pytest.mark.parametrize(
+    ("after", "paid", "cost"),
+    [
+        ("time.sleep(60)", Paid.UNKNOWN, 0),  # stopped: it may have cost more by then
+        ("os.close(1); time.sleep(60)", Paid.UNKNOWN, 0),
+        ('print(\'{"asks": "Bash"}\', flush=True); time.sleep(60)', Paid.UNKNOWN, 0),
+        ("sys.exit(3)", Paid.YES, 30_000),  # its own end: the last that it said counts
+        ('print(\'{"error": "no"}\')', Paid.YES, 30_000),
+    ],
+)
+async def test_a_cost_that_was_told_on_the_way_counts_only_if_it_ended_by_itself(
+    stage: Stage, after: str, paid: Paid, cost: int
+) -> None:
+    script = f"import os, sys, time; print('{{\"cost\": 0.03}}', flush=True); {after}"
+    paths = {"answer": "$.answer", "cost_usd": "$.cost", "error": "$.error", "permission": "$.asks"}
+    agent = stage.python(script, output="jsonl", **paths)
+    with pytest.raises(AgentFailed) as caught:
+        await agent.call(ask("hello"), Timeouts(call=30.0, idle=0.5))
+    assert (caught.value.paid, caught.value.cost) == (paid, cost)
 
 
 async def test_what_a_subscription_covers_is_imputed(stage: Stage) -> None:

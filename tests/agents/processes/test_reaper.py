@@ -155,6 +155,52 @@ async def test_one_that_changed_its_environment_is_found_by_number_and_start() -
     assert orphan.wait() == -signal.SIGKILL
 
 
+@pytest.mark.parametrize("leader_lives", [True, False])
+async def test_one_of_its_session_that_carries_nothing_is_ended_with_it(
+    leader_lives: bool, decoy: "subprocess.Popen[bytes]"
+) -> None:
+    # It clears its environment; beside it there is one that does not, by which its session is known to be ours.
+    script = "env -i sleep 600 & sleep 600 & echo $!; " + ("wait" if leader_lives else "exit")
+    leader = subprocess.Popen(
+        ["bash", "-c", script],
+        env={"PATH": os.environ["PATH"], proc.TOKEN_VARIABLE: "muster-cafe.1"},
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    )
+    assert leader.stdout is not None
+    leader.stdout.readline()
+    started = proc.started(leader.pid) or "gone/1"
+    if not leader_lives:
+        leader.wait()
+    members = [pid for pid in proc.members({leader.pid}) if proc.started(pid)]
+    assert len(members) == 2 + leader_lives
+    remembered = RememberedProcesses()
+    await remembered.note(OwnedProcess(token="muster-cafe", driver=DEAD, at=0.0))
+    record = OwnedProcess(token="muster-cafe.1", driver=DEAD, at=0.0, pid=leader.pid, started=started, agent="a")
+    await remembered.note(record)
+    reaped = await Reaper(remembered, DEAD.host, gone).reap()
+    assert {process.pid for process in reaped} == set(members)
+    assert [pid for pid in proc.members({leader.pid}) if proc.started(pid)] == []
+    assert decoy.poll() is None
+    leader.wait()
+    leader.stdout.close()
+
+
+async def test_a_session_of_a_later_process_with_the_same_number_is_left_alone() -> None:
+    stranger = subprocess.Popen(
+        ["bash", "-c", "sleep 600 & echo ready; wait"], stdout=subprocess.PIPE, start_new_session=True
+    )
+    assert stranger.stdout is not None
+    stranger.stdout.readline()
+    remembered = RememberedProcesses()
+    await remembered.note(OwnedProcess(token="muster-a.1", driver=DEAD, at=0.0, pid=stranger.pid, started="boot/1"))
+    assert await Reaper(remembered, DEAD.host, gone).reap() == []
+    assert len([pid for pid in proc.members({stranger.pid}) if proc.started(pid)]) == 2
+    os.killpg(stranger.pid, signal.SIGKILL)
+    stranger.wait()
+    stranger.stdout.close()
+
+
 async def test_what_belongs_to_a_living_driver_or_another_machine_is_left_alone(
     decoy: "subprocess.Popen[bytes]",
 ) -> None:

@@ -66,6 +66,7 @@ class CliAgent:
         order = self._ordered(request)
         found = Findings(self._dialect.places)
         deltas = Deltas(asyncio.get_running_loop().time, on_delta)
+        status: int | None = None
         try:
             async with self._household.process(order) as process:
                 status, sample = await self._hear(process, found, timeouts, deltas)
@@ -73,7 +74,9 @@ class CliAgent:
             ending = Ending(status=status, log=process.log.text, sample=sample, broken=process.broken)
             reply = self._judge.reply(request, found, ending, deltas.timings())
         except AgentFailed as error:
-            self._bill.charge(error, found.cost)
+            # What it had cost until it was stopped is not what it cost in the end.
+            by_itself = status is not None or found.ended or found.error is not None
+            self._bill.charge(error, found.cost if by_itself else None)
             raise
         deltas.finish(reply.text)
         return reply

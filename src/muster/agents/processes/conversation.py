@@ -80,4 +80,4 @@ def _at(tool: str | None) -> str:
 
 
 def _shown(seconds: float) -> str:
-    return f"{seconds:.0f}" if seconds >= 1 else f"{seconds:g}"
+    return f"{seconds:g}"

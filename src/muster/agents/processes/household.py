@@ -66,10 +66,10 @@ class Household:
         if self._known is None:
             return
         for _ in range(int(DYING / LOOK)):
-            if not self._sweep():  # what was killed the last time is seen dead
+            if not self._sweep():  # what was killed the last time is seen dead: nobody has to look for it
+                self._note(self._registry.forget(self._token))
                 break
             await asyncio.sleep(LOOK)
-        self._note(self._registry.forget(self._token))
         while self._notes:
             await asyncio.wait(self._notes)
 

@@ -2,7 +2,8 @@
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from functools import cache
 from pathlib import Path
 
 TOKEN_VARIABLE = "MUSTER_PROCESS"  # noqa: S105  # the name of a variable, no secret
@@ -54,6 +55,20 @@ def carriers(prefix: str) -> Iterator[tuple[int, str]]:
                 yield from ((pid, token) for token in tokens if token.startswith(prefix))
 
 
+def session_of(pid: int) -> int | None:
+    """Give the session that a process is in."""
+    fields = stat(pid)
+    return None if fields is None else int(fields[3])
+
+
+def members(sessions: Collection[int]) -> Iterator[int]:
+    """Give the processes that are in one of these sessions."""
+    for pid in _pids():
+        fields = stat(pid)
+        if fields is not None and int(fields[3]) in sessions:
+            yield pid
+
+
 def kill(pid: int, start: str) -> bool:
     """Kill this very process and no other that got its number; says whether it was there."""
     try:
@@ -85,5 +100,6 @@ def _pids() -> Iterator[int]:
     yield from (int(name) for name in names if name.isdigit())
 
 
+@cache
 def _boot() -> str:
     return (_PROC / "sys/kernel/random/boot_id").read_text(encoding="ascii").strip()

@@ -1,8 +1,9 @@
-"""Ends the processes that a dead driver left behind: exactly those, found by number and start time, and by token."""
+"""Ends the processes that a dead driver left behind: found by number and start time, by token, and by session."""
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 from muster.agents.processes import proc
@@ -41,27 +42,11 @@ class Reaper:
         return list(reaped.values())
 
 
-def _victims(left: Sequence[OwnedProcess]) -> Iterable[tuple[int, OwnedProcess]]:
-    """Find whatever is alive: by the number and start time that were written down, and by the token it carries."""
-    for process in left:
-        if process.pid is not None and proc.started(process.pid) == process.started is not None:
-            yield process.pid, process
-    agents = {process.token: process.agent for process in left}
-    for house in (process for process in left if process.pid is None):
-        for pid, token in proc.carriers(house.token + "."):
-            began = proc.started(pid)
-            if began is not None:
-                agent = agents.get(token, "")
-                yield (
-                    pid,
-                    OwnedProcess(token=token, driver=house.driver, at=house.at, pid=pid, started=began, agent=agent),
-                )
-
-
 async def _end_all(left: Sequence[OwnedProcess], reaped: dict[int, OwnedProcess]) -> bool:
     """Kill until nobody is found any more: one that was just killed may have started another before it died."""
     until = time.monotonic() + DYING
-    while victims := dict(_victims(left)):
+    sessions: dict[int, OwnedProcess] = {}  # found to be ours; nobody else gets their numbers while they have members
+    while victims := _victims(left, sessions):
         reaped.update(victims)
         for pid, process in victims.items():
             if process.started is not None:
@@ -70,3 +55,33 @@ async def _end_all(left: Sequence[OwnedProcess], reaped: dict[int, OwnedProcess]
             return False
         await asyncio.sleep(LOOK)
     return True
+
+
+def _victims(left: Sequence[OwnedProcess], sessions: dict[int, OwnedProcess]) -> dict[int, OwnedProcess]:
+    """Find whatever is alive: by number and start time, by the token it carries, and by the session of such a one.
+
+    A session has the number of the process that made it; with one of ours in it, all of it is ours.
+    """
+    found = {process.pid: process for process in left if process.pid is not None and _lives(process)}
+    found |= dict(_carriers(left))
+    certain = {proc.session_of(pid) for pid in found}
+    sessions |= {process.pid: process for process in left if process.pid is not None and process.pid in certain}
+    for pid in proc.members(sessions):
+        session = proc.session_of(pid)
+        began = proc.started(pid)
+        if pid not in found and began is not None and session in sessions:
+            found[pid] = replace(sessions[session], pid=pid, started=began)
+    return found
+
+
+def _lives(process: OwnedProcess) -> bool:
+    return process.pid is not None and process.started is not None and proc.started(process.pid) == process.started
+
+
+def _carriers(left: Sequence[OwnedProcess]) -> Iterator[tuple[int, OwnedProcess]]:
+    agents = {process.token: process.agent for process in left}
+    for house in (process for process in left if process.pid is None):
+        for pid, token in proc.carriers(house.token + "."):
+            began = proc.started(pid)
+            if began is not None:
+                yield pid, replace(house, token=token, pid=pid, started=began, agent=agents.get(token, ""))
