@@ -65,6 +65,7 @@ def rules(work: Path) -> Script:
         "please look around": bash("env; pwd"),
         "please write": use("Write", file_path=f"{work}/written.txt", content="hello"),
         "please ask me": use("AskUserQuestion", questions=[]),
+        "please tell": use("mcp__notes__tell"),
         "as data": use("StructuredOutput", answer=42),
         "say words": {"text": "Some words:  one\ntwo {and} three 🎉, and a few more so that they come in pieces."},
     }

@@ -121,6 +121,53 @@ async def test_a_wrong_key_stops_the_run_without_further_tries(house: House) -> 
     assert house.server.audit.requests == 1
 
 
+REFUSED = 'say(type="system", subtype="api_retry", error_status=401)\ntime.sleep(60)'
+SPOKEN = 'say(type="assistant", message={"model": "m", "content": [{"type": "text", "text": "I see."}]})\n'
+FULL = 'result(is_error=True, subtype="success", api_error_status=529, total_cost_usd=None)'
+
+
+@pytest.mark.parametrize(("before", "paid"), [("", Paid.NO), (SPOKEN, Paid.UNKNOWN)])
+async def test_a_key_that_is_refused_in_the_middle_may_have_cost_money(house: House, before: str, paid: Paid) -> None:
+    with pytest.raises(AuthRefused, match="401") as caught:
+        await house.agent(cli_path=player(house, before + REFUSED)).call(ask("Hello"), PATIENT)
+    assert caught.value.paid is paid
+    assert house.alive() == []
+
+
+@pytest.mark.parametrize(("before", "paid"), [("", Paid.NO), (SPOKEN, Paid.UNKNOWN)])
+async def test_an_api_that_is_full_in_the_middle_may_have_cost_money(house: House, before: str, paid: Paid) -> None:
+    with pytest.raises(Overloaded) as caught:
+        await house.agent(cli_path=player(house, before + FULL)).call(ask("Hello"), PATIENT)
+    assert caught.value.paid is paid
+
+
+async def test_where_nothing_is_reserved_nothing_is_left_open(house: House) -> None:
+    agent = house.agent(cli_path=player(house, SPOKEN + FULL), subscription=True, budget_usd=0)
+    with pytest.raises(Overloaded) as caught:
+        await agent.call(ask("Hello"), PATIENT)
+    assert caught.value.paid is Paid.NO
+
+
+async def test_a_real_session_whose_key_is_refused_after_a_tool_may_have_cost_money(house: House) -> None:
+    house.server.play(Faults(script=(Cue(fault=Fault(kind=Kind.UNAUTHORIZED), nth=2, times=None),)))
+    with pytest.raises(AuthRefused, match="401") as caught:
+        await house.agent(allowed_tools=("Bash",)).call(ask("please echo"), PATIENT)
+    assert (caught.value.paid, house.server.audit.requests) == (Paid.UNKNOWN, 2)
+
+
+async def test_one_that_uses_tools_without_end_is_stopped(house: House) -> None:
+    play = """
+number = 0
+while True:
+    number += 1
+    block = {"type": "tool_use", "id": str(number), "name": "Read", "input": {"path": "x"}}
+    print(json.dumps({"type": "assistant", "message": {"model": "m", "content": [block]}}))"""
+    with pytest.raises(BadOutput, match=r"^agent 'coder': used more than 10,000 tools$") as caught:
+        await house.agent(cli_path=player(house, play)).call(ask("Hello"), PATIENT)
+    assert caught.value.paid is Paid.UNKNOWN
+    assert house.alive() == []
+
+
 async def test_an_api_that_stays_full_is_worth_another_try_later(house: House) -> None:
     house.server.play(Faults(script=(Cue(fault=Fault(kind=Kind.OVERLOADED), times=None),)))
     with pytest.raises(Overloaded) as caught:

@@ -8,17 +8,20 @@ from urllib.parse import quote
 from muster.agents.base import Agent
 from muster.agents.claude_code.agent import ClaudeCodeAgent
 from muster.agents.claude_code.environment import ADDRESS, with_key, with_subscription
+from muster.agents.claude_code.servers import Servers
 from muster.agents.claude_code.setup import Setup
 from muster.agents.processes.household import Household
 from muster.app.environment import environment_for
 from muster.app.unready import UnreadyAgent
 from muster.domain.agent import Profile
-from muster.domain.errors import BadConfiguration
+from muster.domain.canonical import plain_json
+from muster.domain.errors import BadArgument, BadConfiguration
 from muster.domain.money import Lane, Microdollars
 from muster.settings.sections import ClaudeSection
 
 DEFAULT_MOST = Microdollars(1_000_000)
 HOUSES = "claude"  # in the home of muster: a folder for each agent, with its sessions
+SERVERS = Path("private", "mcp.json")  # in its house, in which it need not live
 
 
 def make_claude(
@@ -38,13 +41,14 @@ def make_claude(
         key = "" if section.subscription else _key(name, section, variables)
         _check_reserve(name, section, most)
         child = environment_for(name, section, variables)
+        servers = _servers(name, section, home)
     except BadConfiguration as error:
         return UnreadyAgent(profile, error)
     house = None if section.subscription else house_of(home, name)
     return ClaudeCodeAgent(
         profile=profile,
         household=household,
-        setup=_setup(section, key, house, _environment(section, child, key, house, variables), folder),
+        setup=_setup(section, key, house, _environment(section, child, key, house, variables), servers, folder),
         most=most,
         lane=Lane.IMPUTED if section.subscription else Lane.BILLED,
     )
@@ -55,7 +59,14 @@ def house_of(home: Path, name: str) -> Path:
     return home.absolute() / HOUSES / f"agent-{quote(name, safe='')}"
 
 
-def _setup(section: ClaudeSection, key: str, house: Path | None, environment: dict[str, str], folder: Path) -> Setup:
+def _setup(
+    section: ClaudeSection,
+    key: str,
+    house: Path | None,
+    environment: dict[str, str],
+    servers: Servers,
+    folder: Path,
+) -> Setup:
     return Setup(
         folder=(folder / (section.working_dir or ".")).absolute(),
         environment=environment,
@@ -68,7 +79,7 @@ def _setup(section: ClaudeSection, key: str, house: Path | None, environment: di
         permission_mode=section.permission_mode,
         allowed_tools=section.allowed_tools,
         disallowed_tools=section.disallowed_tools,
-        mcp_servers=section.mcp_servers,
+        mcp_servers=servers,
         effort=section.effort,
         max_turns=section.max_turns,
     )
@@ -100,6 +111,18 @@ def _key(name: str, section: ClaudeSection, variables: Mapping[str, str]) -> str
             f"the key in {variable} holds characters that no key has", suggestions=("copy it again",)
         )
     return key
+
+
+def _servers(name: str, section: ClaudeSection, home: Path) -> Servers:
+    try:
+        declared = plain_json(section.mcp_servers, "it")
+    except BadArgument as error:
+        # What it says of the value is left out: it may show the value.
+        raise BadConfiguration(
+            f"agent {name!r}: mcp_servers holds a value that is no JSON, such as a date or a number without end",
+            suggestions=("write it as a text, in quotation marks",),
+        ) from error
+    return Servers(file=house_of(home, name) / SERVERS, declared=declared)
 
 
 def _check_reserve(name: str, section: ClaudeSection, most: Microdollars) -> None:

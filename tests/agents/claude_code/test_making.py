@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -88,13 +89,28 @@ def test_every_field_of_its_section_is_taken() -> None:
         "permission_mode": "acceptEdits",
         "allowed_tools": ("Read",),
         "disallowed_tools": ("Bash",),
-        "mcp_servers": {"files": {"command": "serve"}},
         "effort": "low",
         "max_turns": 3,
     }
     setup = _setup(made(working_dir=Path("part"), cli_path=Path("bin/claude"), key_env="ANTHROPIC_API_KEY", **section))
     assert {name: getattr(setup, name) for name in section} == section
     assert (setup.folder, setup.cli_path) == (Path("/project/part"), Path("/project/bin/claude"))
+
+
+@pytest.mark.parametrize("subscription", [True, False])
+def test_its_servers_are_written_down_below_the_home_of_muster(subscription: bool) -> None:
+    declared = {"files": {"command": "serve"}}
+    servers = _setup(made(subscription=subscription, mcp_servers=declared)).mcp_servers
+    assert servers is not None
+    assert servers.declared == declared
+    assert servers.file == Path("/project/.muster/claude/agent-coder/private/mcp.json")
+
+
+@pytest.mark.parametrize("value", [date(2026, 1, 1), float("nan")])
+def test_a_server_is_told_nothing_that_json_has_no_word_for(value: object) -> None:
+    error = refused(mcp_servers={"files": {"command": "serve", "env": {"TOKEN": "sk-secret", "SINCE": value}}})
+    assert "mcp_servers holds a value that is no JSON" in error.message
+    assert "sk-secret" not in error.message
 
 
 def test_its_environment_holds_what_was_named_and_nothing_else_of_ours() -> None:

@@ -5,6 +5,7 @@ import pytest
 
 from muster.agents.claude_code.options import options_of
 from muster.agents.claude_code.sdk import require
+from muster.agents.claude_code.servers import Servers
 from muster.agents.claude_code.setup import Setup
 from muster.domain.call import ask
 from muster.domain.errors import BadConfiguration
@@ -14,7 +15,9 @@ SETUP = Setup(
     folder=Path("/work"),
     key="sk-secret",
     environment={"ANTHROPIC_API_KEY": "sk-secret"},
-    mcp_servers={"files": {"command": "serve", "env": {"TOKEN": "sk-secret"}}},
+    mcp_servers=Servers(
+        file=Path("/house/private/mcp.json"), declared={"files": {"command": "serve", "env": {"TOKEN": "sk-secret"}}}
+    ),
     allowed_tools=("Read",),
 )
 DOLLAR = Microdollars(1_000_000)
@@ -43,6 +46,14 @@ def test_nothing_that_lies_in_folders_is_read() -> None:
     assert (options["setting_sources"], options["strict_mcp_config"]) == ([], True)
 
 
+def test_of_mcp_servers_only_the_file_is_told() -> None:
+    options = options_of(SETUP, ask("x"), DOLLAR, streams=False)
+    assert options["mcp_servers"] == "/house/private/mcp.json"
+    assert "sk-secret" not in repr(options)
+    for none in (None, Servers(file=Path("/house/private/mcp.json"), declared={})):
+        assert options_of(replace(SETUP, mcp_servers=none), ask("x"), DOLLAR, streams=False)["mcp_servers"] == {}
+
+
 def test_a_session_a_shape_and_a_stream_are_asked_for_when_they_are_wanted() -> None:
     plain = options_of(SETUP, ask("x"), DOLLAR, streams=False)
     assert (plain["resume"], plain["output_format"], plain["include_partial_messages"]) == (None, None, False)
@@ -55,7 +66,7 @@ def test_a_session_a_shape_and_a_stream_are_asked_for_when_they_are_wanted() -> 
 def test_a_setup_does_not_show_its_secrets() -> None:
     assert "sk-secret" not in repr(SETUP)
     assert SETUP.scrub("with sk-secret in it") == "with [key] in it"
-    assert replace(SETUP, key="").scrub("anything") == "anything"
+    assert replace(SETUP, key="", mcp_servers=None).scrub("anything") == "anything"
 
 
 def test_a_missing_sdk_says_how_to_install_it() -> None:

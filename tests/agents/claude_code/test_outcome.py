@@ -145,6 +145,22 @@ def test_an_api_that_refuses_the_first_question_is_that_error(status: int, kind:
     assert (failed.status, failed.paid, failed.cost) == (status, Paid.NO, 0)
 
 
+def test_a_cost_of_nothing_is_known_when_the_api_had_answered_before() -> None:
+    fields: dict[str, Any] = {"is_error": True, "api_error_status": 529, "result": "full"}
+    talk = Talk()
+    talk.hear({"type": "assistant", "message": {"model": "m", "content": []}})
+    for dollars, paid in ((0, Paid.YES), (None, Paid.NO)):  # whoever knows the quote decides about the second
+        with pytest.raises(Overloaded) as caught:
+            read_outcome(TERMS, talk, result(**fields, total_cost_usd=dollars), Remains())
+        assert (caught.value.paid, caught.value.cost) == (paid, 0)
+
+
+def test_the_name_of_a_session_is_cut() -> None:
+    trace = outcome(session_id="s" * 5_000).trace
+    assert trace is not None
+    assert trace.session == "s" * 1_000
+
+
 def test_a_refused_key_names_its_variable_and_a_refused_login_has_none() -> None:
     assert "MY_KEY" in failure(is_error=True, api_error_status=401).suggestions[0]
     failed = failure(replace(TERMS, key_variable=""), is_error=True, api_error_status=401, result="please log in")

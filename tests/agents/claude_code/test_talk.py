@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muster.agents.claude_code.talk import Frame, Talk
+from muster.agents.tool_limits import MOST_CALLS
 
 RESULT: dict[str, Any] = {"type": "result", "subtype": "success", "result": "Done.", "session_id": "s"}
 
@@ -66,6 +67,37 @@ def test_uses_of_tools_are_joined_with_what_they_gave() -> None:
 def test_what_a_tool_gave_is_cut() -> None:
     talk = heard(said(used("a")), gave("a", "x" * 5000))
     assert [len(call.result or "") for call in talk.calls] == [2000]
+
+
+def test_what_a_tool_is_given_is_cut() -> None:
+    (call,) = heard(said(used("a", content="x" * 5000))).calls
+    assert call.arguments == {"content": "x" * 1999 + "…"}
+
+
+def test_long_names_are_cut_and_still_belong_together() -> None:
+    talk = heard(said(used("i" * 5000, "n" * 5000)), gave("i" * 5000, "yes"))
+    assert [(call.id, call.name, call.result) for call in talk.calls] == [("i" * 200, "n" * 200, "yes")]
+    asked = heard({"type": "control_request", "request": {"subtype": "can_use_tool", "tool_name": "n" * 5000}})
+    assert asked.asked == "n" * 200
+
+
+def test_after_ten_thousand_tools_no_other_is_heard_of() -> None:
+    talk = heard(*(said(used(str(number))) for number in range(MOST_CALLS)), said(used("0")))
+    assert not talk.over
+    talk.hear(said(used("one more")))
+    assert (talk.over, talk.unread, len(talk.calls)) == (True, "used more than 10,000 tools", MOST_CALLS)
+
+
+def test_the_api_has_answered_when_there_is_anything_of_the_models() -> None:
+    assert heard(said()).answered
+    assert heard({"type": "stream_event", "event": {"type": "message_start"}}).answered
+    assert heard({"type": "assistant", "message": {"model": "small"}, "parent_tool_use_id": "toolu_1"}).answered
+
+
+def test_the_api_has_not_answered_when_only_claude_code_speaks() -> None:
+    synthetic = {"type": "assistant", "message": {"model": "<synthetic>", "content": []}}
+    retry = {"type": "system", "subtype": "api_retry", "error_status": 401}
+    assert not heard({"type": "control_response", "response": {}}, retry, synthetic, RESULT).answered
 
 
 def test_the_key_is_taken_out_of_what_a_tool_gave_before_it_is_cut() -> None:

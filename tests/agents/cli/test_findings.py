@@ -7,7 +7,9 @@ import pytest
 from muster.agents.cli.dialect import Places
 from muster.agents.cli.findings import Findings
 from muster.agents.paths import compile_path
+from muster.agents.tool_limits import MOST_CALLS
 from muster.domain.call import ToolCall, Usage
+from muster.domain.errors import BadOutput
 
 
 def findings(**paths: str) -> Findings:
@@ -94,8 +96,29 @@ def test_arguments_that_are_no_object_are_kept_as_input() -> None:
         {"input": "ls -l"},
         {"input": [1]},
         {},
-        {"input": '{"big": 1000000000000000000000000000000}'},
+        {"_cut": '{"big": 1000000000000000000000000000000}'},
     ]
+
+
+def test_long_arguments_and_names_are_cut_and_names_still_belong_together() -> None:
+    found = findings(**TOOLS, session="$.session", permission="$.asks")
+    found.take({"use": [{"name": "n" * 5_000, "id": "i" * 5_000, "with": {"text": "x" * 5_000}}]})
+    found.take({"use": [{"name": "n" * 5_000, "id": "i" * 5_000, "with": {"text": "y" * 5_000}}]})
+    found.take({"done": [{"id": "i" * 5_000, "gave": "yes", "bad": True}], "session": "s" * 5_000, "asks": "a" * 5_000})
+    arguments = {"text": "y" * 1_999 + "…"}
+    assert found.tools.calls == (
+        ToolCall(id="i" * 200, name="n" * 200, arguments=arguments, result="yes", failed=True),
+    )
+    assert (found.tools.at, found.session, found.permission) == (None, "s" * 1_000, "a" * 200)
+
+
+def test_more_than_ten_thousand_tools_are_no_output() -> None:
+    found = findings(**TOOLS)
+    found.take({"use": [{"name": "A", "id": number} for number in range(MOST_CALLS)]})
+    found.take({"use": [{"name": "A", "id": 0, "with": {"x": 1}}]})  # told of again
+    with pytest.raises(BadOutput, match=r"^used more than 10,000 tools$"):
+        found.take({"use": [{"name": "A", "id": "one more"}]})
+    assert len(found.tools.calls) == MOST_CALLS
 
 
 def test_values_that_do_not_come_in_pairs_belong_to_nobody() -> None:

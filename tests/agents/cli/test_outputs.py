@@ -14,6 +14,8 @@ from .stage import PATIENT, Stage, call, declared, section_of
 JSON: dict[str, Any] = {"output": "json", "answer": "$.text"}
 LINES: dict[str, Any] = {"output": "jsonl", "answer": "$.text", "ends": "$.end", "delta": "$.part"}
 
+TOOLS: dict[str, Any] = {"tool_name": "$.tool", "tool_id": "$.id", "tool_arguments": "$.with", "tool_done": "$.done"}
+
 
 # Text
 
@@ -170,6 +172,31 @@ async def test_a_line_without_an_end_is_given_up(stage: Stage) -> None:
     program = "import os\nwhile True: os.write(1, b'x' * 1_000_000)"
     with pytest.raises(BadOutput, match="wrote more than 32 MB"):
         await call(stage.python(program, **LINES))
+
+
+async def test_of_megabytes_that_tools_are_given_little_is_kept(stage: Stage) -> None:
+    program = """
+import json
+for number in range(40):
+    print(json.dumps({"tool": "Write", "id": number, "with": {"content": "x" * 1_000_000, "rows": [1] * 100_000}}))
+print('{"text": "yes", "end": 1}')
+"""
+    reply = await call(stage.python(program, **LINES, **TOOLS))
+    assert len(reply.tool_calls) == 40
+    assert sum(len(json.dumps(dict(each.arguments))) for each in reply.tool_calls) < 40 * 3_000
+
+
+async def test_one_that_uses_tools_without_end_is_stopped(stage: Stage) -> None:
+    program = """
+number = 0
+while True:
+    number += 1
+    print(f'{{"tool": "Read", "id": {number}}}')
+"""
+    with pytest.raises(BadOutput, match=r"^agent 'one': used more than 10,000 tools$") as caught:
+        await call(stage.python(program, **LINES, **TOOLS))
+    assert caught.value.paid is Paid.UNKNOWN
+    assert stage.alive() == []
 
 
 async def test_a_line_too_deep_to_be_searched_is_told(stage: Stage) -> None:

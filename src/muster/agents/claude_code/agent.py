@@ -1,6 +1,8 @@
 """The agent that is Claude Code."""
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from muster.agents.base import OnDelta
@@ -122,14 +124,14 @@ class ClaudeCodeAgent:
         return read_outcome(terms, talk, talk.result, remains)
 
     def _complete(self, error: WireError, talk: Talk) -> None:
-        """Say that it may have cost money, and take the key out of what others wrote."""
+        """Say that it may have cost money, and take secrets out of what others wrote."""
         error.message = self.setup.scrub(error.message)
         error.args = (error.message,)
-        if not isinstance(error, AgentFailed):
-            return
-        error.log = self.setup.scrub(error.log)
-        # It has heard the question and did not say what that cost.
-        if error.paid is Paid.NO and talk.greeted and self._most:
+        begun = talk.answered  # a refusal of the API costs nothing, but what it answered before does
+        if isinstance(error, AgentFailed):
+            error.log = self.setup.scrub(error.log)
+            begun = talk.greeted  # it has heard the question and did not say what that cost
+        if error.paid is Paid.NO and begun and self._most:
             error.paid = Paid.UNKNOWN
 
     def _terms(self, request: Request) -> Terms:
@@ -143,15 +145,21 @@ class ClaudeCodeAgent:
         )
 
     def _furnish(self) -> None:
-        house = self.setup.house
-        if house is None:
-            return
+        house, servers = self.setup.house, self.setup.mcp_servers
+        if house is not None:
+            with self._writing(house, "its folder cannot be made"):
+                house.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if servers is not None:
+            with self._writing(servers.file, "its MCP servers cannot be written down"):
+                servers.write_down()
+
+    @contextmanager
+    def _writing(self, path: Path, what: str) -> Iterator[None]:
         try:
-            house.mkdir(mode=0o700, parents=True, exist_ok=True)
+            yield
         except OSError as error:
             raise NotStarted(
-                f"agent {self._profile.name!r}: its folder cannot be made: {error}",
-                suggestions=(f"make {_nearest(house)} writable",),
+                f"agent {self._profile.name!r}: {what}: {error}", suggestions=(f"make {_nearest(path)} writable",)
             ) from error
 
     def _check_size(self, command: tuple[str, ...]) -> None:

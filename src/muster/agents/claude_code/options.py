@@ -27,12 +27,18 @@ def options_of(setup: Setup, request: Request, most: Microdollars, *, streams: b
         "permission_prompt_tool_name": "stdio",  # whoever drives it is asked
         "allowed_tools": list(setup.allowed_tools),
         "disallowed_tools": [*setup.disallowed_tools, *(name for name in ATTENDED if name not in setup.allowed_tools)],
-        "mcp_servers": {name: dict(server) for name, server in setup.mcp_servers.items()},
+        "mcp_servers": _servers(setup),
         # Nothing that lies about in folders changes what it does.
         "strict_mcp_config": True,
         "setting_sources": [],
         "cwd": str(folder_of(request, setup.folder)),
     }
+
+
+def _servers(setup: Setup) -> str | dict[str, Any]:
+    """Name the file that tells of them, which is not for everybody's eyes, as a command line is."""
+    servers = setup.mcp_servers
+    return str(servers.file) if servers is not None and servers.declared else {}
 
 
 def _system(system: str) -> dict[str, str]:

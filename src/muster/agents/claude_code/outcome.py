@@ -8,6 +8,7 @@ from muster.agents.claude_code.result import Result
 from muster.agents.claude_code.talk import Talk
 from muster.agents.faults import MOST_MESSAGE, kind_of
 from muster.agents.schema import fitting
+from muster.agents.tool_limits import MOST_SESSION
 from muster.domain.call import Reply, Stop, Timings, Trace
 from muster.domain.canonical import Json, canonical
 from muster.domain.errors import AgentFailed, AuthRefused, BadOutput, Paid, PermissionAsked, WireError
@@ -103,7 +104,7 @@ def _data(terms: Terms, schema: Mapping[str, Json], result: Result, log: str) ->
 
 def _failure(terms: Terms, talk: Talk, result: Result, log: str) -> WireError:
     if result.api_error_status is not None and not talk.calls:
-        return _api_failure(terms, result, result.api_error_status)
+        return _api_failure(terms, talk, result, result.api_error_status)
     kind = BadOutput if result.subtype == _UNSHAPED else AgentFailed
     what = result.subtype if result.subtype != "success" else "an error of the API"
     why = f": {result.why[:MOST_MESSAGE]}" if result.why else ""
@@ -118,7 +119,7 @@ def _failure(terms: Terms, talk: Talk, result: Result, log: str) -> WireError:
     )
 
 
-def _api_failure(terms: Terms, result: Result, status: int) -> WireError:
+def _api_failure(terms: Terms, talk: Talk, result: Result, status: int) -> WireError:
     """Say what the API refused before anything was done: asking again later is harmless."""
     kind = kind_of(status)
     if issubclass(kind, AuthRefused) and terms.key_variable:
@@ -126,7 +127,7 @@ def _api_failure(terms: Terms, result: Result, status: int) -> WireError:
     else:
         error = kind(f"agent {terms.agent!r}: Claude Code: {result.why[:MOST_MESSAGE]}", status=status)
     cost = result.cost(resumed=terms.resumed)
-    if cost:
+    if cost is not None and (cost or talk.answered):
         error.paid, error.cost, error.imputed = Paid.YES, cost, terms.lane is Lane.IMPUTED
     return error
 
@@ -144,5 +145,7 @@ def _reply(terms: Terms, talk: Talk, result: Result, remains: Remains, text: str
         id=talk.id,
         timings=remains.timings,
         data=data,
-        trace=Trace(session=result.session_id, turns=result.num_turns, log=remains.log, note=remains.note),
+        trace=Trace(
+            session=result.session_id[:MOST_SESSION], turns=result.num_turns, log=remains.log, note=remains.note
+        ),
     )

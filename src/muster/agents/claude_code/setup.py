@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from muster.domain.canonical import Json
+from muster.agents.claude_code.servers import Servers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,10 +22,15 @@ class Setup:
     permission_mode: str = "default"
     allowed_tools: tuple[str, ...] = ()
     disallowed_tools: tuple[str, ...] = ()
-    mcp_servers: Mapping[str, Mapping[str, Json]] = field(default_factory=dict, repr=False)  # may hold secrets
+    mcp_servers: Servers | None = None
     effort: str | None = None
     max_turns: int | None = None
 
     def scrub(self, text: str) -> str:
-        """Take the key out of a text that somebody else wrote."""
-        return text.replace(self.key, "[key]") if self.key else text
+        """Take the key and what only MCP servers should know out of a text that somebody else wrote."""
+        hidden = {} if self.mcp_servers is None else dict.fromkeys(self.mcp_servers.secrets, "[secret]")
+        if self.key:
+            hidden[self.key] = "[key]"
+        for secret in sorted(hidden, key=len, reverse=True):  # one may be a part of another
+            text = text.replace(secret, hidden[secret])
+        return text

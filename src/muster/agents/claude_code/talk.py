@@ -5,12 +5,12 @@ from dataclasses import replace
 from typing import Any
 
 from muster.agents.claude_code.result import Result, read_result
+from muster.agents.tool_limits import MOST_CALLS, MOST_NAME, MOST_RESULT, TOO_MANY, kept_arguments
 from muster.domain.call import ToolCall
 from muster.domain.canonical import Json
 
 Frame = Mapping[str, Json]
 
-MOST_RESULT = 2000  # characters of what a tool gave
 ANSWER_TOOL = "StructuredOutput"  # no tool, but how it gives an answer as data
 SYNTHETIC = "<synthetic>"  # the model of messages that it writes by itself
 
@@ -26,13 +26,14 @@ class Talk:
         scrub: Callable[[str], str] = str,
     ) -> None:
         self._on_delta = on_delta
-        self._scrub = scrub  # takes the key out: any command that it runs can see it
+        self._scrub = scrub  # takes secrets out: any command that it runs can see it
         self._keyed = keyed  # it has a key that stays the same; a login may be renewed
         self._calls: dict[str, ToolCall] = {}
         self.result: Result | None = None
-        self.unread: str = ""  # why the last frame cannot be understood
+        self.unread: str = ""  # why nothing is read after the last frame
         self.greeted = False  # it has answered the SDK; the question follows at once
-        self.spoke = False  # the model has said something
+        self.spoke = False  # something was said
+        self.answered = False  # by the API: from then on it costs money
         self.asked: str | None = None  # the tool that it wants permission for
         self.turned_away: int | None = None  # the status with which the API refused its key
         self.model = ""
@@ -73,9 +74,10 @@ class Talk:
 
     def _hear_request(self, request: Frame) -> None:
         if request.get("subtype") == "can_use_tool" and self.asked is None:
-            self.asked = str(request.get("tool_name"))
+            self.asked = _name(request.get("tool_name"))
 
     def _hear_event(self, frame: Frame) -> None:
+        self.answered = True
         delta = _mapping(_mapping(frame.get("event")).get("delta"))
         text = delta.get("text")
         # What a helper of its own says is no part of the answer.
@@ -87,18 +89,25 @@ class Talk:
 
     def _hear_message(self, message: Frame, *, helper: bool) -> None:
         self.spoke = True
-        if message.get("model") != SYNTHETIC and not helper:
-            self.model, self.id = str(message.get("model", "")), str(message.get("id", ""))
+        if message.get("model") != SYNTHETIC:
+            self.answered = True
+            if not helper:
+                self.model, self.id = _name(message.get("model", "")), _name(message.get("id", ""))
         for block in _blocks(message):
             if block.get("type") == "tool_use":
-                call = ToolCall(
-                    id=str(block.get("id")), name=str(block.get("name")), arguments=_mapping(block.get("input"))
-                )
-                self._calls[call.id] = call
+                self._hear_use(block)
+
+    def _hear_use(self, block: Frame) -> None:
+        id_ = _name(block.get("id"))
+        if id_ not in self._calls and len(self._calls) >= MOST_CALLS:
+            self.unread = TOO_MANY
+            return
+        arguments = kept_arguments(_mapping(block.get("input")))
+        self._calls[id_] = ToolCall(id=id_, name=_name(block.get("name")), arguments=arguments)
 
     def _hear_results(self, message: Frame) -> None:
         for block in _blocks(message):
-            call = self._calls.get(str(block.get("tool_use_id")))
+            call = self._calls.get(_name(block.get("tool_use_id")))
             if block.get("type") == "tool_result" and call is not None:
                 text = self._scrub(_text(block.get("content")))[:MOST_RESULT]
                 self._calls[call.id] = replace(call, result=text, failed=block.get("is_error") is True)
@@ -112,6 +121,10 @@ class Talk:
         self.result = read_result(frame)
         if self.result is None:
             self.unread = "its result is not of the shape that this version knows"
+
+
+def _name(value: Json) -> str:
+    return str(value)[:MOST_NAME]
 
 
 def _mapping(value: Json) -> dict[str, Any]:

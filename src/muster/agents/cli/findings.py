@@ -7,6 +7,7 @@ from muster.agents.cli.dialect import Places
 from muster.agents.cli.showing import shown
 from muster.agents.cli.tools import ToolLog
 from muster.agents.paths import JsonPath
+from muster.agents.tool_limits import MOST_NAME, MOST_SESSION
 from muster.domain.call import Usage
 from muster.domain.canonical import Json
 from muster.domain.money import Microdollars
@@ -46,13 +47,13 @@ class Findings:
         """Read one object, and give the text that it adds."""
         places = self.places
         self.answer = _joined(_all(places.answer, said), self.answer)
-        self.session = shown(_last(places.session, said, self.session))
+        self.session = shown(_last(places.session, said, self.session))[:MOST_SESSION]
         self._count(said)
         self.tools.take(said)
         self.ended = self.ended or bool(_all(places.ends, said))
         self.error = self._failure(_last(places.error, said, None))
         asked = _last(places.permission, said, None)
-        self.permission = self.permission if asked is None else shown(asked)
+        self.permission = self.permission if asked is None else shown(asked)[:MOST_NAME]
         return "".join(text for text in _all(places.delta, said) if isinstance(text, str))
 
     def _count(self, said: Json) -> None:

@@ -6,12 +6,11 @@ from dataclasses import dataclass, field
 
 from muster.agents.cli.dialect import Places
 from muster.agents.cli.showing import shown
-from muster.agents.json_limits import flaw_of
 from muster.agents.paths import JsonPath
+from muster.agents.tool_limits import MOST_CALLS, MOST_NAME, MOST_RESULT, TOO_MANY, kept_arguments
 from muster.domain.call import ToolCall
 from muster.domain.canonical import Json
-
-MOST_RESULT = 2_000  # characters of a tool's result that are kept
+from muster.domain.errors import BadOutput
 
 
 @dataclass(slots=True)
@@ -20,7 +19,6 @@ class _Use:
     arguments: Mapping[str, Json]
     result: str | None = None
     failed: bool = False
-    over: bool = False
 
 
 @dataclass(slots=True)
@@ -29,11 +27,12 @@ class ToolLog:
 
     places: Places
     uses: dict[str, _Use] = field(default_factory=dict)
+    open: dict[str, _Use] = field(default_factory=dict)  # those that have not ended
 
     @property
     def at(self) -> str | None:
         """The tool that is in use: the last that was begun and has not ended."""
-        return next((use.name for use in reversed(self.uses.values()) if not use.over), None)
+        return next((use.name for use in reversed(self.open.values())), None)
 
     @property
     def calls(self) -> tuple[ToolCall, ...]:
@@ -46,12 +45,11 @@ class ToolLog:
     def take(self, line: Json) -> None:
         """Read what a line tells of tools."""
         if self.places.tool_done is None:  # then the next line is the only sign that a tool is done
-            for use in self.uses.values():
-                use.over = True
+            self.open.clear()
         self._begin(line)
         self._end(line)
         for id_ in _all(self.places.tool_failed, line):
-            if (failed := self.uses.get(str(id_))) is not None:
+            if (failed := self.uses.get(_id(id_))) is not None:
                 failed.failed = True
 
     def _begin(self, line: Json) -> None:
@@ -59,27 +57,34 @@ class ToolLog:
         ids = _beside(names, _all(self.places.tool_id, line))
         arguments = _beside(names, _all(self.places.tool_arguments, line))
         for name, id_, given in zip(names, ids, arguments, strict=True):
-            known = None if id_ is None else self.uses.get(str(id_))
+            known = None if id_ is None else self.uses.get(_id(id_))
             if known is None:
-                self.uses[self._new_id(id_)] = _Use(shown(name), _mapping(given))
+                self._add(id_, _Use(shown(name)[:MOST_NAME], kept_arguments(_mapping(given))))
             elif given is not None:  # told of again, with more
-                known.arguments = _mapping(given)
+                known.arguments = kept_arguments(_mapping(given))
 
-    def _new_id(self, id_: Json) -> str:
-        return f"call_{len(self.uses) + 1}" if id_ is None else str(id_)
+    def _add(self, id_: Json, use: _Use) -> None:
+        if len(self.uses) >= MOST_CALLS:
+            raise BadOutput(TOO_MANY)
+        name = f"call_{len(self.uses) + 1}" if id_ is None else _id(id_)
+        self.uses[name] = self.open[name] = use
 
     def _end(self, line: Json) -> None:
         ids = _all(self.places.tool_done, line)
         results = _beside(ids, _all(self.places.tool_result, line))
         for id_, result in zip(ids, results, strict=True):
-            use = self.uses.get(str(id_))
+            use = self.uses.get(_id(id_))
             if use is not None:
-                use.over = True
+                self.open.pop(_id(id_), None)
                 use.result = None if result is None else shown(result)[:MOST_RESULT]
 
 
 def _all(path: JsonPath | None, line: Json) -> list[Json]:
     return [] if path is None else path.all(line)
+
+
+def _id(value: Json) -> str:
+    return str(value)[:MOST_NAME]
 
 
 def _beside(first: list[Json], second: list[Json]) -> list[Json]:
@@ -97,6 +102,4 @@ def _mapping(arguments: Json) -> Mapping[str, Json]:
         arguments = read if isinstance(read, dict) else {"input": arguments}
     if arguments is None:
         return {}
-    if flaw_of(arguments) is not None:
-        return {"input": shown(arguments)[:MOST_RESULT]}
     return arguments if isinstance(arguments, dict) else {"input": arguments}
