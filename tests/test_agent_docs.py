@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +64,7 @@ def test_every_kind_and_every_failure_stands_in_a_table() -> None:
 @pytest.mark.parametrize(
     ("kind", "fields", "at_once", "seconds", "silence"),
     [
-        ("program", COMMAND, 16, 300, 300),
+        ("program", COMMAND, 16, 300, inf),
         ("cli", COMMAND, 8, 3600, 600),
         ("claude-code", {}, 4, 3600, 600),
         ("http", {"url": "http://127.0.0.1:1"}, 100, 600, None),
@@ -71,7 +72,7 @@ def test_every_kind_and_every_failure_stands_in_a_table() -> None:
     ],
 )
 def test_the_limits_are_as_they_are_told(
-    kind: str, fields: dict[str, Any], at_once: int, seconds: int, silence: int | None
+    kind: str, fields: dict[str, Any], at_once: int, seconds: int, silence: float | None
 ) -> None:
     section = Configuration.model_validate({"agents": {"a": {"kind": kind, **fields}}}).agents["a"]
     profile = profile_of("a", section)

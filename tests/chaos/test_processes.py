@@ -38,7 +38,7 @@ tool_arguments = "$.message.content[?@.type=='tool_use'].input"
 tool_done = "$.message.content[?@.type=='tool_result'].tool_use_id"
 tool_result = "$.message.content[?@.type=='tool_result'].content"
 permission = "$.request.tool_name"
-budget_usd = 0.50
+budget_usd = 6.00  # more than the dearest mood costs: more than was reserved would stop the run
 idle_secs = 4
 concurrency = {concurrency}
 working_dir = "work"
@@ -130,7 +130,7 @@ async def prove(crew: Crew, calls: int, kills: int, latest: float) -> None:
 @pytest.fixture
 async def decoy() -> AsyncIterator[None]:
     """Somebody else's CLI agent, with the command line of one of ours; at the end it must still be there."""
-    command = (sys.executable, "-m", "muster.sim.cli_agent", "--max-budget-usd", "0.4", work.errand(9))
+    command = (sys.executable, "-m", "muster.sim.cli_agent", "--max-budget-usd", "4.8", work.errand(9))
     process = await asyncio.create_subprocess_exec(*command, stdin=DEVNULL, stdout=DEVNULL, stderr=DEVNULL)
     yield
     alive = process.returncode is None

@@ -15,17 +15,29 @@ MOST_ARGUMENTS = 32 * 1_024  # bytes of all arguments of one use, as JSON
 TOO_MANY = f"used more than {MOST_CALLS:,} tools"
 
 _CUT = "_cut"  # the one argument that stands for those that are too long
+_MOST_VALUES = MOST_ARGUMENTS // 2  # each takes two characters at least, with the comma after it
+_JSON = json.JSONEncoder(ensure_ascii=False)
 
 
 def kept_arguments(arguments: Mapping[str, Json]) -> dict[str, Json]:
     """Give the arguments of a use as they are kept: texts cut, and all of them when they are still too long."""
-    if flaw_of(arguments) is not None:
-        return {_CUT: _cut(_spelled(arguments))}
+    if _holds_many(arguments) or flaw_of(arguments) is not None:
+        return {_CUT: _beginning(arguments)}
     short: dict[str, Json] = _shortened(arguments)
-    spelled = _spelled(short)
-    if len(spelled.encode("utf-8", "surrogatepass")) > MOST_ARGUMENTS:
-        return {_CUT: _cut(spelled)}
-    return short
+    size = len(_JSON.encode(short).encode("utf-8", "surrogatepass"))
+    return short if size <= MOST_ARGUMENTS else {_CUT: _beginning(short)}
+
+
+def _holds_many(value: Json) -> bool:
+    """Whether there are more values than have a place; found out without a look at all of them."""
+    waiting, seen = [value], 0
+    while waiting and seen <= _MOST_VALUES:
+        item = waiting.pop()
+        inside = item.values() if isinstance(item, dict) else item if isinstance(item, list) else ()
+        seen += len(inside)
+        if seen <= _MOST_VALUES:
+            waiting.extend(inside)
+    return seen > _MOST_VALUES
 
 
 def _shortened(value: Json) -> Json:
@@ -43,8 +55,14 @@ def _cut(text: str) -> str:
     return text if len(text) <= MOST_TEXT else text[: MOST_TEXT - 1] + "…"
 
 
-def _spelled(value: Json) -> str:
+def _beginning(value: Json) -> str:
+    """Spell a value, only as far as it is kept."""
+    spelled = ""
     try:
-        return json.dumps(value, ensure_ascii=False)
+        for part in _JSON.iterencode(value):
+            spelled += part
+            if len(spelled) > MOST_TEXT:
+                break
     except RecursionError:
         return "(nested too deep to be shown)"
+    return _cut(spelled)
