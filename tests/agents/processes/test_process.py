@@ -56,6 +56,11 @@ def carriers(remembered: RememberedProcesses) -> list[int]:
     return [pid for pid, _ in proc.carriers(house + ".") if proc.started(pid) is not None]
 
 
+def names(remembered: RememberedProcesses) -> list[str]:
+    """Say what they are called."""
+    return [Path(f"/proc/{pid}/comm").read_text().strip() for pid in carriers(remembered)]
+
+
 async def until(condition: Callable[[], bool]) -> None:
     while not condition():  # noqa: ASYNC110 - what is waited for happens in another process
         await asyncio.sleep(0.005)
@@ -177,10 +182,10 @@ async def test_one_that_left_its_group_is_left_alone_while_its_process_works(
     script = "setsid sleep 60 >/dev/null 2>&1 & echo ready; read line"
     async with household.process(bash(script, b"", stays_open=True)) as process:
         await process.news(asyncio.get_running_loop().time() + 30)
+        await asyncio.wait_for(until(lambda: "sleep" in names(remembered)), 10)
         await run(household, bash("true"))  # its end makes the household look around
         household._sweep()
-        names = [Path(f"/proc/{pid}/comm").read_text().strip() for pid in carriers(remembered)]
-        assert "sleep" in names
+        assert "sleep" in names(remembered)
 
 
 async def test_a_canceled_call_leaves_nothing_alive(household: Household, remembered: RememberedProcesses) -> None:

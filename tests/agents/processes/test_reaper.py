@@ -3,6 +3,7 @@
 # ruff: noqa: ASYNC220 - these processes are to be nobody's: the event loop must not look after them
 
 import os
+import secrets
 import signal
 import subprocess
 import sys
@@ -45,6 +46,8 @@ async def main():
 asyncio.run(main())
 """
 DEAD = replace(this_process(), started="another boot/1")
+# Tests run side by side, and must not take each other's processes for their own.
+OURS = f"muster-{secrets.token_hex(6)}"
 gone = partial(is_gone, here=this_process().host)
 
 
@@ -88,8 +91,8 @@ async def test_the_processes_of_a_killed_driver_are_ended_and_a_stranger_is_not(
 
 async def test_one_that_was_started_but_not_yet_written_down_is_found_by_its_token() -> None:
     remembered = RememberedProcesses()
-    await remembered.note(OwnedProcess(token="muster-feed", driver=DEAD, at=0.0))
-    orphan = subprocess.Popen(["sleep", "600"], env={**os.environ, proc.TOKEN_VARIABLE: "muster-feed.1"})
+    await remembered.note(OwnedProcess(token=f"{OURS}feed", driver=DEAD, at=0.0))
+    orphan = subprocess.Popen(["sleep", "600"], env={**os.environ, proc.TOKEN_VARIABLE: f"{OURS}feed.1"})
     reaped = await Reaper(remembered, DEAD.host, gone).reap()
     assert [process.pid for process in reaped] == [orphan.pid]
     assert orphan.wait() == -signal.SIGKILL
@@ -97,8 +100,8 @@ async def test_one_that_was_started_but_not_yet_written_down_is_found_by_its_tok
 
 async def test_one_inside_a_process_of_ours_is_found_by_the_outer_token() -> None:
     remembered = RememberedProcesses()
-    await remembered.note(OwnedProcess(token="muster-beef", driver=DEAD, at=0.0))
-    tokens = "muster-beef.4,muster-inner.1"
+    await remembered.note(OwnedProcess(token=f"{OURS}beef", driver=DEAD, at=0.0))
+    tokens = f"{OURS}beef.4,muster-inner.1"
     orphan = subprocess.Popen(["sleep", "600"], env={**os.environ, proc.TOKEN_VARIABLE: tokens})
     await Reaper(remembered, DEAD.host, gone).reap()
     assert orphan.wait() == -signal.SIGKILL
@@ -108,18 +111,18 @@ async def test_one_inside_a_process_of_ours_is_found_by_the_outer_token() -> Non
     "environment",
     [
         {},
-        {proc.TOKEN_VARIABLE: "muster-feedback.1"},  # begins alike
-        {proc.TOKEN_VARIABLE: "muster-feed"},  # a house is no process
-        {"OTHER": "muster-feed.1"},
+        {proc.TOKEN_VARIABLE: f"{OURS}feedback.1"},  # begins alike
+        {proc.TOKEN_VARIABLE: f"{OURS}feed"},  # a house is no process
+        {"OTHER": f"{OURS}feed.1"},
     ],
 )
 async def test_who_does_not_carry_the_token_is_left_alone(
     environment: dict[str, str], decoy: "subprocess.Popen[bytes]"
 ) -> None:
     remembered = RememberedProcesses()
-    await remembered.note(OwnedProcess(token="muster-feed", driver=DEAD, at=0.0))
+    await remembered.note(OwnedProcess(token=f"{OURS}feed", driver=DEAD, at=0.0))
     stranger = subprocess.Popen(
-        [sys.executable, "-c", "print('muster-feed.1', flush=True); import time; time.sleep(600)", "muster-feed.1"],
+        [sys.executable, "-c", "print('ready', flush=True); import time; time.sleep(600)", f"{OURS}feed.1"],
         env={"PATH": os.environ["PATH"], **environment},
         stdout=subprocess.PIPE,
     )
@@ -138,7 +141,7 @@ async def test_a_later_process_with_the_same_number_is_left_alone(decoy: "subpro
     start = proc.started(decoy.pid)
     assert start is not None
     earlier = start.rpartition("/")[0] + "/1"
-    await remembered.note(OwnedProcess(token="muster-a.1", driver=DEAD, at=0.0, pid=decoy.pid, started=earlier))
+    await remembered.note(OwnedProcess(token=f"{OURS}a.1", driver=DEAD, at=0.0, pid=decoy.pid, started=earlier))
     assert await Reaper(remembered, DEAD.host, gone).reap() == []
     assert decoy.poll() is None
     assert not proc.kill(decoy.pid, earlier)
@@ -150,7 +153,7 @@ async def test_one_that_changed_its_environment_is_found_by_number_and_start() -
     orphan = subprocess.Popen(["sleep", "600"])
     remembered = RememberedProcesses()
     started = proc.started(orphan.pid)
-    await remembered.note(OwnedProcess(token="muster-a.1", driver=DEAD, at=0.0, pid=orphan.pid, started=started))
+    await remembered.note(OwnedProcess(token=f"{OURS}a.1", driver=DEAD, at=0.0, pid=orphan.pid, started=started))
     await Reaper(remembered, DEAD.host, gone).reap()
     assert orphan.wait() == -signal.SIGKILL
 
@@ -163,7 +166,7 @@ async def test_one_of_its_session_that_carries_nothing_is_ended_with_it(
     script = "env -i sleep 600 & sleep 600 & echo $!; " + ("wait" if leader_lives else "exit")
     leader = subprocess.Popen(
         ["bash", "-c", script],
-        env={"PATH": os.environ["PATH"], proc.TOKEN_VARIABLE: "muster-cafe.1"},
+        env={"PATH": os.environ["PATH"], proc.TOKEN_VARIABLE: f"{OURS}cafe{leader_lives}.1"},
         stdout=subprocess.PIPE,
         start_new_session=True,
     )
@@ -175,8 +178,10 @@ async def test_one_of_its_session_that_carries_nothing_is_ended_with_it(
     members = [pid for pid in proc.members({leader.pid}) if proc.started(pid)]
     assert len(members) == 2 + leader_lives
     remembered = RememberedProcesses()
-    await remembered.note(OwnedProcess(token="muster-cafe", driver=DEAD, at=0.0))
-    record = OwnedProcess(token="muster-cafe.1", driver=DEAD, at=0.0, pid=leader.pid, started=started, agent="a")
+    await remembered.note(OwnedProcess(token=f"{OURS}cafe{leader_lives}", driver=DEAD, at=0.0))
+    record = OwnedProcess(
+        token=f"{OURS}cafe{leader_lives}.1", driver=DEAD, at=0.0, pid=leader.pid, started=started, agent="a"
+    )
     await remembered.note(record)
     reaped = await Reaper(remembered, DEAD.host, gone).reap()
     assert {process.pid for process in reaped} == set(members)
@@ -193,7 +198,7 @@ async def test_a_session_of_a_later_process_with_the_same_number_is_left_alone()
     assert stranger.stdout is not None
     stranger.stdout.readline()
     remembered = RememberedProcesses()
-    await remembered.note(OwnedProcess(token="muster-a.1", driver=DEAD, at=0.0, pid=stranger.pid, started="boot/1"))
+    await remembered.note(OwnedProcess(token=f"{OURS}a.1", driver=DEAD, at=0.0, pid=stranger.pid, started="boot/1"))
     assert await Reaper(remembered, DEAD.host, gone).reap() == []
     assert len([pid for pid in proc.members({stranger.pid}) if proc.started(pid)]) == 2
     os.killpg(stranger.pid, signal.SIGKILL)
@@ -207,7 +212,7 @@ async def test_what_belongs_to_a_living_driver_or_another_machine_is_left_alone(
     remembered = RememberedProcesses()
     started = proc.started(decoy.pid)
     elsewhere = Driver(host="elsewhere", pid=1, started="x")
-    for token, driver in (("muster-a.1", this_process()), ("muster-b.1", elsewhere)):
+    for token, driver in ((f"{OURS}a.1", this_process()), (f"{OURS}b.1", elsewhere)):
         await remembered.note(OwnedProcess(token=token, driver=driver, at=0.0, pid=decoy.pid, started=started))
     assert await Reaper(remembered, DEAD.host, gone).reap() == []
     assert decoy.poll() is None
