@@ -1,4 +1,4 @@
-"""A small real HTTP server whose every byte a test decides."""
+"""A small real HTTP server whose every byte a test decides, and a household of processes."""
 
 import asyncio
 import json
@@ -15,8 +15,12 @@ import pytest
 from muster.agents.anthropic.live import AnthropicAgent
 from muster.agents.http import HttpClient
 from muster.agents.openai.live import OpenAIAgent
+from muster.agents.processes import proc
+from muster.agents.processes.household import Household
+from muster.agents.processes.identity import this_process
 from muster.domain.agent import Profile
 from muster.domain.price import Price, Rates
+from muster.testing.processes import RememberedProcesses
 
 KEY = "sk-very-secret-0123456789"
 
@@ -188,3 +192,21 @@ def anthropic(host: Host, http: HttpClient, price: Price) -> AnthropicAgent:
 def openai(host: Host, http: HttpClient, price: Price) -> OpenAIAgent:
     profile = Profile(name="openai/gpt-test", lane="openai:gpt-test")
     return OpenAIAgent(profile=profile, model="gpt-test", key=KEY, price=price, http=http, base_url=f"{host.url}/v1")
+
+
+@pytest.fixture
+def remembered() -> RememberedProcesses:
+    """What a household has noted of its processes."""
+    return RememberedProcesses()
+
+
+@pytest.fixture
+async def household(remembered: RememberedProcesses) -> AsyncIterator[Household]:
+    """A household whose processes are all over when the test is, and seen dead when it closes."""
+    household = Household(remembered, this_process())
+    yield household
+    assert household.at_work == 0, "a call left a process behind"
+    await household.close()
+    assert remembered.noted == {}
+    houses = [process.token for process in remembered.seen if process.pid is None]
+    assert [pid for house in houses for pid, _ in proc.carriers(house + ".") if proc.started(pid)] == []

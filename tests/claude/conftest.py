@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from muster.agents.base import Agent
+from muster.agents.claude_code.sdk import require
 from muster.agents.processes import proc
 from muster.agents.processes.household import Household
 from muster.agents.processes.identity import this_process
@@ -132,7 +133,7 @@ class House:
 
 @pytest.fixture
 async def house(tmp_path: Path) -> AsyncIterator[House]:
-    pytest.importorskip("claude_agent_sdk", reason="the extra is not installed: make test-claude")
+    require()  # a missing extra is a failure here: a run that skipped everything would have tested nothing
     for name in ("work", "person"):
         (tmp_path / name).mkdir()
     plain = rules(tmp_path / "work")

@@ -179,3 +179,18 @@ def test_a_program_gets_nothing_of_our_environment_that_was_not_named(shell: She
     got = asked(shell, program(READ + "env", 'env = { OWN = "o" }')).out.splitlines()
     names = {line.partition("=")[0] for line in got} - {"_", "PWD", "SHLVL", "OLDPWD"}  # which a shell sets by itself
     assert names == {"PATH", "LANG", "OWN", "MUSTER_PROCESS"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        (section("program", 'command = ["./not-there"]'), "mine starts ./not-there, which is not there"),
+        (section("cli", 'command = ["no-such-agent"]', "budget_usd = 0"), "mine starts no-such-agent"),
+        (section("program"), "its command is empty"),
+    ],
+)
+def test_the_doctor_says_of_a_program_that_it_is_not_there(shell: Shell, settings: str, words: str) -> None:
+    shell.write("muster.toml", settings)
+    done = shell.muster("doctor")
+    assert words in done.out
+    assert done.code == 3

@@ -66,9 +66,12 @@ async def test_an_agent_gets_its_own_time_unless_the_call_names_one(tmp_path: Pa
     assert seen == [1800.0, 7.0]
 
 
-async def test_no_attempt_is_opened_before_there_is_a_place_for_its_process(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("agents", "runs", "opened"), [(3, 5, 3), (8, 2, 2)])
+async def test_no_attempt_is_opened_before_there_is_a_place_for_its_process(
+    tmp_path: Path, agents: int, runs: int, opened: int
+) -> None:
     hanging = Hanging()
-    hanging.puppet.profile = replace(PUPPET, pace=Pace(concurrency=3, gets_ahead=False))
+    hanging.puppet.profile = replace(PUPPET, pace=Pace(concurrency=agents, gets_ahead=False))
 
     async def work(ctx: Context, spec: Any) -> Json:
         async def one(number: int, _: int) -> str:
@@ -77,36 +80,15 @@ async def test_no_attempt_is_opened_before_there_is_a_place_for_its_process(tmp_
         return [text async for text in ctx.map(one, range(12))]
 
     async with house(tmp_path, a=hanging.puppet) as h:
-        run = await h.create(work, concurrency=5)
+        run = await h.create(work, concurrency=runs)
         driving = asyncio.create_task(h.engine.drive(run.id))
-        for _ in range(3):
+        for _ in range(opened):
             await hanging.arrived.get()
         await h.store.events.put_partial(run.id, "x", "", 0.0)  # written after everything that was asked for by now
-        assert len(await h.store.archive.attempts(run.id, (AttemptState.STARTED,))) == 3
+        assert len(await h.store.archive.attempts(run.id, (AttemptState.STARTED,))) == opened
         hanging.let_go.set()
         assert (await driving).result == [str(number) for number in range(12)]
         await check_books(h.store, run.id)
-
-
-async def test_a_run_with_fewer_places_opens_no_more_attempts_either(tmp_path: Path) -> None:
-    hanging = Hanging()
-    hanging.puppet.profile = replace(PUPPET, pace=Pace(concurrency=8, gets_ahead=False))
-
-    async def work(ctx: Context, spec: Any) -> Json:
-        async def one(number: int, _: int) -> str:
-            return (await ctx.call("a", str(number), key=f"k/{number}")).text
-
-        return [text async for text in ctx.map(one, range(9))]
-
-    async with house(tmp_path, a=hanging.puppet) as h:
-        run = await h.create(work, concurrency=2)
-        driving = asyncio.create_task(h.engine.drive(run.id))
-        for _ in range(2):
-            await hanging.arrived.get()
-        await h.store.events.put_partial(run.id, "x", "", 0.0)
-        assert len(await h.store.archive.attempts(run.id, (AttemptState.STARTED,))) == 2
-        hanging.let_go.set()
-        assert len((await driving).result) == 9
 
 
 async def call_once(ctx: Context, spec: Any) -> Json:

@@ -26,6 +26,7 @@ def make_program(
 ) -> Agent:
     """Make an agent of a program; paths are relative to the folder of muster.toml."""
     try:
+        _require_command(name, section)
         environment = environment_for(name, section, variables)
     except BadConfiguration as error:
         return UnreadyAgent(profile, error)
@@ -37,3 +38,11 @@ def make_program(
     )
     most = Microdollars(section.reserve() or 0)
     return ProgramAgent(profile=profile, order=order, mode=section.mode, household=household, most=most)
+
+
+def _require_command(name: str, section: ProgramSection) -> None:
+    if not section.command:
+        raise BadConfiguration(
+            f"agent {name!r}: its command is empty",
+            suggestions=(f'add command = ["python3", "critic.py"] to [agents.{name}]',),
+        )

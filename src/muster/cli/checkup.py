@@ -1,5 +1,7 @@
 """The checks of the doctor; each gives findings and never raises."""
 
+import os
+import shutil
 import sys
 import tempfile
 import time
@@ -140,7 +142,23 @@ def _agent(muster: "Muster", settings: Settings, name: str) -> Finding:
     variable = _key_of(settings.agents[name])
     if variable and not settings.variable(variable):
         return Finding(subject="agent", state="note", words=f"{name} waits for a key in {variable}")
+    if program := _missing_program(settings, name):
+        words = f"{name} starts {program}, which is not there"
+        remedy = f"install it, or mend [agents.{name}]"
+        return Finding(subject="agent", state="broken", words=clean(words), suggestions=(remedy,))
     return _ok("agent", f"{name} can be asked")
+
+
+def _missing_program(settings: Settings, name: str) -> str | None:
+    """Name the program that an agent would start and that is not there."""
+    section = settings.agents[name]
+    command = getattr(section, "command", ())
+    if not command:
+        return None
+    program = command[0]
+    if os.sep in program:  # else it is looked for on PATH
+        program = str(settings.folder / (getattr(section, "working_dir", None) or ".") / program)
+    return None if shutil.which(program, path=settings.variable("PATH")) else command[0]
 
 
 def _key_of(section: "AgentSection") -> str | None:

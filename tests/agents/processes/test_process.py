@@ -4,7 +4,7 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,25 +16,12 @@ from muster.agents.processes.identity import this_process
 from muster.agents.processes.order import Order, environment_of
 from muster.agents.processes.process import Process
 from muster.domain.agent import Timeouts
-from muster.domain.errors import BadOutput, NotStarted, Stalled, TimedOut
+from muster.domain.errors import BadOutput, NotStarted, Stalled, StoreFailed, TimedOut
+from muster.domain.process import OwnedProcess
 from muster.testing.processes import RememberedProcesses
 
 PATIENT = Timeouts(call=30.0, idle=30.0)
 PATH = {"PATH": os.environ["PATH"]}
-
-
-@pytest.fixture
-def remembered() -> RememberedProcesses:
-    return RememberedProcesses()
-
-
-@pytest.fixture
-async def household(remembered: RememberedProcesses) -> AsyncIterator[Household]:
-    household = Household(remembered, this_process())
-    yield household
-    await household.close()
-    assert household.at_work == 0
-    assert remembered.noted == {}
 
 
 def bash(script: str, data: bytes | None = b"", **rest: object) -> Order:
@@ -313,3 +300,28 @@ async def test_a_reader_that_is_slow_makes_the_process_wait(household: Household
 async def _full(process: Process) -> None:
     while process._unread < 4 * 1_048_576:  # noqa: ASYNC110 - the same
         await asyncio.sleep(0.005)
+
+
+class Full(RememberedProcesses):
+    """A store on a disk that is full, until it is not."""
+
+    full = True
+
+    async def note(self, process: OwnedProcess) -> None:
+        if self.full:
+            raise StoreFailed("no space left")
+        await super().note(process)
+
+
+async def test_nothing_is_started_that_nobody_could_find_again(tmp_path: Path) -> None:
+    remembered = Full()
+    household = Household(remembered, this_process())
+    order = bash("echo ran > ran", folder=tmp_path)
+    for _ in range(2):
+        with pytest.raises(NotStarted, match="no space left"):
+            await run(household, order)
+    assert not (tmp_path / "ran").exists()
+    remembered.full = False
+    assert (await run(household, order)).status == 0
+    await household.close()
+    assert remembered.noted == {}

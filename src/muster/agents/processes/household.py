@@ -10,6 +10,7 @@ from typing import Protocol
 from muster.agents.processes import proc
 from muster.agents.processes.order import Order
 from muster.agents.processes.process import DYING, LOOK, Process, start
+from muster.domain.errors import MusterError, NotStarted
 from muster.domain.process import OwnedProcess
 from muster.domain.run import Driver
 
@@ -39,13 +40,14 @@ class Household:
         self._known: asyncio.Task[None] | None = None  # the token is durable when this is over
         self._started = 0
         self._at_work: dict[str, Process] = {}
+        self._undead: set[str] = set()  # tokens of what was killed and not seen dead
         self._notes: set[asyncio.Future[None]] = set()
         self._sweeping: asyncio.TimerHandle | None = None
 
     @asynccontextmanager
     async def process(self, order: Order) -> AsyncIterator[Process]:
         """Start a process and end it, with its whole group, when this is left."""
-        await self._make_known()
+        await self._make_known(order)
         self._started += 1
         token = f"{self._token}.{self._started}"
         process = start(order, token)
@@ -67,7 +69,8 @@ class Household:
             return
         for _ in range(int(DYING / LOOK)):
             if not self._sweep():  # what was killed the last time is seen dead: nobody has to look for it
-                self._note(self._registry.forget(self._token))
+                for token in (self._token, *self._undead):
+                    self._note(self._registry.forget(token))
                 break
             await asyncio.sleep(LOOK)
         while self._notes:
@@ -75,14 +78,19 @@ class Household:
 
     @property
     def at_work(self) -> int:
-        """How many processes are not seen dead."""
+        """How many processes are not over."""
         return len(self._at_work)
 
-    async def _make_known(self) -> None:
+    async def _make_known(self, order: Order) -> None:
+        """Let the token be durable; without it nothing is started, since nobody would find it after a crash."""
         if self._known is None:
             house = OwnedProcess(token=self._token, driver=self._driver, at=self._now())
             self._known = asyncio.ensure_future(_wait_for(self._registry.note(house)))
-        await asyncio.shield(self._known)
+        try:
+            await asyncio.shield(self._known)
+        except MusterError as error:
+            self._known = None  # the next one may find the store in order again
+            raise NotStarted(f"agent {order.agent!r}: failed to spawn: {error.message}") from error
 
     def _record(self, token: str, process: Process) -> Awaitable[None]:
         return self._registry.note(
@@ -99,9 +107,17 @@ class Household:
     async def _end(self, process: Process) -> None:
         # One that has exited is not asked first: what it left in its group goes with it.
         grace = {} if process.status is None else {"grace": 0.0}
-        if await process.end(**grace):
-            self._at_work.pop(process.token, None)
+        try:
+            await process.end(**grace)
+        finally:  # it has ended even if whoever waited for that was canceled meanwhile
+            self._let_go(process)
+
+    def _let_go(self, process: Process) -> None:
+        self._at_work.pop(process.token, None)  # from here on the sweep looks for whatever carries its token
+        if process.dead:
             self._note(self._registry.forget(process.token))
+        else:
+            self._undead.add(process.token)
         if self._sweeping is None:
             self._sweeping = asyncio.get_running_loop().call_later(SWEEP_SECONDS, self._sweep)
 

@@ -60,6 +60,11 @@ class Process:
         """Whether it closed its input, or exited, before it had all of it."""
         return self._input.broken or (self.status is not None and self._input.pending)
 
+    @property
+    def dead(self) -> bool:
+        """Whether its whole group was seen dead."""
+        return self._ending is not None and self._ending.done() and self._ending.result()
+
     def write(self, data: bytes) -> None:
         """Give it something to read; it is sent as fast as it reads."""
         self._input.write(data)
