@@ -4,7 +4,7 @@ import importlib
 import random
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
 
@@ -92,17 +92,13 @@ async def open_muster(
     )
     engine = Engine(equipment, workloads=REGISTRY, driver=driver, day_cap=settings.day_cap)
     muster = Muster(settings, store, engine, clock, directory)
-    try:
+    # Closed from the last to the first, each of them even if another fails: no process outlives a full disk.
+    parts = (store.housekeeping, household, directory, limiters, purse, pool, muster)
+    async with AsyncExitStack() as closing:
+        for part in parts:
+            closing.push_async_callback(part.close)
         muster.reaped = await reaper.reap()
         yield muster
-    finally:
-        await muster.close()
-        await pool.close()
-        await purse.close()
-        await limiters.close()
-        await directory.close()
-        await household.close()
-        await store.housekeeping.close()
 
 
 def import_workloads(settings: Settings) -> None:
