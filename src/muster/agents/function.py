@@ -15,12 +15,12 @@ from typing import Any, TypeVar
 from muster.agents.base import OnDelta
 from muster.agents.function_result import reply_of
 from muster.agents.retold import retold
-from muster.agents.schema import require_schema
 from muster.agents.service_terms import Counted, Terms
 from muster.domain.agent import Profile, Quote, Timeouts
 from muster.domain.call import Reply, Request, request_json
 from muster.domain.canonical import canonical
 from muster.domain.errors import AgentFailed, BadConfiguration, BadOutput, MusterError, TimedOut, WireError
+from muster.shapes.schema import require_schema
 
 Function = Callable[[Request], Awaitable[Any]]
 

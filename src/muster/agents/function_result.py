@@ -7,7 +7,6 @@ from typing import Any, TypeVar
 from muster.agents.amounts import count_of, microdollars_of
 from muster.agents.payload import to_json
 from muster.agents.retold import retold
-from muster.agents.schema import shaped
 from muster.agents.service_terms import Counted, Terms
 from muster.agents.service_values import stop_of, tool_calls_of
 from muster.agents.tally import ceiling_of
@@ -15,6 +14,7 @@ from muster.domain.call import Reply, Request, Stop, ToolCall, Trace, Usage
 from muster.domain.canonical import Json, plain_json
 from muster.domain.errors import BadArgument, BadOutput
 from muster.domain.money import Lane
+from muster.shapes.schema import shaped
 
 N = TypeVar("N", bound=int)
 

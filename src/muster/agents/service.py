@@ -13,8 +13,6 @@ from muster.agents.flow import Answer
 from muster.agents.head import head_of
 from muster.agents.http import Http
 from muster.agents.origin import split_url
-from muster.agents.paths import MISSING, Missing
-from muster.agents.schema import require_schema, shaped
 from muster.agents.service_answer import Places, Said, calls_of, counted_of, parse, said_of
 from muster.agents.service_body import Template, encode
 from muster.agents.service_faults import fault_of, veil_of
@@ -25,6 +23,8 @@ from muster.domain.agent import Profile, Quote, Timeouts
 from muster.domain.call import Reply, Request, Stop, ToolCall, Trace
 from muster.domain.canonical import Json
 from muster.domain.errors import BadConfiguration, BadOutput, WireError
+from muster.shapes.paths import MISSING, Missing
+from muster.shapes.schema import require_schema, shaped
 
 _HEADERS = {"content-type": "application/json", "accept": "application/json, text/plain;q=0.9"}
 

@@ -8,12 +8,12 @@ import msgspec
 
 from muster.agents.amounts import count_of, microdollars_of
 from muster.agents.flow import Answer
-from muster.agents.paths import MISSING, JsonPath, Missing, compile_path
 from muster.agents.payload import joined, reader, to_json
 from muster.agents.service_terms import Counted
 from muster.agents.service_values import tool_calls_of
 from muster.domain.call import ToolCall
 from muster.domain.canonical import Json
+from muster.shapes.paths import MISSING, JsonPath, Missing, compile_path
 
 # Looked through in this order where the settings name no path.
 _USUAL: Mapping[str, tuple[str, ...]] = {

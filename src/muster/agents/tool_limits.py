@@ -3,8 +3,8 @@
 import json
 from collections.abc import Mapping
 
-from muster.agents.json_limits import flaw_of
 from muster.domain.canonical import Json
+from muster.shapes.json_limits import flaw_of
 
 MOST_CALLS = 10_000  # of one call
 MOST_RESULT = 2_000  # characters of what a tool gave

@@ -7,7 +7,6 @@ from pathlib import Path
 from muster.agents.base import Agent
 from muster.agents.cli.agent import CliAgent
 from muster.agents.cli.dialect import Dialect, Output, Places
-from muster.agents.paths import JsonPath, compile_path
 from muster.agents.processes.household import Household
 from muster.agents.processes.order import Order
 from muster.app.environment import environment_for
@@ -16,6 +15,7 @@ from muster.domain.agent import Profile
 from muster.domain.errors import BadConfiguration
 from muster.domain.money import Lane, Microdollars
 from muster.settings.sections import CliSection
+from muster.shapes.paths import JsonPath, compile_path
 
 
 def make_cli(

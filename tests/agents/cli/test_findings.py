@@ -6,10 +6,10 @@ import pytest
 
 from muster.agents.cli.dialect import Places
 from muster.agents.cli.findings import Findings
-from muster.agents.paths import compile_path
 from muster.agents.tool_limits import MOST_CALLS
 from muster.domain.call import ToolCall, Usage
 from muster.domain.errors import BadOutput
+from muster.shapes.paths import compile_path
 
 
 def findings(**paths: str) -> Findings:

@@ -15,7 +15,6 @@ from muster.agents.claude_code.setup import Setup
 from muster.agents.claude_code.talk import Talk
 from muster.agents.processes.household import Household
 from muster.agents.processes.order import Order
-from muster.agents.schema import require_schema
 from muster.agents.tally import max_tokens_of
 from muster.agents.volatile import folder_of, session_of
 from muster.domain.agent import Profile, Quote, Timeouts
@@ -31,6 +30,7 @@ from muster.domain.errors import (
 )
 from muster.domain.money import Lane, Microdollars
 from muster.domain.script import count_tokens
+from muster.shapes.schema import require_schema
 
 MOST_ARGUMENT = 131_071  # bytes that the system takes as one argument of a program
 

@@ -7,12 +7,12 @@ from muster.agents.bill import Bill
 from muster.agents.claude_code.result import Result
 from muster.agents.claude_code.talk import Talk
 from muster.agents.faults import MOST_MESSAGE, kind_of
-from muster.agents.schema import fitting
 from muster.agents.tool_limits import MOST_SESSION
 from muster.domain.call import Reply, Stop, Timings, Trace
 from muster.domain.canonical import Json, canonical
 from muster.domain.errors import AgentFailed, AuthRefused, BadOutput, Paid, PermissionAsked, WireError
 from muster.domain.money import Lane, Microdollars
+from muster.shapes.schema import fitting
 
 _UNTIMED = Timings()
 _STOPS = {

@@ -13,12 +13,10 @@ from muster.agents.cli.showing import sample_of
 from muster.agents.cli.template import Unfit, fill, join, named_in
 from muster.agents.cli.verdict import Ending, Judge
 from muster.agents.deltas import Deltas
-from muster.agents.json_search import find, parseable, readable
 from muster.agents.processes.conversation import converse
 from muster.agents.processes.household import Household
 from muster.agents.processes.order import Order
 from muster.agents.processes.process import Process
-from muster.agents.schema import require_schema
 from muster.agents.tally import max_tokens_of
 from muster.agents.transcript import transcript_of
 from muster.agents.volatile import folder_of, session_of
@@ -28,6 +26,8 @@ from muster.domain.canonical import Json
 from muster.domain.errors import AgentFailed, BadConfiguration, NotStarted
 from muster.domain.money import Lane, Microdollars
 from muster.domain.script import count_tokens
+from muster.shapes.json_search import find, parseable, readable
+from muster.shapes.schema import require_schema
 
 
 class CliAgent:

@@ -4,8 +4,8 @@ from dataclasses import dataclass, fields
 from enum import StrEnum
 
 from muster.agents.cli.template import named_in
-from muster.agents.paths import JsonPath
 from muster.domain.errors import BadConfiguration
+from muster.shapes.paths import JsonPath
 
 
 class Output(StrEnum):

@@ -6,11 +6,11 @@ from muster.agents.amounts import count_of, microdollars_of
 from muster.agents.cli.dialect import Places
 from muster.agents.cli.showing import shown
 from muster.agents.cli.tools import ToolLog
-from muster.agents.paths import JsonPath
 from muster.agents.tool_limits import MOST_NAME, MOST_SESSION
 from muster.domain.call import Usage
 from muster.domain.canonical import Json
 from muster.domain.money import Microdollars
+from muster.shapes.paths import JsonPath
 
 _LONGEST_ERROR = 2_000
 

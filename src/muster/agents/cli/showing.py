@@ -2,8 +2,8 @@
 
 import json
 
-from muster.agents.json_search import readable
 from muster.domain.canonical import Json
+from muster.shapes.json_search import readable
 
 _SAMPLE = 200
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 
 from muster.agents.cli.dialect import Places
 from muster.agents.cli.showing import shown
-from muster.agents.paths import JsonPath
 from muster.agents.tool_limits import MOST_CALLS, MOST_NAME, MOST_RESULT, TOO_MANY, kept_arguments
 from muster.domain.call import ToolCall
 from muster.domain.canonical import Json
 from muster.domain.errors import BadOutput
+from muster.shapes.paths import JsonPath
 
 
 @dataclass(slots=True)

@@ -8,10 +8,10 @@ from muster.agents.cli.findings import Findings
 from muster.agents.cli.showing import shown
 from muster.agents.exit_status import exit_of
 from muster.agents.retold import retold
-from muster.agents.schema import shaped
 from muster.domain.call import Reply, Request, Stop, Timings, Trace
 from muster.domain.canonical import Json
 from muster.domain.errors import AgentFailed, BadExit, BadOutput, PermissionAsked
+from muster.shapes.schema import shaped
 
 _LONGEST_LOG = 500
 

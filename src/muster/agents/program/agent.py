@@ -12,13 +12,13 @@ from muster.agents.processes.order import Order
 from muster.agents.program.answer import Answer
 from muster.agents.program.modes import Mode, Question, pose
 from muster.agents.retold import retold
-from muster.agents.schema import require_schema, shaped
 from muster.agents.tally import max_tokens_of
 from muster.domain.agent import Profile, Quote, Timeouts
 from muster.domain.call import Reply, Request, Trace
 from muster.domain.errors import AgentFailed, BadExit, BadOutput
 from muster.domain.money import NOTHING, Microdollars
 from muster.domain.script import Line, usage_of
+from muster.shapes.schema import require_schema, shaped
 
 _SHOWN = 500  # characters of a log in a message
 _LARGE = 262_144  # bytes of output that are read beside the event loop

@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 
 from muster.agents.amounts import count_of, microdollars_of
-from muster.agents.json_limits import flaw_of
-from muster.agents.json_search import parseable
 from muster.agents.program import plain
 from muster.agents.program.answer import Answer, counts
 from muster.agents.program.envelope import written
@@ -15,6 +13,8 @@ from muster.domain.call import Request, Stop, ToolCall
 from muster.domain.canonical import Json
 from muster.domain.errors import BadOutput
 from muster.domain.money import Microdollars
+from muster.shapes.json_limits import flaw_of
+from muster.shapes.json_search import parseable
 
 _OTHER_SHAPE = "its answer is not in the shape of chat mode: "
 _TOKENS = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")

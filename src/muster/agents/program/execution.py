@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from muster.agents.amounts import microdollars_of
-from muster.agents.json_search import Fits, parseable, readable
 from muster.agents.program import shapes
 from muster.agents.program.answer import Answer
 from muster.agents.program.envelope import EVALUATE, PROPOSE
@@ -13,6 +12,7 @@ from muster.agents.program.provider import ProviderEnvelope, is_envelope, read_e
 from muster.domain.canonical import Json, canonical
 from muster.domain.errors import BadOutput
 from muster.domain.money import Microdollars
+from muster.shapes.json_search import Fits, parseable, readable
 
 _SHOWN = 200
 Context = Mapping[str, Json]

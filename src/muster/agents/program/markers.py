@@ -1,7 +1,7 @@
 """The words with which a program of the exec protocol may show where its answer is."""
 
-from muster.agents.json_search import Fits, find
 from muster.domain.canonical import Json
+from muster.shapes.json_search import Fits, find
 
 START = "___NSED_START___"
 END = "___NSED_END___"  # for people: where the answer ends is for the decoder to say

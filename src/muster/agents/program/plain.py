@@ -1,9 +1,9 @@
 """Plain mode: the conversation as text in, the answer as text out."""
 
-from muster.agents.json_search import readable
 from muster.agents.program.answer import Answer
 from muster.agents.transcript import transcript_of
 from muster.domain.call import Request
+from muster.shapes.json_search import readable
 
 
 def encode(request: Request) -> bytes:

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from math import isfinite
 
-from muster.agents.json_limits import flaw_of
 from muster.domain.canonical import Json
 from muster.domain.errors import BadOutput
+from muster.shapes.json_limits import flaw_of
 
 COERCED = "coerced"  # marks evaluations that nobody wrote: they must never count
 NEUTRAL = 0.5

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from muster.agents.schema import flaw, require_schema
 from muster.domain.call import ask
 from muster.domain.errors import InvalidRequest
+from muster.shapes.schema import flaw, require_schema
 
 SCHEMA = {
     "type": "object",

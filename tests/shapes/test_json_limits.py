@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from muster.agents.json_limits import flaw_of
 from muster.domain.canonical import Json
+from muster.shapes.json_limits import flaw_of
 
 
 @pytest.mark.parametrize(

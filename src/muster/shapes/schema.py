@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 
-from muster.agents.json_limits import flaw_of
-from muster.agents.json_search import find_value
 from muster.domain.call import Request, Stop
 from muster.domain.canonical import Json
 from muster.domain.errors import BadOutput, InvalidRequest
+from muster.shapes.json_limits import flaw_of
+from muster.shapes.json_search import find_value
 
 LONGEST = 300  # characters of a message: it may quote the whole answer
 

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muster.agents.json_search import find, find_value, parseable, readable
 from muster.agents.program.markers import END, START, find_marked
 from muster.agents.program.shapes import is_evaluations, is_proposal
 from muster.domain.canonical import Json
 from muster.domain.errors import BadOutput
+from muster.shapes.json_search import find, find_value, parseable, readable
 
 PAYLOAD = {"thought_process": "think", "content": "answer"}
 SPELLED = json.dumps(PAYLOAD)

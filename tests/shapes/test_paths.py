@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from muster.agents.paths import MISSING, compile_path
 from muster.domain.errors import BadConfiguration, BadOutput
+from muster.shapes.paths import MISSING, compile_path
 
 ANSWER = {
     "choices": [{"message": {"content": "hello"}}],
@@ -72,7 +72,7 @@ def test_equal_paths_are_equal_and_show_themselves() -> None:
     assert repr(path) == "JsonPath(text='$.a')"
 
 
-@pytest.mark.parametrize("module", ["muster.agents.paths", "muster.agents.service", "muster.app"])
+@pytest.mark.parametrize("module", ["muster.shapes.paths", "muster.agents.service", "muster.app"])
 def test_the_library_is_loaded_by_the_first_path_only(module: str) -> None:
     script = f"import sys, {module}; assert not {{'jsonpath_rfc9535', 'regex'}} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", script], check=True)
