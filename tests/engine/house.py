@@ -12,7 +12,7 @@ from typing import Any
 from muster.agents.base import Agent, BatchAgent, Batching, OnDelta
 from muster.agents.processes.identity import is_gone, this_process
 from muster.agents.processes.reaper import Reaper
-from muster.domain.agent import Profile, Quote, Timeouts
+from muster.domain.agent import Command, Profile, Quote, Timeouts
 from muster.domain.batch import Desk
 from muster.domain.call import Reply, Request, Stop, Usage
 from muster.domain.canonical import Json
@@ -109,6 +109,9 @@ class Agents:
         if name not in self._agents:
             raise BadConfiguration(f"there is no agent {name!r}")
         return self._agents[name]
+
+    def command(self, command: Command) -> Agent:
+        return self.find(command.name)
 
     def batching(self, name: str) -> Batching | None:
         return None if self._batches is None else self._batches.batching()

@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from muster.domain.agent import Profile, Quote, Timeouts
+from muster.domain.agent import Command, Profile, Quote, Timeouts
 from muster.domain.batch import Desk, Found, Limits, MemberResult, Progress, Tariff
 from muster.domain.call import Reply, Request, Timings
 from muster.domain.ids import BatchId
@@ -113,6 +113,9 @@ class Directory(Protocol):
 
     def find(self, name: str) -> Agent:
         """Give the agent, or raise BadConfiguration with the names that would do."""
+
+    def command(self, command: Command) -> Agent:
+        """Give the agent that runs a command of the user's own: text in, text out, and it costs nothing."""
 
     def batching(self, name: str) -> Batching | None:
         """Say how the agent is asked in batches; None for one that answers on this machine, without a provider."""

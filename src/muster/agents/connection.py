@@ -8,7 +8,7 @@ import select
 from typing import cast
 
 from muster.agents.response import Response
-from muster.domain.errors import OutcomeUnknown, WireError
+from muster.domain.errors import OutcomeUnknown, OutOfTime, WireError
 
 MOST_UNREAD_BYTES = 1024 * 1024  # of a stream: more waits in the kernel, and then at the server
 _TURNS = 2  # of the loop: in the second of them it has read what the kernel already knew
@@ -104,7 +104,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def expire(self, seconds: float) -> None:
         """End an exchange that took too long."""
-        self._fail(OutcomeUnknown(f"{self.place}: no whole answer within {seconds:g} s"))
+        self._fail(OutOfTime(f"{self.place}: no whole answer within {seconds:g} s"))
 
     def break_off(self, why: str) -> None:
         """End whatever goes on; an exchange under way learns why."""

@@ -20,7 +20,7 @@ from muster.app.own_agents import OwnAgents
 from muster.app.profiles import profile_of
 from muster.app.providers import PROVIDERS, Entry
 from muster.app.unready import UnreadyAgent
-from muster.domain.agent import Profile
+from muster.domain.agent import Command, Profile
 from muster.domain.batch import Desk
 from muster.domain.call import Request
 from muster.domain.errors import BadConfiguration
@@ -61,6 +61,10 @@ class AgentDirectory:
         if agent is None:
             agent = self._found[name] = self._make(name)
         return agent
+
+    def command(self, command: Command) -> Agent:
+        """Give the agent that runs a command."""
+        return self._own.command(command)
 
     def batching(self, name: str) -> Batching | None:
         """Say how the agent is asked in batches; None for one that no provider answers for."""

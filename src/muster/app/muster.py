@@ -16,7 +16,7 @@ from muster.domain.errors import BadArgument, Conflict, Interrupted, MusterError
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
 from muster.domain.process import OwnedProcess
-from muster.domain.run import LIVE, TERMINAL, Dispatch, NewRun, Origin, Reuse, Run, RunState, mode_of
+from muster.domain.run import LIVE, REPLAYS, TERMINAL, Dispatch, NewRun, Origin, Reuse, Run, RunState, mode_of
 from muster.engine.clock import Clock
 from muster.engine.drive import Listener
 from muster.engine.engine import Engine
@@ -86,11 +86,15 @@ class Muster:
         dispatch: str | Dispatch = LIVE,
         detach: bool = False,
         on_delta: Listener | None = None,
+        origin: Origin | None = None,
     ) -> RunHandle:
-        """Store a run and drive it in this process; with `detach` only until it waits for batches."""
+        """Store a run and drive it in this process; with `detach` only until it waits for batches.
+
+        With an origin it takes over what another run remembers, as far as the origin says.
+        """
         order = self._order(budget_usd, name, tags, timeout, concurrency, dispatch)
         REGISTRY.find(workload)
-        run = await self._create(workload, spec, order, submitted=detach)
+        run = await self._create(workload, spec, order, submitted=detach, origin=origin)
         return self.drive(run, on_delta, detach=detach)
 
     async def submit(
@@ -128,7 +132,8 @@ class Muster:
                 suggestions=(f"muster runs fork {run.id} --from KEY",),
             )
         if run.state in TERMINAL:
-            return await self._descend(run, Reuse.REPLIES, cap=cap)
+            replayed = run.origin is not None and run.origin.reuse in REPLAYS  # then nobody is asked now either
+            return await self._descend(run, run.origin.reuse if run.origin and replayed else Reuse.REPLIES, cap=cap)
         if cap is not None:
             await self.store.desk.set_cap(run.id, cap)
         return await self.get(run)
@@ -246,7 +251,9 @@ class Muster:
             dispatch=Dispatch(mode=mode_of(dispatch)) if isinstance(dispatch, str) else dispatch,
         )
 
-    async def _create(self, workload: str, spec: Json, order: Order, *, submitted: bool = False) -> Run:
+    async def _create(
+        self, workload: str, spec: Json, order: Order, *, submitted: bool = False, origin: Origin | None = None
+    ) -> Run:
         return await self.engine.create(
             NewRun(
                 id=self.engine.new_id(),
@@ -261,6 +268,7 @@ class Muster:
                 concurrency=order.concurrency,
                 submitted=submitted,
                 dispatch=order.dispatch,
+                origin=origin,
             )
         )
 

@@ -8,8 +8,9 @@ from muster.agents.processes.household import Household
 from muster.app.claude import make_claude
 from muster.app.cli_agents import make_cli
 from muster.app.profiles import profile_of
-from muster.app.programs import make_program
+from muster.app.programs import make_command, make_program
 from muster.app.services import make_function, make_service
+from muster.domain.agent import Command
 from muster.settings import Settings
 from muster.settings.sections import (
     ClaudeSection,
@@ -26,6 +27,15 @@ class OwnAgents:
     def __init__(self, settings: Settings, household: Household, http: Http, *, unpriced_ok: bool) -> None:
         self._settings, self._household, self._http = settings, household, http
         self._unpriced_ok = unpriced_ok
+
+    def command(self, command: Command) -> Agent:
+        """Make an agent of a command; its folder is relative to that of muster.toml."""
+        return make_command(
+            command,
+            household=self._household,
+            variables=self._settings.variables,
+            folder=self._settings.folder,
+        )
 
     def make(
         self, name: str, section: ProgramSection | HttpSection | PythonSection | ClaudeSection | CliSection

@@ -9,10 +9,12 @@ from muster.agents.processes.order import Order
 from muster.agents.program.agent import ProgramAgent
 from muster.app.environment import environment_for
 from muster.app.unready import UnreadyAgent
-from muster.domain.agent import Profile
+from muster.domain.agent import Command, Pace, Profile
 from muster.domain.errors import BadConfiguration
 from muster.domain.money import Microdollars
 from muster.settings.sections import ProgramSection
+
+COMMANDS = 8  # of checks that are at work at a time
 
 
 def make_program(
@@ -38,6 +40,19 @@ def make_program(
     )
     most = Microdollars(section.reserve() or 0)
     return ProgramAgent(profile=profile, order=order, mode=section.mode, household=household, most=most)
+
+
+def make_command(command: Command, *, household: Household, variables: Mapping[str, str], folder: Path) -> Agent:
+    """Make an agent of a command that no section declares: one of a check."""
+    section = ProgramSection(kind="program", command=command.argv, env=dict(command.environment))
+    profile = Profile(name=command.name, lane="command", pace=Pace(concurrency=COMMANDS, gets_ahead=False))
+    order = Order(
+        agent=command.name,
+        command=command.argv,
+        folder=folder / command.folder,
+        environment=environment_for(command.name, section, variables),
+    )
+    return ProgramAgent(profile=profile, order=order, mode="plain", household=household)
 
 
 def _require_command(name: str, section: ProgramSection) -> None:

@@ -1,6 +1,8 @@
 """Who answers: an agent's name, its defaults, and how fast it may be asked."""
 
-from dataclasses import dataclass, replace
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from math import ceil
 
 from muster.domain.call import Request
@@ -68,8 +70,23 @@ class Profile:
             cache=request.cache,
             schema=request.schema,
             context=request.context,
+            environment=request.environment,
             volatile=request.volatile,
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """A command of the user's own that is run as an agent; without a shell."""
+
+    argv: tuple[str, ...]
+    folder: str = "."
+    environment: Mapping[str, str] = field(default_factory=dict)  # besides PATH and LANG
+
+    @property
+    def name(self) -> str:
+        """The command as a person would type it."""
+        return shlex.join(self.argv)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,8 @@ MusterError
 │   ├── Overloaded          the provider is full (503, 529)
 │   ├── ProviderFault       the provider broke and says so (other 5xx)
 │   ├── Unreachable         the request never left: refused, no such host, no TLS
-│   ├── OutcomeUnknown      it left and no whole answer came: cut, stalled, timed out, garbled
+│   ├── OutcomeUnknown      it left and no whole answer came: cut, stalled, garbled
+│   │   └── OutOfTime       the same, because its time was over
 │   └── Expired             its batch ran out of time before it was processed
 ├── CallFailed              give up this call; the run may go on
 │   ├── InvalidRequest      the provider refuses the request (400, 413, 422)
@@ -139,6 +140,12 @@ class OutcomeUnknown(TryLater):
 
     def __init__(self, message: str, *, paid: Paid = Paid.UNKNOWN, **rest: Any) -> None:
         super().__init__(message, paid=paid, **rest)
+
+
+class OutOfTime(OutcomeUnknown):
+    """The request left, and its time was over before the whole answer was there."""
+
+    code = "out_of_time"
 
 
 class Expired(TryLater):

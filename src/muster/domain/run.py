@@ -82,6 +82,12 @@ class Reuse(StrEnum):
     NOTHING = "nothing"
     REPLIES = "replies"  # a known reply is taken, a miss is paid for
     REPLAY = "replay"  # a known outcome is taken, a miss is an error
+    CALLS = "calls"  # like replies, but only of calls: steps are done anew, since the work may be another by now
+    RECORDED = "recorded"  # like replay, but only of calls
+
+
+REPLAYS = frozenset({Reuse.REPLAY, Reuse.RECORDED})
+CALLS_ONLY = frozenset({Reuse.CALLS, Reuse.RECORDED})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from muster.agents.base import OnDelta
-from muster.domain.agent import Quote, Timeouts
+from muster.domain.agent import Command, Quote, Timeouts
 from muster.domain.budget import GRANTED, Granted, Level, Refused, Wait
 from muster.domain.call import Reply, Request, identify
 from muster.domain.entry import (
@@ -40,6 +40,7 @@ from muster.domain.errors import (
     KeyTaken,
     Paid,
     RecordedFailure,
+    ReplayMiss,
     RetriesExhausted,
     StopRun,
     WireError,
@@ -104,7 +105,7 @@ class CallPath:
 
     async def call(
         self,
-        name: str,
+        agent: str | Command,
         request: Request,
         key: str,
         *,
@@ -112,11 +113,12 @@ class CallPath:
         on_delta: OnDelta | None = None,
         stream: bool = False,
         mode: str | None = None,
+        known: bool = False,
     ) -> Reply:
         """Get the reply to a request, from the journal or from the agent; a second call with the same key waits."""
         require_key(key)
         self.check()
-        asking = self._asking(name, request, key, timeout)
+        asking = self._asking(agent, request, key, timeout)
         asking.on_delta, asking.streams = on_delta, stream or on_delta is not None
         if key in self._under_way:
             twin = await self._twin(key, asking.identity.digest)
@@ -124,7 +126,12 @@ class CallPath:
                 return twin
         self._begin(asking)
         try:
-            reply = await self._look_and_ask(asking, mode_of(mode) if mode else self._dispatch.mode)
+            if known:
+                reply = await self._recall(asking)
+            elif isinstance(agent, Command):
+                reply = await self._ask_live(asking)
+            else:
+                reply = await self._look_and_ask(asking, mode_of(mode) if mode else self._dispatch.mode)
             if asking.over is not None:
                 asking.over.set_result(reply)
             return reply
@@ -179,8 +186,9 @@ class CallPath:
                 return asking.over.result()
         return None
 
-    def _asking(self, name: str, request: Request, key: str, timeout: float | None) -> Asking:
-        agent = self._with.directory.find(name)
+    def _asking(self, who: str | Command, request: Request, key: str, timeout: float | None) -> Asking:
+        directory = self._with.directory
+        agent = directory.command(who) if isinstance(who, Command) else directory.find(who)
         timeouts = agent.profile.allow(request, self._with.timeouts)
         if timeout is not None:
             timeouts = replace(timeouts, call=timeout)
@@ -222,16 +230,23 @@ class CallPath:
             asking.failed = entry.state is EntryState.FAILED
         return await self._ask(asking)
 
-    async def _find(self, key: str, digest: str) -> Entry | None:
+    async def _recall(self, asking: Asking) -> Reply:
+        """Give a reply that is known, and ask nobody."""
+        entry = await self._find(asking.key, asking.identity.digest, final=True)
+        if entry is None or entry.reply is None:
+            raise ReplayMiss(f"the answer to {asking.key!r} is not known, and nobody is to be asked for it")
+        return entry.reply
+
+    async def _find(self, key: str, digest: str, *, final: bool = False) -> Entry | None:
         """Step 1: look the call up, here and in the runs this one comes from."""
         entry = await self._with.store.journal.find(self._run, key)
         if entry is not None:
             _require_same(key, entry.digest, digest)
         else:
-            entry = await self._inheritance.find(key, digest)
+            entry = await self._inheritance.find(key, digest, final=final)
             if entry is not None:
                 await self._with.store.reuser.reuse(self._run, self._epoch, entry, self._with.clock.now())
-        if entry is not None and entry.error is not None and self._inheritance.replays:
+        if entry is not None and entry.error is not None and (final or self._inheritance.replays):
             raise RecordedFailure(entry.error)
         return entry
 

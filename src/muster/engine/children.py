@@ -61,7 +61,9 @@ class Children:
 
     async def _create(self, key: str, workload: str, spec: Json, cap: Microdollars | None, failed: Run | None) -> Run:
         before = failed.id if failed is not None else await self._inheritance.child(key)
-        reuse = Reuse.REPLAY if self._inheritance.replays else Reuse.REPLIES
+        reuse = self._inheritance.reuse
+        if failed is not None and not self._inheritance.replays:
+            reuse = Reuse.REPLIES  # it was a child of this very run: what it did counts wholly
         return await self._store.runs.create(
             NewRun(
                 id=self._new_id(),

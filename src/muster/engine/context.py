@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any, Protocol, TypeVar
 
 from muster.agents.base import OnDelta
+from muster.domain.agent import Command
 from muster.domain.call import Reply, Request, ask
 from muster.domain.canonical import Json, digest, plain_json
 from muster.domain.entry import EntryKind, EntryState
@@ -65,7 +66,7 @@ class Context:
 
     def call(
         self,
-        agent: str,
+        agent: str | Command,
         request: str | Request,
         *,
         key: str,
@@ -73,15 +74,19 @@ class Context:
         stream: bool = False,
         on_delta: OnDelta | None = None,
         dispatch: str | None = None,
+        known: bool = False,
     ) -> Coroutine[Any, Any, Reply]:
-        """Ask an agent; answered once and paid once, however often the run is resumed.
+        """Ask an agent, or run a command; answered once and paid once, however often the run is resumed.
 
-        `dispatch` sends this call "live" or in a "batch", whatever the run does with its others.
+        `dispatch` sends this call "live" or in a "batch", whatever the run does with its others. `known` takes a
+        reply or a failure that this run or the one it comes from remembers, and raises ReplayMiss when there is none.
         """
         if isinstance(request, str):
             request = ask(request)
         listener = on_delta or (self._listener(key) if stream else None)
-        return self._path.call(agent, request, key, timeout=timeout, on_delta=listener, stream=stream, mode=dispatch)
+        return self._path.call(
+            agent, request, key, timeout=timeout, on_delta=listener, stream=stream, mode=dispatch, known=known
+        )
 
     async def gather(self, *awaitables: Awaitable[R]) -> list[R]:
         """Wait for all; after a failure the others still finish, then the first failure is raised."""
@@ -158,7 +163,7 @@ class Context:
     async def _remembered(self, key: str, kind: EntryKind) -> tuple[bool, Any]:
         entry = await self._store.journal.find(self._run.id, key)
         if entry is None:
-            entry = await self._inheritance.find(key, _no_digest(kind))
+            entry = await self._inheritance.find(key, _no_digest(kind), kind)
             if entry is not None:
                 await self._store.reuser.reuse(self._run.id, self._epoch, entry, self._clock.now())
         if entry is not None and entry.kind is not kind:
