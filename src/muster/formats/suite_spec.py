@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from muster.domain.canonical import Json, digest
-from muster.domain.case import DEFAULT_THRESHOLD
+from muster.domain.case import DEFAULT_THRESHOLD, Case
 from muster.domain.errors import BadArgument
 from muster.domain.suite import Snapshot, Subject
 
@@ -66,8 +66,17 @@ class SuiteSpec(BaseModel):
         """Say who is tested: every agent with every prompt."""
         if self.answers is not None:
             return (Subject(agent=""),)
+        return self._matrix(self.agents, snapshot)
+
+    def _matrix(self, agents: tuple[str, ...], snapshot: Snapshot) -> tuple[Subject, ...]:
         prompts = [prompt.name for prompt in snapshot.prompts] or [""]
-        return tuple(Subject(agent=agent, prompt=prompt) for prompt in prompts for agent in self.agents)
+        return tuple(Subject(agent=agent, prompt=prompt) for prompt in prompts for agent in agents)
+
+    def tested_on(self, case: Case, snapshot: Snapshot) -> tuple[Subject, ...]:
+        """Say who is tested on a case: agents of its own take the place of those of the run."""
+        if not case.agents or self.answers is not None:
+            return self.subjects(snapshot)
+        return self._matrix(case.agents, snapshot)
 
     def stored(self) -> Json:
         """Give the spec as it is stored."""

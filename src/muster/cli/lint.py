@@ -1,0 +1,35 @@
+"""`muster lint`: what is doubtful in suites that are valid."""
+
+from pathlib import Path
+
+import typer
+
+from muster.cli.frame import command
+from muster.cli.manner import Manner
+from muster.cli.speech import answer, fail_with
+from muster.cli.validate import PathsArgument, cases, examinations, flaw_json, refused
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    command(app, "lint")(lint)
+
+
+def lint(manner: Manner, paths: PathsArgument) -> int:
+    """Say what is doubtful in suites; exit 1 when anything is."""
+    from muster.cli.clean import clean
+    from muster.formats.lint import lint as findings_of
+
+    examined = examinations(paths)
+    flaws = [flaw for examination in examined.values() for flaw in examination.flaws]
+    if flaws:
+        return refused(manner, flaws, {"flaws": [flaw_json(flaw) for flaw in flaws]})
+    findings = [finding for file in examined for finding in findings_of(Path(file))]
+    data = {"suites": list(examined), "findings": [flaw_json(finding) for finding in findings]}
+    if manner.json and findings:
+        told = {"code": "lint", "message": f"{len(findings)} findings; first: {findings[0]}", "suggestions": []}
+        return fail_with(manner, told, 1, data)
+    lines = [clean(f"{finding} [{finding.code}]") for finding in findings]
+    lines = lines or [f"{file}: {cases(examination.cases)}, clean" for file, examination in examined.items()]
+    answer(manner, data, lambda console: console.print("\n".join(lines), soft_wrap=True))
+    return 1 if findings else 0

@@ -1,0 +1,153 @@
+"""What is doubtful in a suite that is valid: each finding has a code, and none of them keeps a suite from running."""
+
+from collections.abc import Iterator
+from difflib import get_close_matches
+from itertools import islice
+from pathlib import Path
+
+from muster.domain.case import CheckKind, Evaluator
+from muster.formats.complaints import Complaints
+from muster.formats.flaw import Flaw, Unreadable
+from muster.formats.forms import CaseForm, CheckForm, Form, HeadForm
+from muster.formats.manifest import manifest_findings
+from muster.formats.reading import Reading
+from muster.formats.suite import examine
+from muster.formats.tree import Place
+
+CANONICAL_TAGS = ("smoke", "happy-path", "error-handling", "edge-case", "certification", "deferred")
+MOST_FINDINGS = 500
+_TOLERANCE = 0.05 + 1e-9
+_PRIVATE = ("x-", "x_", "$")  # names that are meant for others
+_EMPTY_MEANS_NOTHING = (CheckKind.CONTAINS, CheckKind.NOT_CONTAINS, CheckKind.REGEX)
+
+Finding = tuple[Place, str, str]  # where, its code, what
+
+
+def lint(path: Path) -> tuple[Flaw, ...]:
+    """Say what is doubtful in a suite; raises BadFile when it is not even valid."""
+    examination = examine(path)
+    if examination.flaws:
+        raise examination.flaws[0].error()
+    reading = Reading(path)
+    try:
+        return tuple(islice(_findings(reading, examination.doubts), MOST_FINDINGS))
+    except Unreadable as error:  # it was sound a moment ago
+        raise reading.flaw(error).error() from None
+
+
+def _findings(reading: Reading, doubts: tuple[Flaw, ...]) -> Iterator[Flaw]:
+    head = reading.head
+    if head is None:  # it was sound a moment ago
+        return
+    about_head = Complaints(reading.file, reading.tree, reading.tree.line)
+    yield from _told(about_head, _about_head(head))
+    yield from doubts
+    smoke = False
+    tags = _Tags()
+    ids: set[str] = set()
+    for written in reading.written():
+        if written.form is not None:
+            ids.add(written.form.id)
+            own = written.form.tags or head.defaults.tags
+            smoke = smoke or "smoke" in own
+            yield from _told(written.complaints, _about_case(written.form, head))
+            yield from _told(written.complaints, tags.findings(own))
+    if not smoke:
+        yield about_head.flaw(("cases",), "no case has the tag smoke", "no-smoke-case")
+    yield from manifest_findings(reading.path.parent, head.skill_or_agent, ids)
+
+
+def _told(complaints: Complaints, findings: Iterator[Finding]) -> Iterator[Flaw]:
+    return (complaints.flaw(place, message, code) for place, code, message in findings)
+
+
+def _about_head(head: HeadForm) -> Iterator[Finding]:
+    yield from _unknown(head, ())
+    if head.bundle_id is not None or head.bundle_version is not None:
+        for name in ("risk_tier", "certification_track"):
+            if getattr(head, name) is None:
+                yield ("bundle_id",), "bundle-incomplete", f"a bundle names its {name}"
+
+
+def _about_case(form: CaseForm, head: HeadForm) -> Iterator[Finding]:
+    evaluator = form.evaluator_config.evaluator or head.defaults.evaluator or Evaluator.RULES
+    yield from _unknown(form, ())
+    yield from _about_rubric(form, evaluator)
+    yield from _about_settings(form, evaluator)
+    if evaluator is Evaluator.JUDGE and not form.description.strip():
+        yield (), "no-description", "a judged case needs a description: the judge reads it"
+    for index, check in enumerate(form.expected.output):
+        if check.kind in _EMPTY_MEANS_NOTHING and not check.value:
+            yield ("expected", "output", index, "value"), "empty-check", f"an empty {check.kind} says nothing"
+
+
+def _about_rubric(form: CaseForm, evaluator: Evaluator) -> Iterator[Finding]:
+    rubric = form.expected.rubric
+    weights = sum(item.weight for item in rubric)
+    if rubric and abs(weights - 1) > _TOLERANCE:
+        yield ("expected", "rubric"), "rubric-weights", f"the weights come to {weights:g}, and not to 1"
+    if evaluator is Evaluator.JUDGE and not rubric:
+        yield ("evaluator_config", "evaluator"), "judge-without-rubric", "there is no rubric for the judge"
+    if evaluator is Evaluator.RULES:
+        for index, item in enumerate(rubric):
+            if item.auto_check is None:
+                what = f"{item.id} has no auto_check, so rules leave it unjudged"
+                yield ("expected", "rubric", index), "unjudged-item", what
+
+
+def _about_settings(form: CaseForm, evaluator: Evaluator) -> Iterator[Finding]:
+    config = form.evaluator_config
+    golden = evaluator is Evaluator.GOLDEN or any(check.kind is CheckKind.GOLDEN_DIFF for check in _checks(form))
+    unused = {
+        "golden_path": not golden and config.golden_path is not None,
+        "golden_threshold": not golden and config.golden_threshold is not None,
+        "golden_normalize_whitespace": not golden and config.golden_normalize_whitespace is not None,
+        "process_cmd": evaluator is not Evaluator.PROCESS and bool(config.process_cmd),
+        "judge_prompt": evaluator is not Evaluator.JUDGE and bool(config.judge_prompt),
+    }
+    for name in (name for name, is_unused in unused.items() if is_unused):
+        yield ("evaluator_config", name), "unused-setting", f"the evaluator {evaluator} does not use it"
+
+
+def _checks(form: CaseForm) -> Iterator[CheckForm]:
+    yield from form.expected.output
+    yield from (item.auto_check for item in form.expected.rubric if item.auto_check is not None)
+
+
+def _unknown(form: Form, place: Place) -> Iterator[Finding]:
+    """Say which fields nobody knows, here and in all forms below."""
+    known = {info.alias or name for name, info in type(form).model_fields.items()}
+    for name in form.model_extra or {}:
+        if not name.startswith(_PRIVATE):
+            near = get_close_matches(name, known, n=1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            yield (*place, name), "unknown-field", f"nobody knows this field{hint}"
+    for name, info in type(form).model_fields.items():
+        value = getattr(form, name)
+        for index, below in enumerate(value if isinstance(value, list) else ()):
+            if isinstance(below, Form):
+                yield from _unknown(below, (*place, info.alias or name, index))
+        if isinstance(value, Form):
+            yield from _unknown(value, (*place, info.alias or name))
+
+
+class _Tags:
+    """Knows how tags were spelled so far, so that each odd one is told once."""
+
+    def __init__(self) -> None:
+        self._spelled = {tag: tag for tag in CANONICAL_TAGS}
+        self._told: set[str] = set()
+
+    def findings(self, tags: list[str]) -> Iterator[Finding]:
+        """Look at the tags of one case."""
+        for index, tag in enumerate(tags):
+            usual = self._spelled.setdefault(_normal(tag), tag)
+            if tag != usual and tag not in self._told:
+                self._told.add(tag)
+                yield ("tags", index), "tag-spelling", f"{tag!r} is the tag {usual!r} in another spelling"
+            if tag in tags[:index]:
+                yield ("tags", index), "duplicate-tag", f"{tag!r} stands there twice"
+
+
+def _normal(tag: str) -> str:
+    return tag.casefold().replace("_", "-").replace(" ", "-")

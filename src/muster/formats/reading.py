@@ -1,0 +1,110 @@
+"""Reads one suite as it is written: its head first, then case by case. Nothing is resolved here."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from muster.domain.errors import NotFound
+from muster.formats.complaints import Complaints
+from muster.formats.flaw import Flaw, Unreadable
+from muster.formats.forms import CaseForm, HeadForm
+from muster.formats.shelf import Shelf
+from muster.formats.source import whole_text
+from muster.formats.toml_reader import TomlFile
+from muster.formats.tree import Map
+from muster.formats.yaml_reader import YamlFile
+
+PROMPT = "prompt.md"
+MOST_PROMPT = 4_000_000
+READERS: Mapping[str, type[YamlFile] | type[TomlFile]] = {".yaml": YamlFile, ".yml": YamlFile, ".toml": TomlFile}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """One case as it stands in the file; without a form it does not fit one."""
+
+    tree: Any
+    line: int
+    form: CaseForm | None
+    complaints: Complaints
+
+
+class Reading:
+    """One suite file that is being read."""
+
+    def __init__(self, path: Path) -> None:
+        if not path.exists():
+            raise NotFound(f"there is no {path}")
+        self.path, self.file = path, shown(path)
+        self.shelf = Shelf(path.parent)
+        self.tree = Map(1)
+        self.head: HeadForm | None = None  # None when it does not fit
+        self.prompt: str | None = None
+        self.flaws: list[Flaw] = []  # of all but the cases
+        try:
+            self._source = _source(path)
+            self._read_head()
+        except Unreadable as error:
+            self.flaws.append(self.flaw(error))
+        self._read_prompt()
+
+    @property
+    def name(self) -> str:
+        """The skill or agent that is tested, or else the name of the file."""
+        return self.head.skill_or_agent if self.head is not None else self.path.stem
+
+    def written(self) -> Iterator[Written]:
+        """Give the cases as they stand there; raises Unreadable when the file changed since its head was read."""
+        if not self.tree:  # not even the head could be read
+            return
+        for tree, line in self._source.cases():
+            name = tree.get("id") if isinstance(tree, Mapping) else None
+            complaints = Complaints(self.file, tree, line, str(name) if isinstance(name, str) else "")
+            form = None
+            try:
+                form = CaseForm.model_validate(tree)
+            except ValidationError as error:
+                complaints.take(error)
+            yield Written(tree=tree, line=line, form=form, complaints=complaints)
+
+    def flaw(self, error: Unreadable) -> Flaw:
+        """Say that the file cannot be read."""
+        return Flaw(file=self.file, line=error.line, message=error.message)
+
+    def _read_head(self) -> None:
+        self.tree = self._source.head()
+        complaints = Complaints(self.file, self.tree, self.tree.line)
+        try:
+            self.head = HeadForm.model_validate(self.tree)
+        except ValidationError as error:
+            complaints.take(error)
+        if "cases" not in self.tree:
+            complaints.say(("cases",), "it is missing")
+        self.flaws += complaints.flaws
+
+    def _read_prompt(self) -> None:
+        try:
+            path = self.shelf.beside(PROMPT)
+            text = "" if path is None else whole_text(path, MOST_PROMPT)
+        except Unreadable as error:
+            file = shown(self.path.parent / PROMPT)
+            self.flaws.append(Flaw(file=file, line=error.line, message=error.message))
+        else:
+            self.prompt = text if text.strip() else None
+
+
+def shown(path: Path) -> str:
+    """Spell a path as it was given, without what is the same for everything here."""
+    if path.is_absolute() and path.is_relative_to(Path.cwd()):
+        path = path.relative_to(Path.cwd())
+    return path.as_posix()
+
+
+def _source(path: Path) -> YamlFile | TomlFile:
+    kind = READERS.get(path.suffix.lower())
+    if kind is None:
+        raise Unreadable(f"a suite is one of {', '.join(READERS)}")
+    return kind(path)

@@ -1,0 +1,143 @@
+r"""Variables in the texts of a case: {{name}} is replaced once, \{{ means the braces themselves.
+
+What a variable holds is data: it is put in as it is and never looked through again.
+"""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from muster.domain.canonical import Json
+from muster.domain.case import Case, CheckKind, OutputCheck, RubricItem, ScriptedTool
+
+MOST_FILLED = 8_000_000  # characters that variables may bring into one case
+
+Values = Mapping[str, str]
+Fill = Callable[[Values], Any]
+
+_MARK = re.compile(r"\\\{\{|\{\{([^{}]*)\}\}|\{\{")
+
+# Names and places of things: they say what a case is, not what is said in it.
+_KEPT: Mapping[type, frozenset[str]] = {
+    Case: frozenset({"id", "suite", "file", "agents", "process", "process_folder", "golden"}),
+    ScriptedTool: frozenset({"name"}),
+    RubricItem: frozenset({"id"}),
+    OutputCheck: frozenset({"golden"}),
+}
+
+
+class JsonText(str):
+    """A text that was written as JSON: variables are put into its values, which spells their quotes rightly."""
+
+    __slots__ = ()
+
+
+def spell(value: Json) -> str:
+    """Spell a value as JSON for a reader."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+class Unfilled(Exception):
+    """A text cannot be filled in; `mark` is what stands in it."""
+
+    def __init__(self, mark: str, message: str) -> None:
+        super().__init__(message)
+        self.mark, self.message = mark, message
+
+
+class Template:
+    """A case whose texts are waiting for variables; raises Unfilled when one has braces that name nothing."""
+
+    def __init__(self, case: Case) -> None:
+        self.names: Counter[str] = Counter()
+        self._changes = self._parts(case)
+        self._kept = _without(case, self._changes)
+
+    def fill(self, values: Values, **changes: Any) -> Case:
+        """Give the case with its variables filled in; parts without any are the same objects as before."""
+        size = 0
+        for name, times in self.names.items():
+            if name not in values:
+                known = ", ".join(sorted(values)[:20]) or "none"
+                raise Unfilled(f"{{{{{name}}}}}", f"there is no variable {name!r} (known: {known})")
+            size += times * len(values[name])
+        if size > MOST_FILLED:
+            raise Unfilled("{{", f"its variables hold more than {MOST_FILLED:,} characters")
+        filled = {name: fill(values) for name, fill in self._changes.items()}
+        return Case(**{**self._kept, **filled, **changes})
+
+    def _fill_of(self, value: Any) -> Fill | None:
+        """Say how a value is filled in; None when there is nothing in it to fill."""
+        if type(value) is str:
+            return self._text(value) if "{{" in value else None
+        if type(value) is JsonText:
+            return self._json_text(value)
+        if isinstance(value, tuple | list):
+            return self._several(value)
+        if isinstance(value, Mapping):
+            return self._mapping(value)
+        if is_dataclass(value):
+            return self._record(value)
+        return None
+
+    def _text(self, text: str) -> Fill:
+        parts: list[tuple[str, str | None]] = []  # what stands as it is, then the name of a variable
+        end = 0
+        literal = ""
+        for mark in _MARK.finditer(text):
+            literal += text[end : mark.start()]
+            end = mark.end()
+            if mark[0] == r"\{{":
+                literal += "{{"
+            else:
+                parts.append((literal, self._name(mark)))
+                literal = ""
+        parts.append((literal + text[end:], None))
+        return lambda values: "".join(before if name is None else before + values[name] for before, name in parts)
+
+    def _json_text(self, text: str) -> Fill:
+        value = json.loads(text)
+        fill = self._fill_of(value)
+        return lambda values: spell(value if fill is None else fill(values))
+
+    def _name(self, mark: re.Match[str]) -> str:
+        name = (mark[1] or "").strip()
+        if not name:
+            raise Unfilled(mark[0], r"'{{' names no variable; write \{{ for the braces themselves")
+        self.names[name] += 1
+        return name
+
+    def _several(self, values: tuple[Any, ...] | list[Any]) -> Fill | None:
+        found = [self._fill_of(value) for value in values]
+        if not any(found):
+            return None
+        kind, pairs = type(values), list(zip(values, found, strict=True))
+        return lambda given: kind([value if fill is None else fill(given) for value, fill in pairs])
+
+    def _mapping(self, values: Mapping[str, Any]) -> Fill | None:
+        found = {key: fill for key, value in values.items() if (fill := self._fill_of(value))}
+        if not found:
+            return None
+        return lambda given: {**values, **{key: fill(given) for key, fill in found.items()}}
+
+    def _record(self, value: Any) -> Fill | None:
+        found = self._parts(value)
+        if not found:
+            return None
+        kind, kept = type(value), _without(value, found)
+        return lambda given: kind(**kept, **{name: fill(given) for name, fill in found.items()})
+
+    def _parts(self, value: Any) -> dict[str, Fill]:
+        kept = _KEPT.get(type(value), frozenset())
+        if isinstance(value, OutputCheck) and value.kind is CheckKind.GOLDEN_DIFF:
+            kept |= {"value"}
+        names = [field.name for field in fields(value) if field.name not in kept]
+        return {name: fill for name in names if (fill := self._fill_of(getattr(value, name)))}
+
+
+def _without(value: Any, changes: Mapping[str, Fill]) -> dict[str, Any]:
+    """Give the fields of a record that stay as they are."""
+    return {field.name: getattr(value, field.name) for field in fields(value) if field.name not in changes}

@@ -1,0 +1,38 @@
+"""`muster init`: something small to begin with."""
+
+import pytest
+
+from .shell import Shell
+
+
+def test_a_new_suite_is_valid_and_clean(shell: Shell) -> None:
+    result = shell.muster("init", "my-agent")
+    assert result.code == 0
+    assert result.out.splitlines()[:3] == ["my-agent/cases.yaml", "my-agent/prompt.md", "my-agent/golden/list.txt"]
+    assert shell.muster("validate", "my-agent").out == "my-agent/cases.yaml: my-agent, 3 cases\n"
+    assert shell.muster("lint", "my-agent").code == 0
+
+
+def test_nothing_is_overwritten(shell: Shell) -> None:
+    (shell.folder / "taken").mkdir()
+    kept = shell.write("taken/cases.yaml", "mine")
+    result = shell.muster("init", "taken")
+    assert (result.code, result.out) == (2, "")
+    assert "there is a taken already; nothing was written" in result.err
+    assert [path.name for path in (shell.folder / "taken").iterdir()] == ["cases.yaml"]
+    assert kept.read_text() == "mine"
+
+
+@pytest.mark.parametrize("arguments", [("My_Agent",), ("../up",), ("a", "--kind", "chain")])
+def test_what_cannot_be_made_is_refused_plainly(shell: Shell, arguments: tuple[str, ...]) -> None:
+    assert shell.muster("init", *arguments, "--json").error()["code"] == "bad_argument"
+    assert list(shell.folder.iterdir()) == []
+
+
+def test_json_tells_what_was_written(shell: Shell) -> None:
+    told = shell.muster("init", "a", "--json", "--kind", "suite").data()
+    assert told == {
+        "folder": "a",
+        "kind": "suite",
+        "files": ["a/cases.yaml", "a/prompt.md", "a/golden/list.txt"],
+    }

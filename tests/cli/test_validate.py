@@ -1,0 +1,69 @@
+"""`muster validate`: whether suites are written rightly."""
+
+from pathlib import Path
+from typing import Any
+
+from .shell import Shell
+
+GOOD = """\
+schema_version: 1
+skill_or_agent: greeter
+cases:
+- id: greeter/one
+  tags: [smoke]
+  input: {messages: [{role: user, content: hi}]}
+  expected: {output: [{kind: regex, value: hi}]}
+"""
+BAD = GOOD.replace("[smoke]", "smoke").replace("kind: regex", "kind: likes")
+DOUBTFUL = GOOD.replace("value: hi", "value: '('")
+
+
+def write(shell: Shell, name: str, text: str) -> None:
+    Path(shell.folder / name).parent.mkdir(parents=True, exist_ok=True)
+    shell.write(name, text)
+
+
+def test_a_line_for_each_suite_tells_its_cases(shell: Shell) -> None:
+    write(shell, "suites/a/cases.yaml", GOOD)
+    write(shell, "suites/b/cases.yaml", GOOD + GOOD.partition("cases:\n")[2].replace("one", "two"))
+    result = shell.muster("validate", "suites")
+    assert (result.code, result.err) == (0, "")
+    assert result.out == "suites/a/cases.yaml: greeter, 1 case\nsuites/b/cases.yaml: greeter, 2 cases\n"
+    (first, _) = shell.muster("validate", "suites", "--json").data()["suites"]
+    assert first == {"file": "suites/a/cases.yaml", "name": "greeter", "cases": 1, "flaws": [], "warnings": []}
+
+
+def test_all_flaws_of_all_suites_are_told_and_exit_2(shell: Shell) -> None:
+    write(shell, "a.yaml", BAD)
+    write(shell, "b.yaml", "schema_version: 1\n\tx: 2\n")
+    result = shell.muster("validate", "a.yaml", "b.yaml")
+    assert (result.code, result.out) == (2, "")
+    lines = result.err.splitlines()
+    assert lines[0] == "a.yaml:5: greeter/one: tags: it must be a list"
+    assert lines[1].startswith("a.yaml:7: greeter/one: expected.output[0].kind: it must be 'contains', ")
+    assert lines[2].startswith("b.yaml:2: this is no YAML")
+    assert lines[3:] == ["error: 3 flaws"]
+    envelope: dict[str, Any] = shell.muster("validate", "a.yaml", "b.yaml", "--json").envelope()
+    assert (envelope["ok"], envelope["error"]["code"]) == (False, "bad_file")
+    told = envelope["data"]["suites"][0]["flaws"][0]
+    assert told == {"file": "a.yaml", "line": 5, "case": "greeter/one", "message": "tags: it must be a list"}
+
+
+def test_a_check_that_never_passes_is_a_warning(shell: Shell) -> None:
+    write(shell, "cases.yaml", DOUBTFUL)
+    result = shell.muster("validate", ".")
+    assert (result.code, result.out) == (0, "cases.yaml: greeter, 1 case\n")
+    assert result.err.startswith("warning: cases.yaml:7: greeter/one: expected.output[0].value: this is no regular")
+
+
+def test_nothing_found_exits_5(shell: Shell) -> None:
+    for path in (".", "nowhere"):
+        assert shell.muster("validate", path).code == 5
+    assert shell.muster("validate", ".", "--json").error()["code"] == "not_found"
+
+
+def test_text_of_strangers_cannot_speak_to_the_terminal(shell: Shell) -> None:
+    write(shell, "cases.yaml", GOOD.replace("greeter/one", '"greeter/\\e[31mred"'))
+    result = shell.muster("validate", "cases.yaml")
+    assert result.code == 2
+    assert "\x1b" not in result.err
