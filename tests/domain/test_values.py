@@ -57,6 +57,7 @@ def test_the_order_of_keys_does_not_matter(value: dict[str, int]) -> None:
         {"stop": ("x",)},
         {"cache": "1h"},
         {"tools": (Tool(name="t"),)},
+        {"environment": {"MODE": "strict"}},
         {"messages": (Message(role=Role.ASSISTANT, text="hi"),)},
     ],
     ids=lambda change: next(iter(change)),
@@ -74,6 +75,7 @@ def test_who_is_asked_is_part_of_the_identity_and_what_is_volatile_is_not() -> N
 
 def test_a_request_is_spelled_with_nothing_that_was_left_out() -> None:
     assert request_json(ask("hi")) == {"messages": [{"role": "user", "text": "hi"}]}
+    assert request_json(replace(ask("hi"), environment={})) == request_json(ask("hi"))
 
 
 def test_an_agent_fills_only_what_is_left_open() -> None:
@@ -81,7 +83,9 @@ def test_an_agent_fills_only_what_is_left_open() -> None:
     assert profile.complete(ask("hi")) == Request(
         messages=ask("hi").messages, system="terse", max_tokens=10, temperature=0.5, seed=3
     )
-    own = Request(messages=ask("hi").messages, system="mine", max_tokens=1, temperature=0.0, seed=0)
+    own = Request(
+        messages=ask("hi").messages, system="mine", max_tokens=1, temperature=0.0, seed=0, environment={"A": "b"}
+    )
     assert profile.complete(own) == own
 
 

@@ -65,6 +65,7 @@ class Request:
     # The answer is to be JSON of this shape. Models are told; of programs and CLI agents it is checked.
     schema: Mapping[str, Json] | None = None
     context: Mapping[str, Json] | None = None  # the same question as data, for programs of the exec protocol
+    environment: Mapping[str, str] | None = None  # variables for this call, of programs and CLI agents; no secrets
     volatile: Mapping[str, Json] = field(default_factory=dict)
 
     @property
@@ -203,6 +204,8 @@ def request_json(request: Request) -> dict[str, Any]:
         ]
     if request.stop:
         found["stop"] = list(request.stop)
+    if request.environment:
+        found["environment"] = dict(request.environment)
     for name in ("system", "max_tokens", "temperature", "top_p", "seed", "cache", "schema", "context"):
         value = getattr(request, name)
         if value is not None and value != "":

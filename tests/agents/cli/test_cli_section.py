@@ -63,6 +63,13 @@ async def test_a_process_gets_only_what_it_is_given(stage: Stage) -> None:
     assert got[proc.TOKEN_VARIABLE].startswith("outer,")
 
 
+async def test_a_request_adds_variables_of_its_own_for_one_call(stage: Stage) -> None:
+    agent = stage.agent(section_of(command=("env",), env={"MODE": "usual", "KEPT": "yes"}))
+    got = (await call(agent, environment={"MODE": "strict"})).text.splitlines()
+    assert {"MODE=strict", "KEPT=yes"} <= set(got)
+    assert "MODE=usual" in (await call(agent)).text.splitlines()
+
+
 async def test_a_variable_that_is_passed_on_must_be_set_when_the_agent_is_asked(stage: Stage) -> None:
     agent = stage.agent(section_of(command=("env",), pass_env=("NOT_SET",)))
     with pytest.raises(BadConfiguration, match="agent 'one' is passed NOT_SET, which is not set"):

@@ -10,7 +10,7 @@ from muster.agents.processes.household import Household
 from muster.agents.program import chat, plain
 from muster.domain.call import Message, Reply, Request, Role, Stop, Tool, ToolCall, Usage, ask
 from muster.domain.canonical import Json
-from muster.domain.errors import BadExit, BadOutput, InvalidRequest, Paid, TimedOut
+from muster.domain.errors import BadExit, BadOutput, InvalidRequest, NotStarted, Paid, TimedOut
 from muster.domain.money import Lane, Microdollars
 from tests.agents.program.stage import PATIENT, bash, program, says, spelled
 
@@ -42,6 +42,18 @@ async def test_a_single_message_goes_in_as_it_is_and_comes_out_as_it_is(househol
     prompt = 'say {this} and "that"\n  $HOME %s {{}} é😀'
     reply = await program(household, "cat", mode="plain").call(ask(prompt), PATIENT)
     assert (reply.text, reply.stop, reply.data, reply.cost) == (prompt, Stop.END, None, 0)
+
+
+async def test_a_request_adds_variables_of_its_own_for_one_call(household: Household) -> None:
+    agent = bash(household, 'cat >/dev/null; echo "$MODE $KEPT"', mode="plain", env={"MODE": "usual", "KEPT": "yes"})
+    strict = replace(ask("hi"), environment={"MODE": "$(touch x) strict"})
+    assert (await agent.call(strict, PATIENT)).text == "$(touch x) strict yes"
+    assert (await agent.call(ask("hi"), PATIENT)).text == "usual yes"
+
+
+async def test_a_variable_that_cannot_be_one_is_a_failure_of_the_call(household: Household) -> None:
+    with pytest.raises(NotStarted):
+        await program(household, "cat", mode="plain").call(replace(ask("hi"), environment={"A": "b\0c"}), PATIENT)
 
 
 def test_a_system_prompt_comes_first() -> None:

@@ -104,7 +104,11 @@ class CliAgent:
             raise NotStarted(message, suggestions=(unfit.suggestion,)) from unfit
         given = None if "prompt" in names else prompt.encode()
         return replace(
-            self._order, command=command, folder=folder_of(request, self._order.folder or Path()), input=given
+            self._order,
+            command=command,
+            folder=folder_of(request, self._order.folder or Path()),
+            environment={**self._order.environment, **(request.environment or {})},
+            input=given,
         )
 
     def _resume(self, session: str | None) -> tuple[str, ...]:

@@ -54,7 +54,7 @@ class ProgramAgent:
         require_schema(request)
         question = pose(self._mode, request, self._profile.name, timeouts.call)
         try:
-            finished = await self._run(question.input, timeouts)
+            finished = await self._run(question.input, request, timeouts)
             answer = await self._read(question, finished, request)
         except AgentFailed as error:
             self._bill.charge(error)
@@ -66,8 +66,9 @@ class ProgramAgent:
     async def close(self) -> None:
         """Do nothing: no process outlives its call."""
 
-    async def _run(self, data: bytes, timeouts: Timeouts) -> Finished:
-        async with self._household.process(replace(self._order, input=data)) as process:
+    async def _run(self, data: bytes, request: Request, timeouts: Timeouts) -> Finished:
+        environment = {**self._order.environment, **(request.environment or {})}
+        async with self._household.process(replace(self._order, input=data, environment=environment)) as process:
             return await converse(process, timeouts)
 
     async def _read(self, question: Question, finished: Finished, request: Request) -> Answer:

@@ -1,0 +1,181 @@
+"""Secrets are found by their pattern and taken out; other texts stay as they are."""
+
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from muster.domain.redaction import Redactor, redact
+
+BODY = "MC4CAQAwBQYDK2VwBCIEIJ+DYvh6SEqVTm50DFtMDoQikTmiCqirVv9mWG9qfSnF"
+PEM = f"-----BEGIN {{kind}}PRIVATE KEY-----\n{BODY}\n-----END {{kind}}PRIVATE KEY-----"
+
+SECRETS = {
+    "sk-ant-api03-AbCdEf0123456789_-xyz": "anthropic_key",
+    "sk-proj-Ab12cd34Ef56gh78ij90KL": "openai_key",
+    "sk-" + "a1B2" * 12: "openai_key",
+    "sk-or-v1-" + "0123456789abcdef" * 4: "openrouter_key",
+    "ghp_" + "a1B2" * 9: "github_token",
+    "github_pat_11ABCDEFG0_abcdefghijklmnop": "github_token",
+    "glpat-abcdefghij0123456789": "gitlab_token",
+    "AKIAIOSFODNN7EXAMPLE": "aws_key",
+    "AIzaSy" + "a1b2c" * 6 + "xyz": "google_key",
+    "xox" + "b-123456789012-abcdefABCDEF": "slack_token",
+    "sk_" + "live_4eC39HqLyjWDarjtT1zdp7dc": "stripe_key",
+    "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.dozjgNryP4J3jVmNHl0w5N": "jwt",
+    PEM.format(kind=""): "private_key",
+    PEM.format(kind="OPENSSH "): "private_key",
+    PEM.format(kind="").replace("\n", "\\n"): "private_key",
+    PEM.format(kind="RSA ")[:100]: "private_key",  # cut off
+    "hf_" + "aBcDeFgHiJ" * 4: "huggingface_token",
+    "SG.abcdefghijklmnopqrstuv.abcdefghijklmnopqrstuv": "sendgrid_key",
+}  # fmt: skip
+
+# What stands before and after the secret stays.
+IN_CONTEXT = [
+    ("Authorization: Bearer ", "abcdef123456", "", "authorization"),
+    ('"authorization": "Basic ', "dXNlcjpwYXNzd29yZA==", '"', "authorization"),
+    ("x-api-key: ", "abcdef123", "\n", "api_key_header"),
+    ("postgres://me:", "hunter2", "@db.example/x", "url_password"),
+    ("AWS_SECRET_ACCESS_KEY=", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY1", "", "assigned_secret"),
+    ("client.connect(password='", "Tr0ub4dor&3"[:9] + "xkcd2011abc", "')", "assigned_secret"),
+    ('{"text":"line\\n', "sk-ant-api03-AbCdEf0123456789", '"}', "anthropic_key"),
+    ("https://hooks.slack.com/services/", "T00000000/B00000000/" + "X1" * 12, "", "slack_webhook"),
+]
+
+HARMLESS = [
+    "The sk-learn estimator has a class sk-toggleable__label-arrow and sk-container-id-1.",
+    "postgres://user:password@localhost:5432/db and https://example.com:8080/a@b and mailto:a@b.c",
+    "Authorization: Bearer $TOKEN, Authorization: Bearer YOUR_API_KEY, Authorization: Bearer <token>",
+    "api_key=os.environ['ANTHROPIC_API_KEY'] if api_key is None else api_key",
+    "He is the bearer of bad news; the secret: be kind. Password: see the other page.",
+    "max_tokens=1024000000000000000, token: abc, secret_name=projects/1234/secrets/foo",
+    "sha256 3a7bd3e2360a3d29eea436fcfb7e44c735d117c42d1c1835420b6b9942dd4f1b",
+    "commit 9fceb02d0ae598e95dc970b74767f19372d61af8, id 123e4567-e89b-12d3-a456-426614174000",
+    "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----",
+    "-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEA\n-----END PUBLIC KEY-----",
+    "a line that says -----BEGIN PRIVATE KEY----- and goes on as prose, without any key.",
+    "for key, secret in pairs: print(f'{key}={secret}')",
+    "eyJhbGci is how a token begins; hf_hub_download(repo) is a function; npm_config_cache is a variable",
+    "password_hash = 'abcdef0123456789abcdef0123456789'",
+    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk",
+]
+
+
+@pytest.mark.parametrize(("secret", "kind"), SECRETS.items(), ids=lambda value: str(value)[:20])
+def test_a_secret_is_taken_out_wherever_it_stands(secret: str, kind: str) -> None:
+    for before, after in (("", ""), ("my key is ", "."), ("KEY=", "\n"), ('{"k":"', '"}'), ("(", ")"), ("\\n", "\\n")):
+        found = redact(before + secret + after)
+        assert secret not in found.text
+        assert found.text.startswith(before)
+        assert found.text.endswith(after)
+        assert found.found == {kind: 1}
+        assert f"[redacted:{kind}:1]" in found.text
+
+
+@pytest.mark.parametrize(("before", "secret", "after", "kind"), IN_CONTEXT)
+def test_only_the_secret_itself_is_taken_out(before: str, secret: str, after: str, kind: str) -> None:
+    assert redact(before + secret + after).text == f"{before}[redacted:{kind}:1]{after}"
+
+
+@pytest.mark.parametrize("text", HARMLESS, ids=lambda text: str(text)[:30])
+def test_what_only_looks_a_little_like_a_secret_stays(text: str) -> None:
+    assert redact(text).text == text
+    assert redact(text).found == {}
+
+
+def test_equal_secrets_get_equal_marks_and_others_do_not() -> None:
+    one, other = "ghp_" + "a1B2" * 9, "ghp_" + "c3D4" * 9
+    redactor = Redactor()
+    assert redactor.text(f"{one} {other} {one}") == (
+        "[redacted:github_token:1] [redacted:github_token:2] [redacted:github_token:1]"
+    )
+    assert redactor.found() == {"github_token": 3}
+    assert redactor.text(other) == "[redacted:github_token:2]"
+    assert (redactor.found(), redactor.found()) == ({"github_token": 1}, {})
+
+
+def test_a_mark_says_nothing_of_the_secret() -> None:
+    """Whoever tries all short passwords finds no difference between the marks."""
+    assert len({redact(f"ftp://me:{password}@host").text for password in ("a", "b", "hunter2", "zzz")}) == 1
+
+
+def test_json_is_cleaned_in_names_and_values_and_at_any_depth() -> None:
+    secret = "ghp_" + "a1B2" * 9
+    value = {"a": [1, None, True, {secret: f"x {secret}"}], "t": (secret,)}
+    mark = "[redacted:github_token:1]"
+    assert Redactor().json(value) == {"a": [1, None, True, {mark: f"x {mark}"}], "t": [mark]}
+    deep: object = secret
+    for _ in range(600):
+        deep = [deep]
+    assert secret not in repr(Redactor().json(deep))
+
+
+@settings(max_examples=60)
+@given(st.text(max_size=200), st.sampled_from(sorted(SECRETS)), st.text(max_size=200))
+def test_a_text_without_its_secrets_has_none_any_more(before: str, secret: str, after: str) -> None:
+    once = redact(f"{before} {secret} {after}")
+    assert secret not in once.text
+    assert redact(once.text).text == once.text
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                "the",
+                "quick",
+                "brown",
+                "fox",
+                "jumps",
+                "over",
+                "a",
+                "lazy",
+                "dog,",
+                "and",
+                "key:",
+                "is",
+                "(not)",
+                "=",
+                "42",
+                "/",
+                "x",
+            ]
+        ),
+        max_size=60,
+    )
+)
+def test_prose_stays_as_it_is(words: list[str]) -> None:
+    assert redact(" ".join(words)).found == {}
+
+
+@settings(max_examples=60)
+@given(st.text(alphabet="sk-anteyJ.:/@='\"\\n -BEGINPRVATKY0a", max_size=400))
+def test_any_text_can_be_searched(text: str) -> None:
+    once = redact(text).text
+    assert redact(once).text == once
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "sk-", "sk-ant-", "eyJaaaaaaaa.", "-----BEGIN PRIVATE KEY-----", f"-----BEGIN PRIVATE KEY-----\n{BODY}\n",
+        "://a:", "password=", "authorization: bearer ", "\\nsk-", "SG.aaaaaaaaaaaaaaaaa.", "x-api-key: ", "-",
+        f"{BODY} ",
+    ],
+)  # fmt: skip
+def test_the_work_grows_with_the_text_and_no_faster(piece: str) -> None:
+    """Ten times the text takes about ten times as long; what takes the square of it would take a hundred times."""
+    short, long = piece * (30_000 // len(piece)), piece * (300_000 // len(piece))
+    assert _seconds(long) < 30 * _seconds(short) + 0.05
+
+
+def _seconds(text: str) -> float:
+    taken = []
+    for _ in range(3):
+        start = time.process_time()
+        redact(text)
+        taken.append(time.process_time() - start)
+    return min(taken)
