@@ -8,7 +8,7 @@ demo:          ## a real piece of work with no key: killed, resumed, proven
 	@$(BIN)/muster demo
 
 test:          ## the whole suite, with the short form of every crash proof
-	@scripts/prepare postgresql
+	@scripts/prepare postgresql chromium
 	$(BIN)/pytest -n auto -m "not chaos and not claude"
 
 test-claude:   ## the real Claude Code against the rehearsal server; installs the extra, needs no key

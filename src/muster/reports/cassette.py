@@ -88,8 +88,8 @@ async def _batches(store: Store, run: Run) -> AsyncIterator[tuple[Batch, list[Se
 
 async def import_run(store: Store, path: Path) -> Run:
     """Store the runs of a file that is whole; gives the first."""
-    runs = _check(path)
-    if runs and await store.runs.get(runs[0]) is not None:
+    runs = runs_of(path)
+    if await store.runs.get(runs[0]) is not None:
         raise Conflict(f"run {runs[0]} is in this store already", suggestions=(f"muster runs show {runs[0]}",))
     importing = _Import(store)
     for _, record in _records(path):
@@ -138,8 +138,8 @@ def _parked_of(record: dict[str, Any]) -> tuple[Batch, list[Seated]]:
     return msgspec.convert(record["batch"], Batch), msgspec.convert(record["members"], list[Seated])
 
 
-def _check(path: Path) -> list[RunId]:
-    """Read the file once from end to end: nothing is imported from one that is damaged or cut short."""
+def runs_of(path: Path) -> list[RunId]:
+    """Give the runs of a file, which is read from end to end: one that is damaged or cut short is refused."""
     seal = hashlib.sha256()
     runs: list[RunId] = []
     entries, end = 0, None
@@ -157,6 +157,8 @@ def _check(path: Path) -> list[RunId]:
         raise BadFile(str(path), "is cut short: its last line is missing")
     if end != {"entries": entries, "sha256": seal.hexdigest()}:
         raise BadFile(str(path), "was changed after it was written: its seal does not fit")
+    if not runs:
+        raise BadFile(str(path), "holds no run")
     return runs
 
 

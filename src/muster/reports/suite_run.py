@@ -10,8 +10,9 @@ from muster.domain.case import Case
 from muster.domain.entry import Entry
 from muster.domain.errors import BadArgument, NotFound
 from muster.domain.run import Run
-from muster.domain.suite import SNAPSHOT, Snapshot, Subject, cases_key, environment_key, results_key
+from muster.domain.suite import MENDABLE, SNAPSHOT, Snapshot, Subject, cases_key, environment_key, results_key
 from muster.domain.verdict import CaseResult
+from muster.formats.packing import cases_of, results_of
 from muster.formats.suite_spec import SuiteSpec, read_spec
 from muster.store.base import Store
 
@@ -34,15 +35,15 @@ class SuiteRun:
     async def cases(self) -> AsyncIterator[Case]:
         """Give the cases that were selected, page by page."""
         for page in range(self.snapshot.pages):
-            for case in await self._page(cases_key(page)):
-                yield msgspec.convert(case, Case)
+            for case in cases_of(await self._value(cases_key(page))):
+                yield case
 
     async def results(self) -> AsyncIterator[CaseResult]:
         """Give the results that are there, page by page; a run that stopped has fewer than it would have."""
         page = 0
-        while results := await self._page(results_key(self.spec.tag, page)):
+        while results := await self._newest(page):
             for result in results:
-                yield msgspec.convert(result, CaseResult)
+                yield result
             page += 1
 
     async def calls(self, keys: tuple[str, ...]) -> tuple[Entry, ...]:
@@ -50,9 +51,20 @@ class SuiteRun:
         found = [await self.store.journal.find(self.run.id, key) for key in keys]
         return tuple(entry for entry in found if entry is not None)
 
-    async def _page(self, key: str) -> list[Json]:
+    async def _newest(self, page: int) -> tuple[CaseResult, ...]:
+        """Give the last version of a page; only one with something mendable can have a newer one."""
+        newest: tuple[CaseResult, ...] = ()
+        version = 1
+        while found := results_of(await self._value(results_key(self.spec.tag, page, version))):
+            newest = found
+            if not any(result.status in MENDABLE for result in newest):
+                break
+            version += 1
+        return newest
+
+    async def _value(self, key: str) -> Json:
         entry = await self.store.journal.find(self.run.id, key)
-        return list(entry.value) if entry is not None and entry.value else []
+        return None if entry is None else entry.value
 
 
 async def open_suite_run(store: Store, run: Run) -> SuiteRun:

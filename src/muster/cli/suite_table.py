@@ -1,0 +1,162 @@
+"""A suite run for a terminal: the subjects, what did not pass and why, and the verdict in one sentence."""
+
+from collections.abc import Iterator, Mapping
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from muster.cli.clean import clean
+from muster.domain.money import show_usd
+from muster.domain.verdict import Status
+from muster.reports.suite.figures import Figures, figures, score_of, seconds_of
+from muster.reports.suite.summary import CaseLine, SubjectLine, SuiteReport
+from muster.reports.suite.words import ORDER, WORDS, count, one_line, percent
+
+MOST_TROUBLES = 50
+LONGEST_REASON = 400
+WIDE, WIDER, WIDEST = 100, 120, 140  # columns; below, some figures are left out
+BAR = 16
+
+COLOURS: Mapping[Status, str] = {
+    Status.PASSED: "green",
+    Status.FAILED: "red",
+    Status.ERROR: "red",
+    Status.TIMED_OUT: "red",
+    Status.FLAKY: "yellow",
+    Status.UNJUDGED: "magenta",
+    Status.SKIPPED: "bright_black",
+}
+SIGNS: Mapping[Status, str] = {
+    Status.PASSED: "✓",
+    Status.FAILED: "✗",
+    Status.ERROR: "!",
+    Status.TIMED_OUT: "!",
+    Status.FLAKY: "~",
+    Status.UNJUDGED: "?",
+    Status.SKIPPED: "-",
+}
+
+
+def tell_report(console: Console, report: SuiteReport, reference: str) -> None:
+    """Print a report; `reference` names the run, or the file that it comes from."""
+    console.print(_heading(report))
+    console.print(_subjects(report, console.width))
+    if report.lines or report.troubles:
+        console.print(_cases(report, console.width))
+    if not report.lines and (left := report.not_passed - len(report.troubles[:MOST_TROUBLES])) > 0:
+        console.print(Text(f"… and {left:,} more that did not pass", style="dim"))
+        console.print()
+    for warning in report.warnings:
+        console.print(Text(f"warning: {clean(warning)}", style="yellow"))
+    if report.warnings:
+        console.print()
+    console.print(Text(clean(report.verdict), style="bold green" if report.ok else "bold red"))
+    console.print(Text(f"to look closer: muster report {clean(reference)} --format html -o report.html", style="dim"))
+
+
+def _heading(report: SuiteReport) -> Text:
+    return Text.assemble((clean(report.run.title), "bold"), ("   " + " · ".join(_facts(report)), "dim"))
+
+
+def _facts(report: SuiteReport) -> Iterator[str]:
+    run = report.run
+    yield f"run {run.id}"
+    yield count(report.cases, "case") + (f" × {count(run.epochs, 'epoch')}" if run.epochs > 1 else "")
+    if run.judge:
+        yield f"judged by {clean(run.judge)}"
+    if run.seconds is not None:
+        yield seconds_of(run.seconds)
+    yield show_usd(run.cost) + (f" of {show_usd(run.cap)}" if run.cap is not None else "")
+    if run.saved > 0:
+        yield f"{show_usd(run.saved)} saved by batches"
+
+
+def _subjects(report: SuiteReport, width: int) -> Table:
+    """Draw the subjects, the best first; what there is no room for is left out."""
+    ranked = len(report.subjects) > 1
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    if ranked:
+        table.add_column("", justify="right", style="dim", no_wrap=True)
+    table.add_column("subject", overflow="fold", min_width=12)
+    table.add_column("passed", justify="right", no_wrap=True)
+    if width >= WIDER:
+        table.add_column("", no_wrap=True)
+    table.add_column("95% interval", no_wrap=True)
+    for name in ("score", *(("",) if width >= WIDEST else ()), "p50", "p95", "cost"):
+        table.add_column(name, justify="right", no_wrap=True)
+    if width >= WIDE:
+        table.add_column("")
+    for line in report.subjects:
+        place = [Text(f"{line.rank}." if line.told_apart else f"≈ {line.rank}.")] if ranked else []
+        table.add_row(*place, *_subject(line, width))
+    if any(line.rank is not None and not line.told_apart for line in report.subjects):
+        table.caption = "≈ cannot be told apart from the one above"
+        table.caption_justify = "left"
+    return table
+
+
+def _subject(line: SubjectLine, width: int) -> list[Text | str]:
+    found = figures(line)
+    shade = "green" if found.cases and found.passed == found.cases else "red"
+    passed = Text.assemble((percent(found.rate), shade), (f"  {found.passed}/{found.cases}", "dim"))
+    spread = "" if found.score_low is None else f"{score_of(found.score_low)}–{score_of(found.score_high)}"
+    row: list[Text | str] = [Text(clean(line.label)), passed]
+    row += [_bar(found, shade)] if width >= WIDER else []
+    row += [found.interval(), score_of(found.score)]
+    row += [Text(spread, style="dim")] if width >= WIDEST else []
+    row += [seconds_of(found.p50), seconds_of(found.p95), show_usd(found.cost)]
+    return [*row, *([_strip(line)] if width >= WIDE else [])]
+
+
+def _bar(found: Figures, shade: str) -> Text:
+    """Draw the pass rate as a dot in its interval, from 0 to 100 %."""
+    if found.rate is None or found.low is None or found.high is None:
+        return Text("")
+    low, at, high = (round(share * (BAR - 1)) for share in (found.low, found.rate, found.high))
+    cells = ["─" if low <= place <= high else "·" for place in range(BAR)]
+    line = Text("".join(cells), style="dim")
+    line.stylize(f"not dim {shade}", low, high + 1)
+    return Text.assemble(line[:at], ("●", f"bold {shade}"), line[at + 1 :])
+
+
+def _strip(line: SubjectLine) -> Text:
+    """Draw how many cases ended how, as signs in colours."""
+    text = Text()
+    for status in reversed(ORDER):
+        if number := line.counts.get(status, 0):
+            text.append(f"{SIGNS[status]}{number:,} ", style=COLOURS[status])
+    return text
+
+
+def _cases(report: SuiteReport, width: int) -> Table:
+    """Draw the cases: all of a short run, else those that did not pass."""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("", no_wrap=True)
+    room = max(18, width // 3)
+    table.add_column("case", overflow="fold", max_width=room)
+    table.add_column("score", justify="right", no_wrap=True)
+    table.add_column("why", overflow="fold")
+    many = len(report.subjects) > 1
+    for line in report.lines or report.troubles[:MOST_TROUBLES]:
+        table.add_row(*_case(line, room, many=many))
+    return table
+
+
+def _case(line: CaseLine, room: int, *, many: bool) -> tuple[Text, Text, Text, Text]:
+    status = Text(f"{SIGNS[line.status]} {WORDS[line.status]}", style=COLOURS[line.status])
+    case = clean(line.case)
+    # One that is too long is better broken after its suite than in the middle of a word.
+    name = Text(case if len(case) <= room else case.replace("/", "/\n", 1), style="bold")
+    if many:
+        name.append(f"\n{clean(line.subject)}", style="not bold dim")
+    return status, name, Text(score_of(line.score)), _why(line)
+
+
+def _why(line: CaseLine) -> Text:
+    """Say why a case did not pass, and where it stands; of one that passed there is nothing to say."""
+    why = Text(one_line(clean(line.why), LONGEST_REASON))
+    if line.status is not Status.PASSED:
+        why.append(f"\n{clean(line.file)}:{line.line}", style="dim")
+    return why

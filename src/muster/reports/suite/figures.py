@@ -1,0 +1,68 @@
+"""The figures of a subject that every report shows, and how people want to read them."""
+
+from dataclasses import dataclass
+
+from muster.domain.money import Microdollars
+from muster.domain.verdict import Status
+from muster.reports.suite.summary import SubjectLine
+from muster.reports.suite.words import percent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """How good, how fast and how dear a subject is; None where nothing can be said."""
+
+    cases: int
+    passed: int
+    rate: float | None
+    low: float | None
+    high: float | None
+    score: float | None
+    score_low: float | None
+    score_high: float | None
+    p50: float | None
+    p95: float | None
+    cost: Microdollars  # with the judge's
+    cost_per_case: float | None  # microdollars
+
+    def interval(self) -> str:
+        """Write where the true pass rate lies."""
+        return "–" if self.low is None else f"{percent(self.low, 0)} to {percent(self.high, 0)}"
+
+
+def seconds_of(seconds: float | None) -> str:
+    """Write a length of time, no finer than anybody needs it."""
+    if seconds is None:
+        return "–"
+    if seconds < 1:
+        return f"{1000 * seconds:.0f} ms"
+    if seconds < 100:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
+
+
+def score_of(score: float | None) -> str:
+    """Write a score."""
+    return "–" if score is None else f"{score:.2f}"
+
+
+def figures(line: SubjectLine) -> Figures:
+    """Give the figures of one subject."""
+    stats = line.stats
+    passing, scoring, latency = stats.pass_interval, stats.score_interval, stats.latency
+    return Figures(
+        cases=stats.run,
+        passed=stats.statuses.get(Status.PASSED, 0),
+        rate=stats.pass_rate,
+        low=None if passing is None else passing.low,
+        high=None if passing is None else passing.high,
+        score=stats.mean_score,
+        score_low=None if scoring is None else scoring.low,
+        score_high=None if scoring is None else scoring.high,
+        p50=None if latency is None else latency.p50,
+        p95=None if latency is None else latency.p95,
+        cost=Microdollars(stats.cost + stats.judge_cost),
+        cost_per_case=None if stats.cost_per_case is None else stats.cost_per_case + (stats.judge_cost_per_case or 0.0),
+    )

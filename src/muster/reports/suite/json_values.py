@@ -1,0 +1,150 @@
+"""The values of a report as JSON, with names that stay: what the JSON report and the page are made of."""
+
+from typing import Any
+
+import msgspec
+
+from muster.checks.statistics import Interval
+from muster.domain.money import Microdollars, to_usd
+from muster.domain.verdict import CaseResult, Judgement
+from muster.reports.suite.facts import RunFacts
+from muster.reports.suite.rows import CaseRow
+from muster.reports.suite.summary import SubjectLine, SuiteReport
+from muster.reports.suite.words import moment
+
+SCHEMA = "muster.suite-report/1"
+
+
+def report_json(report: SuiteReport) -> dict[str, Any]:
+    """Give the summary."""
+    return {
+        "schema": SCHEMA,
+        "ok": report.ok,
+        "verdict": report.verdict,
+        "run": run_json(report.run),
+        "counts": {str(status): number for status, number in report.counts.items()},
+        "cases_total": report.cases,
+        "results_expected": report.expected,
+        "results_missing": report.missing,
+        "warnings": list(report.warnings),
+        "subjects": [subject_json(line) for line in report.subjects],
+    }
+
+
+def run_json(run: RunFacts) -> dict[str, Any]:
+    """Give the facts of the run."""
+    saving = run.saving
+    return {
+        "id": run.id,
+        "name": run.name,
+        "state": str(run.state),
+        "ended_reason": run.ended_reason,
+        "error": run.error or None,
+        "started_at": moment(run.started_at),
+        "ended_at": moment(run.ended_at),
+        "seconds": run.seconds,
+        "budget_usd": None if run.cap is None else to_usd(run.cap),
+        "spent_usd": to_usd(run.spent.billed),
+        "imputed_usd": to_usd(run.spent.imputed),
+        "uncertain_usd": to_usd(run.spent.uncertain),
+        "dispatch": run.dispatch,
+        "batches": None if saving is None else {"count": saving.batches, "saved_usd": to_usd(run.saved)},
+        "suites": list(run.suites),
+        "judge": run.judge,
+        "epochs": run.epochs,
+        "muster_version": run.version or None,
+    }
+
+
+def subject_json(line: SubjectLine) -> dict[str, Any]:
+    """Give the figures of one subject."""
+    counts = {str(status): number for status, number in line.counts.items()}
+    stats = line.stats
+    return {
+        "subject": line.label,
+        "model": line.model or None,
+        "rank": line.rank,
+        "told_apart": None if line.rank is None else line.told_apart,
+        "cases_run": stats.run,
+        "counts": counts,
+        "pass_rate": stats.pass_rate,
+        "pass_interval": _pair(stats.pass_interval),
+        "mean_score": stats.mean_score,
+        "score_interval": _pair(stats.score_interval),
+        "repeats": [{"k": one.k, "pass_at_k": one.one, "pass_hat_k": one.every} for one in stats.repeats],
+        "variance": msgspec.to_builtins(stats.variance),
+        "seconds": None if stats.latency is None else msgspec.to_builtins(stats.latency),
+        "cost_usd": to_usd(stats.cost),
+        "judge_cost_usd": to_usd(stats.judge_cost),
+        "cost_per_case_usd": None if stats.cost_per_case is None else stats.cost_per_case / 1_000_000,
+        "input_tokens": stats.input_tokens,
+        "output_tokens": stats.output_tokens,
+        "judge_agreement": stats.agreement,
+        "unjudged_items": stats.unjudged_items,
+    }
+
+
+def _pair(interval: Interval | None) -> list[float] | None:
+    return None if interval is None else [interval.low, interval.high]
+
+
+def row_json(row: CaseRow) -> dict[str, Any]:
+    """Give a case under one subject, without its epochs."""
+    case = row.case
+    return {
+        "case": case.id,
+        "suite": case.suite,
+        "subject": row.subject,
+        "status": str(row.status),
+        "score": row.score,
+        "threshold": row.threshold,
+        "why": row.why,
+        "description": case.description,
+        "file": case.file,
+        "line": case.line,
+        "tags": list(case.tags),
+        "evaluators": [str(evaluator) for evaluator in row.evaluators],
+        "seconds": row.seconds,
+        "cost_usd": to_usd(row.cost),
+        "judge_cost_usd": to_usd(row.judge_cost),
+        "missing_epochs": row.missing,
+    }
+
+
+def result_json(result: CaseResult) -> dict[str, Any]:
+    """Give one epoch of a case, with everything that was found and said."""
+    return {
+        "epoch": result.epoch,
+        "status": str(result.status),
+        "score": result.score,
+        "why": result.why,
+        "quality": str(result.quality),
+        "seconds": result.seconds,
+        "cost_usd": to_usd(result.cost),
+        "judge_cost_usd": to_usd(result.judge_cost),
+        "input_tokens": result.input_tokens,
+        "output_tokens": result.output_tokens,
+        "model": result.model or None,
+        "golden": result.golden,
+        "tools": list(result.tools),
+        "checks": msgspec.to_builtins(result.checks),
+        "items": msgspec.to_builtins(result.items),
+        "judgements": [judgement_json(judgement) for judgement in result.judgements],
+        "keys": list(result.keys),
+        "error": result.error,
+    }
+
+
+def judgement_json(judgement: Judgement) -> dict[str, Any]:
+    """Give what a judge said, apart from the items, which stand with the result."""
+    return {
+        "by": judgement.by,
+        "version": judgement.version,
+        "model": judgement.model or None,
+        "passed": judgement.passed,
+        "samples": judgement.samples,
+        "agreement": judgement.agreement,
+        "failures": list(judgement.failures),
+        "cost_usd": to_usd(Microdollars(judgement.cost)),
+        "keys": list(judgement.keys),
+    }

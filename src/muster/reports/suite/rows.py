@@ -1,0 +1,120 @@
+"""Rows of a report: one case under one subject, with all its epochs, read from the store one after the other."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from statistics import fmean
+
+from muster.checks.settling import settle
+from muster.domain.case import Case, Evaluator
+from muster.domain.money import Microdollars
+from muster.domain.verdict import CaseResult, Status
+from muster.reports.suite_run import SuiteRun
+
+STOPPED = "the run stopped before it came to this case"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseRow:
+    """What a case came to under one subject; `missing` counts the epochs that were never done."""
+
+    case: Case
+    subject: str
+    status: Status
+    why: str
+    results: tuple[CaseResult, ...]
+    missing: int = 0
+
+    @property
+    def score(self) -> float | None:
+        """The mean score of the epochs that have one."""
+        scores = [result.score for result in self.results if result.score is not None]
+        return fmean(scores) if scores else None
+
+    @property
+    def threshold(self) -> float | None:
+        """The score that was needed."""
+        return self.results[-1].threshold if self.results else self.case.threshold
+
+    @property
+    def evaluators(self) -> tuple[Evaluator, ...]:
+        """Who decided."""
+        return self.results[-1].evaluators if self.results else ()
+
+    @property
+    def seconds(self) -> float | None:
+        """How long an answer took, in the mean of the epochs."""
+        timed = [result.seconds for result in self.results if result.status is not Status.SKIPPED]
+        return fmean(timed) if timed else None
+
+    @property
+    def cost(self) -> Microdollars:
+        """What all its epochs cost."""
+        return Microdollars(sum(result.cost for result in self.results))
+
+    @property
+    def judge_cost(self) -> Microdollars:
+        """What judging all its epochs cost."""
+        return Microdollars(sum(result.judge_cost for result in self.results))
+
+    @property
+    def telling(self) -> CaseResult | None:
+        """The epoch to look at: the first that did not pass, else the last."""
+        last = self.results[-1] if self.results else None
+        return next((result for result in self.results if result.status is not Status.PASSED), last)
+
+
+class CaseRows:
+    """Goes over the cases of a run with their results; afterwards `stray` counts results that belong to no case."""
+
+    def __init__(self, suite: SuiteRun) -> None:
+        self._suite = suite
+        self._results = suite.results()
+        self._next: CaseResult | None = None
+        self.stray = 0
+
+    async def __aiter__(self) -> AsyncIterator[CaseRow]:
+        """Give the rows in the order of the cases, then of the subjects."""
+        self._next = await anext(self._results, None)
+        async for case in self._suite.cases():
+            found = await self._take(case.id)
+            used = 0
+            for subject in self._suite.spec.tested_on(case, self._suite.snapshot):
+                mine = tuple(result for result in found if result.subject == subject.label)
+                used += len(mine)
+                yield _row(case, subject.label, mine, self._suite.spec.epochs)
+            self.stray += len(found) - used
+        while self._next is not None:
+            self.stray += 1
+            self._next = await anext(self._results, None)
+
+    async def _take(self, case: str) -> list[CaseResult]:
+        found = []
+        while self._next is not None and self._next.case == case:
+            found.append(self._next)
+            self._next = await anext(self._results, None)
+        return found
+
+
+def _row(case: Case, subject: str, results: tuple[CaseResult, ...], epochs: int) -> CaseRow:
+    missing = 0 if case.skip else max(0, epochs - len(results))
+    status, why = _ending(case, results, missing)
+    return CaseRow(case=case, subject=subject, status=status, why=why, results=results, missing=missing)
+
+
+def _ending(case: Case, results: tuple[CaseResult, ...], missing: int) -> tuple[Status, str]:
+    """Settle a case over its epochs; one that was not done to its end never passes."""
+    if not results:
+        return Status.SKIPPED, case.skip or STOPPED
+    status = settle([result.status for result in results])
+    if missing and status in (Status.PASSED, Status.SKIPPED):
+        return Status.SKIPPED, f"the run stopped after {len(results)} of {len(results) + missing} epochs of this case"
+    return status, _why(results, status)
+
+
+def _why(results: tuple[CaseResult, ...], status: Status) -> str:
+    reasons = [result.why for result in results if result.status is not Status.PASSED and result.why]
+    if status is not Status.FLAKY:
+        return reasons[0] if reasons else ""
+    passed = sum(result.status is Status.PASSED for result in results)
+    first = f": {reasons[0]}" if reasons else ""
+    return f"passed in {passed} of {len(results)} epochs{first}"

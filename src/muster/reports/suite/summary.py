@@ -1,0 +1,239 @@
+"""The summary of a suite run, made in one pass over the store: figures, what did not pass, what is missing."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from muster.checks.statistics import Rank, SubjectStats, Tally, rank
+from muster.domain.money import show_usd
+from muster.domain.run import RunState
+from muster.domain.verdict import CaseResult, Status
+from muster.reports.suite.facts import RunFacts, run_facts
+from muster.reports.suite.histogram import Histogram
+from muster.reports.suite.reasons import reasons
+from muster.reports.suite.rows import CaseRow, CaseRows
+from muster.reports.suite.words import count, listed
+from muster.reports.suite_run import SuiteRun
+
+NOT_PASSED = frozenset({Status.FAILED, Status.ERROR, Status.TIMED_OUT, Status.FLAKY, Status.UNJUDGED})
+LISTED = 50  # rows of which all are listed; of longer runs only what did not pass
+KEPT = 1000  # rows that did not pass are kept in the summary, for the reports that show a few
+
+# What makes results less sure than they look: what is counted, and what is said of it.
+_NOUNS = {"broken": "check", "failures": "sample", "misquoted": "quotation", "unjudged": "rubric item"}
+_ODD = {
+    "broken": "could not be done",
+    "failures": "of judges brought nothing",
+    "misquoted": "by judges cannot be found in the answer",
+    "unjudged": "without a judgement",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseLine:
+    """A case as short as a list needs it."""
+
+    case: str
+    suite: str
+    subject: str
+    status: Status
+    why: str
+    file: str
+    line: int
+    score: float | None
+    threshold: float | None
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubjectLine:
+    """One subject with its figures; `rank` is None where there is nobody to compare it with."""
+
+    label: str
+    rank: int | None
+    told_apart: bool  # from the one above it, by intervals that do not overlap
+    stats: SubjectStats
+    counts: Mapping[Status, int]  # of its cases
+    score_bins: tuple[int, ...]
+    second_bins: tuple[int, ...]
+    model: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuiteReport:
+    """Everything that reports say of a run, apart from the single cases."""
+
+    run: RunFacts
+    subjects: tuple[SubjectLine, ...]  # the best first
+    counts: Mapping[Status, int]  # of cases under subjects
+    cases: int
+    expected: int  # results there would be at the end: cases, subjects, epochs
+    missing: int  # of them never done
+    stray: int  # results that belong to no case of the run
+    troubles: tuple[CaseLine, ...]  # what did not pass
+    lines: tuple[CaseLine, ...]  # everything, of a run that is short enough for that
+    warnings: tuple[str, ...]
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are: cases under subjects."""
+        return sum(self.counts.values())
+
+    @property
+    def not_passed(self) -> int:
+        """How many rows ended badly; what was skipped or never done is not among them."""
+        return sum(number for status, number in self.counts.items() if status in NOT_PASSED)
+
+    @property
+    def run_flaws(self) -> tuple[str, ...]:
+        """What is wrong with the run as a whole: it is not completed, or nothing was run."""
+        found = []
+        if self.run.state is not RunState.COMPLETED:
+            why = f": {self.run.error}" if self.run.error else ""
+            found.append(f"The run is {self.run.state}{why}.")
+        if self.missing:
+            found.append(f"{self.missing:,} of {self.expected:,} results are missing.")
+        if self.stray:
+            found.append(f"{count(self.stray, 'result')} in the store belong to no case of the run.")
+        if not self.rows - self.counts.get(Status.SKIPPED, 0):
+            found.append("No case was run.")
+        return tuple(found)
+
+    @property
+    def ok(self) -> bool:
+        """Whether the run is a success: something was run, all of it was, and all of it passed."""
+        return not self.not_passed and not self.run_flaws
+
+    @property
+    def verdict(self) -> str:
+        """The verdict in a sentence or two."""
+        skipped = self.counts.get(Status.SKIPPED, 0)
+        over = f" over {len(self.subjects)} subjects" if len(self.subjects) > 1 else ""
+        cases, rest = count(self.rows - skipped, "case") + over, f" ({skipped:,} skipped)" if skipped else ""
+        if self.ok:
+            return f"{'The only case' if self.rows - skipped == 1 else f'All {cases}'} passed{rest}."
+        bad = {status: number for status, number in self.counts.items() if status in NOT_PASSED}
+        parts = [f"{self.not_passed:,} of {cases} did not pass: {listed(bad)}{rest}."] if self.not_passed else []
+        return " ".join([*parts, *self.run_flaws])
+
+
+async def summarize(suite: SuiteRun) -> SuiteReport:
+    """Read a run once from its first case to its last."""
+    gathering, rows = _Gathering(), CaseRows(suite)
+    async for row in rows:
+        gathering.add(row)
+    facts = await run_facts(suite)
+    return SuiteReport(
+        run=facts,
+        subjects=gathering.subjects(),
+        counts=dict(gathering.counts),
+        cases=suite.snapshot.cases,
+        expected=gathering.expected,
+        missing=gathering.missing,
+        stray=rows.stray,
+        troubles=tuple(gathering.troubles),
+        lines=tuple(gathering.lines),
+        warnings=(*gathering.warnings(), *_money_warnings(facts)),
+    )
+
+
+class _Gathering:
+    """What is added up while rows pass by."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[Status] = Counter()
+        self.expected = self.missing = 0
+        self.troubles: list[CaseLine] = []
+        self.lines: list[CaseLine] = []
+        self._of: dict[str, _OfSubject] = {}
+        self._odd: Counter[str] = Counter()
+
+    def add(self, row: CaseRow) -> None:
+        """Add one row."""
+        self.counts[row.status] += 1
+        self.expected += len(row.results) + row.missing
+        self.missing += row.missing
+        self._of.setdefault(row.subject, _OfSubject()).add(row)
+        for result in row.results:
+            self._odd.update(_oddities(result))
+        rows = self.counts.total()
+        line = _line(row) if row.status in NOT_PASSED or rows <= LISTED else None
+        if line is not None and row.status in NOT_PASSED and len(self.troubles) < KEPT:
+            self.troubles.append(line)
+        self.lines = [*self.lines, line] if line is not None and rows <= LISTED else []
+
+    def subjects(self) -> tuple[SubjectLine, ...]:
+        """Give the subjects, the best first."""
+        # Of one that was never come to nothing is added up, not even its name.
+        ranked = rank([replace(mine.tally.stats(), subject=label) for label, mine in self._of.items()])
+        return tuple(self._of[found.stats.subject].line(found, alone=len(ranked) < 2) for found in ranked)
+
+    def warnings(self) -> tuple[str, ...]:
+        """Say what a reader must know about the figures."""
+        return tuple(f"{count(number, _NOUNS[odd])} {_ODD[odd]}." for odd, number in sorted(self._odd.items()))
+
+
+class _OfSubject:
+    """The same for one subject."""
+
+    def __init__(self) -> None:
+        self.tally = Tally()
+        self._counts: Counter[Status] = Counter()
+        self._histogram = Histogram()
+        self._model = ""
+
+    def add(self, row: CaseRow) -> None:
+        """Add one row."""
+        self._counts[row.status] += 1
+        if row.score is not None:
+            self._histogram.add_score(row.score)
+        for result in row.results:
+            self.tally.add(result)
+            self._model = result.model or self._model
+            if result.seconds > 0:
+                self._histogram.add_seconds(result.seconds)
+
+    def line(self, found: Rank, *, alone: bool) -> SubjectLine:
+        """Give what came together."""
+        return SubjectLine(
+            label=found.stats.subject,
+            rank=None if alone else found.place,
+            told_apart=found.told_apart,
+            stats=found.stats,
+            counts=dict(self._counts),
+            score_bins=tuple(self._histogram.scores),
+            second_bins=tuple(self._histogram.seconds),
+            model=self._model,
+        )
+
+
+def _oddities(result: CaseResult) -> Counter[str]:
+    """Count what makes a result less sure than it looks."""
+    found: Counter[str] = Counter()
+    found["unjudged"] = sum(item.score is None for item in result.items)
+    found["misquoted"] = sum(item.quoted is False for item in result.items)
+    found["failures"] = sum(len(judgement.failures) for judgement in result.judgements)
+    found["broken"] = sum(check.broken for check in result.checks)
+    return +found
+
+
+def _line(row: CaseRow) -> CaseLine:
+    telling = row.telling
+    return CaseLine(
+        case=row.case.id,
+        suite=row.case.suite,
+        subject=row.subject,
+        status=row.status,
+        why=row.why,
+        file=row.case.file,
+        line=row.case.line,
+        score=row.score,
+        threshold=row.threshold,
+        reasons=() if telling is None else reasons(telling),
+    )
+
+
+def _money_warnings(facts: RunFacts) -> tuple[str, ...]:
+    if not facts.spent.uncertain:
+        return ()
+    return (f"{show_usd(facts.spent.uncertain)} more may have been charged: the outcome of some calls is unknown.",)
