@@ -5,7 +5,7 @@ import sys
 from rich.console import Console
 from rich.table import Table
 
-from bench.figures import Figure, as_json, batches, calls, memory, programs, start
+from bench.figures import Figure, as_json, batches, calls, memory, programs, start, suites
 
 
 def say(text: str) -> None:
@@ -24,7 +24,14 @@ def table(figures: list[Figure]) -> Table:
 
 def main() -> None:
     """Measure what was named, or everything."""
-    parts = {"calls": calls, "memory": memory, "batches": batches, "programs": programs, "start": start}
+    parts = {
+        "calls": calls,
+        "memory": memory,
+        "batches": batches,
+        "programs": programs,
+        "suites": suites,
+        "start": start,
+    }
     wanted = sys.argv[1:] or list(parts)
     figures = [figure for name in wanted for figure in parts[name](say)]
     print(as_json(figures))

@@ -8,6 +8,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from importlib.util import find_spec
 from typing import Any
 
 from muster.testing.sim import RehearsalProcess
@@ -20,6 +21,7 @@ ROUNDS = 3
 RESULTS = 50_000
 PARKED = 20_000
 PROGRAMS = 500
+SUITES = (2_000, 20_000)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +115,41 @@ def programs(say: Callable[[str], None]) -> Iterator[Figure]:
     yield Figure(name="CPU of a durable program call", value=durable, unit="ms", goal="", held=True)
     yield Figure(name="  of a bare spawn", value=bare, unit="ms", goal="", held=True)
     yield Figure(name="  over a bare spawn", value=over, unit="ms", goal="≤ 2", held=over <= 2)
+
+
+def suites(say: Callable[[str], None]) -> Iterator[Figure]:
+    """Suites with one check a case: against the ideal, in memory, and beside a peer when it is installed."""
+    found = {}
+    for cases in SUITES:
+        say(f"a suite of {cases:,} cases")
+        with RehearsalProcess(latency_ms=LATENCY_MS) as sim:
+            found[cases] = child("suites", "ours", sim.anthropic, cases, CONCURRENCY)
+    small, large = found[SUITES[0]], found[SUITES[1]]
+    cases = SUITES[1]
+    ideal = cases * LATENCY_MS / 1000 / CONCURRENCY
+    share, growth = ideal / large["seconds"], large["peak_mb"] / small["peak_mb"]
+    cpu = large["cpu"] / cases * 1000
+    yield Figure(
+        name=f"suite of {cases:,} cases, of ideal", value=100 * share, unit="%", goal="≥ 80", held=share >= 0.8
+    )
+    yield Figure(name="  CPU for 1,000 cases", value=cpu, unit="s", goal="", held=True)
+    yield Figure(name="  peak memory", value=large["peak_mb"], unit="MB", goal="≤ 1.2 × small", held=growth <= 1.2)
+    yield Figure(name=f"  peak memory of {SUITES[0]:,}", value=small["peak_mb"], unit="MB", goal="", held=True)
+    if find_spec("pydantic_evals") is None:
+        say("pydantic-evals is not installed: there is no peer to compare with")
+        return
+    say(f"pydantic-evals with {SUITES[0]:,} cases")
+    with RehearsalProcess(latency_ms=LATENCY_MS) as sim:
+        peer = child("suites", "peer", sim.anthropic, SUITES[0], CONCURRENCY)
+    rate, ours = SUITES[0] / peer["seconds"], SUITES[0] / small["seconds"]
+    yield Figure(
+        name="pydantic-evals, of ideal",
+        value=100 * rate / (CONCURRENCY / LATENCY_MS * 1000),
+        unit="%",
+        goal="",
+        held=True,
+    )
+    yield Figure(name="  how many times as fast we are", value=ours / rate, unit="×", goal="", held=True)
 
 
 def start(say: Callable[[str], None]) -> Iterator[Figure]:

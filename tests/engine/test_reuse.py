@@ -104,14 +104,18 @@ async def test_a_call_that_must_be_known_gives_a_failure_as_it_was_recorded(tmp_
         assert len(agent.asked) == 1
 
 
-async def test_a_command_is_an_agent_named_by_what_one_would_type(tmp_path: Path) -> None:
+def test_a_command_is_named_by_what_one_would_type() -> None:
+    assert Command(argv=("score", "it all")).name == "score 'it all'"
+
+
+async def test_a_command_is_asked_live_like_any_agent(tmp_path: Path) -> None:
     agent = echo()
 
     async def command(ctx: Context, spec: Any) -> Json:
-        call = ctx.call(Command(argv=("score", "it all")), "text", key="k", dispatch="batch")
+        call = ctx.call(Command(argv=("score",)), "text", key="k", dispatch="batch")
         return (await call).text
 
-    async with house(tmp_path, **{"score 'it all'": agent}) as h:
+    async with house(tmp_path, score=agent) as h:
         run = await h.drive(command)
         assert run.result == "text"
         entry = await h.store.journal.find(run.id, "k")

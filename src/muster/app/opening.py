@@ -31,6 +31,8 @@ from muster.settings import Settings, load_settings
 from muster.sim.files import load_script
 from muster.store.sqlite import open_sqlite
 
+OWN = ("ask", "generate", "suite")  # our own workloads
+
 
 @asynccontextmanager
 async def open_muster(
@@ -103,7 +105,8 @@ async def open_muster(
 
 def import_workloads(settings: Settings) -> None:
     """Import our workloads and the modules that the user named."""
-    importlib.import_module("muster.workloads.ask")
+    for name in OWN:
+        importlib.import_module(f"muster.workloads.{name}")
     for name in settings.imports:
         if str(settings.folder) not in sys.path:
             sys.path.insert(0, str(settings.folder))

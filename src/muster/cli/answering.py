@@ -33,7 +33,7 @@ class Answer:
 def conclude(manner: Manner, found: Answer, *, printed: bool) -> int:
     """Print what is left to print; a reply that is not good is told and makes the exit code 1."""
     if found.reply is None:
-        return _leave(manner, found)
+        return leave(manner, found.run, found.pooled, found.workers)
     quality = str(found.reply.quality)
     if manner.json:
         return _answer_json(manner, found, found.reply)
@@ -97,15 +97,15 @@ def _footer(found: Answer, reply: Reply) -> str:
     return " · ".join(part for part in parts if part)
 
 
-def _leave(manner: Manner, found: Answer) -> int:
-    """Say where the answer will come from, and how to go on."""
-    run, batches = found.run, found.pooled.under_way or found.pooled.batches
+def leave(manner: Manner, run: Run, pooled: Pooled, workers: int) -> int:
+    """Say where the answers will come from, and how to go on."""
+    batches = pooled.under_way or pooled.batches
     ways = [f"muster runs resume {run.id}", *(f"muster batch watch {batch.id}" for batch in batches)]
     named = " and ".join(batch_name(batch) for batch in batches)
-    lines = [f"run {run.id} waits for {calls(found.pooled.saving.parked)} in {named}"]
+    lines = [f"run {run.id} waits for {calls(pooled.saving.parked)} in {named}"]
     lines += [f"go on with: {ways[0]}", *(f"look at it with: {way}" for way in ways[1:])]
-    lines += ["a worker is there to go on with it too"] if found.workers else []
-    data = {"run": run.id, "state": str(run.state), "dispatch": str(run.dispatch.mode), **found.pooled.json()}
+    lines += ["a worker is there to go on with it too"] if workers else []
+    data = {"run": run.id, "state": str(run.state), "dispatch": str(run.dispatch.mode), **pooled.json()}
     told = "\n".join(lines)
-    answer(manner, data | {"go_on": ways, "workers": found.workers}, lambda out: out.print(told, soft_wrap=True))
+    answer(manner, data | {"go_on": ways, "workers": workers}, lambda out: out.print(told, soft_wrap=True))
     return 0

@@ -1,12 +1,14 @@
 """A run driven by the command itself: shown while it goes, stopped by signals, and what its end means."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
 
 from muster.cli.awaited import Awaited
 from muster.cli.portrait import driven
 from muster.cli.progress import Display, shown
 from muster.cli.sights import Sight, run_sight
 from muster.cli.stopping import Stopper
+from muster.domain.batch import Batch
 from muster.domain.errors import Conflict, Interrupted, LeftWaiting, RunFailed
 from muster.domain.run import Run, RunState
 
@@ -15,20 +17,35 @@ if TYPE_CHECKING:
     from muster.app.handle import RunHandle
 
 
-async def drive(muster: "Muster", handle: "RunHandle", display: Display) -> Run:
+class Sights(Protocol):
+    """Looks at a run while it is driven."""
+
+    async def look(self, run: Run, on_wire: int, batches: Sequence[Batch] = ()) -> Sight:
+        """Give what is to be seen."""
+
+
+class CallSights:
+    """Sees the calls of a run."""
+
+    async def look(self, run: Run, on_wire: int, batches: Sequence[Batch] = ()) -> Sight:
+        """Give what is to be seen."""
+        return run_sight(run, on_wire, batches)
+
+
+async def drive(muster: "Muster", handle: "RunHandle", display: Display, sights: Sights | None = None) -> Run:
     """Wait for a run that this process drives; gives it when it is completed or detached, and raises anything else."""
-    awaited = Awaited(muster)
+    awaited, sights = Awaited(muster), sights or CallSights()
     Stopper(muster, display.tell, batches=lambda: awaited.submitted).install()
 
     async def look() -> Sight:
-        return run_sight(await handle.run(), muster.engine.on_wire, await awaited.look())
+        return await sights.look(await handle.run(), muster.engine.on_wire, await awaited.look())
 
     with display:
         try:
             run = await shown(handle.wait(), look, display)
         except Conflict as error:
             raise await _who(muster, handle, error) from error
-        display.show(run_sight(run, 0), last=True)
+        display.show(await sights.look(run, 0), last=True)
     return completed(run)
 
 

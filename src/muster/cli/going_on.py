@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from muster.app import Muster, Patience
     from muster.domain.run import Run
 
+SUITE = "suite"
+
 RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="An id, the beginning of one, a name, or `last`.")]
 BudgetOption = Annotated[str | None, typer.Option("--budget", metavar="USD", help="A new cap for the run.")]
 UnpricedOption = Annotated[bool, typer.Option("--allow-unpriced", help="Ask models whose price is not known.")]
@@ -34,7 +36,7 @@ def resume(
     budget: BudgetOption = None,
     detach: Annotated[bool, typer.Option("--detach", help="Queue it for workers instead of driving it here.")] = False,
     allow_unpriced: UnpricedOption = False,
-) -> None:
+) -> int:
     """Go on with a run; replies that are known cost nothing."""
 
     async def prepare(muster: "Muster") -> "Run":
@@ -48,8 +50,8 @@ def resume(
 
     if detach:
         _answer_queued(manner, with_muster(manner, hand_over))
-    else:
-        _drive(manner, prepare, patience, allow_unpriced=allow_unpriced)
+        return 0
+    return _drive(manner, prepare, patience, allow_unpriced=allow_unpriced)
 
 
 async def _prepare(muster: "Muster", manner: Manner, reference: str, budget: str | None, *, here: bool) -> "Run":
@@ -75,7 +77,7 @@ def fork(
     from_key: Annotated[str, typer.Option("--from", metavar="KEY", help="The first key to ask anew.")],
     budget: BudgetOption = None,
     allow_unpriced: UnpricedOption = False,
-) -> None:
+) -> int:
     """Make a new run that asks anew from a key on."""
 
     async def prepare(muster: "Muster") -> "Run":
@@ -83,10 +85,10 @@ def fork(
         note(manner, f"run {made.id} takes over what stands before {from_key} in run {_origin(made)}")
         return made
 
-    _drive(manner, prepare, patience, allow_unpriced=allow_unpriced)
+    return _drive(manner, prepare, patience, allow_unpriced=allow_unpriced)
 
 
-def replay(manner: Manner, run: RunArgument) -> None:
+def replay(manner: Manner, run: RunArgument) -> int:
     """Do a run again from what is stored; nobody is asked."""
 
     async def prepare(muster: "Muster") -> "Run":
@@ -94,7 +96,7 @@ def replay(manner: Manner, run: RunArgument) -> None:
         note(manner, f"run {made.id} replays run {_origin(made)}; nobody is asked")
         return made
 
-    _drive(manner, prepare, None, allow_unpriced=True)  # a replay pays for nothing and waits for nobody
+    return _drive(manner, prepare, None, allow_unpriced=True)  # a replay pays for nothing and waits for nobody
 
 
 def _drive(
@@ -103,21 +105,29 @@ def _drive(
     patience: "Patience | None",
     *,
     allow_unpriced: bool,
-) -> None:
-    async def work(muster: "Muster") -> "tuple[str, dict[str, Any]]":
-        from muster.cli.driving import drive
-        from muster.cli.pooled import pooled, run_data
-        from muster.cli.portrait import summary
-        from muster.cli.progress import display
-
+) -> int:
+    async def work(muster: "Muster") -> int:
         run = await prepare(muster)
-        run = await drive(muster, muster.drive(run), display(manner))
-        saved = (await pooled(muster, run)).words()
-        lines = [summary(run), *([saved] if saved else []), f"see it with: muster runs show {run.id}"]
-        return "\n".join(lines), await run_data(muster, run)
+        if run.workload == SUITE:  # it ends like `muster run` does: with what the cases came to, and its exit code
+            from muster.cli.run_ending import drive_and_conclude
 
-    text, data = with_muster(manner, work, allow_unpriced=allow_unpriced, patience=patience)
-    answer(manner, data, lambda console: console.print(text, soft_wrap=True))
+            return await drive_and_conclude(muster, muster.drive(run), (), manner)
+        return await _drive_any(muster, run, manner)
+
+    return with_muster(manner, work, allow_unpriced=allow_unpriced, patience=patience)
+
+
+async def _drive_any(muster: "Muster", run: "Run", manner: Manner) -> int:
+    from muster.cli.driving import drive
+    from muster.cli.pooled import pooled, run_data
+    from muster.cli.portrait import summary
+    from muster.cli.progress import display
+
+    run = await drive(muster, muster.drive(run), display(manner))
+    saved = (await pooled(muster, run)).words()
+    lines = [summary(run), *([saved] if saved else []), f"see it with: muster runs show {run.id}"]
+    answer(manner, await run_data(muster, run), lambda console: console.print("\n".join(lines), soft_wrap=True))
+    return 0
 
 
 def _answer_queued(manner: Manner, queued: dict[str, Any]) -> None:

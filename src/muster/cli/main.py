@@ -9,9 +9,29 @@ from typing import Annotated, Any
 import typer
 
 from muster import __version__
-from muster.cli import ask, batch, demo, doctor, runs, sim, store, worker
+from muster.cli import (
+    ask,
+    baseline,
+    batch,
+    compare,
+    demo,
+    doctor,
+    evidence,
+    generate,
+    init,
+    lint,
+    plan,
+    report,
+    review,
+    runs,
+    sim,
+    store,
+    validate,
+    worker,
+)
 from muster.cli.frame import HomeOption, JsonOption, QuietOption, help_without_command, manner_of
 from muster.cli.manner import Manner
+from muster.cli.run import register as register_run
 from muster.cli.speech import answer, fail_with
 
 ABOUT = """Runs fleets of AI agents as durable work: answered once, paid once, inside a hard budget.
@@ -41,8 +61,19 @@ def root(
 
 demo.register(app)
 ask.register(app)
+init.register(app)
+validate.register(app)
+lint.register(app)
+generate.register(app)
+plan.register(app)
+register_run(app)
 app.add_typer(runs.app, name="runs")
 app.add_typer(batch.app, name="batch")
+report.register(app)
+compare.register(app)
+app.add_typer(baseline.app, name="baseline")
+review.register(app)
+app.add_typer(evidence.app, name="evidence")
 worker.register(app)
 sim.register(app)
 app.add_typer(store.app, name="store")

@@ -104,7 +104,7 @@ class Lines(Silence):
 
 def line(sight: Sight, now: float) -> str:
     """Put a sight on one line."""
-    count = "" if sight.total is None else f"{sight.done:,} of {sight.total:,} calls done, "
+    count = "" if sight.total is None else f"{sight.done:,} of {sight.total:,} {sight.unit} done, "
     waits = f"; {sight.waits}" if sight.waits else ""
     return f"{sight.title}: {count}{sight.words}{waits}{age(sight, now)}"
 

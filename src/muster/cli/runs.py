@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from muster.cli import canceling, going_on, moving
+from muster.cli import canceling, going_on, moving, rejudge
 from muster.cli.frame import command, group, with_muster
 from muster.cli.manner import Manner
 from muster.cli.speech import answer, note, print_json
@@ -131,4 +131,5 @@ def delete(
 
 canceling.register(app)
 going_on.register(app)
+rejudge.register(app)
 moving.register(app)

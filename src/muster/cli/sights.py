@@ -17,6 +17,7 @@ class Sight:
     words: str
     done: int = 0
     total: int | None = None  # None: nobody counts
+    unit: str = "calls"  # what is counted
     waits: str = ""  # for what
     since: float | None = None  # when that, or the whole, began
 

@@ -2,19 +2,24 @@
 
 suite                   the snapshot: which suites, prompts, how many cases and pages
 suite/cases/N           one page of cases
+suite/answers           recorded answers by case, when those are scored
 case/ID/SUBJECT/E/T     a call to the agent under test: epoch E, turn T
 case/ID/SUBJECT/E/judge/JUDGE/S, …/repair      calls to the judge: sample S
 case/ID/SUBJECT/E/process                      the command of the process evaluator
 scoring/TAG/environment    versions at run time
-scoring/TAG/N              one page of results; TAG names how it was judged, so that a run can be judged anew
+scoring/TAG/N/V            one page of results in version V; TAG names how it was judged, so that a run can be judged
+                           anew. Only a page that holds something mendable may have a newer version.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from muster.domain.canonical import Json
+from muster.domain.verdict import Status
 
 SNAPSHOT = "suite"
+ANSWERS = "suite/answers"
+MENDABLE = frozenset({Status.ERROR, Status.TIMED_OUT})  # tried again by whoever resumes the run
 PAGE = 100  # cases, or results, in one entry of the journal at most
 
 
@@ -72,9 +77,9 @@ def case_key(case: str, subject: str, epoch: int) -> str:
     return f"case/{case}/{subject}/{epoch}"
 
 
-def results_key(tag: str, page: int) -> str:
-    """Name a page of results."""
-    return f"scoring/{tag}/{page}"
+def results_key(tag: str, page: int, version: int = 1) -> str:
+    """Name a version of a page of results."""
+    return f"scoring/{tag}/{page}/{version}"
 
 
 def environment_key(tag: str) -> str:

@@ -23,6 +23,7 @@ class Status(StrEnum):
 
 
 NOT_RUN = frozenset({Status.SKIPPED})
+OUT_OF_TIME = frozenset({"out_of_time", "timed_out", "stalled"})  # codes of failures that were a matter of time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -115,6 +115,16 @@ class Context:
             value = plain_json(await made if inspect.isawaitable(made) else made, f"the value of step {key!r}")
             return await self._record(key, EntryKind.STEP, value)
 
+    async def recall(self, key: str) -> Json:
+        """Give the value of a step that was done before, here or in the run this one comes from; None if there is none.
+
+        A replay does not mind: whether something was done is a question that has an answer.
+        """
+        entry = await self._store.journal.find(self._run.id, key)
+        if entry is None:
+            entry = await self._inheritance.look(key, EntryKind.STEP)
+        return None if entry is None or entry.state is not EntryState.DONE else entry.value
+
     async def emit(self, key: str, kind: str, data: Mapping[str, Json] | None = None) -> None:
         """Tell an event once in this run."""
         require_key(key)

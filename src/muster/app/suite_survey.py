@@ -1,0 +1,168 @@
+"""What a suite run would do and cost, found out before anything is stored or spent."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from muster.app.directory import AgentDirectory
+from muster.checks.evaluators import evaluators_of
+from muster.domain.agent import DEFAULT_MAX_TOKENS
+from muster.domain.call import Message, Request, Role
+from muster.domain.case import Evaluator
+from muster.domain.errors import BadConfiguration
+from muster.domain.run import Dispatch, Mode
+from muster.domain.script import BYTES_PER_TOKEN
+from muster.domain.verdict import Observation
+from muster.formats.suite_spec import SuiteSpec
+from muster.judges.question import pose
+from muster.workloads.suite_reading import Reading
+from muster.workloads.suite_talk import request_of
+from muster.workloads.suite_units import Unit, Units
+
+SHORTEST = 1  # tokens of an answer, for the least that something can cost
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """Calls to one agent, and what they can cost in microdollars."""
+
+    calls: int = 0
+    tokens: int = 0  # the most that limits of tokens per minute would count
+    least: int = 0  # short answers, and four bytes to a token
+    most: int = 0  # what would be reserved
+
+    def plus(self, other: "Load") -> "Load":
+        """Add two loads."""
+        return Load(
+            calls=self.calls + other.calls,
+            tokens=self.tokens + other.tokens,
+            least=self.least + other.least,
+            most=self.most + other.most,
+        )
+
+
+NOTHING = Load()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Survey:
+    """A run as it would be."""
+
+    suites: int
+    cases: int
+    skipped: int
+    units: int
+    agents: dict[str, Load]
+    judge: Load
+    commands: int
+    may_call_tools: int  # units whose agent may take more turns than are counted
+
+    @property
+    def all(self) -> Load:
+        """Everything together."""
+        total = self.judge
+        for load in self.agents.values():
+            total = total.plus(load)
+        return total
+
+
+class Quoting(StrEnum):
+    """How closely a survey asks what things cost."""
+
+    NONE = "none"  # nobody will be asked
+    FIRST = "first"  # one request of each agent: whether there is a key and a price
+    ALL = "all"
+
+
+class Surveyor:
+    """Goes through the cases of a spec."""
+
+    def __init__(self, directory: AgentDirectory, spec: SuiteSpec, dispatch: Dispatch, quoting: Quoting) -> None:
+        self._directory, self._spec, self._dispatch = directory, spec, dispatch
+        self._quoting = quoting
+        self._quoted: set[str] = set()
+        self._agents: dict[str, Load] = {}
+        self._judge = NOTHING
+        self._commands = self._tools = 0
+
+    def survey(self) -> Survey:
+        """Look at every case once; raises what would keep the run from being done."""
+        reading = Reading(self._spec)
+        units = Units(self._spec, reading.outline())
+        cases = skipped = count = 0
+        for case in reading.cases():
+            cases += 1
+            skipped += bool(case.skip)
+            for unit in units.of(case):
+                count += 1
+                if not case.skip:
+                    self._visit(unit)
+        snapshot = reading.snapshot(0)
+        return Survey(
+            suites=len(snapshot.suites),
+            cases=cases,
+            skipped=skipped,
+            units=count,
+            agents=self._agents,
+            judge=self._judge,
+            commands=self._commands,
+            may_call_tools=self._tools,
+        )
+
+    def _visit(self, unit: Unit) -> None:
+        evaluators = evaluators_of(unit.case, self._spec.evaluator)
+        if Evaluator.JUDGE in evaluators:
+            self._visit_judge(unit)
+        self._commands += Evaluator.PROCESS in evaluators
+        self._tools += bool(unit.case.tools)
+        if self._spec.answers is None:
+            agent = unit.subject.agent
+            load = self._agents.get(agent, NOTHING)
+            for request in self._turns(unit):
+                load = load.plus(self._load(agent, request, self._dispatch.mode))
+            self._agents[agent] = load
+
+    def _visit_judge(self, unit: Unit) -> None:
+        if self._spec.judge is None:
+            raise BadConfiguration(
+                f"case {unit.case.id} ({unit.case.file}:{unit.case.line}) wants a judge, and none is named",
+                suggestions=("add --judge AGENT", "or --evaluator rules, to leave what rules cannot say unjudged"),
+            )
+        answer = self._longest_answer(unit)
+        request = pose(unit.case, Observation(answers=(answer,))).request
+        mode = self._dispatch.mode if self._spec.judge_dispatch is None else Mode(self._spec.judge_dispatch)
+        for _ in range(self._spec.judge_samples):
+            self._judge = self._judge.plus(self._load(self._spec.judge, request, mode))
+
+    def _load(self, agent: str, request: Request, mode: Mode) -> Load:
+        if self._quoting is Quoting.NONE or (self._quoting is Quoting.FIRST and agent in self._quoted):
+            return Load(calls=1)
+        self._quoted.add(agent)
+        found = self._directory.find(agent)
+        batching = self._directory.batching(agent) if mode is Mode.BATCH else None
+        whole = found.profile.complete(request)
+        short = replace(whole, max_tokens=SHORTEST)
+        if batching is None:
+            most, least = found.quote(whole), found.quote(short)
+        else:
+            size = len(batching.encode(whole, self._dispatch.cache))
+            most, least = batching.quote(whole, size), batching.quote(short, size)
+        return Load(calls=1, tokens=most.tokens, least=least.most // BYTES_PER_TOKEN, most=most.most)
+
+    def _turns(self, unit: Unit) -> Iterator[Request]:
+        """Give the requests of a unit as far as they are known before the first answer."""
+        messages = unit.case.messages
+        yield request_of(unit, self._spec, messages)
+        for text in unit.case.follow_ups:
+            said = Message(role=Role.ASSISTANT, text=self._longest_answer(unit))
+            messages = (*messages, said, Message(role=Role.USER, text=text))
+            yield request_of(unit, self._spec, messages)
+
+    def _longest_answer(self, unit: Unit) -> str:
+        if self._quoting is not Quoting.ALL:
+            return "x"
+        tokens = unit.case.max_tokens or self._spec.max_tokens or self._usual(unit.subject.agent)
+        return "x" * (tokens * BYTES_PER_TOKEN)
+
+    def _usual(self, agent: str) -> int:
+        return self._directory.find(agent).profile.max_tokens if agent else DEFAULT_MAX_TOKENS

@@ -1,0 +1,120 @@
+"""`muster plan`: what a suite run would do and cost; spends nothing and stores nothing."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from muster.cli.frame import command, with_muster
+from muster.cli.manner import Manner
+from muster.cli.run_options import Chosen, chosen
+from muster.cli.sending import Sending, sent
+from muster.cli.speech import answer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from muster.app import Muster
+    from muster.app.suite_office import Survey
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    command(app, "plan")(plan)
+
+
+@sent
+@chosen
+def plan(
+    manner: Manner,
+    chosen: Chosen,
+    sending: Sending,
+    budget: Annotated[
+        str | None, typer.Option("--budget", metavar="USD", help="Say whether it would be enough.")
+    ] = None,
+    allow_unpriced: Annotated[
+        bool, typer.Option("--allow-unpriced", help="Count models whose price is not known as free.")
+    ] = False,
+) -> None:
+    """Say how many calls a run would make, of how many tokens, and what that could cost."""
+
+    async def work(muster: "Muster") -> "Survey":
+        from muster.app.suite_office import Quoting, survey
+        from muster.cli.run_order import Source, wanted_spec
+
+        spec = await wanted_spec(muster, chosen, Source())
+        return survey(muster, spec, sending.dispatch, Quoting.ALL)
+
+    found = with_muster(manner, work, allow_unpriced=allow_unpriced)
+    cap = _cap(budget)
+    answer(manner, _data(found, cap), lambda console: _tell(console, found, cap))
+
+
+def _cap(budget: str | None) -> int | None:
+    from muster.settings import parse_budget
+
+    return parse_budget(budget)
+
+
+def _data(found: "Survey", cap: int | None) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    from muster.domain.money import to_usd
+
+    def load(value: Any) -> dict[str, Any]:
+        numbers = asdict(value)
+        return {
+            "calls": numbers["calls"],
+            "tokens": numbers["tokens"],
+            "least_usd": to_usd(numbers["least"]),
+            "most_usd": to_usd(numbers["most"]),
+        }
+
+    return {
+        "suites": found.suites,
+        "cases": found.cases,
+        "skipped": found.skipped,
+        "agents": {agent: load(value) for agent, value in found.agents.items()},
+        "judge": load(found.judge),
+        "commands": found.commands,
+        "may_call_tools": found.may_call_tools,
+        "total": load(found.all),
+        "budget_usd": None if cap is None else to_usd(cap),
+        "fits": None if cap is None else found.all.most <= cap,
+    }
+
+
+def _tell(console: "Console", found: "Survey", cap: int | None) -> None:
+    from rich.table import Table
+
+    from muster.domain.money import show_usd
+
+    table = Table("who", box=None, pad_edge=False, header_style="bold")
+    for title in ("calls", "tokens at most", "at least", "at most"):
+        table.add_column(title, justify="right")
+    rows = [*found.agents.items(), *([("judge", found.judge)] if found.judge.calls else []), ("together", found.all)]
+    for who, load in rows:
+        table.add_row(who, f"{load.calls:,}", f"{load.tokens:,}", show_usd(load.least), show_usd(load.most))
+    console.print(
+        f"{found.cases:,} cases, {found.skipped:,} of them skipped" if found.skipped else f"{found.cases:,} cases"
+    )
+    console.print(table)
+    for line in _notes(found, cap):
+        console.print(line, soft_wrap=True)
+
+
+def _notes(found: "Survey", cap: int | None) -> list[str]:
+    from muster.domain.money import show_usd
+
+    lines = []
+    if found.commands:
+        lines.append(f"{found.commands:,} commands of process evaluators are run on this machine")
+    if found.may_call_tools:
+        lines.append(
+            f"{found.may_call_tools:,} cases have tools: each round of tool calls is a call more than counted here"
+        )
+    if cap is not None:
+        enough = (
+            "is enough for" if found.all.most <= cap else "may stop this run before its end, but will not be exceeded:"
+        )
+        lines.append(f"a budget of {show_usd(cap)} {enough} {show_usd(found.all.most)} at most")
+    return lines

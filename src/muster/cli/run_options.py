@@ -1,0 +1,103 @@
+"""The options that choose what a suite run is about: cases, agents, judge. Shared by `run` and `plan`."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from muster.cli.bundle import bundle
+
+if TYPE_CHECKING:
+    from muster.formats.suite_spec import SuiteSpec
+
+# What is left open is as it was in the run that is replayed or reused.
+INHERITED = (
+    "agents", "prompts", "judge", "judge_samples", "judge_dispatch", "epochs", "evaluator", "threshold",
+    "max_tokens", "temperature", "seed",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen:
+    """What was said on the command line; what was not is None."""
+
+    given: dict[str, Any]
+    only_failed: str | None = None
+
+    def spec(self, before: "SuiteSpec | None" = None, **more: Any) -> "SuiteSpec":
+        """Make the spec, with what was left open taken from an earlier run."""
+        from muster.formats.suite_spec import read_spec
+
+        stored = {} if before is None else before.stored()
+        inherited = {name: stored[name] for name in INHERITED if name in stored}
+        said = {name: value for name, value in (self.given | more).items() if value not in (None, [])}
+        if "answers" in said:
+            inherited.pop("agents", None)
+        return read_spec(inherited | said)
+
+
+def chosen_of(
+    paths: Annotated[list[str], typer.Argument(metavar="PATH…", help="Suites: files, or folders that hold them.")],
+    agent: Annotated[
+        list[str] | None, typer.Option("--agent", "-a", metavar="A", help="Who is tested; several are ranked.")
+    ] = None,
+    prompt: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--prompt", metavar="FILE", help="A system prompt to test instead of prompt.md; several are ranked."
+        ),
+    ] = None,
+    judge: Annotated[str | None, typer.Option("--judge", metavar="J", help="The agent that judges.")] = None,
+    judge_samples: Annotated[
+        int | None, typer.Option("--judge-samples", metavar="N", min=1, help="How often it is asked (1).")
+    ] = None,
+    judge_dispatch: Annotated[
+        str | None,
+        typer.Option("--judge-dispatch", metavar="live|batch", help="How it is asked, if not like the rest."),
+    ] = None,
+    epochs: Annotated[
+        int | None, typer.Option("--epochs", metavar="N", min=1, help="How often each case is asked (1).")
+    ] = None,
+    case_filter: Annotated[
+        str | None, typer.Option("--filter", metavar="GLOB", help="Only cases whose id matches.")
+    ] = None,
+    tags: Annotated[
+        str | None, typer.Option("--tags", metavar="A,B", help="Only cases with one of these tags.")
+    ] = None,
+    evaluator: Annotated[
+        str | None,
+        typer.Option("--evaluator", metavar="E", help="rules, golden, process, judge or all, not each case's own."),
+    ] = None,
+    threshold: Annotated[
+        float | None, typer.Option("--threshold", metavar="X", min=0, max=1, help="The score that passes (0.7).")
+    ] = None,
+    max_tokens: Annotated[
+        int | None, typer.Option("--max-tokens", metavar="N", min=1, max=10_000_000, help="The longest answer.")
+    ] = None,
+    temperature: Annotated[float | None, typer.Option("--temperature", metavar="X", min=0, help="Sampling.")] = None,
+    seed: Annotated[int | None, typer.Option("--seed", metavar="N", help="Sampling, where it is supported.")] = None,
+    only_failed: Annotated[
+        str | None, typer.Option("--only-failed", metavar="RUN|FILE", help="Only cases that did not pass there.")
+    ] = None,
+) -> Chosen:
+    """Collect what was given."""
+    given = {
+        "path": paths,
+        "agents": agent,
+        "prompts": prompt,
+        "judge": judge,
+        "judge_samples": judge_samples,
+        "judge_dispatch": judge_dispatch,
+        "epochs": epochs,
+        "filter": case_filter,
+        "tags": [tag.strip() for tag in tags.split(",") if tag.strip()] if tags else None,
+        "evaluator": evaluator,
+        "threshold": threshold,
+        "max_tokens": max_tokens,
+        "temperature": temperature,
+        "seed": seed,
+    }
+    return Chosen(given=given, only_failed=only_failed)
+
+
+chosen = bundle("chosen", chosen_of)

@@ -1,0 +1,133 @@
+"""A suite run as it was ordered: surveyed before anything is stored, driven, and concluded whatever it comes to."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from muster.app.suite_office import Quoting, Survey, file_of, find_or_import, is_answers, not_passed, survey
+from muster.cli.manner import Manner
+from muster.cli.question import check_name
+from muster.cli.report_files import Wanted
+from muster.cli.run_ending import drive_and_conclude
+from muster.cli.run_options import Chosen
+from muster.cli.sending import Sending
+from muster.cli.speech import note
+from muster.domain.errors import BadArgument, NotFound
+from muster.domain.run import Origin, Reuse, Run
+from muster.formats.suite_spec import SuiteSpec, read_spec
+
+if TYPE_CHECKING:
+    from muster.app import Muster
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """How a suite is to be run, apart from what it is about."""
+
+    sending: Sending
+    budget: str | None = None
+    concurrency: int = 20
+    timeout: float | None = None
+    name: str | None = None
+    reports: tuple[Wanted, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """Where known answers come from: an earlier run, or a file of recorded answers."""
+
+    replays: bool = False
+    run: Run | None = None
+    answers: str | None = None
+
+    @property
+    def origin(self) -> Origin | None:
+        """Say what the new run takes over."""
+        if self.run is None:
+            return None
+        return Origin(run=self.run.id, reuse=Reuse.RECORDED if self.replays else Reuse.CALLS)
+
+    def words(self) -> str:
+        """Say it to a person."""
+        if self.run is None and self.answers is None:
+            return ""
+        where = self.answers or f"run {self.run.id if self.run else ''}"
+        return f"; answers come from {where} and nobody is asked" if self.replays else f"; what {where} knows is reused"
+
+
+async def carry_out(muster: "Muster", chosen: Chosen, source: Source, order: Order, manner: Manner) -> int:
+    """Run suites as they were chosen; gives the exit code."""
+    spec = await wanted_spec(muster, chosen, source)
+    asks = not source.replays or spec.answers is not None
+    found = survey(muster, spec, order.sending.dispatch, Quoting.FIRST if asks else Quoting.NONE)
+    note(manner, _first_words(found) + source.words())
+    return await _start(muster, spec, source.origin, order, manner)
+
+
+async def judge_again(muster: "Muster", reference: str, said: Mapping[str, Any], order: Order, manner: Manner) -> int:
+    """Judge the answers of a run anew; gives the exit code."""
+    before = await _suite_run(muster, reference)
+    given = {name: value for name, value in said.items() if value is not None}
+    spec = read_spec({**before.spec, **given, "generate": False})
+    assert spec.judge is not None  # noqa: S101  # the command asks for it
+    muster.directory.find(spec.judge)
+    note(manner, f"the answers of run {before.id} are judged by {spec.judge}; no agent is asked anew")
+    return await _start(muster, spec, Origin(run=before.id, reuse=Reuse.REPLIES), order, manner)
+
+
+async def source_of(muster: "Muster", replay: str | None, reuse: str | None) -> Source:
+    """Find where known answers are to come from."""
+    if replay is not None and reuse is not None:
+        raise BadArgument("--replay asks nobody, --reuse asks for what is new: give one of them")
+    file = None if replay is None else file_of(replay)
+    if file is not None and is_answers(file):
+        return Source(replays=True, answers=str(file))
+    reference = replay or reuse
+    run = None if reference is None else await _suite_run(muster, reference)
+    return Source(replays=replay is not None, run=run)
+
+
+async def wanted_spec(muster: "Muster", chosen: Chosen, source: Source) -> SuiteSpec:
+    """Make the spec of what was chosen; what was left open is as in the run that is replayed or reused."""
+    only = None
+    if chosen.only_failed is not None:
+        failed = await _suite_run(muster, chosen.only_failed)
+        only = await not_passed(muster, failed)
+        if not only:
+            raise NotFound(f"every case of run {failed.id} passed; there is nothing to run again")
+    before = None if source.run is None else read_spec(source.run.spec)
+    return chosen.spec(before, answers=source.answers, only=only)
+
+
+async def _start(muster: "Muster", spec: SuiteSpec, origin: Origin | None, order: Order, manner: Manner) -> int:
+    check_name(order.name)
+    handle = await muster.start(
+        "suite",
+        spec.stored(),
+        budget_usd=order.budget,
+        name=order.name,
+        timeout=order.timeout,
+        concurrency=order.concurrency,
+        dispatch=order.sending.dispatch,
+        detach=order.sending.detach,
+        origin=origin,
+    )
+    return await drive_and_conclude(muster, handle, order.reports, manner)
+
+
+async def _suite_run(muster: "Muster", reference: str) -> Run:
+    run = await find_or_import(muster, reference)
+    if run.workload != "suite":
+        raise BadArgument(
+            f"run {run.id} is a run of {run.workload!r} and not of a suite", suggestions=("muster runs list",)
+        )
+    return run
+
+
+def _first_words(found: Survey) -> str:
+    """Say what is about to happen, before anything is spent."""
+    calls = sum(load.calls for load in found.agents.values())
+    suites = "1 suite" if found.suites == 1 else f"{found.suites} suites"
+    words = f"{'1 case' if found.cases == 1 else f'{found.cases:,} cases'} of {suites}"
+    words += f", {calls:,} calls" if calls else ""
+    return words + (f", {found.judge.calls:,} to the judge" if found.judge.calls else "")

@@ -1,0 +1,209 @@
+"""Secrets found in texts by their pattern, and taken out.
+
+A marker holds the kind of a secret and its number in order of appearance, and nothing that was made from the secret: a
+digest would let anybody find a short password by trying. Equal secrets get equal numbers, so that a text that holds one
+twice still does.
+
+Every pattern reads each character of a text a bounded number of times, whatever the text is: runs of characters are
+possessive, and begin only where the character before does not belong to them.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache, partial
+from hashlib import sha256
+from json import dumps
+
+from muster.domain.canonical import Json
+
+# A token begins after something else than a token, or after an escape in a text that is JSON itself.
+_START = r"(?:(?<![A-Za-z0-9_-])|(?<=\\[nrtbf]))"
+_WORD = r"[A-Za-z0-9_-]"
+_END = r"(?![A-Za-z0-9_-])"
+_MOST_DEPTH = 200
+_SHORTEST = 15  # characters of any secret with what shows that it is one, but for passwords in addresses
+_SHORT = 150  # most texts are; to look for all hints at once is quicker then
+_FEWEST_DIGITS = 3
+_FEWEST_CHARACTERS = 8
+_FEWEST_DISTINCT = 10
+_PLACEHOLDERS = frozenset({"password", "passwd", "pass", "pwd", "pw", "secret", "token", "user", "xxx", "changeme"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Redacted:
+    """A text without its secrets, and how many of each kind there were."""
+
+    text: str
+    found: Mapping[str, int]
+
+
+def redact(text: str) -> Redacted:
+    """Take the secrets out of one text."""
+    redactor = Redactor()
+    return Redacted(text=redactor.text(text), found=redactor.found())
+
+
+class Redactor:
+    """Takes secrets out of many texts, with one numbering for all of them."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[bytes, int] = {}
+        self._found: Counter[str] = Counter()
+
+    def text(self, text: str) -> str:
+        """Give a text without its secrets."""
+        if len(text) < _SHORTEST and "://" not in text:
+            return text
+        lower = text.lower()
+        if len(text) < _SHORT and not _hints().search(lower):
+            return text
+        for rule in _RULES:
+            if any(hint in lower for hint in rule.hints):
+                text = re.sub(rule.pattern, partial(self._replace, rule), text)
+        return text
+
+    def json(self, value: Json, depth: int = 0) -> Json:
+        """Give a JSON value whose texts, names included, are without secrets; what is very deep becomes a text."""
+        if isinstance(value, str):
+            return self.text(value)
+        if not isinstance(value, (Mapping, list, tuple)):
+            return value
+        if depth >= _MOST_DEPTH:
+            return self.text(dumps(value))
+        if isinstance(value, Mapping):
+            return {self.text(name): self.json(inner, depth + 1) for name, inner in value.items()}
+        return [self.json(inner, depth + 1) for inner in value]
+
+    def found(self) -> dict[str, int]:
+        """Give how many secrets of each kind were taken out since this was last asked."""
+        found, self._found = dict(sorted(self._found.items())), Counter()
+        return found
+
+    def _replace(self, rule: "_Rule", match: re.Match[str]) -> str:
+        secret = match["secret"]
+        if not rule.holds(secret):
+            return match[0]
+        # By digest: whoever looks at this process finds no secret in here.
+        number = self._numbers.setdefault(
+            sha256(secret.encode("utf-8", "surrogatepass")).digest(), len(self._numbers) + 1
+        )
+        self._found[rule.kind] += 1
+        start, end = match.span("secret")
+        before, after = match[0][: start - match.start()], match[0][end - match.start() :]
+        return f"{before}[redacted:{rule.kind}:{number}]{after}"
+
+
+@cache
+def _hints() -> re.Pattern[str]:
+    return re.compile("|".join(sorted({re.escape(hint) for rule in _RULES for hint in rule.hints})))
+
+
+def _any(secret: str) -> bool:
+    return True
+
+
+def _has_digits(secret: str) -> bool:
+    """Tell a key from a name with hyphens in it."""
+    return sum(character.isdigit() for character in secret) >= _FEWEST_DIGITS
+
+
+def _no_placeholder(secret: str) -> bool:
+    """Tell a credential from a word that stands for one, or for a variable."""
+    plain = secret.strip("*.xX")
+    shouted = plain.replace("_", "").replace("-", "").isalpha() and plain.isupper()
+    return bool(plain) and plain.lower() not in _PLACEHOLDERS and not shouted and secret[0] not in "$<{%["
+
+
+def _credential(secret: str) -> bool:
+    return len(secret) >= _FEWEST_CHARACTERS and _no_placeholder(secret)
+
+
+def _random_looking(secret: str) -> bool:
+    """Tell a secret that was made by chance from a name or a number."""
+    digits = sum(character.isdigit() for character in secret)
+    mixed = secret != secret.lower() and secret != secret.upper()
+    letters = any(character.isalpha() for character in secret)
+    return letters and digits >= (1 if mixed else _FEWEST_DIGITS) and len(set(secret)) >= _FEWEST_DISTINCT
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    kind: str
+    hints: tuple[str, ...]  # in lower case; a text without any of them is not searched
+    pattern: str  # the group `secret` is taken out; compiled when a hint is met, so that nobody pays for it before
+    holds: Callable[[str], bool] = _any
+
+
+def _token(kind: str, hints: str, pattern: str, holds: Callable[[str], bool] = _any) -> _Rule:
+    """Make the rule for a token that is known by its first characters."""
+    return _Rule(kind, tuple(hints.split()), f"{_START}(?P<secret>{pattern}){_END}", holds)
+
+
+_KEY_BEGIN = r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
+_KEY_END = r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
+_KEY_BODY = r"(?:[^-]++|-(?!----))*+"
+_CUT_BODY = r"(?:\s|\\[nr])*+(?:[A-Za-z0-9+/=]{40,}+(?:\s|\\[nr])*+)++[A-Za-z0-9+/=]*+"  # of a key without its end
+_IS = r"\\?[\"']?\s{0,4}[:=]\s{0,4}\\?[\"']?"  # between a name and its value, in code, JSON, headers, settings
+_NAMES = r"(?:api|access|secret|private)[_-]?key|secret|password|passwd|(?:access|auth|api|refresh)[_-]?token"
+
+_RULES = (
+    _Rule("private_key", ("-----begin ",), f"(?P<secret>{_KEY_BEGIN}(?:{_KEY_BODY}{_KEY_END}|{_CUT_BODY}))"),
+    _token("anthropic_key", "sk-ant-", rf"sk-ant-{_WORD}{{12,}}+"),
+    _token("openrouter_key", "sk-or-", rf"sk-or-{_WORD}{{16,}}+"),
+    _token("openai_key", "sk-", rf"sk-{_WORD}{{20,}}+", _has_digits),
+    _token("github_token", "ghp_ gho_ ghu_ ghs_ ghr_", r"gh[pousr]_[A-Za-z0-9]{20,}+"),
+    _token("github_token", "github_pat_", r"github_pat_[A-Za-z0-9_]{20,}+"),
+    _token("gitlab_token", "glpat-", rf"glpat-{_WORD}{{20,}}+"),
+    _token("aws_key", "akia asia", r"(?:AKIA|ASIA)[A-Z0-9]{16}+"),
+    _token("google_key", "aiza", rf"AIza{_WORD}{{35}}+"),
+    _token("google_secret", "gocspx-", rf"GOCSPX-{_WORD}{{20,}}+"),
+    _token("google_token", "ya29.", rf"ya29\.{_WORD}{{20,}}+"),
+    _token("slack_token", "xox", r"xox[abeoprs]-[A-Za-z0-9-]{10,}+", _has_digits),
+    _token("slack_token", "xapp-", r"xapp-[A-Za-z0-9-]{10,}+", _has_digits),
+    _token("stripe_key", "sk_live_ sk_test_ rk_live_ rk_test_", r"[sr]k_(?:live|test)_[A-Za-z0-9]{16,}+"),
+    _token("stripe_key", "whsec_", r"whsec_[A-Za-z0-9+/=]{24,}+"),
+    _token("huggingface_token", "hf_", r"hf_[A-Za-z0-9]{30,}+"),
+    _token("npm_token", "npm_", r"npm_[A-Za-z0-9]{36,}+"),
+    _token("pypi_token", "pypi-", rf"pypi-AgE{_WORD}{{40,}}+"),
+    _token("sendgrid_key", "sg.", rf"SG\.{_WORD}{{16,}}+\.{_WORD}{{16,}}+"),
+    _token("groq_key", "gsk_", r"gsk_[A-Za-z0-9]{32,}+"),
+    _token("xai_key", "xai-", r"xai-[A-Za-z0-9]{32,}+"),
+    _token("jwt", "eyj", rf"eyJ{_WORD}{{8,}}+\.eyJ{_WORD}{{8,}}+\.{_WORD}{{8,}}+"),
+    _Rule(
+        "slack_webhook",
+        ("hooks.slack.com/",),
+        r"hooks\.slack\.com/(?:services|workflows)/(?P<secret>[A-Za-z0-9/_-]{20,}+)",
+    ),
+    _Rule(
+        "authorization",
+        ("authorization",),
+        rf"(?i:authorization){_IS}(?i:bearer|basic|token|digest)\s{{1,4}}(?P<secret>[A-Za-z0-9._~+/=:-]{{8,}}+)",
+        _credential,
+    ),
+    _Rule(
+        "bearer_token",
+        ("bearer ",),
+        r"(?i:\bbearer) {1,4}(?P<secret>[A-Za-z0-9._~+/=-]{16,}+)",
+        _has_digits,
+    ),
+    _Rule(
+        "api_key_header",
+        ("x-api-key", "x-goog-api-key"),
+        rf"(?i:x-api-key|x-goog-api-key){_IS}(?P<secret>[A-Za-z0-9._~+/=-]{{8,}}+)",
+        _credential,
+    ),
+    _Rule(
+        "url_password",
+        ("://",),
+        r"://[^\s/:@?#\"'<>\\]{0,256}+:(?P<secret>[^\s/@\"'<>\\]{1,256}+)@",
+        _no_placeholder,
+    ),
+    _Rule(
+        "assigned_secret",
+        ("key", "secret", "passw", "token"),
+        rf"(?i:{_NAMES}){_IS}(?P<secret>[A-Za-z0-9+/_=-]{{16,}}+)",
+        _random_looking,
+    ),
+)

@@ -1,0 +1,141 @@
+"""Reading suites in: before the first call everything is in the journal, and no file is looked at again."""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+
+from muster.domain.canonical import Json
+from muster.domain.case import Case
+from muster.domain.errors import BadArgument, BadFile, Conflict, NotFound
+from muster.domain.suite import PAGE, SNAPSHOT, Prompt, Snapshot, SuiteInfo, cases_key
+from muster.engine.context import Context
+from muster.formats.finding import find_suites
+from muster.formats.packing import pack
+from muster.formats.selection import Selection
+from muster.formats.suite import Suite, open_suite
+from muster.formats.suite_spec import SuiteSpec
+
+LONGEST_PROMPT = 1_000_000  # bytes
+
+
+async def read_in(ctx: Context, spec: SuiteSpec) -> Snapshot:
+    """Give what was read in; whoever resumes the run gets the very same."""
+    value = await ctx.step(SNAPSHOT, lambda: _read(ctx, spec))
+    return msgspec.convert(value, Snapshot)
+
+
+async def _read(ctx: Context, spec: SuiteSpec) -> Json:
+    reading = Reading(spec)
+    page: list[Case] = []
+    pages = 0
+    for case in reading.cases():
+        page.append(case)
+        if len(page) == PAGE:
+            await _keep(ctx, pages, page)
+            page, pages = [], pages + 1
+    if page:
+        await _keep(ctx, pages, page)
+        pages += 1
+    return msgspec.to_builtins(reading.snapshot(pages))
+
+
+async def _keep(ctx: Context, number: int, page: list[Case]) -> None:
+    """Keep a page of cases; a crash in the middle of reading must not mix two versions of a file."""
+    packed = pack(page)
+    if await ctx.step(cases_key(number), lambda: packed) != packed:
+        raise Conflict("the suite was changed after this run had begun to read it in", suggestions=("start a new run",))
+
+
+class Reading:
+    """Goes through the suites of a spec once, case by case, and counts."""
+
+    def __init__(self, spec: SuiteSpec) -> None:
+        self._spec = spec
+        self._suites = [open_suite(path) for path in find_suites([Path(path) for path in spec.path])]
+        self._prompts = tuple(_prompt(path) for path in spec.prompts)
+        _require_distinct(self._prompts)
+        self._infos: list[SuiteInfo] = []
+
+    def cases(self) -> Iterator[Case]:
+        """Give the cases that are selected; none at all is an error."""
+        seen: set[bytes] = set()
+        for suite in self._suites:
+            yield from self._of(suite, seen)
+        if not any(info.cases for info in self._infos):
+            raise NotFound(_nothing(self._spec), suggestions=("muster validate PATH", "leave the filter out"))
+
+    def outline(self) -> Snapshot:
+        """Give what is known before the first case is read."""
+        infos = [SuiteInfo(name=suite.name, file=suite.file, digest="", prompt=suite.prompt) for suite in self._suites]
+        return Snapshot(suites=tuple(infos), prompts=self._prompts)
+
+    def snapshot(self, pages: int) -> Snapshot:
+        """Give what was seen, after the last case."""
+        infos = tuple(info for info in self._infos if info.cases)
+        return Snapshot(suites=infos, prompts=self._prompts, cases=sum(info.cases for info in infos), pages=pages)
+
+    def _of(self, suite: Suite, seen: set[bytes]) -> Iterator[Case]:
+        spec = self._spec
+        only = None if spec.only is None else frozenset(spec.only)
+        selection = Selection(filter=spec.filter, tags=spec.tags, only=only)
+        whole, count = hashlib.sha256(), 0
+        for case in suite.cases():
+            if not selection.takes(case):
+                continue
+            _require_new(case, seen)
+            count += 1
+            whole.update(pack(_anywhere(case)).encode("utf-8", "surrogatepass"))
+            yield case
+        self._infos.append(
+            SuiteInfo(
+                name=suite.name,
+                file=suite.file,
+                digest=whole.hexdigest(),
+                prompt=suite.prompt,
+                cases=count,
+                bundle=suite.bundle,
+            )
+        )
+
+
+def _anywhere(case: Case) -> Case:
+    """Give a case without where it lies: the same suite has the same digest on every machine."""
+    return replace(case, file="", line=0, process_folder="")
+
+
+def _require_new(case: Case, seen: set[bytes]) -> None:
+    name = hashlib.sha256(case.id.encode()).digest()[:8]  # of 100,000 ids whole ones would fill the memory
+    if name in seen:
+        raise BadFile(case.file, f"case {case.id}: another case of this run has the same id", line=case.line)
+    seen.add(name)
+
+
+def _prompt(path: str) -> Prompt:
+    try:
+        data = Path(path).read_bytes()
+    except FileNotFoundError:
+        raise NotFound(f"there is no prompt {path}") from None
+    except OSError as error:
+        raise BadFile(path, f"cannot be read: {error.strerror}") from error
+    if len(data) > LONGEST_PROMPT:
+        raise BadFile(path, f"is longer than {LONGEST_PROMPT:,} bytes, which is no prompt")
+    try:
+        return Prompt(name=Path(path).stem, text=data.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise BadFile(path, "is not UTF-8") from error
+
+
+def _require_distinct(prompts: tuple[Prompt, ...]) -> None:
+    names = [prompt.name for prompt in prompts]
+    for name in names:
+        if names.count(name) > 1:
+            raise BadArgument(f"two prompts are called {name!r}", suggestions=("rename one of the files",))
+
+
+def _nothing(spec: SuiteSpec) -> str:
+    chosen = {"--filter": spec.filter, "--tags": ",".join(spec.tags), "the cases named": ",".join(spec.only or ())}
+    given = ", ".join(f"{name} {value}" for name, value in chosen.items() if value)
+    return f"no case of {', '.join(spec.path)} is selected" + (f" by {given}" if given else "")

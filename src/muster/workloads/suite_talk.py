@@ -1,0 +1,156 @@
+"""The agent under test at work on one case: turns of the user's, tools that it really calls, and what was observed."""
+
+import json
+from dataclasses import dataclass, field
+
+from muster.checks.matching import covers
+from muster.domain.call import Message, Quality, Reply, Request, Role, Stop, Tool, ToolCall
+from muster.domain.canonical import Json
+from muster.domain.case import MOST_TOOL_TURNS, Case, ScriptedTool
+from muster.domain.errors import ReplayMiss, RetriesExhausted, StopRun, WireError
+from muster.domain.money import NOTHING, Microdollars
+from muster.domain.verdict import Observation
+from muster.engine.context import Context
+from muster.formats.suite_spec import SuiteSpec
+from muster.workloads.suite_units import Unit
+
+OUT_OF_TIME = frozenset({"out_of_time", "timed_out", "stalled"})  # codes of failures that were a matter of time
+
+
+@dataclass(slots=True, kw_only=True)
+class Talk:
+    """A conversation as it grows."""
+
+    messages: list[Message]
+    answers: list[str] = field(default_factory=list)
+    tool_calls: list[ToolCall] = field(default_factory=list)
+    keys: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+    cost: Microdollars = NOTHING
+    input_tokens: int = 0
+    output_tokens: int = 0
+    model: str = ""
+    quality: Quality = Quality.GOOD
+
+    def hear(self, reply: Reply) -> None:
+        """Take in a reply."""
+        self.seconds += reply.timings.wire
+        self.cost = Microdollars(self.cost + reply.cost)
+        self.input_tokens += reply.usage.all_input
+        self.output_tokens += reply.usage.output
+        self.model = reply.model or self.model
+        self.quality = reply.quality
+
+    def observed(self, error: Json = None, *, timed_out: bool = False) -> Observation:
+        """Say what was seen."""
+        return Observation(
+            answers=tuple(self.answers),
+            tool_calls=tuple(self.tool_calls),
+            quality=self.quality,
+            error=error,
+            timed_out=timed_out,
+            seconds=round(self.seconds, 6),
+            cost=self.cost,
+            input_tokens=self.input_tokens,
+            output_tokens=self.output_tokens,
+            model=self.model,
+            keys=tuple(self.keys),
+        )
+
+
+async def talk(ctx: Context, unit: Unit, spec: SuiteSpec) -> Observation:
+    """Ask a case from its first turn to its last; a call that fails ends it and is part of what was observed."""
+    going = Talk(messages=list(unit.case.messages))
+    said = [*unit.case.follow_ups]
+    try:
+        while True:
+            error = await _turn(ctx, unit, spec, going)
+            if error is not None or not said:
+                return going.observed(error, timed_out=error is not None and error["code"] in OUT_OF_TIME)
+            going.messages.append(Message(role=Role.USER, text=said.pop(0)))
+    except StopRun:
+        raise
+    except ReplayMiss as error:
+        if spec.generate:
+            raise
+        return going.observed(error.record())
+    except WireError as error:
+        # The last failure and not "gave up after 5 attempts": a replay knows no more than that either.
+        cause = error.last if isinstance(error, RetriesExhausted) else error
+        record = cause.record()
+        return going.observed(record, timed_out=record["code"] in OUT_OF_TIME)
+
+
+async def _turn(ctx: Context, unit: Unit, spec: SuiteSpec, going: Talk) -> Json:
+    """Get one answer, with all tools that the agent calls before it; gives an error when there is none."""
+    for _ in range(MOST_TOOL_TURNS + 1):
+        left = None if unit.case.timeout is None else unit.case.timeout - going.seconds
+        if left is not None and left <= 0:
+            return {"code": "out_of_time", "message": f"its {unit.case.timeout:g} s were over before its last turn"}
+        going.keys.append(f"{unit.key}/{len(going.keys) + 1}")
+        reply = await ctx.call(
+            unit.subject.agent,
+            request_of(unit, spec, tuple(going.messages)),
+            key=going.keys[-1],
+            timeout=left,
+            known=not spec.generate,
+        )
+        going.hear(reply)
+        if not _wants_tools(unit.case, reply):
+            going.tool_calls += reply.tool_calls
+            going.answers.append(reply.text)
+            going.messages.append(Message(role=Role.ASSISTANT, text=reply.text))
+            return None
+        _use_tools(unit.case, reply, going)
+    return {"code": "tool_turns", "message": f"it still called tools after {MOST_TOOL_TURNS} rounds of them"}
+
+
+def request_of(unit: Unit, spec: SuiteSpec, messages: tuple[Message, ...]) -> Request:
+    """Make the request of one turn."""
+    case = unit.case
+    seed = spec.seed if case.seed is None else case.seed
+    return Request(
+        messages=messages,
+        system=_system(unit),
+        tools=tuple(
+            Tool(name=tool.name, description=tool.description, parameters=tool.parameters) for tool in case.tools
+        ),
+        max_tokens=spec.max_tokens if case.max_tokens is None else case.max_tokens,
+        temperature=spec.temperature if case.temperature is None else case.temperature,
+        # Another one in each epoch: with the same one all epochs would be the same.
+        seed=None if seed is None else seed + unit.epoch - 1,
+        environment=case.environment or None,
+    )
+
+
+def _system(unit: Unit) -> str:
+    if unit.case.context is None:
+        return unit.system
+    context = json.dumps(unit.case.context, ensure_ascii=False, indent=2, sort_keys=True)
+    return f"{unit.system}\n\nContext:\n{context}".lstrip()
+
+
+def _wants_tools(case: Case, reply: Reply) -> bool:
+    """Whether the agent waits for tools; one that uses tools by itself has their results already."""
+    return bool(case.tools) and reply.stop is Stop.TOOL_USE and bool(reply.tool_calls)
+
+
+def _use_tools(case: Case, reply: Reply, going: Talk) -> None:
+    going.messages.append(Message(role=Role.ASSISTANT, text=reply.text, tool_calls=reply.tool_calls))
+    for call in reply.tool_calls:
+        result, failed = use(case.tools, call)
+        going.tool_calls.append(
+            ToolCall(id=call.id, name=call.name, arguments=call.arguments, result=result, failed=failed)
+        )
+        going.messages.append(Message(role=Role.TOOL, text=result, tool_call_id=call.id))
+
+
+def use(tools: tuple[ScriptedTool, ...], call: ToolCall) -> tuple[str, bool]:
+    """Give what a scripted tool says to a call, and whether that is an error."""
+    tool = next((tool for tool in tools if tool.name == call.name), None)
+    if tool is None:
+        return f"error: there is no tool {call.name!r}", True
+    for scripted in tool.results:
+        if covers(call.arguments, scripted.args_match):
+            return scripted.result, False
+    return f"error: {call.name} has no result for these arguments", True
