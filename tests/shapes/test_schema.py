@@ -56,3 +56,21 @@ def test_a_schema_that_is_none_is_refused_before_anything_is_spent() -> None:
 @pytest.mark.parametrize("reference", ["#/nowhere", "http://127.0.0.1:9/never-fetched.json"])
 def test_a_reference_to_nowhere_is_a_flaw_and_nothing_is_fetched(reference: str) -> None:
     assert "not in it" in (flaw({}, {"$ref": reference}) or "")
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [{"pattern": r"(x+x+)+y"}, {"type": "object", "patternProperties": {r"(x+x+)+y": {"type": "null"}}}],
+)
+def test_a_pattern_that_would_take_for_ever_is_a_flaw_and_no_hang(schema: dict[str, Any]) -> None:
+    hostile = "x" * 5000
+    assert "takes too long" in str(flaw({hostile: 1} if "type" in schema else hostile, schema))
+
+
+def test_patterns_of_a_schema_hold() -> None:
+    schema = {"type": "object", "patternProperties": {"^n_": {"type": "number"}}, "additionalProperties": False}
+    assert flaw({"n_a": 1}, schema) is None
+    assert "is not of type 'number'" in str(flaw({"n_a": "1"}, schema))
+    assert "does not match" in str(flaw("abc", {"pattern": "^b"}))
+    assert flaw("abc", {"pattern": "b"}) is None
+    assert flaw(3, {"pattern": "b"}) is None

@@ -24,8 +24,8 @@ from muster.formats.forms import CaseForm, CheckForm, EvaluatorForm, HeadForm, R
 from muster.formats.shelf import Shelf
 from muster.formats.tree import Place
 from muster.formats.variables import JsonText, spell
-from muster.formats.verify import schema_flaw
 from muster.shapes.json_limits import flaw_of
+from muster.shapes.schema import schema_flaw
 
 LONGEST_ID = 200
 

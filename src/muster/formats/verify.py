@@ -4,20 +4,16 @@ A pattern or path that cannot be read is a doubt and no flaw: suites in use have
 check never passes.
 """
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any
 
 from muster.domain.case import Case, CheckKind, OutputCheck
 from muster.domain.errors import MusterError
 from muster.formats.complaints import Complaints
 from muster.formats.tree import Place
 from muster.shapes.paths import compile_path
-
-LONGEST_PATTERN = 10_000
-_ESCAPE = re.compile(r"\\(?:[xu]\{([0-9A-Fa-f]{1,8})\}|.)", re.DOTALL)
-_SHOWN = 300
+from muster.shapes.patterns import compile_pattern
+from muster.shapes.schema import schema_flaw
 
 
 def verify(case: Case, complaints: Complaints, known: frozenset[int] = frozenset()) -> None:
@@ -35,18 +31,6 @@ def verify(case: Case, complaints: Complaints, known: frozenset[int] = frozenset
 def checks_of(case: Case) -> frozenset[int]:
     """Name the very objects that are a case's checks: a case that is made from it may share them."""
     return frozenset(id(check) for _, check in _checks(case))
-
-
-def schema_flaw(schema: Mapping[str, Any]) -> str | None:
-    """Say why a mapping is no JSON Schema; None when it is one."""
-    from jsonschema.exceptions import SchemaError
-    from jsonschema.validators import Draft202012Validator, validator_for
-
-    try:
-        validator_for(dict(schema), default=Draft202012Validator).check_schema(dict(schema))
-    except (SchemaError, RecursionError) as error:
-        return str(getattr(error, "message", error))[:_SHOWN]
-    return None
 
 
 def _checks(case: Case) -> Iterator[tuple[Place, OutputCheck]]:
@@ -86,21 +70,8 @@ def _path_flaw(text: str) -> str | None:
 
 @lru_cache(maxsize=1024)
 def _pattern_flaw(pattern: str) -> str | None:
-    import regex  # type: ignore[import-untyped]
-
-    if len(pattern) > LONGEST_PATTERN:
-        return f"a pattern may have {LONGEST_PATTERN:,} characters at most"
-    wrong = ""
-    for version in (regex.VERSION0, regex.VERSION1):  # a bracket inside of brackets: as in Python, or as in Rust
-        try:
-            regex.compile(_ESCAPE.sub(_spelled, pattern), version)
-        except (regex.error, OverflowError, RecursionError, ValueError) as error:
-            wrong = wrong or f"this is no regular expression: {error}"
-        else:
-            return None
-    return wrong
-
-
-def _spelled(escape: re.Match[str]) -> str:
-    """Write the code of a character as Python knows it, where it is in braces."""
-    return escape[0] if escape[1] is None else rf"\U{int(escape[1], 16):08x}"
+    try:
+        compile_pattern(pattern)
+    except MusterError as error:
+        return error.message
+    return None

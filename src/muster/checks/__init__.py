@@ -1,0 +1,1 @@
+"""What needs no model: checks of answers and tool calls, scores, statistics, comparisons. Pure functions."""

@@ -1,0 +1,66 @@
+"""What a comparison of two runs says: a verdict, the numbers it rests on, and the cases that changed."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from muster.checks.interval import Interval
+from muster.domain.verdict import Status
+
+
+class Verdict(StrEnum):
+    """Whether B is better than A."""
+
+    BETTER = "better"
+    WORSE = "worse"
+    SAME = "same"  # so near that the difference does not matter
+    UNSURE = "not enough evidence"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """How one epoch of a case ended in one of the runs."""
+
+    status: Status
+    score: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One epoch of a case that passed in only one of the runs; `after` is None when B does not have it."""
+
+    case: str
+    epoch: int
+    before: Status
+    after: Status | None
+    before_score: float | None
+    after_score: float | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """A and B, paired by case and epoch. Differences are B less A, as the mean over cases of the mean over epochs."""
+
+    verdict: Verdict
+    why: str
+    threshold: float
+    alpha: float
+    cases: int = 0  # that are compared
+    pairs: int = 0  # epochs of them
+    b: int = 0  # cases that passed in more epochs of A
+    c: int = 0  # cases that passed in more epochs of B
+    pass_p: float = 1.0  # McNemar's, exact, of b and c
+    pass_before: float | None = None
+    pass_after: float | None = None
+    pass_difference: float | None = None
+    pass_interval: Interval | None = None
+    score_p: float = 1.0  # of the paired differences
+    score_before: float | None = None
+    score_after: float | None = None
+    score_difference: float | None = None
+    score_interval: Interval | None = None
+    regressions: tuple[Change, ...] = ()  # passed in A, and not in B
+    improvements: tuple[Change, ...] = ()
+    no_result: int = 0  # pairs in which B has no result: missing, error, timed out, unjudged, skipped
+    new: tuple[tuple[str, int], ...] = ()  # cases and epochs that only B has
+    left_out: int = 0  # epochs of A beyond the last that B has of any case

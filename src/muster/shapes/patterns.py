@@ -1,0 +1,78 @@
+"""Regular expressions that can neither hang nor eat the memory. Those of Rust's flavour are read too.
+
+Flags may stand anywhere and hold from there on, `[[:alpha:]]` and `\\x{1F600}` are known; a pattern is searched for,
+not matched from the beginning. What only Rust knows, such as `(?U)`, is refused.
+"""
+
+import re
+from functools import lru_cache
+from math import prod
+from typing import TYPE_CHECKING
+
+from muster.domain.errors import BadArgument
+
+if TYPE_CHECKING:
+    import regex  # type: ignore[import-untyped]
+
+SECONDS = 1.0  # that a search may take
+LONGEST = 10_000  # characters of a pattern
+_LARGEST = 1_000_000  # characters times counts: the compiler writes some counts out
+
+_ESCAPE = re.compile(r"\\(?:[xu]\{([0-9A-Fa-f]{1,8})\}|.)", re.DOTALL)
+_GROUP_COUNT = re.compile(r"\)\{(\d*),?(\d*)\}")
+_COUNT = re.compile(r"(?<!\))\{(\d*),?(\d*)\}")
+
+
+def search(pattern: str, text: str, seconds: float = SECONDS) -> tuple[int, int] | None:
+    """Give the place where a pattern is first found; raises BadArgument when it is none or takes too long."""
+    try:
+        found = compile_pattern(pattern).search(text, timeout=seconds)
+    except (TimeoutError, MemoryError) as error:
+        raise BadArgument(
+            f"the pattern {pattern[:80]!r} takes too long on this answer",
+            suggestions=("write it without a repeat inside of a repeat, such as (a+)+",),
+        ) from error
+    return None if found is None else found.span()
+
+
+@lru_cache(maxsize=1024)
+def compile_pattern(pattern: str) -> "regex.Pattern[str]":
+    """Read a pattern; raises BadArgument when it is none."""
+    import regex
+
+    _require_size(pattern)
+    spelled = _ESCAPE.sub(_spell, pattern)
+    try:
+        return regex.compile(spelled, regex.VERSION1)
+    except (regex.error, RecursionError, OverflowError, ValueError) as error:
+        return _compile_older(spelled, error)
+
+
+def _compile_older(pattern: str, error: Exception) -> "regex.Pattern[str]":
+    """Read a pattern as Python's `re` does, to which a bracket inside of brackets is nothing special."""
+    import regex
+
+    try:
+        return regex.compile(pattern, regex.VERSION0)
+    except (regex.error, RecursionError, OverflowError, ValueError):
+        raise BadArgument(f"{pattern[:80]!r} is no regular expression: {error}") from error
+
+
+def _spell(escape: re.Match[str]) -> str:
+    """Write `\\x{41}` in the way that Python knows; leave every other escape alone."""
+    digits = escape[1]
+    return escape[0] if digits is None else rf"\U{int(digits, 16):08x}"
+
+
+def _require_size(pattern: str) -> None:
+    groups = prod(_largest(count) for count in _GROUP_COUNT.findall(pattern))
+    single = max((_largest(count) for count in _COUNT.findall(pattern)), default=1)
+    if len(pattern) > LONGEST or groups * single * len(pattern) > _LARGEST:
+        raise BadArgument(
+            f"the pattern {pattern[:80]!r} is too large",
+            suggestions=("write smaller counts, or look for less in one pattern",),
+        )
+
+
+def _largest(count: tuple[str, str]) -> int:
+    return max(1, *(int(number[:9]) for number in count if number)) if any(count) else 1
