@@ -199,3 +199,10 @@ def test_an_answer_never_has_more_tokens_than_allowed(text: str, most: int) -> N
     assert count_tokens(line.text) <= most
     assert text.startswith(line.text)
     assert (line.stop is Stop.MAX_TOKENS) == (line.text != text)
+
+
+def test_a_request_with_half_a_character_is_kept_as_json_that_can_be_read_back() -> None:
+    request = ask("half \ud83d of it")
+    kept = identify("a", request).text
+    kept.encode("utf-8")
+    assert json.loads(kept) == request_json(request)

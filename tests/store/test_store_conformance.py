@@ -5,7 +5,7 @@ import pytest
 
 from muster.store.base import Store
 from muster.store.sqlite import open_sqlite
-from muster.testing import batch_stores
+from muster.testing import batch_stores, review_stores
 from muster.testing.stores import CHECKS, Check
 
 
@@ -16,6 +16,8 @@ async def store(tmp_path: Path) -> AsyncIterator[Store]:
     await opened.housekeeping.close()
 
 
-@pytest.mark.parametrize("check", [*CHECKS, *batch_stores.CHECKS], ids=lambda check: check.__name__)
+@pytest.mark.parametrize(
+    "check", [*CHECKS, *batch_stores.CHECKS, *review_stores.CHECKS], ids=lambda check: check.__name__
+)
 async def test_the_store_on_sqlite(check: Check, store: Store) -> None:
     await check(store)

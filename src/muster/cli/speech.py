@@ -48,8 +48,15 @@ def note(manner: Manner, text: str) -> None:
 
 def warn(text: str) -> None:
     """Say something that must be known."""
-    sys.stderr.write(clean(text) + "\n")
+    sys.stderr.write(clean(_without_secrets(text)) + "\n")
     sys.stderr.flush()
+
+
+def _without_secrets(text: str) -> str:
+    """Take out what looks like a secret: this ends in logs of machines."""
+    from muster.domain.redaction import redact
+
+    return redact(text).text
 
 
 def fail(manner: Manner, error: "MusterError", data: Any = None) -> int:
@@ -77,10 +84,16 @@ def quote_log(log: str, *, above: str = "") -> None:
             warn(f"  │ {line}")
 
 
+def _told_safely(told: Mapping[str, Any]) -> Any:
+    from muster.domain.redaction import Redactor
+
+    return Redactor().json(told)
+
+
 def fail_with(manner: Manner, told: Mapping[str, Any], exit_code: int, data: Any = None) -> int:
     """Tell what went wrong, in the manner asked for."""
     if manner.json:
-        envelope = {"ok": False, "command": manner.command, "error": told}
+        envelope = {"ok": False, "command": manner.command, "error": _told_safely(told)}
         print_json(envelope if data is None else envelope | {"data": data})
     else:
         # A program's own words may be lines: they stay below the one that they belong to.

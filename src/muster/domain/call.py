@@ -1,6 +1,7 @@
 """A call to an agent: the request, and the reply with its usage, cost and quality."""
 
 import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -191,7 +192,15 @@ def identify(agent: str, request: Request) -> Identity:
     """Name a call by what it asks of whom."""
     text = canonical(request_json(request))
     name = hashlib.sha256(agent.encode() + b"\n" + text).hexdigest()
-    return Identity(digest=name, text=text.decode("utf-8", "backslashreplace"))
+    return Identity(digest=name, text=_readable(text))
+
+
+def _readable(text: bytes) -> str:
+    """Give canonical JSON as text that every store takes: half a character, which is no UTF-8, becomes an escape."""
+    try:
+        return text.decode("utf-8")
+    except UnicodeDecodeError:
+        return json.dumps(json.loads(text.decode("utf-8", "surrogatepass")), sort_keys=True, separators=(",", ":"))
 
 
 def request_json(request: Request) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 suite                   the snapshot: which suites, prompts, how many cases and pages
 suite/cases/N           one page of cases
 suite/answers           recorded answers by case, when those are scored
+suite/reader            the run that read them in; an heir takes over its calls and looks at every case again
 case/ID/SUBJECT/E/T     a call to the agent under test: epoch E, turn T
 case/ID/SUBJECT/E/judge/JUDGE/S, …/repair      calls to the judge: sample S
 case/ID/SUBJECT/E/process                      the command of the process evaluator
@@ -18,8 +19,10 @@ from muster.domain.canonical import Json
 from muster.domain.verdict import Status
 
 SNAPSHOT = "suite"
+READER = "suite/reader"
 ANSWERS = "suite/answers"
-MENDABLE = frozenset({Status.ERROR, Status.TIMED_OUT})  # tried again by whoever resumes the run
+# Tried again by whoever resumes the run: agents that failed, and judges.
+MENDABLE = frozenset({Status.ERROR, Status.TIMED_OUT, Status.UNJUDGED})
 PAGE = 100  # cases, or results, in one entry of the journal at most
 
 
@@ -51,6 +54,7 @@ class Snapshot:
     prompts: tuple[Prompt, ...] = ()
     cases: int = 0
     pages: int = 0
+    asked: int = 0  # the cases, each counted with everyone who is tested on it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

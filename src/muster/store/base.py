@@ -19,6 +19,7 @@ from muster.domain.event import Event
 from muster.domain.ids import BatchId, RunId
 from muster.domain.money import NOTHING, Lane, Microdollars
 from muster.domain.process import OwnedProcess
+from muster.domain.review import Review
 from muster.domain.run import Driver, NewRun, Run, RunState
 
 
@@ -141,7 +142,7 @@ class RunDesk(Protocol):
         """Change the budget of a run that is not over."""
 
     def delete(self, run: RunId, at: float) -> Awaitable[None]:
-        """Forget a run that nobody drives and no unfinished run needs, with everything in it."""
+        """Forget a run that nobody drives, no unfinished run needs and no baseline names, with everything in it."""
 
 
 class Leases(Protocol):
@@ -346,6 +347,41 @@ class Processes(Protocol):
         """Give the processes of a host that nobody has seen dead."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Baseline:
+    """A name for a run that others are compared with; the run cannot be forgotten while it has one."""
+
+    name: str
+    run: RunId
+    at: float  # when the name was given
+
+
+class Reviews(Protocol):
+    """What people say about verdicts."""
+
+    def add(self, review: Review) -> Awaitable[None]:
+        """Remember a review; of one person and verdict the newest stays. Raises NotFound for a run that is not here."""
+
+    async def of_run(self, run: RunId) -> Sequence[Review]:
+        """Give the reviews of a run, by case."""
+
+
+class Baselines(Protocol):
+    """Names of runs that others are compared with."""
+
+    def set(self, name: str, run: RunId, at: float) -> Awaitable[None]:
+        """Let a name stand for a run, whatever it stood for before; raises NotFound for a run that is not here."""
+
+    async def find(self, name: str) -> Baseline | None:
+        """Give the baseline of this name."""
+
+    async def all(self) -> Sequence[Baseline]:
+        """Give all baselines, by name."""
+
+    def remove(self, name: str) -> Awaitable[None]:
+        """Forget a name; the run stays. Raises NotFound for a name that is not here."""
+
+
 class Store(Protocol):
     """All of it together."""
 
@@ -392,6 +428,14 @@ class Store(Protocol):
     @property
     def batch_book(self) -> BatchBook:
         """What is written of batches."""
+
+    @property
+    def reviews(self) -> Reviews:
+        """What people say about verdicts."""
+
+    @property
+    def baselines(self) -> Baselines:
+        """What others are compared with."""
 
     @property
     def archive(self) -> Archive:

@@ -1,5 +1,6 @@
 """Runs in the database: made, claimed, released and forgotten, inside somebody's transaction."""
 
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -144,17 +145,29 @@ def delete(database: Connection, codec: Codec, run: RunId, at: float) -> None:
         )
     if found.parent is not None and get(database, found.parent).state not in TERMINAL:
         raise Conflict(f"run {run} is a child of run {found.parent}, which is not over")
+    _require_nameless(database, run)
     strand_attempts(database, codec, run, at)
     row = first(database.rows("count_heirs", {"id": run}))
     if row and row["heirs"]:
         raise Conflict(f"{row['heirs']} runs that are not completed may still need run {run}; delete them first")
     for query in ("delete_journal", "delete_attempts", "delete_events", "delete_partials", "delete_batch_runs"):
         database.execute(query, {"run_id": run})
+    database.execute("delete_reviews", {"run_id": run})
     for query in ("delete_lonely_bodies", "delete_lonely_lines"):  # prompts and answers go; the figures stay
         database.execute(query, {})
     database.execute("detach_children", {"id": run})
     database.execute("delete_budget", {"id": f"run:{run}"})
     database.execute("delete_run", {"id": run})
+
+
+def _require_nameless(database: Connection, run: RunId) -> None:
+    """Refuse to forget what others are compared with."""
+    names = [row["name"] for row in database.rows("select_baselines_of_run", {"run_id": run})]
+    if names:
+        raise Conflict(
+            f"run {run} is the baseline {names[0]!r} and is kept as long as it is",
+            suggestions=tuple(f"muster baseline remove {shlex.quote(name)}" for name in names),
+        )
 
 
 def restore(database: Connection, codec: Codec, run: Run) -> None:

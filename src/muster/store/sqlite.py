@@ -14,6 +14,7 @@ from typing import Any
 from muster.domain.canonical import Json
 from muster.domain.errors import KeyTaken, MusterError, StoreFailed
 from muster.store import journal
+from muster.store.baselines import DatabaseBaselines
 from muster.store.batches import DatabaseBatches
 from muster.store.codec import Codec
 from muster.store.connection import Connection, Parameters, Row
@@ -28,6 +29,7 @@ from muster.store.database import (
 from muster.store.processes import DatabaseProcesses
 from muster.store.pulse import Pulse
 from muster.store.queries import migrations, queries, rows_of
+from muster.store.reviews import DatabaseReviews
 from muster.store.writer import Group, Writer
 
 BUSY_SECONDS = 30.0
@@ -223,6 +225,8 @@ class SqliteStore:
         self.processes = DatabaseProcesses(reader, writer)
         self.events = DatabaseEvents(reader, writer, codec)
         self.batches = self.batch_book = DatabaseBatches(reader, writer, codec)
+        self.reviews = DatabaseReviews(reader, writer, codec)
+        self.baselines = DatabaseBaselines(reader, writer, codec)
         self.archive = DatabaseArchive(reader, writer, codec)
         self.housekeeping = SqliteHousekeeping(path, reader, writer, self._shut)
 

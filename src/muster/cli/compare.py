@@ -1,0 +1,80 @@
+"""`muster compare`: whether B is better or worse than A, or nobody can tell."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from muster.cli.frame import command, with_muster
+from muster.cli.manner import Manner
+from muster.cli.speech import answer, fail_with, note
+
+if TYPE_CHECKING:
+    from muster.app import Muster
+    from muster.reports.comparing import RunComparison, Terms
+
+TERMINAL, MARKDOWN = "terminal", "markdown"
+
+_SIDE = "A run, a baseline, or a file of `muster runs export`; RUN:SUBJECT is one subject of it."
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    command(app, "compare")(compare)
+
+
+def compare(
+    manner: Manner,
+    a: Annotated[str, typer.Argument(metavar="A", help=_SIDE)],
+    b: Annotated[str, typer.Argument(metavar="B", help="The same: what is compared with A.")],
+    threshold: Annotated[
+        float, typer.Option("--threshold", metavar="SHARE", help="Differences below this do not matter.")
+    ] = 0.05,
+    alpha: Annotated[
+        float, typer.Option("--alpha", metavar="SHARE", help="How often a false alarm is acceptable.")
+    ] = 0.05,
+    subject: Annotated[
+        str | None, typer.Option("--subject", metavar="SUBJECT", help="Only this subject of both.")
+    ] = None,
+    format_: Annotated[str, typer.Option("--format", metavar="FORMAT", help="terminal or markdown.")] = TERMINAL,
+) -> int:
+    """Compare two suite runs, paired by case and epoch. Exits 1 when B is worse or the evidence is not enough."""
+    from muster.domain.errors import BadArgument
+    from muster.reports.comparing import Terms
+
+    if format_ not in (TERMINAL, MARKDOWN):
+        raise BadArgument(f"there is no format {format_!r}", suggestions=(TERMINAL, MARKDOWN))
+    terms = Terms(threshold=threshold, alpha=alpha)
+
+    async def work(muster: "Muster") -> "RunComparison":
+        return await _compared(muster, manner, (a, b), subject, terms)
+
+    return _tell(manner, with_muster(manner, work), format_)
+
+
+async def _compared(
+    muster: "Muster", manner: Manner, names: tuple[str, str], subject: str | None, terms: "Terms"
+) -> "RunComparison":
+    from contextlib import AsyncExitStack
+
+    from muster.cli.compare_sides import Sides
+    from muster.reports.comparing import compare_runs
+
+    async with AsyncExitStack() as files:
+        sides = Sides(muster, files, lambda text: note(manner, text))
+        return await compare_runs(await sides.find(names[0], subject), await sides.find(names[1], subject), terms)
+
+
+def _tell(manner: Manner, found: "RunComparison", format_: str) -> int:
+    from muster.cli.compare_table import tell_comparison
+    from muster.reports.comparing_markdown import comparison_markdown
+    from muster.reports.comparing_values import comparison_json
+
+    data = comparison_json(found) | ({"markdown": comparison_markdown(found)} if format_ == MARKDOWN else {})
+    if manner.json and not found.ok:
+        code = str(found.verdict).replace(" ", "_")
+        return fail_with(manner, {"code": code, "message": f"{found.verdict}: {found.why}", "suggestions": []}, 1, data)
+    if format_ == MARKDOWN:
+        answer(manner, data, lambda console: console.print(comparison_markdown(found), end="", soft_wrap=True))
+    else:
+        answer(manner, data, lambda console: tell_comparison(console, found))
+    return 0 if found.ok else 1

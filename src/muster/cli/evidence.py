@@ -1,0 +1,154 @@
+"""`muster evidence`: signed archives of suite runs, made, checked and scored again."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from muster.cli.frame import command, group, with_muster
+from muster.cli.manner import Manner
+from muster.cli.speech import answer, fail_with, note
+
+if TYPE_CHECKING:
+    from muster.app import Muster
+    from muster.reports.evidence.exporting import Exported
+    from muster.reports.evidence.verifying import Verification
+
+KEY_NAME = "evidence.key"
+
+FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="An archive that `muster evidence export` wrote.")]
+PublicKeyOption = Annotated[
+    Path | None, typer.Option("--public-key", metavar="KEY", help="The key of whoever should have signed it.")
+]
+
+app = group("Signed evidence of suite runs: make it, check it, score it again.")
+
+
+@command(app, "keygen")
+def keygen(
+    manner: Manner,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help=f"Where to (<home>/{KEY_NAME}).")
+    ] = None,
+) -> None:
+    """Make a key to sign with, and its public half beside it. Nothing is ever overwritten."""
+    from muster.reports.evidence.keys import make_keys
+
+    files = make_keys(output or _default_key(manner))
+    data = {"private_key": str(files.private), "public_key": str(files.public), "key_id": files.id}
+    text = (
+        f"private key: {files.private} (keep it to yourself)\n"
+        f"public key:  {files.public} (give it to those who are to check)\nkey id:      {files.id}"
+    )
+    answer(manner, data, lambda console: console.print(text, soft_wrap=True))
+
+
+@command(app, "export")
+def export(
+    manner: Manner,
+    run: Annotated[str, typer.Argument(metavar="RUN", help="An id, the beginning of one, a name, or `last`.")],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The archive; a tar file.")],
+    key: Annotated[
+        Path | None, typer.Option("--key", metavar="KEY", help=f"The private key to sign with (<home>/{KEY_NAME}).")
+    ] = None,
+) -> None:
+    """Write one signed archive of a suite run: suite, prompts, calls, verdicts, figures. Secrets are taken out."""
+    from muster.domain.errors import BadConfiguration
+    from muster.reports.evidence.keys import load_private_key
+
+    path = key or _default_key(manner)
+    if key is None and not path.exists():
+        raise BadConfiguration(f"there is no key to sign with at {path}", suggestions=("muster evidence keygen",))
+    private = load_private_key(path)
+
+    async def work(muster: "Muster") -> "Exported":
+        from muster.reports.evidence.exporting import export_evidence
+        from muster.reports.suite_run import open_suite_run
+
+        suite = await open_suite_run(muster.store, await muster.find(run))
+        return await export_evidence(suite, output, private)
+
+    _tell_export(manner, with_muster(manner, work))
+
+
+@command(app, "verify")
+def verify(manner: Manner, file: FileArgument, public_key: PublicKeyOption = None) -> int:
+    """Check that nothing in an archive was changed since it was signed. Needs no store and no network."""
+    from muster.reports.evidence.keys import load_public_key
+    from muster.reports.evidence.verifying import verify as check
+
+    found = check(file, None if public_key is None else load_public_key(public_key))
+    if not found.valid:
+        return _tell_invalid(manner, file, found)
+    answer(manner, _verification_json(file, found), lambda console: console.print(_words(file, found), soft_wrap=True))
+    return 0
+
+
+@command(app, "rescore")
+def rescore(manner: Manner, file: FileArgument, public_key: PublicKeyOption = None) -> int:
+    """Check an archive, then run its checks and scores again and compare. Nobody is asked and nothing is started."""
+    from muster.cli.evidence_rescoring import tell_rescoring
+    from muster.reports.evidence.keys import load_public_key
+    from muster.reports.evidence.rescoring import rescore as score_again
+
+    found = score_again(file, None if public_key is None else load_public_key(public_key))
+    if not found.verification.valid:
+        return _tell_invalid(manner, file, found.verification)
+    if not found.verification.trusted:
+        note(manner, _UNTRUSTED)
+    return tell_rescoring(manner, file, found)
+
+
+_UNTRUSTED = (
+    "checked with the key inside of the archive: this proves that nothing was changed since it was signed, "
+    "not who signed it; for that, name the signer's key with --public-key"
+)
+
+
+def _default_key(manner: Manner) -> Path:
+    from muster.settings import load_settings
+
+    return load_settings(manner.home).home / KEY_NAME
+
+
+def _tell_export(manner: Manner, done: "Exported") -> None:
+    removed = sum(sum(kinds.values()) for kinds in done.redacted.values())
+    data = {
+        "file": str(done.path),
+        "bytes": done.bytes,
+        "files": done.files,
+        "results": done.results,
+        "key_id": done.signer,
+        "redacted": done.redacted,
+    }
+    text = f"{done.results:,} results in {done.files} files, {done.bytes:,} bytes, signed: {done.path}"
+    text += f"\n{removed:,} secrets were taken out; redaction.json says where" if removed else ""
+    answer(manner, data, lambda console: console.print(text, soft_wrap=True))
+
+
+def _tell_invalid(manner: Manner, file: Path, found: "Verification") -> int:
+    told = {
+        "code": "invalid_evidence",
+        "message": f"{file} is not valid: {found.where}: {found.what}",
+        "suggestions": [],
+    }
+    return fail_with(manner, told, 1, _verification_json(file, found))
+
+
+def _verification_json(file: Path, found: "Verification") -> dict[str, Any]:
+    return {
+        "file": str(file),
+        "valid": found.valid,
+        "signer_known": found.trusted and found.valid,
+        "where": found.where or None,
+        "what": found.what or None,
+        "key_id": found.signer or None,
+        "files": [{"name": member.name, "sha256": member.sha256} for member in found.members],
+        "statement": dict(found.predicate),
+    }
+
+
+def _words(file: Path, found: "Verification") -> str:
+    run = found.predicate.get("run") or {}
+    head = f"valid: {file}, {len(found.members)} files of run {run.get('id', '?')}, signed with key {found.signer}"
+    return f"{head}\n{'signed with the key that was named' if found.trusted else _UNTRUSTED}"

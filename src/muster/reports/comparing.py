@@ -1,0 +1,166 @@
+"""Two suite runs compared, subject by subject, from what stands in their stores."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from muster.checks.compare import ALPHA, THRESHOLD, compare
+from muster.checks.comparison import Change, Comparison, Outcome, Verdict
+from muster.domain.errors import BadArgument, NotFound
+from muster.domain.verdict import CaseResult
+from muster.reports.comparing_notes import notes_on
+from muster.reports.suite_run import SuiteRun
+
+__all__ = [
+    "Change",
+    "Comparison",
+    "RunComparison",
+    "Side",
+    "SubjectComparison",
+    "Terms",
+    "Verdict",
+    "compare_runs",
+]
+
+# From the worst on: of several subjects the worst counts.
+_WORST_FIRST = (Verdict.WORSE, Verdict.UNSURE, Verdict.BETTER, Verdict.SAME)
+GOOD = frozenset({Verdict.BETTER, Verdict.SAME})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """One of the two runs, by the name that a person gave, and the one subject of it that is meant, if one is."""
+
+    name: str
+    suite: SuiteRun
+    subject: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """How sure one wants to be: differences below the threshold do not matter, false alarms are rarer than alpha."""
+
+    threshold: float = THRESHOLD
+    alpha: float = ALPHA
+
+    def __post_init__(self) -> None:
+        """Refuse what is no share."""
+        if not 0 <= self.threshold < 1:
+            raise BadArgument(f"a threshold is a share from 0 up to, but not, 1; not {self.threshold:g}")
+        if not 0 < self.alpha < 1:
+            raise BadArgument(f"alpha is a share between 0 and 1, not {self.alpha:g}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubjectComparison:
+    """One subject of A against one of B; None: B does not have it."""
+
+    before: str
+    after: str | None
+    comparison: Comparison
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunComparison:
+    """All that is said about B in the light of A."""
+
+    a: Side
+    b: Side
+    subjects: tuple[SubjectComparison, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst that is said about any subject."""
+        found = {one.comparison.verdict for one in self.subjects}
+        return next(verdict for verdict in _WORST_FIRST if verdict in found)
+
+    @property
+    def why(self) -> str:
+        """What the verdict rests on."""
+        telling = next(one for one in self.subjects if one.comparison.verdict is self.verdict)
+        if len(self.subjects) == 1:
+            return telling.comparison.why
+        return f"{telling.before}: {telling.comparison.why}"
+
+    @property
+    def ok(self) -> bool:
+        """Whether B can take the place of A."""
+        return self.verdict in GOOD
+
+
+Outcomes = dict[tuple[str, int], Outcome]
+
+
+async def compare_runs(a: Side, b: Side, terms: Terms) -> RunComparison:
+    """Compare two runs, each subject with the one of the same label."""
+    before, after = await _outcomes(a.suite), await _outcomes(b.suite)
+    pairs = _pairs(a, b, before, after)
+    # Shared between the subjects: with nothing changed the whole comparison sounds an alarm no more often than alpha.
+    alpha = terms.alpha / len(pairs)
+    subjects = tuple(
+        SubjectComparison(
+            before=one,
+            after=other if other in after else None,
+            comparison=compare(before[one], after.get(other, {}), threshold=terms.threshold, alpha=alpha),
+        )
+        for one, other in pairs
+    )
+    notes = (*_subject_notes(pairs, before, after), *await notes_on(a.suite, b.suite))
+    return RunComparison(a=a, b=b, subjects=subjects, notes=notes)
+
+
+async def _outcomes(suite: SuiteRun) -> dict[str, Outcomes]:
+    """Read how every epoch of every case ended, by subject; subjects without any result are there too."""
+    found: dict[str, Outcomes] = {subject.label: {} for subject in suite.subjects}
+    async for result in suite.results():
+        found.setdefault(result.subject, {})[result.case, result.epoch] = _outcome(result)
+    return found
+
+
+def _outcome(result: CaseResult) -> Outcome:
+    return Outcome(status=result.status, score=result.score)
+
+
+def _pairs(a: Side, b: Side, before: Mapping[str, Outcomes], after: Mapping[str, Outcomes]) -> list[tuple[str, str]]:
+    """Say which subject is compared with which."""
+    if a.subject is not None or b.subject is not None:
+        return [(_chosen(a, before, b.subject), _chosen(b, after, a.subject))]
+    if len(before) == len(after) == 1:
+        return [(next(iter(before)), next(iter(after)))]
+    if not before.keys() & after.keys():
+        raise BadArgument(
+            f"{a.name} and {b.name} have no subject in common: {_listed(before)} and {_listed(after)}",
+            suggestions=(
+                f"muster compare {a.name}:{next(iter(before), 'SUBJECT')} {b.name}:{next(iter(after), 'SUBJECT')}",
+            ),
+        )
+    return [(label, label) for label in before]
+
+
+def _chosen(side: Side, found: Mapping[str, Outcomes], other: str | None) -> str:
+    """Give the subject that is meant: the one that was named, the only one, or the one like the other side's."""
+    if side.subject is None and len(found) == 1:
+        return next(iter(found))
+    wanted = side.subject or other or ""
+    if wanted not in found:
+        raise NotFound(f"{side.name} has no subject {wanted!r}", suggestions=(f"one of {_listed(found)}",))
+    return wanted
+
+
+def _listed(found: Mapping[str, Outcomes]) -> str:
+    return ", ".join(found) or "none"
+
+
+def _subject_notes(
+    pairs: Sequence[tuple[str, str]], before: Mapping[str, Outcomes], after: Mapping[str, Outcomes]
+) -> list[str]:
+    notes = [f"{one} in A is compared with {other} in B" for one, other in pairs if one != other]
+    if len(pairs) > 1 or len(before) > 1:
+        notes += [
+            f"{label} is not in B; to leave it out, name another with --subject"
+            for label in before
+            if label not in after
+        ]
+    if len(pairs) > 1:
+        notes += [f"{label} is new in B and compared with nothing" for label in after if label not in before]
+    return notes

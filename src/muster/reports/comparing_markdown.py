@@ -1,0 +1,98 @@
+"""A comparison in Markdown, for a pull request."""
+
+from collections.abc import Iterator, Sequence
+
+from muster.checks.comparison import Change, Comparison, Verdict
+from muster.checks.interval import Interval
+from muster.reports.comparing import RunComparison, SubjectComparison
+from muster.reports.suite.markdown_text import inline
+from muster.reports.suite.words import WORDS, count, percent
+
+SIGNS = {Verdict.BETTER: "🟢", Verdict.SAME: "⚪", Verdict.WORSE: "🔴", Verdict.UNSURE: "🟡"}
+MOST_CHANGES = 50  # a comment has an end
+
+
+def comparison_markdown(found: RunComparison) -> str:
+    """Write a comparison: the verdict first, then the numbers, then what changed."""
+    return "\n".join(_lines(found)) + "\n"
+
+
+def _lines(found: RunComparison) -> Iterator[str]:
+    yield f"### {SIGNS[found.verdict]} {str(found.verdict).capitalize()}"
+    yield ""
+    yield f"{inline(found.b.name)} against {inline(found.a.name)}: {inline(found.why, 300)}"
+    for note in found.notes:
+        yield f"- {inline(note, 300)}"
+    for one in found.subjects:
+        yield ""
+        yield from _subject(one, alone=len(found.subjects) == 1)
+
+
+def _subject(one: SubjectComparison, *, alone: bool) -> Iterator[str]:
+    found = one.comparison
+    if not alone:
+        yield f"#### {SIGNS[found.verdict]} {inline(one.before)}: {found.verdict}"
+        yield ""
+    yield "| | A | B | difference | p |"
+    yield "|---|---:|---:|---|---:|"
+    yield _row("pass rate", percent(found.pass_before), percent(found.pass_after), _points(found), found.pass_p)
+    yield _row("score", _score(found.score_before), _score(found.score_after), _moved(found), found.score_p)
+    yield ""
+    yield f"{summary(found)}."
+    yield from _table("Regressed", found.regressions)
+    yield from _table("Improved", found.improvements)
+
+
+def summary(found: Comparison) -> str:
+    """Say how much was compared."""
+    parts = [f"{count(found.cases, 'case')} compared"]
+    parts += [f"{len(found.regressions):,} regressed", f"{len(found.improvements):,} improved"]
+    parts += [f"{found.no_result:,} without a result in B"] if found.no_result else []
+    parts += [f"{len({case for case, _ in found.new}):,} only in B"] if found.new else []
+    parts += [f"{found.left_out:,} more epochs of A left out"] if found.left_out else []
+    return ", ".join(parts)
+
+
+def _row(name: str, before: str, after: str, difference: str, p: float) -> str:
+    return f"| {name} | {before} | {after} | {difference} | {p:.3g} |"
+
+
+def _points(found: Comparison) -> str:
+    if found.pass_difference is None:
+        return "–"
+    return f"{100 * found.pass_difference:+.1f} points{between(found.pass_interval, 100)}"
+
+
+def _moved(found: Comparison) -> str:
+    return "–" if found.score_difference is None else f"{found.score_difference:+.3f}{between(found.score_interval)}"
+
+
+def between(interval: Interval | None, factor: float = 1) -> str:
+    """Write where a difference lies."""
+    if interval is None:
+        return ""
+    form = "+.1f" if factor != 1 else "+.3f"
+    return f" ({factor * interval.low:{form}} to {factor * interval.high:{form}})"
+
+
+def _score(score: float | None) -> str:
+    return "–" if score is None else f"{score:.3f}"
+
+
+def _table(title: str, changes: Sequence[Change]) -> Iterator[str]:
+    if not changes:
+        return
+    yield ""
+    yield f"<details{' open' if title == 'Regressed' else ''}><summary>{title}: {len(changes):,}</summary>"
+    yield ""
+    yield "| case | epoch | A | B | score |"
+    yield "|---|---:|---|---|---|"
+    for change in changes[:MOST_CHANGES]:
+        after = WORDS[change.after] if change.after is not None else "missing"
+        scores = f"{_score(change.before_score)} → {_score(change.after_score)}"
+        yield f"| {inline(change.case)} | {change.epoch} | {WORDS[change.before]} | {after} | {scores} |"
+    if len(changes) > MOST_CHANGES:
+        yield ""
+        yield f"… and {len(changes) - MOST_CHANGES:,} more"
+    yield ""
+    yield "</details>"

@@ -1,0 +1,140 @@
+"""`muster compare`: the verdict decides the exit code; A and B are baselines, runs or files."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from muster.domain.verdict import Status
+from tests.reports.suite_store import a_result
+
+from .suite_home import NAMES, Home, a_run
+
+GOOD, BAD = a_run("good1"), a_run("bad1", NAMES[:12])
+
+
+@pytest.fixture
+def home(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Home:
+    monkeypatch.chdir(tmp_path)
+    made = Home(tmp_path, capsys)
+    made.keep(GOOD, BAD)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "code", "verdict"),
+    [
+        ("good1", "good1", 0, "SAME"),
+        ("bad1", "good1", 0, "BETTER"),
+        ("good1", "bad1", 1, "WORSE"),
+        ("good1-name", "bad", 1, "WORSE"),  # a name, and the beginning of an id
+    ],
+)
+def test_the_verdict_stands_first_and_decides_the_exit_code(
+    home: Home, a: str, b: str, code: int, verdict: str
+) -> None:
+    found = home.muster("compare", a, b)
+    assert (found.code, found.out.split()[0]) == (code, verdict)
+
+
+def test_too_little_evidence_exits_1(home: Home) -> None:
+    few = replace(GOOD, run="few1", cases=GOOD.cases[:3], results=GOOD.results[:3])
+    home.keep(few, replace(few, run="few2"))
+    found = home.muster("compare", "few1", "few2", "--json")
+    envelope = found.envelope()
+    assert (found.code, envelope["error"]["code"]) == (1, "not_enough_evidence")
+    assert envelope["data"]["verdict"] == "not enough evidence"
+
+
+def test_the_table_shows_what_changed_with_both_statuses_and_scores(home: Home) -> None:
+    found = home.muster("compare", "good1", "bad1")
+    for words in ("pass rate", "100.0%", "60.0%", "12 regressed", "s/11", "passed", "failed", "1.000 → 0.000"):
+        assert words in found.out
+    assert "\x1b" not in found.out
+
+
+def test_json_is_one_envelope_with_everything(home: Home) -> None:
+    worse = home.muster("compare", "good1", "bad1", "--json").envelope()
+    assert (worse["ok"], worse["error"]["code"], worse["data"]["verdict"]) == (False, "worse", "worse")
+    assert len(worse["data"]["subjects"][0]["regressions"]) == 12
+    better = home.muster("compare", "bad1", "good1", "--json")
+    assert (better.code, better.data()["ok"]) == (0, True)
+
+
+def test_markdown_is_for_a_pull_request(home: Home) -> None:
+    found = home.muster("compare", "good1", "bad1", "--format", "markdown")
+    assert (found.code, found.out.startswith("### 🔴 Worse\n")) == (1, True)
+    data = json.loads(home.muster("compare", "good1", "bad1", "--format", "markdown", "--json").out)["data"]
+    assert data["markdown"] == found.out
+
+
+def test_a_file_of_another_machine_is_compared_without_being_imported(home: Home) -> None:
+    file = home.export(a_run("elsewhere1", NAMES[:12]), "cassette.jsonl")
+    assert home.muster("compare", "good1", str(file)).code == 1
+    assert home.muster("compare", str(file), "good1").code == 0
+    assert home.muster("runs", "show", "elsewhere1").code == 5
+
+
+def test_a_baseline_comes_before_a_run_and_a_run_before_a_file_and_that_is_said(home: Home) -> None:
+    home.muster("baseline", "set", "bad1", "good1")
+    found = home.muster("compare", "bad1", "good1")
+    assert (found.code, found.out.split()[0]) == (0, "SAME")
+    assert "'bad1' is a baseline and a run; the baseline was taken" in found.err
+    home.export(a_run("elsewhere1"), "bad1-name")
+    found = home.muster("compare", "good1", "bad1-name")
+    assert (found.code, found.out.split()[0]) == (1, "WORSE")
+    assert "is a run and a file; the run was taken" in found.err
+
+
+def test_one_subject_is_compared_with_another_of_the_same_run(home: Home) -> None:
+    results = [
+        a_result(
+            case, Status.FAILED if subject == "ollama/q:7b" and case in NAMES[:12] else Status.PASSED, subject=subject
+        )
+        for case in NAMES
+        for subject in ("sim/a", "ollama/q:7b")
+    ]
+    home.keep(a_run("both1", results=results, spec={"path": ["s"], "agents": ["sim/a", "ollama/q:7b"]}))
+    found = home.muster("compare", "both1:sim/a", "both1:ollama/q:7b")
+    assert (found.code, found.out.split()[0]) == (1, "WORSE")
+    assert "sim/a in A is compared with ollama/q:7b in B" in found.out
+    assert home.muster("compare", "both1", "both1", "--subject", "sim/a").code == 0
+    assert home.muster("compare", "both1:sim/a", "both1", "--subject", "sim/b").code == 2
+    assert home.muster("compare", "both1:sim/x", "both1:sim/a").code == 5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("nowhere", "good1"), 5),
+        (("good1", "nowhere:sim/echo"), 5),
+        (("good1", ""), 5),
+        (("good1",), 2),
+        (("good1", "bad1", "--alpha", "2"), 2),
+        (("good1", "bad1", "--threshold", "-1"), 2),
+        (("good1", "bad1", "--format", "pdf"), 2),
+        (("good1", "bad1", "--subject", "nobody"), 5),
+    ],
+)
+def test_what_cannot_be_compared_has_its_exit_code(home: Home, arguments: tuple[str, ...], code: int) -> None:
+    found = home.muster("compare", *arguments, "--json")
+    assert (found.code, found.envelope()["ok"]) == (code, False)
+
+
+def test_a_beginning_that_stands_for_several_runs_is_not_guessed_at(home: Home) -> None:
+    home.keep(a_run("same1"), a_run("same2"))
+    found = home.muster("compare", "same", "good1")
+    assert (found.code, "stands for 2 runs" in found.err) == (2, True)
+
+
+def test_a_file_that_is_no_run_is_named(home: Home) -> None:
+    (home.folder / "notes.txt").write_text("hello")
+    found = home.muster("compare", "good1", "notes.txt")
+    assert (found.code, "notes.txt" in found.err) == (2, True)
+
+
+def test_a_run_of_something_else_cannot_be_compared(home: Home) -> None:
+    home.muster("ask", "sim/echo", "hello", "--name", "asked")
+    found = home.muster("compare", "asked", "good1")
+    assert (found.code, "not of a suite" in found.err) == (2, True)
