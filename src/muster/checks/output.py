@@ -11,7 +11,6 @@ from functools import lru_cache
 
 from muster.checks.golden import similarity
 from muster.checks.matching import same
-from muster.shapes.patterns import SECONDS, search
 from muster.checks.places import path, places, text_of
 from muster.checks.quoting import quote, quote_around
 from muster.checks.thresholds import reaches
@@ -22,6 +21,7 @@ from muster.domain.errors import BadArgument, BadOutput, FixSpec, InvalidRequest
 from muster.domain.verdict import CheckResult, Observation
 from muster.shapes.json_limits import flaw_of
 from muster.shapes.json_search import find_value
+from muster.shapes.patterns import SECONDS, search
 from muster.shapes.schema import flaw, require_schema
 
 _EXPECTED = 80  # characters of what was expected

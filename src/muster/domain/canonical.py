@@ -18,6 +18,8 @@ def canonical(value: Json) -> bytes:
 
 def plain_json(value: Json, what: str) -> Json:
     """Give a value as it would come back from the store, or refuse one that is no JSON."""
+    if type(value) is str:  # long ones are kept as steps, and need not be spelled and read for nothing
+        return value
     try:
         return json.loads(json.dumps(value, allow_nan=False))
     except (TypeError, ValueError, RecursionError) as error:
