@@ -44,7 +44,7 @@ def test_a_case_whose_checks_pass_scores_1() -> None:
 def test_a_failed_check_makes_the_score_0_whatever_the_rubric_says() -> None:
     found = scored(case(output=HELLO, rubric=(item("a", contains="bye"),)), said("bye"))
     assert (found.status, found.score) == (Status.FAILED, 0.0)
-    assert found.why.startswith("contains: ")
+    assert found.why.startswith('contains "hello": it is not in the answer')
 
 
 def test_tool_calls_count_as_checks() -> None:

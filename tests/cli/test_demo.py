@@ -1,9 +1,13 @@
-"""`muster demo`: holds what it promises, and leaves nothing behind."""
+"""`muster demo`: holds what it promises, and leaves nothing behind but the suite and its report."""
 
 import signal
 from pathlib import Path
 
 import pytest
+
+import muster.cli
+from muster.formats.finding import find_suites
+from muster.formats.lint import lint
 
 from .shell import Shell, line_with
 
@@ -30,20 +34,26 @@ def theatre(shell: Shell) -> Shell:
     return shell
 
 
-def nothing_is_left(shell: Shell) -> bool:
-    return not list((shell.folder / "tmp").iterdir()) and not processes_about(shell.folder)
+def left(shell: Shell) -> list[Path]:
+    """Give what is left in the temporary folder; no process is."""
+    assert not processes_about(shell.folder)
+    return list((shell.folder / "tmp").iterdir())
 
 
-def test_the_proof_holds_and_nothing_is_left(theatre: Shell) -> None:
+def test_the_proof_holds_and_a_suite_is_left_with_its_report(theatre: Shell) -> None:
     result = theatre.muster("demo")
     assert result.code == 0
     assert "SIGKILL" in result.err
     assert "paid ≤ calls + uncertain" in result.out
-    assert nothing_is_left(theatre)
+    (folder,) = left(theatre)
+    assert f"report: {folder / 'report.html'}\n" in result.out
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert "help-desk/promises-no-refund" in page
+    assert "we will refund you at once" in page
     assert not (theatre.folder / ".muster").exists()
 
 
-def test_its_numbers_fit_together(theatre: Shell) -> None:
+def test_its_numbers_fit_together_and_its_suite_can_be_run_again(theatre: Shell) -> None:
     result = theatre.muster("demo", "--json")
     data = result.data()
     assert result.err == ""
@@ -52,15 +62,34 @@ def test_its_numbers_fit_together(theatre: Shell) -> None:
     assert 25 <= data["reused"] < 60
     assert data["uncertain"] >= 1
     assert 60 <= data["paid_by_audit"] <= 60 + data["uncertain"]
+    assert data["suite"]["passed"] == {"careful": 6, "hasty": 2}
+    (folder,) = left(theatre)
+    assert data["suite"]["report"] == str(folder / "report.html")
+    there = Shell(folder, theatre.variables)
+    assert there.muster("run", ".", "--agent", "careful", "--judge", "critic").code == 0
+    assert there.muster("run", ".", "--agent", "hasty", "--judge", "critic").code == 1
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("moment", ["calls done", "Resuming"])
-def test_a_signal_ends_it_with_4_and_leaves_nothing(theatre: Shell, number: signal.Signals, moment: str) -> None:
+def test_the_suite_of_the_demo_is_beyond_doubt() -> None:
+    (file,) = find_suites([Path(muster.cli.__path__[0]) / "demo_suite"])
+    assert lint(file) == ()
+
+
+@pytest.mark.parametrize(
+    ("moment", "number"),
+    [
+        ("calls done", signal.SIGINT),
+        ("calls done", signal.SIGTERM),
+        ("Resuming", signal.SIGINT),
+        ("Resuming", signal.SIGTERM),
+        ("A suite of", signal.SIGTERM),
+    ],
+)
+def test_a_signal_ends_it_with_4_and_leaves_nothing(theatre: Shell, moment: str, number: signal.Signals) -> None:
     with theatre.start("demo") as process:
         line_with(process.stderr, moment)
         process.send_signal(number)
         _, told = process.communicate()
     assert process.returncode == 4
     assert "Traceback" not in told
-    assert nothing_is_left(theatre)
+    assert left(theatre) == []

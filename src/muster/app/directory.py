@@ -44,9 +44,11 @@ class AgentDirectory:
         *,
         load_script: Callable[[Path], Script],
         allow_unpriced: bool = False,
+        keyless: bool = False,
         http: Freight | None = None,
     ) -> None:
         self._settings = settings
+        self._keyless = keyless  # nobody is going to be asked: prices are known without a key
         self._load_script = load_script
         self._allow_unpriced = allow_unpriced
         self._http = http or HttpClient()
@@ -181,6 +183,8 @@ class AgentDirectory:
         if variable is None:
             return ""
         key = self._settings.variable(variable)
+        if key is None and self._keyless:
+            return ""
         if key is None:
             raise BadConfiguration(
                 f"{name} needs a key and {variable} is not set", suggestions=(f"export {variable}=…",)

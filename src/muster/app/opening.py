@@ -40,6 +40,7 @@ async def open_muster(
     *,
     settings: Settings | None = None,
     allow_unpriced: bool = False,
+    keyless: bool = False,
     clock: Clock | None = None,
     policy: RetryPolicy | None = None,
     timeouts: Timeouts | None = None,
@@ -56,7 +57,9 @@ async def open_muster(
     gone = partial(is_gone, here=driver.host)
     reaper = Reaper(store.processes, driver.host, gone)
     household = Household(store.processes, driver)
-    directory = AgentDirectory(settings, household, load_script=load_script, allow_unpriced=allow_unpriced)
+    directory = AgentDirectory(
+        settings, household, load_script=load_script, allow_unpriced=allow_unpriced, keyless=keyless
+    )
     limiters = Limiters(clock)
     engine: Engine
 

@@ -4,14 +4,15 @@ from pathlib import Path
 
 from muster.app.muster import Muster
 from muster.app.suite_survey import Quoting, Survey, Surveyor
-from muster.domain.errors import BadFile, NotFound
+from muster.domain.call import ask
+from muster.domain.errors import BadArgument, BadFile, NotFound
 from muster.domain.run import Dispatch, Run
 from muster.domain.verdict import Status
 from muster.formats.suite_spec import SuiteSpec
 from muster.reports.cassette import runs_of
 from muster.reports.suite_run import open_suite_run
 
-__all__ = ["Quoting", "Survey", "file_of", "find_or_import", "is_answers", "not_passed", "survey"]
+__all__ = ["Quoting", "Survey", "file_of", "find_or_import", "is_answers", "not_passed", "require_judge", "survey"]
 
 _LOOKED_AT = 256  # bytes at the beginning of a file
 
@@ -19,6 +20,14 @@ _LOOKED_AT = 256  # bytes at the beginning of a file
 def survey(muster: Muster, spec: SuiteSpec, dispatch: Dispatch, quoting: Quoting) -> Survey:
     """Say what a run would do; raises what would keep it from being done."""
     return Surveyor(muster.directory, spec, dispatch, quoting).survey()
+
+
+def require_judge(muster: Muster, spec: SuiteSpec) -> None:
+    """Raise what would keep the judge of a spec from being asked: nobody is named, no key, no price."""
+    if spec.judge is None:
+        raise BadArgument("nobody is named who is to judge", suggestions=("add --judge AGENT",))
+    judge = muster.directory.find(spec.judge)
+    judge.quote(judge.profile.complete(ask("")))
 
 
 def is_answers(path: Path) -> bool:

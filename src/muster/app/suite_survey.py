@@ -1,12 +1,12 @@
 """What a suite run would do and cost, found out before anything is stored or spent."""
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from muster.app.directory import AgentDirectory
 from muster.checks.evaluators import evaluators_of
-from muster.domain.agent import DEFAULT_MAX_TOKENS
+from muster.domain.agent import DEFAULT_MAX_TOKENS, Quote
 from muster.domain.call import Message, Request, Role
 from muster.domain.case import Evaluator
 from muster.domain.errors import BadConfiguration
@@ -20,6 +20,9 @@ from muster.workloads.suite_talk import request_of
 from muster.workloads.suite_units import Unit, Units
 
 SHORTEST = 1  # tokens of an answer, for the least that something can cost
+SHORT = "x"  # such an answer
+
+Requests = Callable[[Unit, str], list[Request]]  # of a unit, when every answer is like this one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,10 +120,9 @@ class Surveyor:
         self._tools += bool(unit.case.tools)
         if self._spec.answers is None:
             agent = unit.subject.agent
-            load = self._agents.get(agent, NOTHING)
-            for request in self._turns(unit):
-                load = load.plus(self._load(agent, request, self._dispatch.mode))
-            self._agents[agent] = load
+            calls = 1 + len(unit.case.follow_ups)
+            load = self._load(unit, agent, self._turns, calls, self._dispatch.mode)
+            self._agents[agent] = self._agents.get(agent, NOTHING).plus(load)
 
     def _visit_judge(self, unit: Unit) -> None:
         if self._spec.judge is None:
@@ -128,39 +130,50 @@ class Surveyor:
                 f"case {unit.case.id} ({unit.case.file}:{unit.case.line}) wants a judge, and none is named",
                 suggestions=("add --judge AGENT", "or --evaluator rules, to leave what rules cannot say unjudged"),
             )
-        answer = self._longest_answer(unit)
-        request = pose(unit.case, Observation(answers=(answer,))).request
         mode = self._dispatch.mode if self._spec.judge_dispatch is None else Mode(self._spec.judge_dispatch)
-        for _ in range(self._spec.judge_samples):
-            self._judge = self._judge.plus(self._load(self._spec.judge, request, mode))
+        load = self._load(unit, self._spec.judge, self._samples, self._spec.judge_samples, mode)
+        self._judge = self._judge.plus(load)
 
-    def _load(self, agent: str, request: Request, mode: Mode) -> Load:
+    def _load(self, unit: Unit, agent: str, requests: Requests, calls: int, mode: Mode) -> Load:
+        """Add up requests: after short answers the least that they cost, after long ones the most."""
         if self._quoting is Quoting.NONE or (self._quoting is Quoting.FIRST and agent in self._quoted):
-            return Load(calls=1)
+            return Load(calls=calls)
         self._quoted.add(agent)
+        least = [self._quote(agent, replace(asked, max_tokens=SHORTEST), mode) for asked in requests(unit, SHORT)]
+        most = [self._quote(agent, asked, mode) for asked in requests(unit, self._long(unit))]
+        return Load(
+            calls=calls,
+            tokens=sum(quote.tokens for quote in most),
+            least=sum(quote.most for quote in least) // BYTES_PER_TOKEN,
+            most=sum(quote.most for quote in most),
+        )
+
+    def _quote(self, agent: str, request: Request, mode: Mode) -> Quote:
         found = self._directory.find(agent)
         batching = self._directory.batching(agent) if mode is Mode.BATCH else None
         whole = found.profile.complete(request)
-        short = replace(whole, max_tokens=SHORTEST)
         if batching is None:
-            most, least = found.quote(whole), found.quote(short)
-        else:
-            size = len(batching.encode(whole, self._dispatch.cache))
-            most, least = batching.quote(whole, size), batching.quote(short, size)
-        return Load(calls=1, tokens=most.tokens, least=least.most // BYTES_PER_TOKEN, most=most.most)
+            return found.quote(whole)
+        return batching.quote(whole, len(batching.encode(whole, self._dispatch.cache)))
 
-    def _turns(self, unit: Unit) -> Iterator[Request]:
+    def _turns(self, unit: Unit, answer: str) -> list[Request]:
         """Give the requests of a unit as far as they are known before the first answer."""
         messages = unit.case.messages
-        yield request_of(unit, self._spec, messages)
+        found = [request_of(unit, self._spec, messages)]
         for text in unit.case.follow_ups:
-            said = Message(role=Role.ASSISTANT, text=self._longest_answer(unit))
-            messages = (*messages, said, Message(role=Role.USER, text=text))
-            yield request_of(unit, self._spec, messages)
+            messages = (*messages, Message(role=Role.ASSISTANT, text=answer), Message(role=Role.USER, text=text))
+            found.append(request_of(unit, self._spec, messages))
+        return found
 
-    def _longest_answer(self, unit: Unit) -> str:
+    def _samples(self, unit: Unit, answer: str) -> list[Request]:
+        """Give what the judge is asked about a unit, as often as it is asked."""
+        answers = (answer,) * (1 + len(unit.case.follow_ups))
+        return [pose(unit.case, Observation(answers=answers)).request] * self._spec.judge_samples
+
+    def _long(self, unit: Unit) -> str:
+        """Give an answer as long as it may be."""
         if self._quoting is not Quoting.ALL:
-            return "x"
+            return SHORT
         tokens = unit.case.max_tokens or self._spec.max_tokens or self._usual(unit.subject.agent)
         return "x" * (tokens * BYTES_PER_TOKEN)
 

@@ -11,11 +11,12 @@ from muster.checks.output import check_output
 from muster.checks.thresholds import reaches
 from muster.checks.tools import check_tools
 from muster.domain.call import Quality
-from muster.domain.case import Case, Evaluator
+from muster.domain.case import Case, CheckKind, Evaluator
 from muster.domain.money import NOTHING, Microdollars
 from muster.domain.verdict import CaseResult, CheckResult, ItemScore, Judgement, Observation, Status
 
 QUALITY = "quality"
+_OUTPUT = frozenset(map(str, CheckKind))
 
 _QUALITY_ADVICE = {
     Quality.CUT: "the answer was cut at max_tokens; raise it, or let the case accept cut answers",
@@ -120,13 +121,18 @@ def _ruling(
         return Status.ERROR, None, broken
     for check in checks:
         if not check.passed:
-            return Status.FAILED, 0.0, check.why if check.name == QUALITY else f"{check.name}: {check.why}"
+            return Status.FAILED, 0.0, check.why if check.name == QUALITY else f"{_named(check)}: {check.why}"
     lowest = min([opinion.score for opinion in opinions if opinion.score is not None], default=None)
     if why := _failure(opinions, items, threshold):
         return Status.FAILED, lowest, why
     if why := _gap(opinions, items):
         return Status.UNJUDGED, None, why
     return Status.PASSED, lowest, ""
+
+
+def _named(check: CheckResult) -> str:
+    """Name a check by what it looked for, where that is short: one case may have several of a kind."""
+    return f'{check.name} "{check.expected}"' if check.name in _OUTPUT and check.expected else check.name
 
 
 def _failure(opinions: Sequence[Opinion], items: tuple[ItemScore, ...], threshold: float) -> str:

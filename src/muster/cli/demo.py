@@ -1,4 +1,4 @@
-"""`muster demo`: a real piece of work without a key, killed in the middle, resumed, and proved not to be paid twice."""
+"""`muster demo`: real work without a key: killed, resumed, not paid twice; then a suite, with failures to look at."""
 
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,9 @@ from muster.cli.speech import answer, fail_with
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from muster.cli.demo_examination import Examination
     from muster.cli.demo_play import Outcome
+    from muster.cli.progress import Display
 
 
 def register(app: typer.Typer) -> None:
@@ -20,21 +22,46 @@ def register(app: typer.Typer) -> None:
 
 
 def demo(manner: Manner) -> int:
-    """Show a real piece of work that needs no key."""
+    """Show a real piece of work, and a suite, that need no key."""
     import asyncio
 
-    from muster.cli.demo_play import play
-    from muster.cli.progress import Hush, display
-
-    outcome = asyncio.run(play(Hush() if manner.quiet or manner.json else display(manner)))
-    if not outcome.holds:
-        told = {"code": "demo", "message": "the proof does not hold: something was paid twice", "suggestions": []}
-        return fail_with(manner, told, 1, outcome.json())
-    answer(manner, outcome.json(), lambda console: _tell(console, outcome))
+    outcome, found = asyncio.run(_perform(manner))
+    data = outcome.json() | {"suite": found.json()}
+    if not outcome.holds or not found.holds:
+        flaw = "cases of the suite ended otherwise than they should" if outcome.holds else "something was paid twice"
+        told = {"code": "demo", "message": f"the proof does not hold: {flaw}", "suggestions": []}
+        return fail_with(manner, told, 1, data)
+    answer(manner, data, lambda console: _tell(console, outcome, found))
     return 0
 
 
-def _tell(console: "Console", outcome: "Outcome") -> None:
+async def _perform(manner: Manner) -> "tuple[Outcome, Examination]":
+    from muster.cli.demo_examination import examine
+    from muster.cli.demo_play import play
+
+    return await play(_screen(manner)), await examine(_screen(manner))
+
+
+def _screen(manner: Manner) -> "Display":
+    from muster.cli.progress import Hush, display
+
+    return Hush() if manner.quiet or manner.json else display(manner)
+
+
+def _tell(console: "Console", outcome: "Outcome", found: "Examination") -> None:
+    from muster.cli.suite_table import tell_report
+
+    _tell_proof(console, outcome)
+    console.print()
+    tell_report(console, found.table, found.reference)
+    console.print()
+    console.print("`hasty` fails on purpose. What it said, and why that is not good enough:", soft_wrap=True)
+    console.print(f"report: {found.file}", soft_wrap=True)
+    console.print(f"suite:  {found.folder / 'cases.yaml'}", soft_wrap=True)
+    console.print("next:   muster init my-agent   ·   muster ask sim/echo hello   ·   muster doctor", soft_wrap=True)
+
+
+def _tell_proof(console: "Console", outcome: "Outcome") -> None:
     from rich.panel import Panel
     from rich.table import Table
 
@@ -52,4 +79,3 @@ def _tell(console: "Console", outcome: "Outcome") -> None:
     table.add_row(str(outcome.replay_requests), "requests made by the replay, with the same result")
     table.add_row("✓", f"for each of {proof.digests} different requests: paid ≤ calls + uncertain")
     console.print(Panel(table, title="paid once", title_align="left", border_style="green", expand=False))
-    console.print("next: muster ask sim/echo hello   ·   muster runs list   ·   muster doctor")

@@ -139,6 +139,7 @@ def with_muster(
     work: "Callable[[Muster], Awaitable[T]]",
     *,
     allow_unpriced: bool = False,
+    keyless: bool = False,
     patience: "Patience | None" = None,
     sweep: bool = True,
 ) -> T:
@@ -148,7 +149,9 @@ def with_muster(
     from muster.app import open_muster
 
     async def inside() -> T:
-        async with open_muster(manner.home, allow_unpriced=allow_unpriced, patience=patience) as muster:
+        async with open_muster(
+            manner.home, allow_unpriced=allow_unpriced, keyless=keyless, patience=patience
+        ) as muster:
             if muster.reaped:
                 agents = ", ".join(sorted({process.agent for process in muster.reaped if process.agent}))
                 count = "a process" if len(muster.reaped) == 1 else f"{len(muster.reaped)} processes"

@@ -60,6 +60,10 @@ async def _prepare(muster: "Muster", manner: Manner, reference: str, budget: str
     from muster.cli.pooled import pooled
 
     before = await muster.find(reference)
+    if before.workload == SUITE and _is_over(before):
+        # Whoever lost its exit code, because the process died after its last commit, gets it here.
+        note(manner, f"run {before.id} is completed; this is what it came to")
+        return before
     refuse_driven(before)
     held = await pooled(muster, before)
     for batch in held.under_way if here else ():
@@ -109,12 +113,20 @@ def _drive(
     async def work(muster: "Muster") -> int:
         run = await prepare(muster)
         if run.workload == SUITE:  # it ends like `muster run` does: with what the cases came to, and its exit code
-            from muster.cli.run_ending import drive_and_conclude
+            from muster.cli.run_ending import conclude, drive_and_conclude
 
+            if _is_over(run):
+                return await conclude(muster, run, (), manner)
             return await drive_and_conclude(muster, muster.drive(run), (), manner)
         return await _drive_any(muster, run, manner)
 
     return with_muster(manner, work, allow_unpriced=allow_unpriced, patience=patience)
+
+
+def _is_over(run: "Run") -> bool:
+    from muster.domain.run import RunState
+
+    return run.state is RunState.COMPLETED
 
 
 async def _drive_any(muster: "Muster", run: "Run", manner: Manner) -> int:

@@ -44,7 +44,7 @@ def plan(
         spec = await wanted_spec(muster, chosen, Source())
         return survey(muster, spec, sending.dispatch, Quoting.ALL)
 
-    found = with_muster(manner, work, allow_unpriced=allow_unpriced)
+    found = with_muster(manner, work, allow_unpriced=allow_unpriced, keyless=True)
     cap = _cap(budget)
     answer(manner, _data(found, cap), lambda console: _tell(console, found, cap))
 

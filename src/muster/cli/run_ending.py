@@ -31,6 +31,11 @@ async def drive_and_conclude(muster: "Muster", handle: "RunHandle", wanted: tupl
         raise
     if detached(run):
         return leave(manner, run, await pooled(muster, run), len(await muster.engine.workers()))
+    return await conclude(muster, run, wanted, manner)
+
+
+async def conclude(muster: "Muster", run: Run, wanted: tuple[Wanted, ...], manner: Manner) -> int:
+    """Report a suite run that is completed; gives its exit code."""
     return _tell(manner, await _report(muster, run, wanted, manner), wanted)
 
 

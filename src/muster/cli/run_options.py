@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 # What is left open is as it was in the run that is replayed or reused.
 INHERITED = (
-    "agents", "prompts", "judge", "judge_samples", "judge_dispatch", "epochs", "evaluator", "threshold",
+    "agents", "prompts", "answers", "judge", "judge_samples", "judge_dispatch", "epochs", "evaluator", "threshold",
     "max_tokens", "temperature", "seed",
 )  # fmt: skip
 
@@ -31,8 +31,8 @@ class Chosen:
         stored = {} if before is None else before.stored()
         inherited = {name: stored[name] for name in INHERITED if name in stored}
         said = {name: value for name, value in (self.given | more).items() if value not in (None, [])}
-        if "answers" in said:
-            inherited.pop("agents", None)
+        if "agents" in said or "prompts" in said:
+            inherited.pop("answers", None)
         return read_spec(inherited | said)
 
 

@@ -4,7 +4,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from muster.app.suite_office import Quoting, Survey, file_of, find_or_import, is_answers, not_passed, survey
+from muster.app.suite_office import (
+    Quoting,
+    Survey,
+    file_of,
+    find_or_import,
+    is_answers,
+    not_passed,
+    require_judge,
+    survey,
+)
 from muster.cli.manner import Manner
 from muster.cli.question import check_name
 from muster.cli.report_files import Wanted
@@ -52,13 +61,15 @@ class Source:
         if self.run is None and self.answers is None:
             return ""
         where = self.answers or f"run {self.run.id if self.run else ''}"
-        return f"; answers come from {where} and nobody is asked" if self.replays else f"; what {where} knows is reused"
+        if not self.replays:
+            return f"; what {where} knows is reused"
+        return f"; answers come from {where} and {'nobody' if self.answers is None else 'no agent'} is asked"
 
 
 async def carry_out(muster: "Muster", chosen: Chosen, source: Source, order: Order, manner: Manner) -> int:
     """Run suites as they were chosen; gives the exit code."""
     spec = await wanted_spec(muster, chosen, source)
-    asks = not source.replays or spec.answers is not None
+    asks = not source.replays or source.answers is not None
     found = survey(muster, spec, order.sending.dispatch, Quoting.FIRST if asks else Quoting.NONE)
     note(manner, _first_words(found) + source.words())
     return await _start(muster, spec, source.origin, order, manner)
@@ -69,8 +80,7 @@ async def judge_again(muster: "Muster", reference: str, said: Mapping[str, Any],
     before = await _suite_run(muster, reference)
     given = {name: value for name, value in said.items() if value is not None}
     spec = read_spec({**before.spec, **given, "generate": False})
-    assert spec.judge is not None  # noqa: S101  # the command asks for it
-    muster.directory.find(spec.judge)
+    require_judge(muster, spec)
     note(manner, f"the answers of run {before.id} are judged by {spec.judge}; no agent is asked anew")
     return await _start(muster, spec, Origin(run=before.id, reuse=Reuse.REPLIES), order, manner)
 

@@ -26,11 +26,6 @@ class Book:
 
     async def enter(self, result: CaseResult) -> None:
         """Take one result."""
-        self._epochs.append(result.status)
-        if result.epoch == self._last_epoch:
-            self._counts[settle(self._epochs)] += 1
-            self._epochs = []
-        self._entered += 1
         self._page.append(result)
         if len(self._page) == self._units.page_size:
             await self._turn()
@@ -48,10 +43,19 @@ class Book:
         }
 
     async def _turn(self) -> None:
-        await keep_page(self._ctx, self._tag, self._pages, tuple(self._page))
+        for result in await keep_page(self._ctx, self._tag, self._pages, tuple(self._page)):
+            self._count(result)
         done = {"done": self._entered, "total": self._units.total}
         await self._ctx.emit(f"{results_key(self._tag, self._pages)}/told", "suite.cases", done | self._told())
         self._page, self._pages = [], self._pages + 1
+
+    def _count(self, result: CaseResult) -> None:
+        """Count what stands in the journal, which is what reports will say too."""
+        self._entered += 1
+        self._epochs.append(result.status)
+        if result.epoch == self._last_epoch:
+            self._counts[settle(self._epochs)] += 1
+            self._epochs = []
 
     def _told(self) -> dict[str, Json]:
         return {"counts": {str(status): self._counts[status] for status in Status if self._counts[status]}}

@@ -58,6 +58,7 @@ class Reading:
         self._prompts = tuple(_prompt(path) for path in spec.prompts)
         _require_distinct(self._prompts)
         self._infos: list[SuiteInfo] = []
+        self._asked = 0
 
     def cases(self) -> Iterator[Case]:
         """Give the cases that are selected; none at all is an error."""
@@ -75,18 +76,20 @@ class Reading:
     def snapshot(self, pages: int) -> Snapshot:
         """Give what was seen, after the last case."""
         infos = tuple(info for info in self._infos if info.cases)
-        return Snapshot(suites=infos, prompts=self._prompts, cases=sum(info.cases for info in infos), pages=pages)
+        cases = sum(info.cases for info in infos)
+        return Snapshot(suites=infos, prompts=self._prompts, cases=cases, pages=pages, asked=self._asked)
 
     def _of(self, suite: Suite, seen: set[bytes]) -> Iterator[Case]:
         spec = self._spec
         only = None if spec.only is None else frozenset(spec.only)
         selection = Selection(filter=spec.filter, tags=spec.tags, only=only)
-        whole, count = hashlib.sha256(), 0
+        whole, count, outline = hashlib.sha256(), 0, self.outline()
         for case in suite.cases():
             if not selection.takes(case):
                 continue
             _require_new(case, seen)
             count += 1
+            self._asked += len(spec.tested_on(case, outline))
             whole.update(pack(_anywhere(case)).encode("utf-8", "surrogatepass"))
             yield case
         self._infos.append(

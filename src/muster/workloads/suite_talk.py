@@ -9,12 +9,10 @@ from muster.domain.canonical import Json
 from muster.domain.case import MOST_TOOL_TURNS, Case, ScriptedTool
 from muster.domain.errors import ReplayMiss, RetriesExhausted, StopRun, WireError
 from muster.domain.money import NOTHING, Microdollars
-from muster.domain.verdict import Observation
+from muster.domain.verdict import OUT_OF_TIME, Observation
 from muster.engine.context import Context
 from muster.formats.suite_spec import SuiteSpec
 from muster.workloads.suite_units import Unit
-
-OUT_OF_TIME = frozenset({"out_of_time", "timed_out", "stalled"})  # codes of failures that were a matter of time
 
 
 @dataclass(slots=True, kw_only=True)

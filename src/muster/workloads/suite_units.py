@@ -2,10 +2,12 @@
 
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
+from muster.domain.canonical import Json
 from muster.domain.case import Case
-from muster.domain.errors import BadArgument
-from muster.domain.suite import PAGE, Snapshot, Subject, case_key, cases_key
+from muster.domain.errors import BadArgument, NotFound
+from muster.domain.suite import PAGE, READER, Snapshot, Subject, case_key, cases_key
 from muster.domain.verdict import CaseResult
 from muster.engine.context import Context
 from muster.formats.packing import cases_of
@@ -39,7 +41,7 @@ class Units:
         self._subjects = spec.subjects(snapshot)
         self._prompts = {prompt.name: prompt.text for prompt in snapshot.prompts}
         self._beside = {suite.file: suite.prompt or "" for suite in snapshot.suites}
-        self.total = snapshot.cases * max(1, len(self._subjects)) * spec.epochs
+        self.total = snapshot.asked * spec.epochs
         self.page_size = max(1, min(PAGE, self.total // STEPS_OF_PROGRESS))
 
     def of(self, case: Case) -> Iterator[Unit]:
@@ -54,19 +56,25 @@ class Units:
         """Give every unit: the cases in order, for each the subjects, for each the epochs."""
         number = 0
         known: tuple[CaseResult, ...] = ()
+        # What another run found out is not enough for an heir: it takes over the calls that led there too.
+        own = await ctx.step(READER, lambda: ctx.run) == ctx.run
         async for case in self._cases(ctx):
             for unit in self.of(case):
                 page, place = divmod(number, self.page_size)
-                if place == 0:
-                    newest = await newest_page(ctx, self._spec.tag, page)
-                    known = newest.results if newest is not None else ()
+                if place == 0 and own:
+                    known = await newest_page(ctx, self._spec.tag, page)
                 yield replace(unit, known=known[place]) if place < len(known) else unit
                 number += 1
 
     async def _cases(self, ctx: Context) -> AsyncIterator[Case]:
         for page in range(self._snapshot.pages):
-            for case in cases_of(await ctx.recall(cases_key(page))):
+            # A step and no mere look: an heir takes the page over, since its reports need it.
+            for case in cases_of(await ctx.step(cases_key(page), partial(_gone, page))):
                 yield case
+
+
+def _gone(page: int) -> Json:
+    raise NotFound(f"page {page} of the cases that were read in is gone", suggestions=("start a new run",))
 
 
 def _nobody(case: Case) -> tuple[Subject, ...]:

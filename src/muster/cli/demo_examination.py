@@ -1,0 +1,117 @@
+"""The last act of the demo: a suite on two scripted agents, one of which fails on purpose, and its report as a file."""
+
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from muster.app import open_muster
+from muster.cli.driving import completed
+from muster.cli.progress import Display, shown
+from muster.cli.run_sights import SuiteSights
+from muster.domain.run import Run
+from muster.domain.verdict import Status
+from muster.reports.suite.summary import CaseLine, SuiteReport, summarize
+from muster.reports.suite.writing import write_file, write_report
+from muster.reports.suite_run import SuiteRun, open_suite_run
+from muster.settings import load_settings
+
+if TYPE_CHECKING:
+    from muster.app import Muster
+    from muster.cli.sights import Sight
+
+SUITE = "demo_suite"  # beside this file
+AGENTS = ("careful", "hasty")
+JUDGE = "critic"
+PASSING = {"careful": 6, "hasty": 2}  # of six cases: what is not so is a flaw of ours
+HOME, REPORT = ".muster", "report.html"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Examination:
+    """What the suite came to, and where everything of it lies."""
+
+    report: SuiteReport
+    folder: Path
+
+    @property
+    def file(self) -> Path:
+        """The report as a page."""
+        return self.folder / REPORT
+
+    @property
+    def passed(self) -> Mapping[str, int]:
+        """How many cases passed, by subject."""
+        return {line.label: line.counts.get(Status.PASSED, 0) for line in self.report.subjects}
+
+    @property
+    def holds(self) -> bool:
+        """Whether exactly those cases failed that were meant to."""
+        return self.passed == PASSING and not self.report.run_flaws
+
+    @property
+    def table(self) -> SuiteReport:
+        """The report for a terminal: its folder is told once, and not beside every case."""
+        return replace(self.report, lines=_nearby(self.report.lines), troubles=_nearby(self.report.troubles))
+
+    @property
+    def reference(self) -> str:
+        """What names the run on a command line: it is in a store of its own."""
+        return f"{self.report.run.id} --home {self.folder / HOME}"
+
+    def json(self) -> dict[str, Any]:
+        """Give it as JSON."""
+        return {
+            "run": self.report.run.id,
+            "cases": self.report.cases,
+            "passed": dict(self.passed),
+            "folder": str(self.folder),
+            "report": str(self.file),
+        }
+
+
+async def examine(display: Display) -> Examination:
+    """Run the suite in a folder that stays, for whoever wants to look around; one that was not finished goes away."""
+    folder = Path(tempfile.mkdtemp(prefix="muster-demo-"))
+    try:
+        return await _examine(folder, display)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+async def _examine(folder: Path, display: Display) -> Examination:
+    with as_file(files("muster.cli") / SUITE) as packed:
+        shutil.copytree(packed, folder, dirs_exist_ok=True)
+    settings = load_settings(folder / HOME, folder=folder, environment={})
+    async with open_muster(settings=settings) as muster:
+        with display:
+            display.tell("A suite of six cases for two scripted agents, and a scripted judge.")
+            suite = await open_suite_run(muster.store, await _run(muster, folder, display))
+        found = Examination(report=await summarize(suite), folder=folder)
+        await _write(suite, found)
+        return found
+
+
+async def _run(muster: "Muster", folder: Path, display: Display) -> Run:
+    spec = {"path": [str(folder)], "agents": list(AGENTS), "judge": JUDGE}
+    handle = await muster.start("suite", spec)
+    sights = SuiteSights(muster)
+
+    async def look() -> "Sight":
+        return await sights.look(await handle.run(), muster.engine.on_wire)
+
+    run = await shown(handle.wait(), look, display)
+    display.show(await sights.look(run, 0), last=True)
+    return completed(run)
+
+
+async def _write(suite: SuiteRun, found: Examination) -> None:
+    await write_file(found.file, lambda out: write_report(suite, found.report, "html", out))
+
+
+def _nearby(lines: Sequence[CaseLine]) -> tuple[CaseLine, ...]:
+    return tuple(replace(line, file=Path(line.file).name) for line in lines)
