@@ -114,7 +114,7 @@ async def test_every_fault_is_told_for_what_it_is(agent: ModelAgent, server: Ser
     server.play(Faults(script=(Cue(fault=Fault(kind=kind, retry_after=2.0)),)))
     with pytest.raises(WireError) as caught:
         await agent.call(ask("Hello"), SOON, (lambda _: None) if streams else None)
-    assert type(caught.value) is FAULTS[kind]
+    assert isinstance(caught.value, FAULTS[kind])
     assert server.audit.calls == 0 or caught.value.paid is Paid.UNKNOWN, "what was paid is never called unpaid"
     assert (await agent.call(ask("Hello"), SOON)).text == "Hello"
 

@@ -203,7 +203,8 @@ async def test_a_creation_that_fails_says_whether_it_may_have_created(host: Host
     play(host, pieces)
     with pytest.raises(WireError) as caught:
         await agent.submit(Handed(file="file-1").parcel, SOON)
-    assert (type(caught.value), caught.value.paid) == (kind, paid)
+    assert isinstance(caught.value, kind)
+    assert caught.value.paid is paid
     assert len(host.seen) == 1, "nothing is sent twice"
     assert kind is not RateLimited or caught.value.retry_after == 7
 

@@ -247,7 +247,7 @@ async def test_a_create_is_never_called_unpaid_when_it_created(house: House, fau
     house.play(fault, Op.BATCH_CREATE)
     with pytest.raises(WireError) as caught:
         await house.submit(2)
-    assert type(caught.value) is CREATES[fault]
+    assert isinstance(caught.value, CREATES[fault])
     created = len(await house.found())
     assert created == 0 or caught.value.paid is Paid.UNKNOWN
     assert created == (fault in (Kind.TIMEOUT, Kind.CUT_AFTER, Kind.TRUNCATED, Kind.GARBAGE))

@@ -9,7 +9,7 @@ def test_a_new_suite_is_valid_and_clean(shell: Shell) -> None:
     result = shell.muster("init", "my-agent")
     assert result.code == 0
     assert result.out.splitlines()[:3] == ["my-agent/cases.yaml", "my-agent/prompt.md", "my-agent/golden/list.txt"]
-    assert shell.muster("validate", "my-agent").out == "my-agent/cases.yaml: my-agent, 3 cases\n"
+    assert shell.muster("validate", "my-agent").out == "my-agent/cases.yaml: my-agent, 5 cases\n"
     assert shell.muster("lint", "my-agent").code == 0
 
 

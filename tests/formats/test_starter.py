@@ -17,7 +17,7 @@ def test_a_new_suite_is_valid_and_clean(tmp_path: Path, name: str) -> None:
     for file, text in starter(name).items():
         write(tmp_path, text, file)
     path = tmp_path / "cases.yaml"
-    assert sound(path).cases == 3
+    assert sound(path).cases == 5
     assert lint(path) == ()
     suite = open_suite(path)
     assert suite.name == name

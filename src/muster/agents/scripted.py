@@ -9,7 +9,7 @@ from muster.agents.base import OnDelta
 from muster.domain.agent import DEFAULT_MAX_TOKENS, Profile, Quote, Timeouts
 from muster.domain.call import Reply, Request, Role, Stop, Timings, Tool, ToolCall, identify
 from muster.domain.canonical import Json
-from muster.domain.errors import BadConfiguration, InvalidRequest, Overloaded
+from muster.domain.errors import BadConfiguration, InvalidRequest, Overloaded, TimedOut
 from muster.domain.money import NOTHING
 from muster.domain.price import Price
 from muster.domain.script import Line, Script, usage_of
@@ -77,7 +77,9 @@ class ScriptedAgent:
         if self._observe is not None:
             self._observe(request)
         if self._part.seconds:
-            await self._sleep(self._part.seconds)
+            await self._sleep(min(self._part.seconds, timeouts.call))
+            if self._part.seconds > timeouts.call:
+                raise TimedOut(f"{self._profile.name}: timed out after {timeouts.call:g}s")
         self._lose_temper(request)
         line = self._line(request)
         if on_delta is not None:

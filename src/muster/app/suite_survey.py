@@ -136,6 +136,7 @@ class Surveyor:
 
     def _load(self, unit: Unit, agent: str, requests: Requests, calls: int, mode: Mode) -> Load:
         """Add up requests: after short answers the least that they cost, after long ones the most."""
+        self._directory.find(agent)  # raises when there is none: its defaults are part of what is replayed too
         if self._quoting is Quoting.NONE or (self._quoting is Quoting.FIRST and agent in self._quoted):
             return Load(calls=calls)
         self._quoted.add(agent)

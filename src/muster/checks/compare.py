@@ -115,7 +115,7 @@ def _decide(pairs: Sequence[Pair], evidence: _Evidence, terms: _Terms) -> tuple[
         return Verdict.UNSURE, f"{lost} that passed in A have no result in B, so it is not called {verdict.value}"
     solid = [pair for pair in pairs if not pair.hollow]
     if len(solid) < len(pairs) and not (solid and _by_numbers(_weigh(solid, terms), terms)[0] is verdict):
-        return Verdict.UNSURE, f"B is {verdict.value} only when cases count that had no result in A"
+        return Verdict.UNSURE, f"without the cases that had no result in A, too little shows that B is {verdict.value}"
     return verdict, why
 
 
@@ -129,7 +129,14 @@ def _by_numbers(evidence: _Evidence, terms: _Terms) -> tuple[Verdict, str]:
         return _direction(evidence, by_passing)
     if _alike(evidence, terms.threshold):
         return Verdict.SAME, f"pass rate and score differ by less than {terms.threshold:g}"
-    return Verdict.UNSURE, f"{evidence.cases} cases show neither a difference nor that there is none"
+    if evidence.pairs < FEWEST:
+        return Verdict.UNSURE, f"{_cases(evidence.cases)} are too few to tell; it takes {FEWEST} at least"
+    told = f"{evidence.b} regressed and {evidence.c} improved, which may be chance (p = {evidence.pass_p:.3g})"
+    return Verdict.UNSURE, f"of {_cases(evidence.cases)} {told}"
+
+
+def _cases(number: int) -> str:
+    return f"{number} case" if number == 1 else f"{number} cases"
 
 
 def _significant(evidence: _Evidence, terms: _Terms) -> tuple[bool, bool]:

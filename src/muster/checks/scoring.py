@@ -16,7 +16,7 @@ from muster.domain.money import NOTHING, Microdollars
 from muster.domain.verdict import CaseResult, CheckResult, ItemScore, Judgement, Observation, Status
 
 QUALITY = "quality"
-_OUTPUT = frozenset(map(str, CheckKind))
+_NAMED = frozenset(map(str, CheckKind)) - {CheckKind.JSON_SCHEMA}
 
 _QUALITY_ADVICE = {
     Quality.CUT: "the answer was cut at max_tokens; raise it, or let the case accept cut answers",
@@ -132,7 +132,7 @@ def _ruling(
 
 def _named(check: CheckResult) -> str:
     """Name a check by what it looked for, where that is short: one case may have several of a kind."""
-    return f'{check.name} "{check.expected}"' if check.name in _OUTPUT and check.expected else check.name
+    return f'{check.name} "{check.expected}"' if check.name in _NAMED and check.expected else check.name
 
 
 def _failure(opinions: Sequence[Opinion], items: tuple[ItemScore, ...], threshold: float) -> str:

@@ -75,7 +75,7 @@ def _data(found: Answer, reply: Reply) -> dict[str, Any]:
         "quality": str(reply.quality),
         "cost_usd": to_usd(reply.cost),
         "uncertain_usd": to_usd(found.run.spent.uncertain),
-        "seconds": round(reply.timings.wire, 3),
+        "seconds": round(reply.timings.shown, 3),
         "attempts": reply.attempt,
         "dispatch": str(found.run.dispatch.mode),
         **found.pooled.json(),
@@ -91,7 +91,7 @@ def _footer(found: Answer, reply: Reply) -> str:
         "covered by a subscription" if reply.lane is Lane.IMPUTED else "",
         f"{show_usd(uncertain)} uncertain" if uncertain else "",
         found.pooled.words(),
-        f"{reply.timings.wire:.1f} s",
+        f"{reply.timings.shown:.1f} s",
         f"run {found.run.id}",
     ]
     return " · ".join(part for part in parts if part)

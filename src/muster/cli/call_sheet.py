@@ -130,7 +130,7 @@ def _figures(reply: Reply) -> str:
         reply.model,
         tokens_line(reply),
         f"{trace.turns} turns" if trace.turns else "",
-        f"{reply.timings.wire:.1f} s",
+        f"{reply.timings.shown:.1f} s",
         f"session {trace.session}" if trace.session else "",
     ]
     return " · ".join(part for part in parts if part)

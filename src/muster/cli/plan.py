@@ -109,9 +109,7 @@ def _notes(found: "Survey", cap: int | None) -> list[str]:
     if found.commands:
         lines.append(f"{found.commands:,} commands of process evaluators are run on this machine")
     if found.may_call_tools:
-        lines.append(
-            f"{found.may_call_tools:,} cases have tools: each round of tool calls is a call more than counted here"
-        )
+        lines.append("cases with tools may make more calls than are counted here: one for each round of tool calls")
     if cap is not None:
         enough = (
             "is enough for" if found.all.most <= cap else "may stop this run before its end, but will not be exceeded:"

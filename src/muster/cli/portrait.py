@@ -75,7 +75,7 @@ def entry_json(entry: Entry) -> dict[str, Any]:
         "attempts": entry.attempts,
         "quality": None if reply is None else str(reply.quality),
         "cost_usd": None if reply is None or entry.reused_from else to_usd(reply.cost),
-        "seconds": None if reply is None else round(reply.timings.wire, 3),
+        "seconds": None if reply is None else round(reply.timings.shown, 3),
         "reused_from": entry.reused_from,
         "error": entry.error,
     }

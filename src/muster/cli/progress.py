@@ -97,7 +97,8 @@ class Lines(Silence):
         begins_to_wait = bool(sight.waits) and (self._printed is None or not self._printed.waits)
         due = last or begins_to_wait or now - self._printed_at >= SECONDS_BETWEEN_LINES
         alive = sight.since is not None and now - self._printed_at >= SECONDS_BETWEEN_SIGNS_OF_LIFE
-        if (sight != self._printed and due) or alive:
+        begun = last or bool(sight.done or sight.total or sight.waits)
+        if (sight != self._printed and due and begun) or alive:
             self._printed, self._printed_at = sight, now
             warn(line(sight, time.time()))
 

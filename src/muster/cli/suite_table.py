@@ -11,7 +11,7 @@ from muster.cli.clean import clean
 from muster.domain.money import show_usd
 from muster.domain.verdict import Status
 from muster.reports.suite.figures import Figures, figures, score_of, seconds_of
-from muster.reports.suite.summary import CaseLine, SubjectLine, SuiteReport
+from muster.reports.suite.summary import NOT_PASSED, CaseLine, SubjectLine, SuiteReport
 from muster.reports.suite.words import ORDER, WORDS, count, one_line, percent
 
 MOST_TROUBLES = 50
@@ -43,9 +43,10 @@ def tell_report(console: Console, report: SuiteReport, reference: str) -> None:
     """Print a report; `reference` names the run, or the file that it comes from."""
     console.print(_heading(report))
     console.print(_subjects(report, console.width))
-    if report.lines or report.troubles:
-        console.print(_cases(report, console.width))
-    if not report.lines and (left := report.not_passed - len(report.troubles[:MOST_TROUBLES])) > 0:
+    listed = _listed(report)
+    if listed:
+        console.print(_cases(listed, console.width, many=len(report.subjects) > 1))
+    if (left := report.not_passed - sum(line.status in NOT_PASSED for line in listed)) > 0:
         console.print(Text(f"… and {left:,} more that did not pass", style="dim"))
         console.print()
     for warning in report.warnings:
@@ -92,7 +93,7 @@ def _subjects(report: SuiteReport, width: int) -> Table:
         place = [Text(f"{line.rank}." if line.told_apart else f"≈ {line.rank}.")] if ranked else []
         table.add_row(*place, *_subject(line, width))
     if any(line.rank is not None and not line.told_apart for line in report.subjects):
-        table.caption = "≈ cannot be told apart from the one above"
+        table.caption = "≈ its interval overlaps with that of the one above; muster compare RUN:A RUN:B tells more"
         table.caption_justify = "left"
     return table
 
@@ -130,7 +131,7 @@ def _strip(line: SubjectLine) -> Text:
     return text
 
 
-def _cases(report: SuiteReport, width: int) -> Table:
+def _cases(lines: tuple[CaseLine, ...], width: int, *, many: bool) -> Table:
     """Draw the cases: all of a short run, else those that did not pass."""
     table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("", no_wrap=True)
@@ -138,10 +139,14 @@ def _cases(report: SuiteReport, width: int) -> Table:
     table.add_column("case", overflow="fold", max_width=room)
     table.add_column("score", justify="right", no_wrap=True)
     table.add_column("why", overflow="fold")
-    many = len(report.subjects) > 1
-    for line in report.lines or report.troubles[:MOST_TROUBLES]:
+    for line in lines:
         table.add_row(*_case(line, room, many=many))
     return table
+
+
+def _listed(report: SuiteReport) -> tuple[CaseLine, ...]:
+    """Give the cases that are drawn; of several subjects only what did not pass, since the rest would fill pages."""
+    return report.lines if len(report.subjects) == 1 and report.lines else report.troubles[:MOST_TROUBLES]
 
 
 def _case(line: CaseLine, room: int, *, many: bool) -> tuple[Text, Text, Text, Text]:

@@ -75,7 +75,7 @@ def _call_row(entry: Entry) -> tuple[Text | str, ...]:
         "reused" if entry.reused_from else str(entry.attempts),
         "" if reply is None else str(reply.quality),
         "" if reply is None or entry.reused_from else show_usd(reply.cost),
-        "" if reply is None else f"{reply.timings.wire:.1f} s",
+        "" if reply is None else f"{reply.timings.shown:.1f} s",
     )
 
 

@@ -119,11 +119,16 @@ class Usage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timings:
-    """Seconds: waiting for a place or for money, until the first token, on the wire."""
+    """Seconds: waiting for a place, for money or in a batch, until the first token, on the wire."""
 
     waited: float = 0.0
     first_token: float | None = None
     wire: float = 0.0
+
+    @property
+    def shown(self) -> float:
+        """What a person is told: the time on the wire, or of a member of a batch how long that took."""
+        return self.wire or self.waited
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,6 @@
 suite                   the snapshot: which suites, prompts, how many cases and pages
 suite/cases/N           one page of cases
 suite/answers           recorded answers by case, when those are scored
-suite/reader            the run that read them in; an heir takes over its calls and looks at every case again
 case/ID/SUBJECT/E/T     a call to the agent under test: epoch E, turn T
 case/ID/SUBJECT/E/judge/JUDGE/S, …/repair      calls to the judge: sample S
 case/ID/SUBJECT/E/process                      the command of the process evaluator
@@ -19,7 +18,6 @@ from muster.domain.canonical import Json
 from muster.domain.verdict import Status
 
 SNAPSHOT = "suite"
-READER = "suite/reader"
 ANSWERS = "suite/answers"
 # Tried again by whoever resumes the run: agents that failed, and judges.
 MENDABLE = frozenset({Status.ERROR, Status.TIMED_OUT, Status.UNJUDGED})

@@ -390,7 +390,7 @@ class CallPath:
             self._book(started, Unsent())
             return None
         asking.wire += self._with.clock.monotonic() - asking.sent_at
-        return read_answer(wire, asking.agent.profile.name, asking.wire)
+        return read_answer(wire, asking.agent.profile.name, asking.wire, asking.timeouts.call)
 
     def _settle_canceled(self, asking: Asking, started: Started, answer: Reply | WireError | None) -> None:
         """Settle an exchange that was canceled: an answer that arrived counts, else the outcome is unknown."""

@@ -181,7 +181,7 @@ class Collector:
         results = _results(agent, batch, lines, odd)
         seated = await self._store.batches.members(batch.id, *places)
         waiting = [member for member in seated if member.place in results and member.state is AttemptState.PARKED]
-        timings = Timings(wire=batch.seconds)
+        timings = Timings(waited=batch.seconds)  # parked: no clock of a call or a case goes on
         outcomes = [(member, _outcome(agent, batch, member, results[member.place][1], timings)) for member in waiting]
         now = self._clock.now()
         settlements = [_settlement(batch, member, outcome, now) for member, outcome in outcomes]
@@ -265,7 +265,7 @@ def _outcome(agent: BatchAgent, batch: Batch, member: Seated, result: MemberResu
     except WireError as error:
         return error
     n = member.attempt.n
-    return reply if n == 1 else reply.finished(n, 0.0, timings.wire)
+    return reply if n == 1 else reply.finished(n, timings.waited, 0.0)
 
 
 def dropped(batch: Batch, why: Shortfall) -> WireError:

@@ -116,13 +116,8 @@ class Context:
             return await self._record(key, EntryKind.STEP, value)
 
     async def recall(self, key: str) -> Json:
-        """Give the value of a step that was done before, here or in the run this one comes from; None if there is none.
-
-        A replay does not mind: whether something was done is a question that has an answer.
-        """
+        """Give the value of a step that this very run has done before; None if it has not."""
         entry = await self._store.journal.find(self._run.id, key)
-        if entry is None:
-            entry = await self._inheritance.look(key, EntryKind.STEP)
         return None if entry is None or entry.state is not EntryState.DONE else entry.value
 
     async def emit(self, key: str, kind: str, data: Mapping[str, Json] | None = None) -> None:

@@ -57,10 +57,6 @@ class Inheritance:
             raise ReplayMiss(f"replay: key {key!r} cannot be answered: {reason}")
         return None
 
-    async def look(self, key: str, kind: EntryKind) -> Entry | None:
-        """Give what stands under a key, without taking it over."""
-        return await self._nearest(key, kind)
-
     async def parked(self, key: str, digest: str) -> tuple[BatchId, int] | None:
         """Give the batch that still holds the call of an ancestor under this key."""
         entry = None if self.replays else await self._nearest(key, EntryKind.CALL)

@@ -5,7 +5,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 from muster.domain.call import Reply
-from muster.domain.errors import CallFailed, OutOfTime, Paid, WireError
+from muster.domain.errors import CallFailed, OutcomeUnknown, OutOfTime, Paid, WireError
 
 Wire = asyncio.Task[Reply]
 Landed = asyncio.Future[None]  # ends with its wire, but can be canceled without it
@@ -91,10 +91,11 @@ async def close(wire: Wire, grace: float) -> None:
         return
 
 
-def read_answer(wire: Wire, agent: str, seconds: float) -> Reply | WireError:
+def read_answer(wire: Wire, agent: str, seconds: float, allowed: float) -> Reply | WireError:
     """Read what an exchange came to; whatever it is, it becomes a reply or an error of ours."""
     if not wire.done() or wire.cancelled():
-        return OutOfTime(f"{agent} was cut off after {seconds:.1f} s")
+        kind = OutOfTime if seconds >= allowed else OutcomeUnknown
+        return kind(f"{agent} was cut off after {seconds:.1f} s")
     error = wire.exception()
     if error is None:
         return wire.result()

@@ -2,7 +2,9 @@
 
 import json
 from collections.abc import Sequence
-from typing import TypeVar
+from dataclasses import fields
+from operator import attrgetter
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -12,13 +14,21 @@ from muster.domain.verdict import CaseResult
 
 T = TypeVar("T")
 
+_PLACE = {"file", "line", "process_folder"}
+_CONTENT = attrgetter(*(field.name for field in fields(Case) if field.name not in _PLACE))
+
 _ENCODER = msgspec.json.Encoder()
 _CASES = msgspec.json.Decoder(tuple[Case, ...])
 _RESULTS = msgspec.json.Decoder(tuple[CaseResult, ...])
 
 
-def pack(values: Case | Sequence[Case] | Sequence[CaseResult]) -> str:
-    """Spell values as one text; equal values are spelled equally."""
+def spell(case: Case) -> str:
+    """Spell a case without where it lies: the same suite is spelled the same on every machine."""
+    return pack(_CONTENT(case))
+
+
+def pack(values: Sequence[Any]) -> str:
+    """Spell cases or results as one text; equal values are spelled equally."""
     try:
         return _ENCODER.encode(values).decode("utf-8")
     except UnicodeEncodeError:  # half a character, as models write them now and then

@@ -54,6 +54,37 @@ cases:
             kind: contains
             value: Ada
 
+  # Numbers and JSON: a check may look at one place in an answer that is JSON.
+  - id: {name}/gives-json
+    description: The agent gives the order back as JSON.
+    input:
+      messages:
+        - role: user
+          content: 'Give this back as it is: {{"order": 4711, "state": "shipped"}}'
+    expected:
+      output:
+        - kind: json_path
+          field: $.state
+          value: shipped
+
+  # A conversation: what the user says after each answer.
+  - id: {name}/stays-on-the-order
+    description: The agent still knows the order in the second turn.
+    tags: [edge-case]
+    input:
+      messages:
+        - role: user
+          content: My order is 4711.
+      follow_ups:
+        - Please cancel order 4711.
+    expected:
+      output:
+        - kind: contains
+          value: '4711'
+        - kind: contains
+          value: '4711'
+          turn: 1
+
   # Likeness to a file, line by line.
   - id: {name}/copies-a-list
     description: The agent copies a list without changing it.

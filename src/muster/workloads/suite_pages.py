@@ -9,7 +9,10 @@ from muster.formats.packing import pack, results_of
 
 
 async def newest_page(ctx: Context, tag: str, number: int) -> tuple[CaseResult, ...]:
-    """Give the last version of a page that was kept; nothing when there is none."""
+    """Give the last version of a page that this run kept; nothing when there is none.
+
+    An heir has none at first: it looks at every case again, and so takes over the calls that led to the results.
+    """
     newest: tuple[CaseResult, ...] = ()
     for version in count(1):
         found = results_of(await ctx.recall(results_key(tag, number, version)))

@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -13,7 +12,7 @@ from muster.domain.errors import BadArgument, BadFile, Conflict, NotFound
 from muster.domain.suite import PAGE, SNAPSHOT, Prompt, Snapshot, SuiteInfo, cases_key
 from muster.engine.context import Context
 from muster.formats.finding import find_suites
-from muster.formats.packing import pack
+from muster.formats.packing import pack, spell
 from muster.formats.selection import Selection
 from muster.formats.suite import Suite, open_suite
 from muster.formats.suite_spec import SuiteSpec
@@ -84,13 +83,14 @@ class Reading:
         only = None if spec.only is None else frozenset(spec.only)
         selection = Selection(filter=spec.filter, tags=spec.tags, only=only)
         whole, count, outline = hashlib.sha256(), 0, self.outline()
+        usual = len(spec.subjects(outline))
         for case in suite.cases():
             if not selection.takes(case):
                 continue
             _require_new(case, seen)
             count += 1
-            self._asked += len(spec.tested_on(case, outline))
-            whole.update(pack(_anywhere(case)).encode("utf-8", "surrogatepass"))
+            self._asked += len(spec.tested_on(case, outline)) if case.agents else usual
+            whole.update(spell(case).encode("utf-8", "surrogatepass"))
             yield case
         self._infos.append(
             SuiteInfo(
@@ -102,11 +102,6 @@ class Reading:
                 bundle=suite.bundle,
             )
         )
-
-
-def _anywhere(case: Case) -> Case:
-    """Give a case without where it lies: the same suite has the same digest on every machine."""
-    return replace(case, file="", line=0, process_folder="")
 
 
 def _require_new(case: Case, seen: set[bytes]) -> None:

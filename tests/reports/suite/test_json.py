@@ -10,7 +10,7 @@ from .house import REFUND, Story, called, case, hostile, result, shop, written
 
 TOP = {
     "schema", "ok", "verdict", "run", "counts", "cases_total", "results_expected", "results_missing", "warnings",
-    "subjects", "environment", "cases",
+    "not_passed", "subjects", "environment", "cases",
 }  # fmt: skip
 CASE = {
     "case", "suite", "subject", "status", "score", "threshold", "why", "description", "file", "line", "tags",

@@ -9,10 +9,11 @@ from muster.domain.money import Microdollars, to_usd
 from muster.domain.verdict import CaseResult, Judgement
 from muster.reports.suite.facts import RunFacts
 from muster.reports.suite.rows import CaseRow
-from muster.reports.suite.summary import SubjectLine, SuiteReport
+from muster.reports.suite.summary import CaseLine, SubjectLine, SuiteReport
 from muster.reports.suite.words import moment
 
 SCHEMA = "muster.suite-report/1"
+MOST_LINES = 100  # cases that did not pass are named in the summary
 
 
 def report_json(report: SuiteReport) -> dict[str, Any]:
@@ -28,7 +29,13 @@ def report_json(report: SuiteReport) -> dict[str, Any]:
         "results_missing": report.missing,
         "warnings": list(report.warnings),
         "subjects": [subject_json(line) for line in report.subjects],
+        "not_passed": [_line_json(line) for line in report.troubles[:MOST_LINES]],
     }
+
+
+def _line_json(line: CaseLine) -> dict[str, Any]:
+    names = ("case", "subject", "why", "score", "threshold", "file", "line")
+    return {"status": str(line.status)} | {name: getattr(line, name) for name in names}
 
 
 def run_json(run: RunFacts) -> dict[str, Any]:
