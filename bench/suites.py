@@ -1,6 +1,7 @@
 """A child process that runs a suite of many cases with one check against the rehearsal server, or a peer that does."""
 
 import asyncio
+import gc
 import json
 import resource
 import sys
@@ -10,6 +11,7 @@ from typing import Any
 
 import muster
 from bench.fleet import AGENT, spent
+from muster.cli.main import GARBAGE
 from muster.settings import load_settings
 
 SUITE = """
@@ -38,8 +40,11 @@ async def ours(url: str, cases: int, concurrency: int) -> dict[str, float]:
         folder = Path(name)
         keys = {"ANTHROPIC_API_KEY": "sk-bench-0123456789", "ANTHROPIC_BASE_URL": url}
         settings = load_settings(folder / "home", folder=folder, environment=keys)
+        (folder / "warm").mkdir()
+        warm = {"path": str(write_suite(folder / "warm", concurrency)), "agents": [AGENT]}
         spec = {"path": str(write_suite(folder, cases)), "agents": [AGENT]}
         async with muster.open(settings=settings) as m:
+            await (await m.start("suite", warm, concurrency=concurrency)).result()
             wall, cpu = spent()
             run = await m.start("suite", spec, concurrency=concurrency, budget_usd=10_000)
             found = await run.result()
@@ -81,6 +86,7 @@ async def peer(url: str, cases: int, concurrency: int) -> dict[str, float]:
 
 def main() -> None:
     """Run one of the two and print its figures as JSON."""
+    gc.set_threshold(GARBAGE)  # for both of them, as the command does
     kind, url, cases, concurrency = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
     figures = asyncio.run({"ours": ours, "peer": peer}[kind](url, cases, concurrency))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

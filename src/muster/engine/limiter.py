@@ -69,7 +69,7 @@ class Place:
 
 def ahead(places: int) -> int:
     """How many more may get ready while all places are taken, so that none stands empty while the next is written."""
-    return max(1, places // 4)
+    return max(1, places * 3 // 8)
 
 
 class Limiter:

@@ -29,7 +29,7 @@ class Row:
         value = self.values.get(name)
         if value is None or type(value) is str:
             return value
-        return json.dumps(value, ensure_ascii=False)
+        return str(value) if type(value) is int else json.dumps(value, ensure_ascii=False)
 
 
 def rows(path: Path) -> Iterator[Row]:

@@ -20,5 +20,6 @@ class Selection:
             return False
         if self.tags and not set(self.tags) & set(case.tags):
             return False
-        names = (case.id, case.id.partition("/")[2])
-        return self.filter is None or any(fnmatchcase(name, self.filter) for name in names)
+        if self.filter is None:
+            return True
+        return any(fnmatchcase(name, self.filter) for name in (case.id, case.id.partition("/")[2]))

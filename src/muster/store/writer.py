@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,6 +12,9 @@ from typing import Any, Generic, TypeVar
 
 from muster.domain.errors import MusterError, StoreFailed
 from muster.store.connection import Connection
+
+BUSY = 4  # writes in one commit
+REST = 0.004  # seconds
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -93,9 +97,13 @@ class Writer:
 
     def _work(self) -> None:
         database = self._database
+        items: list[_Queued] = []
         while True:
             self._wake.wait()
             self._wake.clear()
+            if len(items) >= BUSY and not self._closing:
+                # Whoever writes so much gains more from fewer commits than it loses by waiting for them.
+                time.sleep(REST)
             items = [self._queue.popleft() for _ in range(len(self._queue))]
             if items:
                 before = database.changes

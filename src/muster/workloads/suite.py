@@ -35,9 +35,12 @@ async def suite(ctx: Context, spec: Any) -> Json:
         return await examine(ctx, unit, wanted, answers)
 
     book = Book(ctx, wanted, units)
-    async for result in ctx.map(one, units.all(ctx)):
-        await book.enter(result)
-    return await book.close()
+    try:
+        async for result in ctx.map(one, units.all(ctx)):
+            await book.enter(result)
+        return await book.close()
+    finally:
+        await book.abandon()
 
 
 def environment() -> Json:

@@ -1,5 +1,6 @@
 """The book of a suite run: results are entered in order, kept page by page, counted, and told as they come."""
 
+import asyncio
 from collections import Counter
 
 from muster.checks.settling import settle
@@ -13,7 +14,7 @@ from muster.workloads.suite_units import Units
 
 
 class Book:
-    """Takes results in the order of the units."""
+    """Takes results in the order of the units; a page is written while the next one fills."""
 
     def __init__(self, ctx: Context, spec: SuiteSpec, units: Units) -> None:
         self._ctx, self._tag, self._units = ctx, spec.tag, units
@@ -21,8 +22,9 @@ class Book:
         self._pages = 0
         self._entered = 0
         self._last_epoch = spec.epochs
-        self._epochs: list[Status] = []  # of the case and subject that is being entered
+        self._epochs: list[Status] = []  # of the case and subject that is being counted
         self._counts: Counter[Status] = Counter()
+        self._writing: asyncio.Task[None] | None = None
 
     async def enter(self, result: CaseResult) -> None:
         """Take one result."""
@@ -32,8 +34,8 @@ class Book:
 
     async def close(self) -> Json:
         """Keep what is left, and say how the cases ended; nothing is good unless something passed and all did."""
-        if self._page:
-            await self._turn()
+        await self._turn()
+        await self._written()
         run = {status: count for status, count in self._counts.items() if status is not Status.SKIPPED}
         return {
             "ok": set(run) == {Status.PASSED},
@@ -42,12 +44,29 @@ class Book:
             **self._told(),
         }
 
+    async def abandon(self) -> None:
+        """Let go of a page that is being written, when the run stops: its calls are in the journal all the same."""
+        if self._writing is not None:
+            self._writing.cancel()
+            await asyncio.gather(self._writing, return_exceptions=True)
+
     async def _turn(self) -> None:
-        for result in await keep_page(self._ctx, self._tag, self._pages, tuple(self._page)):
+        """Begin a new page, as soon as the one before is written."""
+        await self._written()
+        if self._page:
+            self._writing = asyncio.create_task(self._write(self._pages, tuple(self._page)))
+            self._page, self._pages = [], self._pages + 1
+
+    async def _written(self) -> None:
+        if self._writing is not None:
+            await self._writing
+            self._writing = None
+
+    async def _write(self, number: int, results: tuple[CaseResult, ...]) -> None:
+        for result in await keep_page(self._ctx, self._tag, number, results):
             self._count(result)
         done = {"done": self._entered, "total": self._units.total}
-        await self._ctx.emit(f"{results_key(self._tag, self._pages)}/told", "suite.cases", done | self._told())
-        self._page, self._pages = [], self._pages + 1
+        await self._ctx.emit(f"{results_key(self._tag, number)}/told", "suite.cases", done | self._told())
 
     def _count(self, result: CaseResult) -> None:
         """Count what stands in the journal, which is what reports will say too."""

@@ -1,8 +1,10 @@
 """Reading suites in: before the first call everything is in the journal, and no file is looked at again."""
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
@@ -18,6 +20,9 @@ from muster.formats.suite import Suite, open_suite
 from muster.formats.suite_spec import SuiteSpec
 
 LONGEST_PROMPT = 1_000_000  # bytes
+AT_ONCE = 8  # pages that are written together
+
+T = TypeVar("T")
 
 
 async def read_in(ctx: Context, spec: SuiteSpec) -> Snapshot:
@@ -28,20 +33,21 @@ async def read_in(ctx: Context, spec: SuiteSpec) -> Snapshot:
 
 async def _read(ctx: Context, spec: SuiteSpec) -> Json:
     reading = Reading(spec)
-    page: list[Case] = []
     pages = 0
-    for case in reading.cases():
-        page.append(case)
-        if len(page) == PAGE:
-            await _keep(ctx, pages, page)
-            page, pages = [], pages + 1
-    if page:
-        await _keep(ctx, pages, page)
-        pages += 1
+    for several in batched(batched(reading.cases(), PAGE), AT_ONCE):
+        await ctx.gather(*(_keep(ctx, number, page) for number, page in enumerate(several, pages)))
+        pages += len(several)
     return msgspec.to_builtins(reading.snapshot(pages))
 
 
-async def _keep(ctx: Context, number: int, page: list[Case]) -> None:
+def batched(values: Iterable[T], size: int) -> Iterator[tuple[T, ...]]:
+    """Give values in lots of a size; the last may be smaller."""
+    rest = iter(values)
+    while lot := tuple(islice(rest, size)):
+        yield lot
+
+
+async def _keep(ctx: Context, number: int, page: tuple[Case, ...]) -> None:
     """Keep a page of cases; a crash in the middle of reading must not mix two versions of a file."""
     packed = pack(page)
     if await ctx.step(cases_key(number), lambda: packed) != packed:
@@ -87,7 +93,8 @@ class Reading:
         for case in suite.cases():
             if not selection.takes(case):
                 continue
-            _require_new(case, seen)
+            if len(self._suites) > 1:  # one alone sees to it by itself
+                _require_new(case, seen)
             count += 1
             self._asked += len(spec.tested_on(case, outline)) if case.agents else usual
             whole.update(spell(case).encode("utf-8", "surrogatepass"))

@@ -1,7 +1,7 @@
 """The agent under test at work on one case: turns of the user's, tools that it really calls, and what was observed."""
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from muster.checks.matching import covers
 from muster.domain.call import Message, Quality, Reply, Request, Role, Stop, Tool, ToolCall
@@ -19,10 +19,10 @@ from muster.workloads.suite_units import Unit
 class Talk:
     """A conversation as it grows."""
 
-    messages: list[Message]
-    answers: list[str] = field(default_factory=list)
-    tool_calls: list[ToolCall] = field(default_factory=list)
-    keys: list[str] = field(default_factory=list)
+    messages: tuple[Message, ...]
+    answers: tuple[str, ...] = ()
+    tool_calls: tuple[ToolCall, ...] = ()
+    keys: tuple[str, ...] = ()
     seconds: float = 0.0
     cost: Microdollars = NOTHING
     input_tokens: int = 0
@@ -42,8 +42,8 @@ class Talk:
     def observed(self, error: Json = None, *, timed_out: bool = False) -> Observation:
         """Say what was seen."""
         return Observation(
-            answers=tuple(self.answers),
-            tool_calls=tuple(self.tool_calls),
+            answers=self.answers,
+            tool_calls=self.tool_calls,
             quality=self.quality,
             error=error,
             timed_out=timed_out,
@@ -52,20 +52,22 @@ class Talk:
             input_tokens=self.input_tokens,
             output_tokens=self.output_tokens,
             model=self.model,
-            keys=tuple(self.keys),
+            keys=self.keys,
         )
 
 
 async def talk(ctx: Context, unit: Unit, spec: SuiteSpec) -> Observation:
     """Ask a case from its first turn to its last; a call that fails ends it and is part of what was observed."""
-    going = Talk(messages=list(unit.case.messages))
-    said = [*unit.case.follow_ups]
+    going = Talk(messages=unit.case.messages)
+    follow_ups = iter(unit.case.follow_ups)
     try:
         while True:
             error = await _turn(ctx, unit, spec, going)
-            if error is not None or not said:
+            said = None if error is not None else next(follow_ups, None)
+            if said is None:
                 return going.observed(error, timed_out=error is not None and error["code"] in OUT_OF_TIME)
-            going.messages.append(Message(role=Role.USER, text=said.pop(0)))
+            answer = Message(role=Role.ASSISTANT, text=going.answers[-1])
+            going.messages += (answer, Message(role=Role.USER, text=said))
     except StopRun:
         raise
     except ReplayMiss as error:
@@ -85,19 +87,19 @@ async def _turn(ctx: Context, unit: Unit, spec: SuiteSpec, going: Talk) -> Json:
         left = None if unit.case.timeout is None else unit.case.timeout - going.seconds
         if left is not None and left <= 0:
             return {"code": "out_of_time", "message": f"its {unit.case.timeout:g} s were over before its last turn"}
-        going.keys.append(f"{unit.key}/{len(going.keys) + 1}")
+        key = f"{unit.key}/{len(going.keys) + 1}"
+        going.keys += (key,)
         reply = await ctx.call(
             unit.subject.agent,
-            request_of(unit, spec, tuple(going.messages)),
-            key=going.keys[-1],
+            request_of(unit, spec, going.messages),
+            key=key,
             timeout=left,
             known=not spec.generate,
         )
         going.hear(reply)
         if not _wants_tools(unit.case, reply):
             going.tool_calls += reply.tool_calls
-            going.answers.append(reply.text)
-            going.messages.append(Message(role=Role.ASSISTANT, text=reply.text))
+            going.answers += (reply.text,)
             return None
         _use_tools(unit.case, reply, going)
     return {"code": "tool_turns", "message": f"it still called tools after {MOST_TOOL_TURNS} rounds of them"}
@@ -110,15 +112,17 @@ def request_of(unit: Unit, spec: SuiteSpec, messages: tuple[Message, ...]) -> Re
     return Request(
         messages=messages,
         system=_system(unit),
-        tools=tuple(
-            Tool(name=tool.name, description=tool.description, parameters=tool.parameters) for tool in case.tools
-        ),
+        tools=_tools(case) if case.tools else (),
         max_tokens=spec.max_tokens if case.max_tokens is None else case.max_tokens,
         temperature=spec.temperature if case.temperature is None else case.temperature,
         # Another one in each epoch: with the same one all epochs would be the same.
         seed=None if seed is None else seed + unit.epoch - 1,
         environment=case.environment or None,
     )
+
+
+def _tools(case: Case) -> tuple[Tool, ...]:
+    return tuple(Tool(name=tool.name, description=tool.description, parameters=tool.parameters) for tool in case.tools)
 
 
 def _system(unit: Unit) -> str:
@@ -134,13 +138,12 @@ def _wants_tools(case: Case, reply: Reply) -> bool:
 
 
 def _use_tools(case: Case, reply: Reply, going: Talk) -> None:
-    going.messages.append(Message(role=Role.ASSISTANT, text=reply.text, tool_calls=reply.tool_calls))
+    going.messages += (Message(role=Role.ASSISTANT, text=reply.text, tool_calls=reply.tool_calls),)
     for call in reply.tool_calls:
         result, failed = use(case.tools, call)
-        going.tool_calls.append(
-            ToolCall(id=call.id, name=call.name, arguments=call.arguments, result=result, failed=failed)
-        )
-        going.messages.append(Message(role=Role.TOOL, text=result, tool_call_id=call.id))
+        used = ToolCall(id=call.id, name=call.name, arguments=call.arguments, result=result, failed=failed)
+        going.tool_calls += (used,)
+        going.messages += (Message(role=Role.TOOL, text=result, tool_call_id=call.id),)
 
 
 def use(tools: tuple[ScriptedTool, ...], call: ToolCall) -> tuple[str, bool]:

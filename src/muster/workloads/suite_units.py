@@ -25,12 +25,8 @@ class Unit:
     subject: Subject
     epoch: int
     system: str
+    key: str  # below which everything stands that is done for it
     known: CaseResult | None = None  # what an earlier driver of this run found out
-
-    @property
-    def key(self) -> str:
-        """The key below which everything stands that is done for it."""
-        return case_key(self.case.id, self.subject.label, self.epoch)
 
 
 class Units:
@@ -49,26 +45,27 @@ class Units:
         subjects = self._spec.tested_on(case, self._snapshot) if case.agents else self._subjects
         for subject in subjects or _nobody(case):
             system = self._prompts[subject.prompt] if subject.prompt else self._beside.get(case.file, "")
+            label = subject.label
             for epoch in range(1, self._spec.epochs + 1):
-                yield Unit(case=case, subject=subject, epoch=epoch, system=system)
+                key = case_key(case.id, label, epoch)
+                yield Unit(case=case, subject=subject, epoch=epoch, system=system, key=key)
 
     async def all(self, ctx: Context) -> AsyncIterator[Unit]:
         """Give every unit: the cases in order, for each the subjects, for each the epochs."""
         number = 0
         known: tuple[CaseResult, ...] = ()
-        async for case in self._cases(ctx):
-            for unit in self.of(case):
-                page, place = divmod(number, self.page_size)
+        for page in range(self._snapshot.pages):
+            for unit in await self._units(ctx, page):
+                place = number % self.page_size
                 if place == 0:
-                    known = await newest_page(ctx, self._spec.tag, page)
+                    known = await newest_page(ctx, self._spec.tag, number // self.page_size)
                 yield replace(unit, known=known[place]) if place < len(known) else unit
                 number += 1
 
-    async def _cases(self, ctx: Context) -> AsyncIterator[Case]:
-        for page in range(self._snapshot.pages):
-            # A step and no mere look: an heir takes the page over, since its reports need it.
-            for case in cases_of(await ctx.step(cases_key(page), partial(_gone, page))):
-                yield case
+    async def _units(self, ctx: Context, page: int) -> Iterator[Unit]:
+        # A step and no mere look: an heir takes the page over, since its reports need it.
+        cases = cases_of(await ctx.step(cases_key(page), partial(_gone, page)))
+        return (unit for case in cases for unit in self.of(case))
 
 
 def _gone(page: int) -> Json:
