@@ -8,6 +8,7 @@ import pytest
 from muster.app.suite_office import Quoting, Survey, survey
 from muster.cli.manner import Manner
 from muster.cli.run_order import Order, judge_again
+from muster.cli.run_terms import Terms
 from muster.cli.sending import Sending
 from muster.domain.errors import BadArgument, BadConfiguration, BadFile, MusterError, NotFound
 from muster.domain.run import LIVE, Dispatch, Mode
@@ -123,7 +124,7 @@ async def test_a_judge_that_nobody_named_an_agent_without_a_key_and_an_unknown_o
 
 
 async def test_judging_anew_without_a_key_for_the_judge_is_told_before_a_run_is_stored(tmp_path: Path) -> None:
-    order = Order(sending=Sending(dispatch=LIVE))
+    order = Order(terms=Terms(), sending=Sending(dispatch=LIVE))
     async with stage(tmp_path, variables=NO_KEYS) as s:
         a_suite(tmp_path, a_case("one"))
         run = await s.run(agents=["sim/echo"])

@@ -107,9 +107,9 @@ async def open_muster(
 
 
 def import_workloads(settings: Settings) -> None:
-    """Import our workloads and the modules that the user named."""
+    """Make our workloads known, and import the modules that the user named."""
     for name in OWN:
-        importlib.import_module(f"muster.workloads.{name}")
+        REGISTRY.promise(name, f"muster.workloads.{name}")
     for name in settings.imports:
         if str(settings.folder) not in sys.path:
             sys.path.insert(0, str(settings.folder))

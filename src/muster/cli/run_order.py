@@ -19,6 +19,8 @@ from muster.cli.question import check_name
 from muster.cli.report_files import Wanted
 from muster.cli.run_ending import drive_and_conclude
 from muster.cli.run_options import Chosen
+from muster.cli.run_reports import wanted_reports
+from muster.cli.run_terms import Terms
 from muster.cli.sending import Sending
 from muster.cli.speech import note
 from muster.domain.errors import BadArgument, NotFound
@@ -33,12 +35,15 @@ if TYPE_CHECKING:
 class Order:
     """How a suite is to be run, apart from what it is about."""
 
+    terms: Terms
     sending: Sending
-    budget: str | None = None
-    concurrency: int = 20
-    timeout: float | None = None
-    name: str | None = None
     reports: tuple[Wanted, ...] = ()
+
+    @staticmethod
+    def of(terms: Terms, sending: Sending, manner: Manner) -> "Order":
+        """Check what was said before anything is opened."""
+        check_name(terms.name)
+        return Order(terms=terms, sending=sending, reports=wanted_reports(terms.reports, manner))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,14 +115,14 @@ async def wanted_spec(muster: "Muster", chosen: Chosen, source: Source) -> Suite
 
 
 async def _start(muster: "Muster", spec: SuiteSpec, origin: Origin | None, order: Order, manner: Manner) -> int:
-    check_name(order.name)
+    terms = order.terms
     handle = await muster.start(
         "suite",
         spec.stored(),
-        budget_usd=order.budget,
-        name=order.name,
-        timeout=order.timeout,
-        concurrency=order.concurrency,
+        budget_usd=terms.budget,
+        name=terms.name,
+        timeout=terms.timeout,
+        concurrency=terms.concurrency,
         dispatch=order.sending.dispatch,
         detach=order.sending.detach,
         origin=origin,

@@ -1,5 +1,6 @@
 """The registry of workloads: patterns of work, found by name in any process that resumes a run."""
 
+import importlib
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -18,6 +19,7 @@ class Workloads:
 
     def __init__(self) -> None:
         self._found: dict[str, Workload] = {}
+        self._promised: dict[str, str] = {}  # modules that are imported when somebody asks for the name
 
     def workload(self, name: str) -> Callable[[W], W]:
         """Register an async function under a name."""
@@ -28,20 +30,26 @@ class Workloads:
 
         return register
 
+    def promise(self, name: str, module: str) -> None:
+        """Say which module registers a name, without importing it: most commands need no workload at all."""
+        self._promised[name] = module
+
     def find(self, name: str) -> Workload:
         """Give the function, or say which ones there are."""
+        if name not in self._found and name in self._promised:
+            importlib.import_module(self._promised[name])
         if name not in self._found:
             raise BadConfiguration(
                 f"this process does not know the workload {name!r}",
                 suggestions=(
                     "name the module that defines it in muster.toml under [workloads] import",
-                    f"known here: {', '.join(sorted(self._found)) or 'none'}",
+                    f"known here: {', '.join(sorted({*self._found, *self._promised})) or 'none'}",
                 ),
             )
         return self._found[name]
 
     def __contains__(self, name: str) -> bool:
-        return name in self._found
+        return name in self._found or name in self._promised
 
 
 REGISTRY = Workloads()

@@ -36,11 +36,6 @@ class Complaints:
         self.doubts: list[Flaw] = []
         self._file, self._tree, self._line, self._case, self._source = file, tree, line, case, source
 
-    @property
-    def silent(self) -> bool:
-        """Whether nothing was said."""
-        return not self.flaws and not self.doubts
-
     def of(self, case: str, source: str) -> "Complaints":
         """Begin anew for a case that came from the same place, with a row of a dataset."""
         return Complaints(self._file, self._tree, self._line, case, source)

@@ -71,13 +71,10 @@ class _Filling:
             yield from complaints.flaws
             return
         case = self._filled(f"{self._case.id}/{name}", row, complaints)
-        if complaints.silent and case is not None:
-            self._known = self._known or checks_of(self._case)
-            yield case
-            return
         yield from complaints.doubts
         yield from complaints.flaws
         if case is not None and not complaints.flaws:
+            self._known = self._known or checks_of(self._case)
             yield case
 
     def _filled(self, name: str, row: Row, complaints: Complaints) -> Case | None:

@@ -1,6 +1,5 @@
 """The book of a suite run: results are entered in order, kept page by page, counted, and told as they come."""
 
-import asyncio
 from collections import Counter
 
 from muster.checks.settling import settle
@@ -9,6 +8,7 @@ from muster.domain.suite import results_key
 from muster.domain.verdict import CaseResult, Status
 from muster.engine.context import Context
 from muster.formats.suite_spec import SuiteSpec
+from muster.workloads.aside import Aside
 from muster.workloads.suite_pages import keep_page
 from muster.workloads.suite_units import Units
 
@@ -24,7 +24,7 @@ class Book:
         self._last_epoch = spec.epochs
         self._epochs: list[Status] = []  # of the case and subject that is being counted
         self._counts: Counter[Status] = Counter()
-        self._writing: asyncio.Task[None] | None = None
+        self._aside = Aside()
 
     async def enter(self, result: CaseResult) -> None:
         """Take one result."""
@@ -35,7 +35,7 @@ class Book:
     async def close(self) -> Json:
         """Keep what is left, and say how the cases ended; nothing is good unless something passed and all did."""
         await self._turn()
-        await self._written()
+        await self._aside.done()
         run = {status: count for status, count in self._counts.items() if status is not Status.SKIPPED}
         return {
             "ok": set(run) == {Status.PASSED},
@@ -46,21 +46,14 @@ class Book:
 
     async def abandon(self) -> None:
         """Let go of a page that is being written, when the run stops: its calls are in the journal all the same."""
-        if self._writing is not None:
-            self._writing.cancel()
-            await asyncio.gather(self._writing, return_exceptions=True)
+        await self._aside.abandon()
 
     async def _turn(self) -> None:
         """Begin a new page, as soon as the one before is written."""
-        await self._written()
         if self._page:
-            self._writing = asyncio.create_task(self._write(self._pages, tuple(self._page)))
-            self._page, self._pages = [], self._pages + 1
-
-    async def _written(self) -> None:
-        if self._writing is not None:
-            await self._writing
-            self._writing = None
+            page, self._page = tuple(self._page), []
+            number, self._pages = self._pages, self._pages + 1
+            await self._aside.do(self._write(number, page))
 
     async def _write(self, number: int, results: tuple[CaseResult, ...]) -> None:
         for result in await keep_page(self._ctx, self._tag, number, results):

@@ -1,10 +1,9 @@
 """Reading suites in: before the first call everything is in the journal, and no file is looked at again."""
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import TypeVar
 
 import msgspec
 
@@ -18,11 +17,9 @@ from muster.formats.packing import pack, spell
 from muster.formats.selection import Selection
 from muster.formats.suite import Suite, open_suite
 from muster.formats.suite_spec import SuiteSpec
+from muster.workloads.aside import Aside
 
 LONGEST_PROMPT = 1_000_000  # bytes
-AT_ONCE = 8  # pages that are written together
-
-T = TypeVar("T")
 
 
 async def read_in(ctx: Context, spec: SuiteSpec) -> Snapshot:
@@ -32,19 +29,15 @@ async def read_in(ctx: Context, spec: SuiteSpec) -> Snapshot:
 
 
 async def _read(ctx: Context, spec: SuiteSpec) -> Json:
-    reading = Reading(spec)
-    pages = 0
-    for several in batched(batched(reading.cases(), PAGE), AT_ONCE):
-        await ctx.gather(*(_keep(ctx, number, page) for number, page in enumerate(several, pages)))
-        pages += len(several)
+    reading, aside = Reading(spec), Aside()
+    cases, pages = reading.cases(), 0
+    try:
+        while page := tuple(islice(cases, PAGE)):
+            await aside.do(_keep(ctx, pages, page))
+            pages += 1
+    finally:
+        await aside.done()
     return msgspec.to_builtins(reading.snapshot(pages))
-
-
-def batched(values: Iterable[T], size: int) -> Iterator[tuple[T, ...]]:
-    """Give values in lots of a size; the last may be smaller."""
-    rest = iter(values)
-    while lot := tuple(islice(rest, size)):
-        yield lot
 
 
 async def _keep(ctx: Context, number: int, page: tuple[Case, ...]) -> None:

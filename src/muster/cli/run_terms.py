@@ -1,0 +1,51 @@
+"""The terms of a suite run, apart from what it is about: money, places, a name, and what it leaves behind."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from muster.cli.bundle import bundle
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """What was said on the command line."""
+
+    budget: str | None = None
+    concurrency: int = 20
+    timeout: float | None = None
+    name: str | None = None
+    reports: tuple[str, ...] = ()
+    allow_unpriced: bool = False
+
+
+def terms_of(
+    budget: Annotated[str | None, typer.Option("--budget", metavar="USD", help="The most it may cost.")] = None,
+    concurrency: Annotated[
+        int, typer.Option("--concurrency", metavar="N", min=1, help="How many calls at a time.")
+    ] = 20,
+    timeout: Annotated[
+        float | None, typer.Option("--timeout", metavar="S", help="Seconds for the whole run, without waiting in line.")
+    ] = None,
+    name: Annotated[str | None, typer.Option("--name", metavar="NAME", help="A name for the run.")] = None,
+    report: Annotated[
+        list[str] | None,
+        typer.Option("--report", metavar="FORMAT=FILE", help="json, junit, sarif, markdown or html; - is stdout."),
+    ] = None,
+    allow_unpriced: Annotated[
+        bool, typer.Option("--allow-unpriced", help="Ask models whose price is not known.")
+    ] = False,
+) -> Terms:
+    """Collect what was given."""
+    return Terms(
+        budget=budget,
+        concurrency=concurrency,
+        timeout=timeout,
+        name=name,
+        reports=tuple(report or ()),
+        allow_unpriced=allow_unpriced,
+    )
+
+
+on_terms = bundle("terms", terms_of)
