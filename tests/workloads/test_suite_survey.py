@@ -14,7 +14,7 @@ from muster.domain.errors import BadArgument, BadConfiguration, BadFile, MusterE
 from muster.domain.run import LIVE, Dispatch, Mode
 from muster.formats.suite_spec import read_spec
 
-from .stage import JUDGE, MODEL, Stage, a_case, a_judged_case, a_suite, error_of, stage
+from .stage import JUDGE, MODEL, Stage, a_case, a_judged_case, a_suite, error_of, playing, stage
 
 NO_KEYS = {"ANTHROPIC_API_KEY": "", "OPENAI_API_KEY": ""}
 
@@ -85,7 +85,17 @@ async def test_every_answer_of_a_talk_counts_in_what_the_judge_may_read(tmp_path
         a_suite(tmp_path, a_judged_case("one", max_tokens=1000))
         one = surveyed(s, judge=JUDGE).judge.most
         a_suite(tmp_path, a_judged_case("three", max_tokens=1000, input={"follow_ups": ["and?", "so?"]}))
-        assert surveyed(s, judge=JUDGE).judge.most > 1.5 * one
+        assert surveyed(s, judge=JUDGE).judge.most > 1.2 * one
+
+
+async def test_the_most_counts_a_repair_of_every_verdict(tmp_path: Path) -> None:
+    muddled = playing({"answer": "I cannot say."})
+    async with stage(tmp_path, judge=muddled) as s:
+        a_suite(tmp_path, a_judged_case("one"))
+        found = surveyed(s, judge=JUDGE)
+        run = await s.run(judge=JUDGE)
+        assert (s.agent.audit.requests, s.judge.audit.requests) == (1, 2)
+        assert found.all.least <= run.spent.settled <= found.all.most
 
 
 async def test_in_batches_it_costs_about_half(tmp_path: Path) -> None:

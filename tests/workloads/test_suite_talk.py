@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from muster.domain.run import Origin, Reuse, Run
 from muster.domain.verdict import CaseResult, Status
 from muster.sim.options import Options
@@ -177,3 +179,13 @@ async def systems(s: Stage, run: Run, found: list[CaseResult]) -> list[str]:
 
 def _any_answer() -> dict[str, Any]:
     return {"output": [{"kind": "regex", "value": "."}]}
+
+
+@pytest.mark.parametrize(("stop", "text"), [("max_tokens", "half an ans"), ("refused", "I will not."), ("end", "")])
+async def test_an_answer_that_is_not_good_is_not_made_good_by_a_later_one(tmp_path: Path, stop: str, text: str) -> None:
+    agent = playing({"turn": 1, "answer": {"text": text, "stop": stop}}, {"answer": "ok"})
+    async with stage(tmp_path, agent) as s:
+        check = {"output": [{"kind": "contains", "value": "ok"}]}
+        a_suite(tmp_path, a_case("one", input={"follow_ups": ["and now?"]}, expected=check))
+        (found,) = await s.results(await s.run())
+        assert found.status is Status.FAILED

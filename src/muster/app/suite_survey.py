@@ -14,13 +14,15 @@ from muster.domain.run import Dispatch, Mode
 from muster.domain.script import BYTES_PER_TOKEN
 from muster.domain.verdict import Observation
 from muster.formats.suite_spec import SuiteSpec
-from muster.judges.question import pose
+from muster.judges.question import pose, pose_again
 from muster.workloads.suite_reading import Reading
 from muster.workloads.suite_talk import request_of
 from muster.workloads.suite_units import Unit, Units
 
 SHORTEST = 1  # tokens of an answer, for the least that something can cost
 SHORT = "x"  # such an answer
+DEAREST = 2  # how many times the plain price of input the dearest is, by which calls are reserved: that of a cache
+LONGEST_FLAW = "x" * 500  # of a judge's reply, as it is told back
 
 Requests = Callable[[Unit, str], list[Request]]  # of a unit, when every answer is like this one
 
@@ -31,7 +33,7 @@ class Load:
 
     calls: int = 0
     tokens: int = 0  # the most that limits of tokens per minute would count
-    least: int = 0  # short answers, and four bytes to a token
+    least: int = 0  # about: short answers, and four bytes to a token
     most: int = 0  # what would be reserved
 
     def plus(self, other: "Load") -> "Load":
@@ -145,7 +147,7 @@ class Surveyor:
         return Load(
             calls=calls,
             tokens=sum(quote.tokens for quote in most),
-            least=sum(quote.most for quote in least) // BYTES_PER_TOKEN,
+            least=sum(quote.most for quote in least) // (BYTES_PER_TOKEN * DEAREST),
             most=sum(quote.most for quote in most),
         )
 
@@ -167,9 +169,13 @@ class Surveyor:
         return found
 
     def _samples(self, unit: Unit, answer: str) -> list[Request]:
-        """Give what the judge is asked about a unit, as often as it is asked."""
-        answers = (answer,) * (1 + len(unit.case.follow_ups))
-        return [pose(unit.case, Observation(answers=answers)).request] * self._spec.judge_samples
+        """Give what the judge is asked about a unit, as often as it is asked; at worst each time with a repair."""
+        question = pose(unit.case, Observation(answers=(answer,) * (1 + len(unit.case.follow_ups))))
+        asked = [question.request] * self._spec.judge_samples
+        if answer == SHORT:
+            return asked
+        verdict = "x" * ((question.request.max_tokens or DEFAULT_MAX_TOKENS) * BYTES_PER_TOKEN)
+        return asked + [pose_again(question, verdict, LONGEST_FLAW)] * self._spec.judge_samples
 
     def _long(self, unit: Unit) -> str:
         """Give an answer as long as it may be."""

@@ -89,14 +89,13 @@ def _tell(console: "Console", found: "Survey", cap: int | None) -> None:
     from muster.domain.money import show_usd
 
     table = Table("who", box=None, pad_edge=False, header_style="bold")
-    for title in ("calls", "tokens at most", "at least", "at most"):
+    for title in ("calls", "tokens at most", "about, at least", "at most"):
         table.add_column(title, justify="right")
     rows = [*found.agents.items(), *([("judge", found.judge)] if found.judge.calls else []), ("together", found.all)]
     for who, load in rows:
         table.add_row(who, f"{load.calls:,}", f"{load.tokens:,}", show_usd(load.least), show_usd(load.most))
-    console.print(
-        f"{found.cases:,} cases, {found.skipped:,} of them skipped" if found.skipped else f"{found.cases:,} cases"
-    )
+    cases = "1 case" if found.cases == 1 else f"{found.cases:,} cases"
+    console.print(f"{cases}, {found.skipped:,} of them skipped" if found.skipped else cases)
     console.print(table)
     for line in _notes(found, cap):
         console.print(line, soft_wrap=True)
@@ -108,6 +107,8 @@ def _notes(found: "Survey", cap: int | None) -> list[str]:
     lines = []
     if found.commands:
         lines.append(f"{found.commands:,} commands of process evaluators are run on this machine")
+    if found.judge.calls:
+        lines.append("the most counts one repair for each verdict, which judges seldom need")
     if found.may_call_tools:
         lines.append("cases with tools may make more calls than are counted here: one for each round of tool calls")
     if cap is not None:

@@ -32,7 +32,7 @@ def run(
     patience: "Patience",
     replay: Annotated[
         str | None,
-        typer.Option("--replay", metavar="RUN|FILE", help="Take every answer from a run, or a file; ask nobody."),
+        typer.Option("--replay", metavar="RUN|FILE", help="Take every answer from a run or a file; no agent is asked."),
     ] = None,
     reuse: Annotated[
         str | None,

@@ -53,8 +53,8 @@ async def _report_what_is_there(muster: "Muster", run: Run, wanted: tuple[Wanted
         report = await _report(muster, run, wanted, manner)
     except NotFound:
         return  # it had not begun
-    if not manner.quiet and not manner.json:
-        tell_report(console(stderr=True), report, run.id)
+    if not manner.json:
+        tell_report(console(stderr=any(one.path is None for one in wanted)), report, run.id)
 
 
 def _tell(manner: Manner, report: SuiteReport, wanted: tuple[Wanted, ...]) -> int:

@@ -144,5 +144,5 @@ def _first_words(found: Survey) -> str:
     calls = sum(load.calls for load in found.agents.values())
     suites = "1 suite" if found.suites == 1 else f"{found.suites} suites"
     words = f"{'1 case' if found.cases == 1 else f'{found.cases:,} cases'} of {suites}"
-    words += f", {calls:,} calls" if calls else ""
+    words += f", {'1 call' if calls == 1 else f'{calls:,} calls'}" if calls else ""
     return words + (f", {found.judge.calls:,} to the judge" if found.judge.calls else "")

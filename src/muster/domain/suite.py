@@ -3,9 +3,9 @@
 suite                   the snapshot: which suites, prompts, how many cases and pages
 suite/cases/N           one page of cases
 suite/answers           recorded answers by case, when those are scored
-case/ID/SUBJECT/E/T     a call to the agent under test: epoch E, turn T
-case/ID/SUBJECT/E/judge/JUDGE/S, …/repair      calls to the judge: sample S
-case/ID/SUBJECT/E/process                      the command of the process evaluator
+case/ID/@SUBJECT/E/T    a call to the agent under test: epoch E, turn T
+case/ID/@SUBJECT/E/judge/JUDGE/S, …/repair      calls to the judge: sample S
+case/ID/@SUBJECT/E/process                     the command of the process evaluator
 scoring/TAG/environment    versions at run time
 scoring/TAG/N/V            one page of results in version V; TAG names how it was judged, so that a run can be judged
                            anew. Only a page that holds something mendable may have a newer version.
@@ -76,7 +76,7 @@ def cases_key(page: int) -> str:
 
 def case_key(case: str, subject: str, epoch: int) -> str:
     """Name one case under one subject in one epoch; everything done for it stands below."""
-    return f"case/{case}/{subject}/{epoch}"
+    return f"case/{case}/@{subject}/{epoch}"  # the sign keeps the end of an id and the beginning of a name apart
 
 
 def results_key(tag: str, page: int, version: int = 1) -> str:

@@ -32,7 +32,7 @@ class Observation:
 
     answers: tuple[str, ...] = ()  # one for each turn of the user's; the last one counts where nothing else is said
     tool_calls: tuple[ToolCall, ...] = ()  # observed, in order, over all turns
-    quality: Quality = Quality.GOOD  # of the last answer
+    quality: Quality = Quality.GOOD  # of the first answer that is not good, if there is one
     error: Mapping[str, Json] | None = None  # as recorded; then there is no last answer
     timed_out: bool = False
     seconds: float = 0.0  # on the wire

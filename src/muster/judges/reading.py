@@ -1,17 +1,18 @@
 """What a judge's reply says, if it can be used: every item once, scores in range, evidence that was really said."""
 
+import json
+import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from muster.domain.call import Quality, Reply
 from muster.domain.canonical import Json
-from muster.domain.errors import BadOutput
 from muster.judges.question import SCHEMA, Question
 from muster.shapes.json_limits import flaw_of
-from muster.shapes.json_search import find
 from muster.shapes.schema import flaw as schema_flaw
 
+_FENCED = re.compile(r"```\w*\s*\n(.*)\n\s*```", re.DOTALL)
 _QUOTES = "\"'“”‘’«»"
 _SHOWN = 60  # characters of an id that the judge made up
 _BAD = {
@@ -55,25 +56,25 @@ def read(reply: Reply, question: Question) -> Reading:
 
 
 def _verdict_in(reply: Reply) -> dict[str, Json] | str:
-    """Give the one object that is a verdict, or say why there is none."""
-    if _is_verdict(reply.data):
-        return _fitting(reply.data)
-    seen: list[Mapping[str, Json]] = []
+    """Give the object that the reply is, or say why it is none.
 
-    def fits(value: Mapping[str, Json]) -> bool:
-        if _is_verdict(value) and value not in seen:
-            seen.append(value)
-        return _is_verdict(value)
-
-    try:
-        found = find(reply.text, fits)
-    except BadOutput as error:
-        return f"{error.message}."
+    It is never searched for: JSON that stands in prose may be what the agent wrote, and the judge only quotes it.
+    """
+    found = _whole(reply.text)
+    if found is None and "{" not in reply.text:
+        found = reply.data  # an agent that gives data beside its text
     if found is None:
-        return 'it holds no JSON object with the key "items".'
-    if len(seen) > 1:
-        return f"it holds {len(seen)} verdicts that differ; give one."
-    return _fitting(found)
+        return "it is not one JSON object and nothing else."
+    return _fitting(found) if _is_verdict(found) else 'it is no JSON object with the key "items".'
+
+
+def _whole(text: str) -> Json:
+    """Read a text that is JSON from its beginning to its end, maybe in a fence."""
+    fenced = _FENCED.fullmatch(text.strip())
+    try:
+        return json.loads(fenced[1] if fenced else text)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _is_verdict(value: Json) -> bool:

@@ -1,10 +1,11 @@
 """What one unit of a suite comes to: asked, observed, judged, scored."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 
 from muster.checks.evaluators import evaluators_of
 from muster.checks.scoring import score, skipped
 from muster.domain.case import Evaluator
+from muster.domain.errors import ReplayMiss
 from muster.domain.suite import MENDABLE
 from muster.domain.verdict import CaseResult, Judgement, Observation
 from muster.engine.context import Context
@@ -56,10 +57,19 @@ async def _judge(
         return {}
     said = {}
     if Evaluator.PROCESS in evaluators:
-        said[Evaluator.PROCESS] = await ask_command(ctx, unit.case, observation, key=unit.key)
+        asked = ask_command(ctx, unit.case, observation, key=unit.key)
+        said[Evaluator.PROCESS] = await _heard(asked, "the command")
     if Evaluator.JUDGE in evaluators:
-        said[Evaluator.JUDGE] = await _ask_judge(ctx, unit, spec, observation)
+        said[Evaluator.JUDGE] = await _heard(_ask_judge(ctx, unit, spec, observation), spec.judge or "")
     return said
+
+
+async def _heard(judgement: Awaitable[Judgement], by: str) -> Judgement:
+    """Wait for a judgement; one that a replay does not know is a failed one, and the other cases go on."""
+    try:
+        return await judgement
+    except ReplayMiss as error:
+        return Judgement(by=by, failures=(error.message,))
 
 
 async def _ask_judge(ctx: Context, unit: Unit, spec: SuiteSpec, observation: Observation) -> Judgement:

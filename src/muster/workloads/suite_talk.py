@@ -37,7 +37,8 @@ class Talk:
         self.input_tokens += reply.usage.all_input
         self.output_tokens += reply.usage.output
         self.model = reply.model or self.model
-        self.quality = reply.quality
+        if self.quality is Quality.GOOD:  # a bad one is not made good by what is said after it
+            self.quality = reply.quality
 
     def observed(self, error: Json = None, *, timed_out: bool = False) -> Observation:
         """Say what was seen."""
@@ -70,9 +71,7 @@ async def talk(ctx: Context, unit: Unit, spec: SuiteSpec) -> Observation:
             going.messages += (answer, Message(role=Role.USER, text=said))
     except StopRun:
         raise
-    except ReplayMiss as error:
-        if spec.generate:
-            raise
+    except ReplayMiss as error:  # of this case alone: the others may be known
         return going.observed(error.record())
     except WireError as error:
         # The last failure and not "gave up after 5 attempts": a replay knows no more than that either.

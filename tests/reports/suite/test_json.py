@@ -41,7 +41,7 @@ async def test_every_case_has_its_epochs_with_checks_judgements_and_answers(tmp_
     assert epoch["answer"] == REFUND
     assert [item["score"] for item in epoch["items"]] == [1.0, 0.9, 0.2]
     assert epoch["judgements"][0]["by"] == "sim/judge"
-    assert epoch["keys"] == ["case/refund-too-late/sim/good/1/1"]
+    assert epoch["keys"] == ["case/refund-too-late/@sim/good/1/1"]
 
 
 async def test_a_subject_has_its_rank_and_its_intervals(tmp_path: Path) -> None:

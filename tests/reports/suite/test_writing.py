@@ -1,14 +1,16 @@
 """Reports as files: whole or not at all, and never over something that is no file."""
 
+import io
 from pathlib import Path
 from typing import TextIO
 
 import pytest
 
 from muster.domain.errors import BadArgument
+from muster.domain.verdict import CheckResult, Status
 from muster.reports.suite.writing import WRITERS, require_file, write_file, write_report
 
-from .house import Story, case, opened, result
+from .house import Story, called, case, opened, result
 
 GOOD = Story(cases=[case("a")], results=[result("a")])
 
@@ -66,3 +68,16 @@ async def test_a_report_is_the_same_twice(tmp_path: Path, name: str) -> None:
         for file in ("one", "two"):
             await write_file(tmp_path / file, lambda out: write_report(suite, report, name, out))
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+
+
+@pytest.mark.parametrize("name", list(WRITERS))
+async def test_no_report_holds_a_secret_that_can_be_told_by_its_look(tmp_path: Path, name: str) -> None:
+    secret = "ghp_" + "a1B2c3D4e5" * 4
+    said = called("leaks", f"the token is {secret}")
+    failed = CheckResult(name="contains", passed=False, why=f"the answer is {secret}")
+    leaky = result("leaks", Status.FAILED, why=f"it says {secret}", checks=(failed,))
+    async with opened(tmp_path, Story(cases=[case("leaks")], results=[leaky], calls=said)) as (suite, report):
+        out = io.StringIO()
+        await write_report(suite, report, name, out)
+    assert secret not in out.getvalue()
+    assert "leaks" in out.getvalue()

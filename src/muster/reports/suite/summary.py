@@ -90,7 +90,8 @@ class SuiteReport:
         found = []
         if self.run.state is not RunState.COMPLETED:
             why = f": {self.run.error}" if self.run.error else ""
-            found.append(f"The run is {self.run.state}{why}.")
+            state = "timed out" if self.run.state is RunState.TIMEOUT else f"is {self.run.state}"
+            found.append(f"The run {state}{why}.")
         if self.missing:
             found.append(f"{self.missing:,} of {self.expected:,} results are missing.")
         if self.stray:

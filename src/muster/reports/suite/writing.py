@@ -1,12 +1,13 @@
 """Reports by the name of their format: to an open file, or to a path, whole or not at all."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TextIO
+from typing import TextIO, cast
 from uuid import uuid4
 
 from muster.domain.errors import BadArgument
+from muster.domain.redaction import Redactor
 from muster.reports.suite.html import write_html
 from muster.reports.suite.json_report import write_json
 from muster.reports.suite.junit import write_junit
@@ -26,12 +27,28 @@ WRITERS: Mapping[str, Writer] = {
 }
 
 
+class Redacting:
+    """An open file to which no secret is written that can be told by its look: reports are sent to others."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out, self._redactor = out, Redactor()
+
+    def write(self, text: str) -> int:
+        """Write a text without its secrets."""
+        return self._out.write(self._redactor.text(text))
+
+    def writelines(self, texts: Iterable[str]) -> None:
+        """Write some texts."""
+        for text in texts:
+            self.write(text)
+
+
 async def write_report(suite: SuiteRun, report: SuiteReport, format_name: str, out: TextIO) -> None:
     """Write a report to an open file."""
     writer = WRITERS.get(format_name)
     if writer is None:
         raise BadArgument(f"there is no report format {format_name!r}", suggestions=(f"one of {', '.join(WRITERS)}",))
-    await writer(suite, report, out)
+    await writer(suite, report, cast(TextIO, Redacting(out)))
 
 
 def require_file(path: Path) -> None:

@@ -62,7 +62,7 @@ function choice(id, all, label, values, choose) {
 /** All words of a row in one text, made when it is first searched. */
 function words(row) {
   if (row.words === undefined) {
-    const spoken = row.epochs.flatMap((epoch) => (epoch.talk || []).map((message) => message.text));
+    const spoken = row.epochs.flatMap((epoch) => (epoch.talk || []).filter((message) => message.role !== "system").map((message) => message.text));
     row.words = [row.case, row.suite, row.file, row.why, row.description, ...row.tags, ...spoken].join("\n").toLowerCase();
   }
   return row.words;
