@@ -9,7 +9,7 @@ from muster.cli.pooled import pooled
 from muster.cli.progress import display
 from muster.cli.report_files import Wanted, write_reports
 from muster.cli.run_sights import SuiteSights
-from muster.cli.speech import answer, console, fail_with, note
+from muster.cli.speech import answer, console, fail, fail_with, note
 from muster.cli.suite_table import tell_report
 from muster.domain.errors import MusterError, NotFound
 from muster.domain.run import Run
@@ -26,9 +26,11 @@ async def drive_and_conclude(muster: "Muster", handle: "RunHandle", wanted: tupl
     """Drive a suite run to its end and report it; gives the exit code, and raises what stopped the run."""
     try:
         run = await drive(muster, handle, display(manner), SuiteSights(muster))
-    except MusterError:
-        await _report_what_is_there(muster, await handle.run(), wanted, manner)
-        raise
+    except MusterError as error:
+        report = await _report_what_is_there(muster, await handle.run(), wanted, manner)
+        if report is None or not manner.json:
+            raise
+        return fail(manner, error, report_json(report))
     if detached(run):
         return leave(manner, run, await pooled(muster, run), len(await muster.engine.workers()))
     return await conclude(muster, run, wanted, manner)
@@ -47,14 +49,17 @@ async def _report(muster: "Muster", run: Run, wanted: tuple[Wanted, ...], manner
     return report
 
 
-async def _report_what_is_there(muster: "Muster", run: Run, wanted: tuple[Wanted, ...], manner: Manner) -> None:
+async def _report_what_is_there(
+    muster: "Muster", run: Run, wanted: tuple[Wanted, ...], manner: Manner
+) -> SuiteReport | None:
     """Report a run that stopped: what it has done by then is not lost."""
     try:
         report = await _report(muster, run, wanted, manner)
     except NotFound:
-        return  # it had not begun
+        return None  # it had not begun
     if not manner.json:
         tell_report(console(stderr=any(one.path is None for one in wanted)), report, run.id)
+    return report
 
 
 def _tell(manner: Manner, report: SuiteReport, wanted: tuple[Wanted, ...]) -> int:

@@ -26,6 +26,7 @@ from muster.cli.speech import note
 from muster.domain.errors import BadArgument, NotFound
 from muster.domain.run import Origin, Reuse, Run
 from muster.formats.suite_spec import SuiteSpec, read_spec
+from muster.settings import parse_budget
 
 if TYPE_CHECKING:
     from muster.app import Muster
@@ -43,6 +44,7 @@ class Order:
     def of(terms: Terms, sending: Sending, manner: Manner) -> "Order":
         """Check what was said before anything is opened."""
         check_name(terms.name)
+        parse_budget(terms.budget)
         return Order(terms=terms, sending=sending, reports=wanted_reports(terms.reports, manner))
 
 
