@@ -7,9 +7,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from muster.reports.evidence.layout import STATEMENT
-from tests.reports.evidence.scene import FAILS, SECRET, story
+from muster.reports.evidence.keys import public_pem
+from muster.reports.evidence.layout import PUBLIC_KEY, STATEMENT, STATISTICS, VERDICTS
+from tests.reports.evidence.scene import FAILS, KEY, SECRET, story
 from tests.reports.evidence.test_rescoring import changed
+from tests.reports.evidence.test_verifying import contents, signed_anew
 
 from .shell import Shell
 from .suite_home import Home
@@ -69,9 +71,10 @@ def test_an_archive_is_written_checked_and_scored_again(home: Home, archive: Pat
         "evidence", "verify", "e.tar", "--public-key", str(home.path / "evidence.key.pub"), "--json"
     ).data()
     assert (known["valid"], known["signer_known"], known["statement"]["run"]["id"]) == (True, True, "run1")
-    again = home.muster("evidence", "rescore", "e.tar")
+    again = home.muster("evidence", "rescore", "e.tar", "--allow-redacted")
     assert again.code == 0
     assert "6 results came out the same" in again.out
+    assert "calls that no verdict mentions: 1 (case/s/stopped/" in again.out
     assert "s/leaks" in again.out
     assert "not who signed" in again.err
 
@@ -79,7 +82,7 @@ def test_an_archive_is_written_checked_and_scored_again(home: Home, archive: Pat
 def test_verify_needs_no_store(home: Home, archive: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     elsewhere = Home(tmp_path / "elsewhere", capsys)
     assert elsewhere.muster("evidence", "verify", str(archive)).code == 0
-    assert elsewhere.muster("evidence", "rescore", str(archive)).code == 0
+    assert elsewhere.muster("evidence", "rescore", str(archive), "--allow-redacted").code == 0
     assert not elsewhere.folder.exists()
 
 
@@ -121,6 +124,35 @@ def test_scores_that_the_answers_do_not_bear_out_exit_1_with_a_list(home: Home) 
     assert FAILS.id in found.out
     data = home.muster("evidence", "rescore", "e.tar", "--json").envelope()["data"]
     assert (data["different"], data["redacted"]) == (1, 1)
+
+
+def test_a_result_that_lost_its_secret_exits_1_unless_that_is_allowed(home: Home, archive: Path) -> None:
+    found = home.muster("evidence", "rescore", "e.tar")
+    assert (found.code, "s/leaks" in found.out, "--allow-redacted" in found.out) == (1, True, True)
+    assert "1 cannot be scored again, because secrets were removed" in found.out
+    failed = home.muster("evidence", "rescore", "e.tar", "--json")
+    assert (failed.code, failed.envelope()["error"]["code"]) == (1, "scored_otherwise")
+    data = home.muster("evidence", "rescore", "e.tar", "--allow-redacted", "--json").data()
+    assert (data["ok"], data["redacted"], data["different"]) == (True, 1, 0)
+
+
+def test_figures_and_verdicts_that_are_not_right_exit_1_and_are_named(home: Home, archive: Path) -> None:
+    files = contents(archive)
+    figures = files[STATISTICS].replace(b'"failed":1', b'"failed":0')
+    verdicts = b"".join(files[VERDICTS].splitlines(keepends=True)[:-1])
+    forged = signed_anew(
+        files | {STATISTICS: figures, VERDICTS: verdicts, PUBLIC_KEY: public_pem(KEY.public_key())}, KEY
+    )
+    (home.folder / "forged.tar").write_bytes(forged)
+    assert home.muster("evidence", "verify", "forged.tar").code == 0
+    found = home.muster("evidence", "rescore", "forged.tar", "--allow-redacted")
+    assert found.code == 1
+    assert "statistics.json/statuses/failed is 0, and the results come to 1" in found.out
+    assert "1 without a verdict" in found.out
+    assert "s/tooled" in found.out
+    data = home.muster("evidence", "rescore", "forged.tar", "--json").envelope()["data"]
+    assert (data["missing"], data["differences"][-1]["was"]) == (1, None)
+    assert "statistics.json/statuses/failed" in [figure["where"] for figure in data["statistics"]]
 
 
 @pytest.mark.parametrize(

@@ -15,10 +15,10 @@ from .shell import PATIENCE, Result, Shell, line_with
 from .suite_home import Home
 
 AGENTS = """
-[agents.counts]                # says what it is told, and keeps it
+[agents.counts]                # says what it is told, and keeps it, in one piece: several may be at it
 kind = "program"
 mode = "plain"
-command = ["sh", "-c", "{ cat; echo; } | tee -a asked"]
+command = ["sh", "-c", 'said=$(cat); echo "$said" | tee -a asked']
 
 [agents.wavers]                # is right once
 kind = "program"
@@ -28,7 +28,7 @@ command = ["sh", "-c", "cat >/dev/null; mkdir was-right 2>/dev/null && echo hell
 [agents.waits]                 # answers when it may: where there is a gate, it knocks and waits
 kind = "program"
 mode = "plain"
-command = ["sh", "-c", "{ cat; echo; } | tee -a asked; test ! -p gate || { echo > knocks; cat gate; }"]
+command = ["sh", "-c", 'said=$(cat); echo "$said" | tee -a asked; test ! -p gate || { echo > knocks; cat gate; }']
 
 [agents.sleeps]
 kind = "program"
