@@ -24,7 +24,7 @@ ARROWS: dict[str, set[str]] = {
     "slots": {"domain", "agents.base", "agents.processes", "store.base"},
     "judges": {"domain", "shapes", "checks", "engine.context"},
     "workloads": {"domain", "shapes", "formats", "checks", "judges", "engine.context", "engine.workload", "slots.base"},
-    "reports": {"domain", "formats", "checks", "store.base"},
+    "reports": {"domain", "formats", "checks", "judges.retelling", "store.base"},
     "api": {"domain", "formats", "engine", "reports", "slots.base", "store.base"},
     "mcp": {"domain", "formats", "engine", "reports", "slots.base", "store.base"},
     "app": {

@@ -85,13 +85,21 @@ def verify(manner: Manner, file: FileArgument, public_key: PublicKeyOption = Non
 
 
 @command(app, "rescore")
-def rescore(manner: Manner, file: FileArgument, public_key: PublicKeyOption = None) -> int:
-    """Check an archive, then run its checks and scores again and compare. Nobody is asked and nothing is started."""
+def rescore(
+    manner: Manner,
+    file: FileArgument,
+    public_key: PublicKeyOption = None,
+    allow_redacted: Annotated[
+        bool, typer.Option("--allow-redacted", help="Let results differ whose texts are without their secrets.")
+    ] = False,
+) -> int:
+    """Check an archive, then read, check and score its replies again and compare. Nobody is asked."""
     from muster.cli.evidence_rescoring import tell_rescoring
     from muster.reports.evidence.keys import load_public_key
     from muster.reports.evidence.rescoring import rescore as score_again
 
-    found = score_again(file, None if public_key is None else load_public_key(public_key))
+    key = None if public_key is None else load_public_key(public_key)
+    found = score_again(file, key, allow_redacted=allow_redacted)
     if not found.verification.valid:
         return _tell_invalid(manner, file, found.verification)
     if not found.verification.trusted:

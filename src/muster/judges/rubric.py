@@ -1,17 +1,16 @@
-"""The judge with a rubric: asked in samples, each repaired once. One that fails is a value, and nothing is raised."""
+"""The judge with a rubric: asked in samples, each repaired once. One that fails is a value, and nothing is raised.
 
-from collections.abc import Sequence
+Here is only what asks; what the replies come to is told in `retelling`, now and whenever they are read again.
+"""
 
-from muster.domain.call import Reply, Request
+from muster.domain.call import Request
 from muster.domain.case import DEFAULT_THRESHOLD, Case
-from muster.domain.errors import BadArgument, BadOutput, WireError
-from muster.domain.money import NOTHING, Microdollars
+from muster.domain.errors import BadArgument
 from muster.domain.verdict import Judgement, Observation
 from muster.engine.context import Context
-from muster.judges.combining import Sample, combine
-from muster.judges.failures import FAILED_CALL, code_of, words_of
-from muster.judges.question import VERSION, Question, pose, pose_again, rubric_of
-from muster.judges.reading import Reading, read
+from muster.judges.failures import FAILED_CALL, cause_of
+from muster.judges.question import Question, pose, pose_again
+from muster.judges.retelling import Calls, Heard, flaw_of, keys_of, missing, retell_judge
 
 
 async def judge(
@@ -31,71 +30,28 @@ async def judge(
     """
     if samples < 1:
         raise BadArgument(f"a judge is asked at least once, not {samples} times")
-    missing = _missing(case, observation)
-    if missing:
-        return Judgement(by=judge, version=VERSION, samples=samples, failures=(missing,))
-    question = pose(case, observation)
-    asked = [
-        _sample(ctx, question, judge, f"{key}/judge/{judge}/{number}", dispatch) for number in range(1, samples + 1)
-    ]
-    found = await ctx.gather(*asked)
-    return combine(judge, question.rubric, found, threshold if case.threshold is None else case.threshold)
+    heard: Calls = {}
+    if not missing(case, observation):
+        question = pose(case, observation)
+        asked = [_sample(ctx, question, judge, one, dispatch) for one in keys_of(key, judge, samples)]
+        for sample in await ctx.gather(*asked):
+            heard = {**heard, **sample}
+    return retell_judge(case, observation, heard, judge=judge, samples=samples, key=key, threshold=threshold)
 
 
-def _missing(case: Case, observation: Observation) -> str:
-    """Say what keeps a judge from being asked at all."""
-    if not rubric_of(case):
-        return "the case has no rubric, no description and no judge_prompt: there is nothing to judge by"
-    return "" if observation.answers else "there is no answer to judge"
-
-
-async def _sample(ctx: Context, question: Question, judge: str, key: str, dispatch: str | None) -> Sample:
+async def _sample(ctx: Context, question: Question, judge: str, key: str, dispatch: str | None) -> Calls:
     """Ask once, and once more for a repair when the reply has a flaw."""
-    first = await _ask(ctx, question, question.request, judge, key, dispatch)
-    if isinstance(first, Sample):
-        return first
-    reply, reading = first
-    if not reading.flaw:
-        return _done(reading, [reply], (key,))
+    first = await _hear(ctx, judge, question.request, key, dispatch)
+    flaw = flaw_of(first, question)
+    if not flaw:
+        return {key: first}
     repair = f"{key}/repair"
-    keys = (key, repair)
-    said = "" if reply is None else reply.text
-    second = await _ask(ctx, question, pose_again(question, said, reading.flaw), judge, repair, dispatch)
-    if isinstance(second, Sample):
-        return Sample(failure=second.failure, cost=_cost([reply]), model=_model([reply]), keys=keys)
-    return _done(second[1], [reply, second[0]], keys)
+    again = pose_again(question, "" if first.reply is None else first.reply.text, flaw)
+    return {key: first, repair: await _hear(ctx, judge, again, repair, dispatch)}
 
 
-async def _ask(
-    ctx: Context, question: Question, request: Request, judge: str, key: str, dispatch: str | None
-) -> tuple[Reply | None, Reading] | Sample:
-    """Give a reply with what it says; without a reply when it was in no shape, and a sample when the call failed."""
+async def _hear(ctx: Context, judge: str, request: Request, key: str, dispatch: str | None) -> Heard:
     try:
-        reply = await ctx.call(judge, request, key=key, dispatch=dispatch)
+        return Heard(reply=await ctx.call(judge, request, key=key, dispatch=dispatch))
     except FAILED_CALL as error:
-        if code_of(error) == BadOutput.code:  # a program's answer: it can be repaired like any other
-            return None, Reading(flaw=words_of(error))
-        return Sample(failure=_unheard(judge, error), keys=(key,))
-    return reply, read(reply, question)
-
-
-def _done(reading: Reading, replies: Sequence[Reply | None], keys: tuple[str, ...]) -> Sample:
-    return Sample(
-        verdicts=reading.verdicts,
-        failure="" if reading.verdicts else f"the judge's reply cannot be used, after a repair too: {reading.flaw}",
-        model=_model(replies),
-        cost=_cost(replies),
-        keys=keys,
-    )
-
-
-def _unheard(judge: str, error: WireError) -> str:
-    return f"the judge {judge} gave no reply: {words_of(error)}"
-
-
-def _cost(replies: Sequence[Reply | None]) -> Microdollars:
-    return Microdollars(sum((reply.cost for reply in replies if reply is not None), NOTHING))
-
-
-def _model(replies: Sequence[Reply | None]) -> str:
-    return next((reply.model for reply in reversed(replies) if reply is not None), "")
+        return Heard(error=cause_of(error).record())

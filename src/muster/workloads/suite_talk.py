@@ -3,10 +3,10 @@
 import json
 from dataclasses import dataclass
 
-from muster.checks.matching import covers
-from muster.domain.call import Message, Quality, Reply, Request, Role, Stop, Tool, ToolCall
+from muster.checks.scripted_tools import use, wants_tools
+from muster.domain.call import Message, Quality, Reply, Request, Role, Tool, ToolCall
 from muster.domain.canonical import Json
-from muster.domain.case import MOST_TOOL_TURNS, Case, ScriptedTool
+from muster.domain.case import MOST_TOOL_TURNS, Case
 from muster.domain.errors import ReplayMiss, RetriesExhausted, StopRun, WireError
 from muster.domain.money import NOTHING, Microdollars
 from muster.domain.verdict import OUT_OF_TIME, Observation
@@ -96,7 +96,7 @@ async def _turn(ctx: Context, unit: Unit, spec: SuiteSpec, going: Talk) -> Json:
             known=not spec.generate,
         )
         going.hear(reply)
-        if not _wants_tools(unit.case, reply):
+        if not wants_tools(unit.case, reply):
             going.tool_calls += reply.tool_calls
             going.answers += (reply.text,)
             return None
@@ -131,26 +131,9 @@ def _system(unit: Unit) -> str:
     return f"{unit.system}\n\nContext:\n{context}".lstrip()
 
 
-def _wants_tools(case: Case, reply: Reply) -> bool:
-    """Whether the agent waits for tools; one that uses tools by itself has their results already."""
-    return bool(case.tools) and reply.stop is Stop.TOOL_USE and bool(reply.tool_calls)
-
-
 def _use_tools(case: Case, reply: Reply, going: Talk) -> None:
     going.messages += (Message(role=Role.ASSISTANT, text=reply.text, tool_calls=reply.tool_calls),)
     for call in reply.tool_calls:
-        result, failed = use(case.tools, call)
-        used = ToolCall(id=call.id, name=call.name, arguments=call.arguments, result=result, failed=failed)
+        used = use(case.tools, call)
         going.tool_calls += (used,)
-        going.messages += (Message(role=Role.TOOL, text=result, tool_call_id=call.id),)
-
-
-def use(tools: tuple[ScriptedTool, ...], call: ToolCall) -> tuple[str, bool]:
-    """Give what a scripted tool says to a call, and whether that is an error."""
-    tool = next((tool for tool in tools if tool.name == call.name), None)
-    if tool is None:
-        return f"error: there is no tool {call.name!r}", True
-    for scripted in tool.results:
-        if covers(call.arguments, scripted.args_match):
-            return scripted.result, False
-    return f"error: {call.name} has no result for these arguments", True
+        going.messages += (Message(role=Role.TOOL, text=used.result or "", tool_call_id=call.id),)

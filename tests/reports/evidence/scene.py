@@ -1,6 +1,7 @@
 """A small suite run with a bit of everything in it, and its evidence."""
 
 import asyncio
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ from muster.checks.evaluators import evaluators_of
 from muster.checks.scoring import score
 from muster.domain.call import Message, Request, Role, Stop, ToolCall
 from muster.domain.case import Case, CheckKind, Evaluator, OutputCheck, RubricItem, ScriptedTool, ToolExpectation
+from muster.domain.money import Microdollars
 from muster.domain.suite import SuiteInfo, case_key
 from muster.domain.verdict import CaseResult, ItemScore, Judgement, Observation
 from muster.reports.evidence.exporting import Exported, export_evidence
@@ -43,7 +45,26 @@ TOOLED = a_case(
 )
 CASES = (PASSES, FAILS, LEAKS, ERRS, SKIPPED, JUDGED, TOOLED)
 
-JUDGEMENT = Judgement(by="sim/judge", items=(ItemScore(id="kind", score=0.8, by="judge"),), keys=("judge/1",))
+JUDGE_KEY = f"{case_key(JUDGED.id, SUBJECT, 1)}/judge/sim/judge/1"
+JUDGED_SO = {"items": [{"id": "kind", "score": 0.8, "evidence": "dear", "rationale": "it says dear"}]}
+JUDGEMENT = Judgement(
+    by="sim/judge",
+    version="rubric/1",
+    model="echo-1",
+    items=(
+        ItemScore(
+            id="kind",
+            score=0.8,
+            by="judge",
+            rationale="it says dear",
+            evidence="dear",
+            quoted=True,
+            samples=(0.8,),
+        ),
+    ),
+    cost=Microdollars(40),
+    keys=(JUDGE_KEY,),
+)
 
 
 def story() -> Story:
@@ -52,7 +73,12 @@ def story() -> Story:
     look = ToolCall(id="1", name="look", arguments={"at": 1})
     tool_turn = Request(messages=(*TOOLED.messages, Message(role=Role.TOOL, text="seen", tool_call_id="1")))
     judge_calls = [
-        Said(key="judge/1", request=Request(messages=JUDGED.messages), reply=a_reply("{}"), agent="sim/judge")
+        Said(
+            key=JUDGE_KEY,
+            request=Request(messages=JUDGED.messages),
+            reply=a_reply(json.dumps(JUDGED_SO)),
+            agent="sim/judge",
+        )
     ]
     calls = {
         PASSES.id: [an_answer(PASSES, "hello there", system=PROMPT)],
@@ -86,6 +112,10 @@ def story() -> Story:
 def _result(case: Case, said: list[Said]) -> CaseResult:
     replies = [one.reply for one in said if one.reply is not None]
     seen = Observation(
+        cost=Microdollars(sum(reply.cost for reply in replies)),
+        input_tokens=sum(reply.usage.input for reply in replies),
+        output_tokens=sum(reply.usage.output for reply in replies),
+        model="echo-1" if replies else "",
         answers=tuple(reply.text for reply in replies if reply.stop is not Stop.TOOL_USE),
         tool_calls=tuple(call for reply in replies for call in reply.tool_calls),
         error=next((one.error for one in said if one.error is not None), None),

@@ -52,8 +52,8 @@ def test_everything_of_the_run_is_in_there(archive: Path) -> None:
     assert [line["result"]["case"] for line in lines(archive, "verdicts.jsonl")] == [case.id for case in CASES]
     calls = {call["key"]: call for call in lines(archive, "calls.jsonl")}
     assert len(calls) == 9
-    assert calls["case/s/stopped/sim/echo/1/1"]["reply"]["text"] == "never scored"
-    assert calls["case/s/errs/sim/echo/1/1"]["error"]["message"] == "it broke"
+    assert calls["case/s/stopped/@sim/echo/1/1"]["reply"]["text"] == "never scored"
+    assert calls["case/s/errs/@sim/echo/1/1"]["error"]["message"] == "it broke"
     (run,) = lines(archive, "run.json")
     assert (run["id"], run["state"], run["spec"]["judge"]) == ("run1", "completed", "sim/judge")
     (environment,) = lines(archive, "environment.json")
@@ -66,7 +66,7 @@ def test_calls_stand_in_the_order_of_the_results(archive: Path) -> None:
     keys = [call["key"] for call in lines(archive, "calls.jsonl")]
     wanted = [key for line in lines(archive, "verdicts.jsonl") for key in line["result"]["keys"]]
     assert [key for key in keys if key in wanted] == wanted
-    assert keys[-1] == "case/s/stopped/sim/echo/1/1"
+    assert keys[-1] == "case/s/stopped/@sim/echo/1/1"
 
 
 def test_no_secret_is_in_there_and_its_place_is_marked_and_counted(exported: Exported) -> None:
@@ -79,10 +79,10 @@ def test_no_secret_is_in_there_and_its_place_is_marked_and_counted(exported: Exp
     }
     assert lines(exported.path, "redaction.json")[0]["files"] == exported.redacted
     calls = {call["key"]: call for call in lines(exported.path, "calls.jsonl")}
-    leak = calls["case/s/leaks/sim/echo/1/1"]
+    leak = calls["case/s/leaks/@sim/echo/1/1"]
     assert re.search(r"it is \[redacted:anthropic_key:\d\],", leak["reply"]["text"])
     assert leak["digest"] is None  # with it one could try short secrets
-    assert calls["case/s/fails/sim/echo/1/1"]["digest"]
+    assert calls["case/s/fails/@sim/echo/1/1"]["digest"]
     verdicts = {line["result"]["case"]: line["redacted"] for line in lines(exported.path, "verdicts.jsonl")}
     assert [case for case, redacted in verdicts.items() if redacted] == ["s/passes", "s/leaks"]
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import msgspec
 
-from muster.checks.statistics import Tally
 from muster.domain.canonical import Json
 from muster.domain.entry import Entry, EntryKind
 from muster.domain.errors import BadArgument, Conflict
@@ -19,6 +18,7 @@ from muster.domain.redaction import Redactor
 from muster.domain.run import DRIVEN
 from muster.domain.suite import ANSWERS as RECORDED_ANSWERS
 from muster.domain.verdict import CaseResult
+from muster.reports.evidence.figures import Figures
 from muster.reports.evidence.keys import key_id, public_pem
 from muster.reports.evidence.layout import (
     ANSWERS,
@@ -108,8 +108,7 @@ class _Exporting:
         self._touched_calls: set[str] = set()
         self._touched_files: set[str] = set()
         self._written: set[bytes] = set()  # calls, by the digest of their key: 100,000 keys would fill the memory
-        self._tallies: dict[str, Tally] = {}
-        self._statuses: Counter[str] = Counter()
+        self._figures = Figures()
 
     async def write(self, path: Path) -> Exported:
         """Write everything, and sign it."""
@@ -128,7 +127,7 @@ class _Exporting:
             path=path,
             bytes=self._file.tell(),
             files=len(self._tar.members),
-            results=sum(self._statuses.values()),
+            results=sum(self._figures.statuses.values()),
             signer=key_id(public),
             redacted={name: dict(found) for name, found in self._redacted.items()},
         )
@@ -194,16 +193,14 @@ class _Exporting:
     async def _write_verdicts(self) -> None:
         with self._tar.member(VERDICTS) as content:
             async for result in self._suite.results():
-                self._statuses[str(result.status)] += 1
-                self._tallies.setdefault(result.subject, Tally()).add(result)
+                self._figures.add(result)
                 told = self._redactor.json(msgspec.to_builtins(result))
                 found = self._note(VERDICTS)
                 touched = result.case in self._touched_cases or not self._touched_calls.isdisjoint(keys_of(result))
                 content.write(spell({"result": told, "redacted": bool(found) or touched}))
 
     def _write_facts(self) -> None:
-        stats = {label: msgspec.to_builtins(tally.stats()) for label, tally in self._tallies.items()}
-        self._value(STATISTICS, {"subjects": stats, "statuses": dict(self._statuses)})
+        self._value(STATISTICS, self._figures.json())
         self._value(RUN, _chosen(msgspec.to_builtins(self._suite.run), _RUN_FACTS))
         self._value(ENVIRONMENT, dict(self._suite.environment))
         self._tar.put(REDACTION, spell({"files": self._redacted, "left_out": _LEFT_OUT}))
@@ -218,7 +215,7 @@ class _Exporting:
             "epochs": spec.epochs,
             "judge": spec.judge,
             "judge_samples": spec.judge_samples,
-            "results": dict(self._statuses),
+            "results": dict(self._figures.statuses),
             "environment": dict(self._suite.environment),
         }
         return dict(self._redactor.json(told))

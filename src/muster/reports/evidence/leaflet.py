@@ -29,9 +29,9 @@ With Muster
   muster evidence verify FILE --public-key KEY.pub
   muster evidence rescore FILE
 
-The first checks every byte of the archive. The second runs the checks and the arithmetic of the scores again, with what
-judges and commands said. The key inside of the archive proves that nothing was changed since it was signed. It does not
-prove who signed: for that, get the public key from the signer in another way.
+The first checks every byte of the archive. The second reads what judges and commands replied, does checks, scores and
+figures again, and counts the verdicts against the cases. The key inside of the archive proves that nothing was changed
+since it was signed. It does not prove who signed: for that, get the public key from the signer in another way.
 
 By hand
 -------

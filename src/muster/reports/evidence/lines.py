@@ -56,7 +56,7 @@ def read_as(kind: type[T], record: Any, member: str) -> T:
     """Read a record of an archive as a value."""
     try:
         return msgspec.convert(record, kind)
-    except (msgspec.ValidationError, ValueError, TypeError) as error:
+    except (msgspec.ValidationError, ValueError, TypeError, ArithmeticError) as error:
         raise Fault(member, f"a line of it is no {kind.__name__}") from error
 
 
