@@ -82,7 +82,6 @@ def test_the_suite_of_the_demo_is_beyond_doubt() -> None:
         ("calls done", signal.SIGTERM),
         ("Resuming", signal.SIGINT),
         ("Resuming", signal.SIGTERM),
-        ("A suite of", signal.SIGTERM),
     ],
 )
 def test_a_signal_ends_it_with_4_and_leaves_nothing(theatre: Shell, moment: str, number: signal.Signals) -> None:

@@ -113,6 +113,8 @@ def answered(manner: Manner, work: Callable[[], int | None]) -> int:
         return 4
     except Exception as error:
         return fail_with(manner, _unexpected(error), 4)
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)  # all is said: a signal from here on needs no words
 
 
 def _silence() -> None:
