@@ -9,7 +9,7 @@ demo:          ## a real piece of work with no key: killed, resumed, proven
 
 test:          ## the whole suite, with the short form of every crash proof
 	@scripts/prepare postgresql chromium
-	$(BIN)/pytest -n auto -m "not chaos and not claude"
+	$(BIN)/pytest -n auto --dist worksteal -m "not chaos and not claude"
 
 test-claude:   ## the real Claude Code against the rehearsal server; installs the extra, needs no key
 	@scripts/prepare claude
