@@ -118,12 +118,15 @@ def programs(say: Callable[[str], None]) -> Iterator[Figure]:
 
 
 def suites(say: Callable[[str], None]) -> Iterator[Figure]:
-    """Suites with one check a case: against the ideal, in memory, and beside a peer when it is installed."""
+    """Suites with one check a case, the best of a few rounds: against the ideal, and beside a peer when it is there."""
     found = {}
     for cases in SUITES:
-        say(f"a suite of {cases:,} cases")
-        with RehearsalProcess(latency_ms=LATENCY_MS) as sim:
-            found[cases] = child("suites", "ours", sim.anthropic, cases, CONCURRENCY)
+        rounds = []
+        for number in range(ROUNDS):
+            say(f"a suite of {cases:,} cases, round {number + 1} of {ROUNDS}")
+            with RehearsalProcess(latency_ms=LATENCY_MS) as sim:
+                rounds.append(child("suites", "ours", sim.anthropic, cases, CONCURRENCY))
+        found[cases] = min(rounds, key=lambda one: float(one["seconds"]))
     small, large = found[SUITES[0]], found[SUITES[1]]
     cases = SUITES[1]
     ideal = cases * LATENCY_MS / 1000 / CONCURRENCY
