@@ -11,6 +11,7 @@ from muster.cli.clean import clean
 from muster.domain.money import show_usd
 from muster.domain.verdict import Status
 from muster.reports.suite.figures import Figures, figures, score_of, seconds_of
+from muster.reports.suite.steadiness import steadiness
 from muster.reports.suite.summary import NOT_PASSED, CaseLine, SubjectLine, SuiteReport
 from muster.reports.suite.words import ORDER, WORDS, count, one_line, percent
 
@@ -43,6 +44,7 @@ def tell_report(console: Console, report: SuiteReport, reference: str) -> None:
     """Print a report; `reference` names the run, or the file that it comes from."""
     console.print(_heading(report))
     console.print(_subjects(report, console.width))
+    _tell_steadiness(console, report)
     listed = _listed(report)
     if listed:
         console.print(_cases(listed, console.width, many=len(report.subjects) > 1))
@@ -55,6 +57,14 @@ def tell_report(console: Console, report: SuiteReport, reference: str) -> None:
         console.print()
     console.print(Text(clean(report.verdict), style="bold green" if report.ok else "bold red"))
     console.print(Text(f"to look closer: muster report {clean(reference)} --format html -o report.html", style="dim"))
+
+
+def _tell_steadiness(console: Console, report: SuiteReport) -> None:
+    told = [(line.label, words) for line in report.subjects if (words := steadiness(line.stats))]
+    for label, words in told:
+        console.print(Text(f"{clean(label)}: {words}", style="dim"))
+    if told:
+        console.print()
 
 
 def _heading(report: SuiteReport) -> Text:

@@ -7,6 +7,7 @@ from typing import TextIO
 from muster.domain.money import show_usd
 from muster.reports.suite.figures import figures, score_of, seconds_of
 from muster.reports.suite.markdown_text import block, inline
+from muster.reports.suite.steadiness import steadiness
 from muster.reports.suite.summary import CaseLine, SubjectLine, SuiteReport
 from muster.reports.suite.words import WORDS, count, percent
 from muster.reports.suite_run import SuiteRun
@@ -52,6 +53,9 @@ def _head(report: SuiteReport) -> Iterator[str]:
     if len(report.subjects) > MOST_SUBJECTS:
         yield f"| … and {len(report.subjects) - MOST_SUBJECTS:,} more | | | | | | |"
     yield ""
+    for line in report.subjects[:MOST_SUBJECTS]:
+        if words := steadiness(line.stats):
+            yield f"{inline(line.label)}: {words}\n"
     for warning in report.warnings:
         yield f"> ⚠️ {warning}"
     if report.warnings:
