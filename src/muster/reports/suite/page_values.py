@@ -10,7 +10,9 @@ from muster.domain.money import show_usd, to_usd
 from muster.domain.verdict import CaseResult, CheckResult, ItemScore, Judgement
 from muster.reports.suite.figures import figures, seconds_of
 from muster.reports.suite.histogram import LEAST_SECONDS, MOST_SECONDS, TICKS
+from muster.reports.suite.json_values import row_json
 from muster.reports.suite.rows import CaseRow
+from muster.reports.suite.steadiness import steadiness
 from muster.reports.suite.summary import SubjectLine, SuiteReport
 from muster.reports.suite.talk import Turn
 from muster.reports.suite.words import count, moment, shorten
@@ -63,6 +65,7 @@ def _subject(line: SubjectLine) -> dict[str, Any]:
         "rank": line.rank,
         "told_apart": line.told_apart,
         "model": line.model,
+        "steadiness": steadiness(line.stats),
         "statuses": {str(status): number for status, number in line.counts.items()},
         "scores": line.score_bins,
         "latency": line.second_bins,
@@ -73,20 +76,10 @@ def _subject(line: SubjectLine) -> dict[str, Any]:
 
 def row_values(row: CaseRow) -> dict[str, Any]:
     """Give a row, without its epochs."""
-    case = row.case
-    return {
-        "case": case.id,
-        "suite": case.suite,
-        "subject": row.subject,
-        "status": str(row.status),
-        "score": row.score,
+    return row_json(row) | {
         "threshold": row.threshold or 0.0,
         "why": shorten(row.why, LONGEST_NOTE),
-        "description": shorten(case.description, LONGEST_NOTE),
-        "file": case.file,
-        "line": case.line,
-        "tags": list(case.tags),
-        "seconds": row.seconds,
+        "description": shorten(row.case.description, LONGEST_NOTE),
         "cost": to_usd(row.cost),
     }
 

@@ -39,6 +39,7 @@ function drawSubjects() {
   for (const subject of data.subjects) body.append(subjectRow(subject));
   document.getElementById("subjects").append(
     make("div", { class: "card scroll" }, make("table", {}, make("thead", {}, head), body)),
+    ...data.subjects.filter((subject) => subject.steadiness).map((subject) => make("p", { class: "soft small", text: `${subject.label}: ${subject.steadiness}` })),
     data.subjects.every((subject) => subject.told_apart) ? "" : make("p", { class: "soft small", text: "≈ its interval overlaps with that of the one above; muster compare RUN:A RUN:B tells more" }),
   );
 }
