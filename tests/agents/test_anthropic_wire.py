@@ -118,6 +118,18 @@ def test_the_cache_is_marked_at_the_end_of_what_is_shared() -> None:
     assert plain["messages"][0]["content"] == [{"type": "text", "text": USED[0].text, "cache_control": mark}]
 
 
+def test_the_shared_beginning_of_a_message_is_a_marked_block_of_its_own() -> None:
+    mark = {"type": "ephemeral", "ttl": "5m"}
+    said = Request(messages=(Message(role=Role.USER, text="the files, and a question"),), system="Be brief.", shared=9)
+    assert sent(said)["messages"][0]["content"] == "the files, and a question"
+    marked = sent(replace(said, cache="5m"))
+    first = {"type": "text", "text": "the files", "cache_control": mark}
+    assert marked["messages"][0]["content"] == [first, {"type": "text", "text": ", and a question"}]
+    assert marked["system"] == "Be brief."
+    everything = sent(replace(said, cache="5m", shared=99))
+    assert [block["text"] for block in everything["messages"][0]["content"]] == ["the files, and a question"]
+
+
 def test_a_text_that_is_not_unicode_goes_out_escaped() -> None:
     assert sent(ask("\ud800"))["messages"][0]["content"] == "\ud800"
 

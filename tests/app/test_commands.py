@@ -8,7 +8,7 @@ from typing import Any
 
 from muster.app import open_muster
 from muster.domain.agent import Command
-from muster.domain.errors import BadExit
+from muster.domain.errors import BadExit, BadOutput
 from muster.engine.context import Context
 from muster.engine.workload import REGISTRY
 from muster.settings import load_settings
@@ -29,6 +29,31 @@ async def command(ctx: Context, spec: Any) -> Any:
         return json.loads((await ctx.call(made, json.dumps(spec), key="score", timeout=20)).text)
     except BadExit as error:
         return error.record()["message"]
+
+
+@REGISTRY.workload("test-checker")
+async def checker(ctx: Context, spec: Any) -> Any:
+    said = f"import sys; print({spec['said']!r}, end=''); sys.exit({spec['exit']})"
+    made = Command(argv=(sys.executable, "-c", said), exits=tuple(spec["exits"]) if spec["exits"] else None)
+    try:
+        reply = await ctx.call(made, "", key="check", timeout=20)
+    except (BadExit, BadOutput) as error:
+        return error.record()["message"]
+    return [reply.text, None if reply.trace is None else reply.trace.exit]
+
+
+async def test_a_command_may_end_with_other_codes_and_say_nothing_when_that_is_an_answer(tmp_path: Path) -> None:
+    settings = load_settings(tmp_path / ".muster", environment={"PATH": os.environ["PATH"]}, folder=tmp_path)
+
+    async def check(said: str, code: int, exits: list[int]) -> Any:
+        return await (await muster.start("test-checker", {"said": said, "exit": code, "exits": exits})).result()
+
+    async with open_muster(settings=settings) as muster:
+        assert await check("a.py:1: wrong", 1, [0, 1]) == ["a.py:1: wrong", 1]
+        assert await check("", 0, [0, 1]) == ["", 0]
+        assert "exited with code 2" in await check("usage", 2, [0, 1])
+        assert "exited with code 1" in await check("a.py:1: wrong", 1, [])
+        assert "no output" in await check("", 0, [])
 
 
 async def test_a_command_runs_in_its_folder_with_its_arguments_and_costs_nothing(tmp_path: Path) -> None:

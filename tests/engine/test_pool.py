@@ -196,6 +196,24 @@ async def test_a_long_prefix_that_is_shared_is_marked(tmp_path: Path, length: in
     assert sum("cached" in member["body"] for member in batches.taken[0]) == marked
 
 
+async def test_the_shared_beginning_of_messages_is_marked_where_the_answer_has_the_same_shape(tmp_path: Path) -> None:
+    async def verified(ctx: Context, spec: Any) -> Any:
+        def request(number: int, schema: dict[str, Any]) -> Request:
+            said = Message(role=Role.USER, text="f" * 5000 + f" question {number}")
+            return Request(messages=(said,), shared=5000, schema=schema)
+
+        asked = [request(0, {"type": "object"}), request(1, {"type": "object"}), request(2, {"type": "array"})]
+        return [
+            reply.text
+            for reply in await ctx.gather(*(ctx.call("puppet", one, key=f"q/{n}") for n, one in enumerate(asked)))
+        ]
+
+    batches = ObedientBatches()
+    async with house(tmp_path, batches=batches, patience=HASTY, puppet=echo()) as place:
+        await drive(place, verified, batches)
+    assert ["cached" in member["body"] for member in batches.taken[0]] == [True, True, False]
+
+
 async def test_a_run_in_batch_is_shown_as_waiting_and_its_clock_stands_still(tmp_path: Path) -> None:
     batches = ObedientBatches()
     async with house(tmp_path, batches=batches, patience=HASTY, puppet=echo()) as place:

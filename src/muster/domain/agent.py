@@ -68,6 +68,7 @@ class Profile:
             seed=self.seed if request.seed is None else request.seed,
             stop=request.stop,
             cache=request.cache,
+            shared=request.shared,
             schema=request.schema,
             context=request.context,
             environment=request.environment,
@@ -82,6 +83,9 @@ class Command:
     argv: tuple[str, ...]
     folder: str = "."
     environment: Mapping[str, str] = field(default_factory=dict)  # besides PATH and LANG
+    # Codes with which it ends when it has done its work; then its output counts even when there is none. A checker
+    # that found something ends with 1. None: only 0, and it must say something.
+    exits: tuple[int, ...] | None = None
 
     @property
     def name(self) -> str:

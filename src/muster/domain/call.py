@@ -63,6 +63,7 @@ class Request:
     seed: int | None = None
     stop: tuple[str, ...] = ()
     cache: str | None = None  # "5m" or "1h": mark the shared prefix for the provider's cache
+    shared: int = 0  # so many characters at the beginning of the first message belong to that prefix
     # The answer is to be JSON of this shape. Models are told; of programs and CLI agents it is checked.
     schema: Mapping[str, Json] | None = None
     context: Mapping[str, Json] | None = None  # the same question as data, for programs of the exec protocol
@@ -138,6 +139,7 @@ class Trace:
     session: str = ""  # what to name to go on with the same conversation
     turns: int = 0
     log: str = ""  # what it wrote to standard error; a long one without its middle
+    exit: int = 0  # the code it ended with, where others than 0 are an answer too
     note: str = ""  # what was odd about it: it had to be stopped after its answer
 
 
@@ -218,6 +220,8 @@ def request_json(request: Request) -> dict[str, Any]:
         ]
     if request.stop:
         found["stop"] = list(request.stop)
+    if request.shared:
+        found["shared"] = request.shared
     if request.environment:
         found["environment"] = dict(request.environment)
     for name in ("system", "max_tokens", "temperature", "top_p", "seed", "cache", "schema", "context"):

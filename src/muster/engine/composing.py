@@ -103,9 +103,11 @@ def shared_prefixes(lane: deque[Parked], most: int) -> frozenset[str]:
 
 
 def prefix_of(request: Request) -> str | None:
-    """Give what stands before the messages, if it is long enough to be cached."""
-    tools = repr(request.tools) if request.tools else ""
-    return tools + request.system if len(tools) + len(request.system) >= CACHED_BYTES else None
+    """Give what stands before that which is asked, if it is long enough to be cached."""
+    parts = [repr(request.tools) if request.tools else "", request.system]
+    if request.shared:  # another shape of the answer would be another prompt to the provider
+        parts += [request.messages[0].text[: request.shared], "" if request.schema is None else repr(request.schema)]
+    return "".join(parts) if sum(map(len, parts)) >= CACHED_BYTES else None
 
 
 def _marks(parked: Parked, shared: frozenset[str]) -> bool:

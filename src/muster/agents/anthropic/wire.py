@@ -36,7 +36,7 @@ def params(request: Request, model: str) -> dict[str, Any]:
     if request.schema is not None:
         body["output_config"] = {"format": {"type": "json_schema", "schema": dict(request.schema)}}
     if request.cache is not None:
-        _mark(body, {"type": "ephemeral", "ttl": request.cache})
+        _mark(body, {"type": "ephemeral", "ttl": request.cache}, request.shared)
     return body
 
 
@@ -82,14 +82,24 @@ def _tool(tool: Tool) -> dict[str, Any]:
     return shown
 
 
-def _mark(body: dict[str, Any], control: dict[str, str]) -> None:
+def _mark(body: dict[str, Any], control: dict[str, str], shared: int) -> None:
     """Mark the end of what many requests share: tools come before system, and system before messages."""
-    if "system" in body:
+    if shared:
+        _mark_part(body["messages"][0], control, shared)
+    elif "system" in body:
         body["system"] = [{"type": "text", "text": body["system"], "cache_control": control}]
     elif "tools" in body:
         body["tools"][-1]["cache_control"] = control
     else:
         _mark_first(body["messages"], control)
+
+
+def _mark_part(turn: dict[str, Any], control: dict[str, str], shared: int) -> None:
+    """Mark the beginning of a message; the rest is a block only if there is one: an empty block is refused."""
+    text = turn["content"]
+    turn["content"] = [{"type": "text", "text": text[:shared], "cache_control": control}]
+    if text[shared:]:
+        turn["content"].append({"type": "text", "text": text[shared:]})
 
 
 def _mark_first(turns: list[dict[str, Any]], control: dict[str, str]) -> None:

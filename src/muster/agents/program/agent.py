@@ -35,9 +35,11 @@ class ProgramAgent:
         mode: Mode,
         household: Household,
         most: Microdollars = NOTHING,
+        exits: tuple[int, ...] | None = None,
     ) -> None:
         self._profile, self._order, self._mode = profile, order, mode
         self._household, self._bill = household, Bill(most=most)
+        self._exits = exits  # codes with which its output is an answer, also when there is none
 
     @property
     def profile(self) -> Profile:
@@ -61,7 +63,7 @@ class ProgramAgent:
             raise
         if on_delta is not None and answer.text:
             on_delta(answer.text)
-        return self._reply(answer, finished.log)
+        return self._reply(answer, finished)
 
     async def close(self) -> None:
         """Do nothing: no process outlives its call."""
@@ -78,10 +80,10 @@ class ProgramAgent:
 
     def _judge(self, question: Question, finished: Finished, request: Request) -> Answer:
         """Read what a program left, or raise what is wrong with it under the name of the agent."""
-        if finished.status != 0:
+        if finished.status not in (self._exits or (0,)):
             raise self._bad_exit(question, finished)
         try:
-            return _fitting(_answer(question, finished), request)
+            return _fitting(_answer(question, finished, silent=self._exits is not None), request)
         except BadOutput as error:
             raise retold(error, f"agent {self._profile.name!r}: ", log=finished.log) from error
 
@@ -92,7 +94,7 @@ class ProgramAgent:
         message = f"agent {self._profile.name!r}: {exit_of(finished.status)}: {why}"
         return BadExit(message, log=finished.log, cost=cost)
 
-    def _reply(self, answer: Answer, log: str) -> Reply:
+    def _reply(self, answer: Answer, finished: Finished) -> Reply:
         cost, lane = self._bill.settle(answer.cost)
         return Reply(
             text=answer.text,
@@ -103,14 +105,14 @@ class ProgramAgent:
             lane=lane,
             model=self._profile.name,
             data=answer.data,
-            trace=Trace(session=answer.session, turns=answer.turns, log=log),
+            trace=Trace(session=answer.session, turns=answer.turns, log=finished.log, exit=finished.status),
         )
 
 
-def _answer(question: Question, finished: Finished) -> Answer:
+def _answer(question: Question, finished: Finished, *, silent: bool) -> Answer:
     if finished.broken:
         raise BadOutput("it exited without reading its input, so this is no answer to it")
-    if not finished.output.strip():
+    if not finished.output.strip() and not silent:
         raise BadOutput("it gave no output", suggestions=("let the program write its answer to standard output",))
     return question.read(finished.output)
 

@@ -1,0 +1,90 @@
+"""The spec of a verification: which files are verified, by whom, and what must hold."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from muster.domain.canonical import Json
+
+MAX_TOKENS = 8000
+
+
+class Kind(StrEnum):
+    """What a verification agent is."""
+
+    MODEL = "model"  # any agent that is asked, in words
+    COMMAND = "command"  # a checker, whose output is read
+
+
+class Shape(StrEnum):
+    """What a model is to answer besides findings."""
+
+    FINDINGS = "findings"
+    REVIEW = "review"  # a score, with parts
+    TESTS = "tests"  # coverage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verifier:
+    """One verification agent as it was declared, with nothing left to look up."""
+
+    name: str
+    wave: int = 1
+    kind: Kind = Kind.MODEL
+    thresholds: tuple[str, ...] = ()  # expressions; none: it gates nothing, but there must be a report
+    include: tuple[str, ...] = ()  # globs on paths; none: every file
+    # a model
+    model: str = ""  # the name of an agent of Muster's
+    prompt: str = ""
+    shape: Shape = Shape.FINDINGS
+    schema: Mapping[str, Json] | None = None  # the user's own, which a reply must fit besides ours
+    dispatch: str | None = None  # live or batch, whatever the rest does
+    max_tokens: int = MAX_TOKENS
+    temperature: float | None = None
+    # a command
+    command: tuple[str, ...] = ()  # without a shell; an argument "{files}" becomes one for each file
+    parser: str = ""  # how its output is read
+    exits: tuple[int, ...] = (0, 1)  # codes with which a checker that did its work may exit
+    environment: Mapping[str, str] = field(default_factory=dict)
+    timeout: float | None = None  # seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How much is sent."""
+
+    chunk_bytes: int = 90_000  # of files in one call, with line numbers: what fits the context of any model in use
+    overlap_lines: int = 20  # between the pieces of a file that does not fit
+    total_bytes: int = 8_000_000  # of all files; more is refused before anything is spent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOut:
+    """A file that is not verified, and why."""
+
+    path: str
+    why: str  # "binary", "generated", …
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verification:
+    """The spec of a verification: everything is in it but the contents of the files."""
+
+    root: str  # an absolute path; files and findings are named relative to it
+    files: tuple[str, ...]
+    verifiers: tuple[Verifier, ...]
+    source: str = ""  # the folder that contents are read from; empty: the root
+    thresholds: tuple[str, ...] = ()  # over all agents together
+    waves: tuple[int, ...] = ()  # only these; empty: all of them, in order
+    agents: tuple[str, ...] = ()  # only these; empty: all of them
+    keep_going: bool = False  # later waves run whatever became of the earlier ones
+    live: bool = False  # nothing goes into a batch, whatever an agent's own dispatch says
+    cache: bool = True  # mark the files for the provider's cache
+    markers: tuple[str, ...] = ()  # absolute paths of files that are removed when everything has passed
+    left_out: tuple[LeftOut, ...] = ()  # what the selection left out before
+    limits: Limits = Limits()
+
+    @property
+    def whole(self) -> bool:
+        """Whether everybody who was declared is asked."""
+        return not self.waves and not self.agents
