@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
+from muster.app.loads import Quoting
 from muster.app.muster import Muster
-from muster.app.suite_survey import Quoting, Survey, Surveyor
+from muster.app.suite_survey import Survey, Surveyor
 from muster.domain.call import ask
 from muster.domain.errors import BadArgument, BadFile, NotFound
 from muster.domain.run import Dispatch, Run

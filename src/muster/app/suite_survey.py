@@ -1,12 +1,12 @@
 """What a suite run would do and cost, found out before anything is stored or spent."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from enum import StrEnum
+from dataclasses import dataclass
 
 from muster.app.directory import AgentDirectory
+from muster.app.loads import NOTHING, Load, Quoter, Quoting
 from muster.checks.evaluators import evaluators_of
-from muster.domain.agent import DEFAULT_MAX_TOKENS, Quote
+from muster.domain.agent import DEFAULT_MAX_TOKENS
 from muster.domain.call import Message, Request, Role
 from muster.domain.case import Evaluator
 from muster.domain.errors import BadConfiguration
@@ -19,34 +19,10 @@ from muster.workloads.suite_reading import Reading
 from muster.workloads.suite_talk import request_of
 from muster.workloads.suite_units import Unit, Units
 
-SHORTEST = 1  # tokens of an answer, for the least that something can cost
-SHORT = "x"  # such an answer
-DEAREST = 2  # how many times the plain price of input the dearest is, by which calls are reserved: that of a cache
+SHORT = "x"  # the shortest answer
 LONGEST_FLAW = "x" * 500  # of a judge's reply, as it is told back
 
 Requests = Callable[[Unit, str], list[Request]]  # of a unit, when every answer is like this one
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Load:
-    """Calls to one agent, and what they can cost in microdollars."""
-
-    calls: int = 0
-    tokens: int = 0  # the most that limits of tokens per minute would count
-    least: int = 0  # about: short answers, and four bytes to a token
-    most: int = 0  # what would be reserved
-
-    def plus(self, other: "Load") -> "Load":
-        """Add two loads."""
-        return Load(
-            calls=self.calls + other.calls,
-            tokens=self.tokens + other.tokens,
-            least=self.least + other.least,
-            most=self.most + other.most,
-        )
-
-
-NOTHING = Load()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,21 +47,12 @@ class Survey:
         return total
 
 
-class Quoting(StrEnum):
-    """How closely a survey asks what things cost."""
-
-    NONE = "none"  # nobody will be asked
-    FIRST = "first"  # one request of each agent: whether there is a key and a price
-    ALL = "all"
-
-
 class Surveyor:
     """Goes through the cases of a spec."""
 
     def __init__(self, directory: AgentDirectory, spec: SuiteSpec, dispatch: Dispatch, quoting: Quoting) -> None:
         self._directory, self._spec, self._dispatch = directory, spec, dispatch
-        self._quoting = quoting
-        self._quoted: set[str] = set()
+        self._quoting, self._quoter = quoting, Quoter(directory, dispatch, quoting)
         self._agents: dict[str, Load] = {}
         self._judge = NOTHING
         self._commands = self._tools = 0
@@ -138,26 +105,9 @@ class Surveyor:
 
     def _load(self, unit: Unit, agent: str, requests: Requests, calls: int, mode: Mode) -> Load:
         """Add up requests: after short answers the least that they cost, after long ones the most."""
-        self._directory.find(agent)  # raises when there is none: its defaults are part of what is replayed too
-        if self._quoting is Quoting.NONE or (self._quoting is Quoting.FIRST and agent in self._quoted):
+        if not self._quoter.wants(agent):
             return Load(calls=calls)
-        self._quoted.add(agent)
-        least = [self._quote(agent, replace(asked, max_tokens=SHORTEST), mode) for asked in requests(unit, SHORT)]
-        most = [self._quote(agent, asked, mode) for asked in requests(unit, self._long(unit))]
-        return Load(
-            calls=calls,
-            tokens=sum(quote.tokens for quote in most),
-            least=sum(quote.most for quote in least) // (BYTES_PER_TOKEN * DEAREST),
-            most=sum(quote.most for quote in most),
-        )
-
-    def _quote(self, agent: str, request: Request, mode: Mode) -> Quote:
-        found = self._directory.find(agent)
-        batching = self._directory.batching(agent) if mode is Mode.BATCH else None
-        whole = found.profile.complete(request)
-        if batching is None:
-            return found.quote(whole)
-        return batching.quote(whole, len(batching.encode(whole, self._dispatch.cache)))
+        return self._quoter.load(agent, requests(unit, SHORT), requests(unit, self._long(unit)), calls, mode)
 
     def _turns(self, unit: Unit, answer: str) -> list[Request]:
         """Give the requests of a unit as far as they are known before the first answer."""

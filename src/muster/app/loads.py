@@ -1,0 +1,79 @@
+"""Calls to agents that have not been made: what they would cost at least and at most."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from muster.app.directory import AgentDirectory
+from muster.domain.agent import Quote
+from muster.domain.call import Request
+from muster.domain.run import Dispatch, Mode
+from muster.domain.script import BYTES_PER_TOKEN
+
+SHORTEST = 1  # tokens of an answer, for the least that something can cost
+DEAREST = 2  # how many times the plain price of input the dearest is, by which calls are reserved: that of a cache
+
+
+class Quoting(StrEnum):
+    """How closely a survey asks what things cost."""
+
+    NONE = "none"  # nobody will be asked
+    FIRST = "first"  # one request of each agent: whether there is a key and a price
+    ALL = "all"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """Calls to one agent, and what they can cost in microdollars."""
+
+    calls: int = 0
+    tokens: int = 0  # the most that limits of tokens per minute would count
+    least: int = 0  # about: short answers, and four bytes to a token
+    most: int = 0  # what would be reserved
+
+    def plus(self, other: "Load") -> "Load":
+        """Add two loads."""
+        return Load(
+            calls=self.calls + other.calls,
+            tokens=self.tokens + other.tokens,
+            least=self.least + other.least,
+            most=self.most + other.most,
+        )
+
+
+NOTHING = Load()
+
+
+class Quoter:
+    """Asks agents what requests would cost."""
+
+    def __init__(self, directory: AgentDirectory, dispatch: Dispatch, quoting: Quoting) -> None:
+        self._directory, self._dispatch, self._quoting = directory, dispatch, quoting
+        self._quoted: set[str] = set()
+
+    def wants(self, agent: str) -> bool:
+        """Whether an agent is to be asked what it costs; raises when there is no such agent."""
+        self._directory.find(agent)  # its defaults are part of what is replayed too
+        if self._quoting is Quoting.NONE or (self._quoting is Quoting.FIRST and agent in self._quoted):
+            return False
+        self._quoted.add(agent)
+        return True
+
+    def load(self, agent: str, least: Sequence[Request], most: Sequence[Request], calls: int, mode: Mode) -> Load:
+        """Add up requests: with short answers the least that they cost, with long ones the most."""
+        low = [self._quote(agent, replace(asked, max_tokens=SHORTEST), mode) for asked in least]
+        high = [self._quote(agent, asked, mode) for asked in most]
+        return Load(
+            calls=calls,
+            tokens=sum(quote.tokens for quote in high),
+            least=sum(quote.most for quote in low) // (BYTES_PER_TOKEN * DEAREST),
+            most=sum(quote.most for quote in high),
+        )
+
+    def _quote(self, agent: str, request: Request, mode: Mode) -> Quote:
+        found = self._directory.find(agent)
+        batching = self._directory.batching(agent) if mode is Mode.BATCH else None
+        whole = found.profile.complete(request)
+        if batching is None:
+            return found.quote(whole)
+        return batching.quote(whole, len(batching.encode(whole, self._dispatch.cache)))
