@@ -1,5 +1,6 @@
 """Money: exact reading, honest showing, caps that hold, prices that round up."""
 
+from dataclasses import fields
 from decimal import Decimal
 
 import pytest
@@ -68,7 +69,7 @@ def test_every_kind_of_token_has_its_price_and_the_sum_is_rounded_up_once() -> N
 
 
 def test_a_tier_counts_once_more_goes_in_than_its_bound() -> None:
-    dear = Rates(**{name: getattr(SONNET, name) * 2 for name in SONNET.__slots__})
+    dear = Rates(**{field.name: getattr(SONNET, field.name) * 2 for field in fields(SONNET)})
     price = Price(base=SONNET, tiers=((200_000, dear),))
     assert price.cost(Usage(input=200_000)) == 600_000
     assert price.cost(Usage(input=200_001)) == 1_200_006
@@ -80,7 +81,7 @@ TOKENS = st.integers(min_value=0, max_value=2_000_000)
 
 @given(TOKENS, TOKENS, TOKENS, TOKENS, TOKENS)
 def test_nothing_costs_more_than_the_most(a: int, b: int, c: int, d: int, out: int) -> None:
-    dear = Rates(**{name: getattr(SONNET, name) * 2 for name in SONNET.__slots__})
+    dear = Rates(**{field.name: getattr(SONNET, field.name) * 2 for field in fields(SONNET)})
     price = Price(base=SONNET, tiers=((200_000, dear),))
     usage = Usage(input=a, cache_read=b, cache_write=c, cache_write_1h=d, output=out)
     assert price.cost(usage) <= price.most(usage.all_input, out)

@@ -105,9 +105,8 @@ class Found:
     label: str | None = None  # our id, where the provider keeps one for us
 
 
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """A member was answered; the body is the same as that of a live answer."""
+class Answered(NamedTuple):
+    """A member was answered; the body is the same as that of a live answer. A tuple: every line makes one."""
 
     body: bytes
 
@@ -205,12 +204,13 @@ class Names:
 
     def place(self, name: str) -> int | None:
         """Give the place of a member, or None for a name that is not of this batch."""
-        prefix = self._prefix
-        rest = name[len(prefix) :]
-        if not name.startswith(prefix) or not rest.isdecimal() or len(rest) > 9:
+        if not name.startswith(self._prefix):
+            return None
+        rest = name[len(self._prefix) :]
+        if len(rest) > 9 or not rest.isdecimal():
             return None
         place = int(rest)
-        return place if self.name(place) == name else None
+        return place if str(place) == rest else None
 
     def glance(self, line: bytes) -> int | None:
         """Guess the place from the beginning of a line, without reading it; None when it begins in another way."""

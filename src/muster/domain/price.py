@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
-from functools import lru_cache
+from functools import cached_property
 
 from muster.domain.call import Usage
 from muster.domain.money import Microdollars
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Rates:
     """Dollars for a million tokens, which is microdollars for one."""
 
@@ -20,7 +20,7 @@ class Rates:
 
     def cost(self, usage: Usage) -> Microdollars:
         """Sum up a usage, rounded up once to a whole microdollar."""
-        scale, (plain, output, read, write, write_1h) = _whole(self)
+        scale, plain, output, read, write, write_1h = self._whole
         exact = plain * usage.input + output * usage.output
         if usage.cache_read or usage.cache_write or usage.cache_write_1h:
             exact += read * usage.cache_read + write * usage.cache_write + write_1h * usage.cache_write_1h
@@ -31,13 +31,12 @@ class Rates:
         """The most that one token going in can cost."""
         return max(self.input, self.cache_read, self.cache_write, self.cache_write_1h)
 
-
-@lru_cache(maxsize=256)
-def _whole(rates: Rates) -> tuple[int, tuple[int, ...]]:
-    """Give rates as whole numbers and what to divide by: every answer is priced, and whole numbers are quick."""
-    found = (rates.input, rates.output, rates.cache_read, rates.cache_write, rates.cache_write_1h)
-    places = max(0, *(-int(rate.as_tuple().exponent) for rate in found))
-    return 10**places, tuple(int(rate.scaleb(places)) for rate in found)
+    @cached_property  # which is why there are no slots
+    def _whole(self) -> tuple[int, ...]:
+        """What to divide by, and the rates as whole numbers: every answer is priced, and whole numbers are quick."""
+        rates = (self.input, self.output, self.cache_read, self.cache_write, self.cache_write_1h)
+        places = max(0, *(-int(rate.as_tuple().exponent) for rate in rates))
+        return 10**places, *(int(rate.scaleb(places)) for rate in rates)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,8 +48,6 @@ class Price:
 
     def rates(self, input_tokens: int) -> Rates:
         """Choose the rates for a request of this size."""
-        if not self.tiers:
-            return self.base
         chosen = self.base
         for above, rates in self.tiers:
             if input_tokens > above:
@@ -59,7 +56,8 @@ class Price:
 
     def cost(self, usage: Usage) -> Microdollars:
         """Say what a usage cost."""
-        return self.rates(usage.all_input).cost(usage)
+        rates = self.rates(usage.all_input) if self.tiers else self.base
+        return rates.cost(usage)
 
     def most(self, input_tokens: int, output_tokens: int) -> Microdollars:
         """Say the most that a request can cost with at most so many tokens in and out."""

@@ -170,9 +170,10 @@ class Collector:
         before: Writing | None = None
         for first, after, lines in spool.pages():
             page, outcomes = await self._read_page(agent, batch, (first, after), lines, odd)
-            await self._hand_out(batch, before)
-            before = self._store.batch_book.settle(page), outcomes
+            writing = self._store.batch_book.settle(page), outcomes  # queued at once: the writer never waits for us
             await asyncio.sleep(0)  # lets the writer begin
+            await self._hand_out(batch, before)
+            before = writing
         await self._hand_out(batch, before)
 
     async def _read_page(

@@ -40,8 +40,7 @@ class Spool:
         file = self._files.get(number)
         if file is None:
             file = self._files[number] = self._attempt(self._open, number)
-        self._attempt(file.write, line)
-        self._attempt(file.write, b"\n")
+        self._attempt(file.writelines, (line, b"\n"))
         self.lines += 1
 
     def _open(self, number: int) -> BinaryIO:
@@ -56,7 +55,8 @@ class Spool:
         """Give the lines page by page, with the first place of the page and the one after it."""
         found = 0
         for number in sorted(self._files):
-            lines = self._attempt((self._folder / f"{number}.jsonl").read_bytes).splitlines()
+            lines = self._attempt((self._folder / f"{number}.jsonl").read_bytes).split(b"\n")
+            lines.pop()  # what comes after the last line break; were it a line that is cut, the count would tell
             found += len(lines)
             yield number * self._page, (number + 1) * self._page, lines
         if found != self.lines:  # what is missing here must not be taken for missing at the provider

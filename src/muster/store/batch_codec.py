@@ -127,18 +127,11 @@ def _driver_of(row: Row) -> Driver | None:
     return Driver(host=row["driver_host"], pid=row["driver_pid"], started=row["driver_started"])
 
 
-def seated_of(row: Row) -> Seated:
-    """Read a member."""
-    return Seated(
-        AttemptId(row["run_id"], row["key"], row["n"], row["epoch"]),
-        row["place"],
-        _STATES[row["state"]],
-        row["agent"],
-        row["reserved"],
-        _levels_of(row["levels"]),
-        row["size"],
-        row["max_tokens"],
-    )
+def seated_of(row: tuple[Any, ...]) -> Seated:
+    """Read a member from the columns that the queries of members name, in their order."""
+    run, key, n, epoch, place, state, agent, reserved, levels, size, max_tokens = row
+    attempt = AttemptId(run, key, n, epoch)
+    return Seated(attempt, place, _STATES[state], agent, reserved, _levels_of(levels), size, max_tokens)
 
 
 @lru_cache(maxsize=1024)

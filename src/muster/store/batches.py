@@ -120,7 +120,7 @@ def dismiss(database: Connection, codec: Codec, dismissal: Dismissal) -> bool:
     batch, at = dismissal.advance.batch.id, dismissal.advance.at
     if not advance(database, codec, dismissal.advance):
         return False
-    while rows := database.rows("select_parked", {"batch_id": batch, "after": -1, "limit": PAGE}):
+    while rows := database.tuples("select_parked", {"batch_id": batch, "after": -1, "limit": PAGE}):
         members = [seated_of(row) for row in rows]
         settlements = [
             Settlement(
@@ -154,10 +154,10 @@ def settle_page(database: Connection, codec: Codec, page: Page) -> int:
     rows = [Settling(settlement, codec) for settlement in page.settlements]
     try:
         with database.savepoint():
-            if database.execute_many("settle_parked", [row.attempt for row in rows]) != len(rows):
+            if database.execute_many("settle_parked", [row.columns for row in rows]) != len(rows):
                 raise NotAllParked
     except NotAllParked:
-        rows = [row for row in rows if database.execute_many("settle_parked", [row.attempt])]
+        rows = [row for row in rows if database.execute_many("settle_parked", [row.columns])]
     if page.lines is not None:
         data = zlib.compress(codec.clean_bytes(page.lines), PACKING)
         database.execute("insert_batch_lines", {"batch_id": page.batch, "data": data})
@@ -174,8 +174,8 @@ def _write_outcomes(database: Connection, codec: Codec, page: Page, rows: Sequen
     for run, done in Counter(row.run for row in rows if isinstance(row.outcome, Replied)).items():
         # One fact for all replies of a page: who follows a run of a hundred thousand calls wants to know how far it is.
         telling.tell(Fact(run=run, kind="batch.settled", data={"batch": page.batch, "done": done}, at=page.at))
-    database.execute_many("finish_call", [row.call for row in rows if isinstance(row.outcome, Replied)])
-    database.execute_many("fail_call", [row.call for row in rows if row.gives_up])
+    database.execute_many("finish_call", [row.columns for row in rows if isinstance(row.outcome, Replied)])
+    database.execute_many("fail_call", [row.columns for row in rows if row.gives_up])
     book(database, bookings(rows))
     telling.write()
     database.execute("count_batch", {"id": page.batch} | _counts(rows))
@@ -286,12 +286,12 @@ class DatabaseBatches:
     async def members(self, batch: BatchId, first: int, after: int) -> Sequence[Seated]:
         """Give the members from one place up to, and without, another."""
         parameters = {"batch_id": batch, "first": first, "after": after}
-        return [seated_of(row) for row in self._reader.rows("select_members", parameters)]
+        return [seated_of(row) for row in self._reader.tuples("select_members", parameters)]
 
     async def waiting(self, batch: BatchId, after: int, limit: int) -> Sequence[Seated]:
         """Give the members that have no outcome, by place."""
         parameters = {"batch_id": batch, "after": after, "limit": limit}
-        return [seated_of(row) for row in self._reader.rows("select_parked", parameters)]
+        return [seated_of(row) for row in self._reader.tuples("select_parked", parameters)]
 
     def bodies(self, batch: BatchId) -> AsyncIterator[bytes]:
         """Give the pieces of the body."""

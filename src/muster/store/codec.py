@@ -30,6 +30,7 @@ from muster.store.base import Attempt
 from muster.store.connection import Row
 
 REDACTED = "[redacted]"
+PROBE = 12  # characters of a secret that are looked for first: with more, Python crawls through runs of one letter
 
 _encoder = msgspec.json.Encoder()
 _reply_decoder = msgspec.json.Decoder(Reply)
@@ -43,7 +44,9 @@ class Codec:
         named = [secret for secret in secrets if len(secret) >= 8]
         # As they are, and as they stand in JSON text; the longest first, so that no rest of one is left.
         spelled = {text for secret in named for text in (secret, *_spellings(secret))}
-        self._secrets = tuple(sorted(spelled, key=lambda text: (-len(text), text)))
+        longest = sorted(spelled, key=lambda text: (-len(text), text))
+        self._secrets = tuple((text[:PROBE], text) for text in longest)
+        self._hidden = tuple((_bytes(text[:PROBE]), _bytes(text)) for text in longest)
 
     def text(self, value: Any) -> str:
         """Write a value as JSON text."""
@@ -55,16 +58,16 @@ class Codec:
 
     def clean(self, text: str) -> str:
         """Take configured secrets out of a text."""
-        for secret in self._secrets:
-            if secret in text:
+        for probe, secret in self._secrets:
+            if probe in text:
                 text = text.replace(secret, REDACTED)
         return text
 
     def clean_bytes(self, data: bytes) -> bytes:
         """Take configured secrets out of bytes that hold text."""
-        for secret in self._secrets:
-            if (hidden := secret.encode()) in data:
-                data = data.replace(hidden, REDACTED.encode())
+        for probe, secret in self._hidden:
+            if probe in data:
+                data = data.replace(secret, REDACTED.encode())
         return data
 
     def checked(self, key: str) -> str:
@@ -76,6 +79,10 @@ class Codec:
     def optional(self, value: Any) -> str | None:
         """Write a value as JSON text, None as nothing."""
         return None if value is None else self.text(value)
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")  # a variable of the environment may hold what is no text
 
 
 def _spellings(secret: str) -> tuple[str, str]:

@@ -18,6 +18,9 @@ class Connection(Protocol):
     def rows(self, query: str, parameters: Parameters) -> Sequence[Row]:
         """Run a query and give its rows."""
 
+    def tuples(self, query: str, parameters: Parameters) -> Sequence[tuple[Any, ...]]:
+        """Run a query and give its rows as tuples, where there are many: names are looked up slowly."""
+
     def rows_of_many(self, query: str, parameters: Sequence[Parameters]) -> Sequence[Row]:
         """Run a query for all sets of parameters at once and give its rows, in any order."""
 

@@ -79,7 +79,7 @@ def call_parameters(opening: Opening, codec: Codec) -> dict[str, Any]:
 def settle_attempts(database: Connection, codec: Codec, settlements: Sequence[Settlement]) -> Sequence[Settled]:
     """Settle a group of attempts; those that are not open any more are sorted out one by one."""
     rows = [Settling(settlement, codec) for settlement in settlements]
-    changed = database.execute_many("settle_attempt", [row.attempt for row in rows])
+    changed = database.execute_many("settle_attempt", [row.columns for row in rows])
     if changed != len(rows):
         if len(rows) == 1:
             return [_settle_closed(database, codec, settlements[0])]
@@ -88,9 +88,9 @@ def settle_attempts(database: Connection, codec: Codec, settlements: Sequence[Se
     for row in rows:
         row.count(telling)
         row.tell(telling)
-    database.execute_many("finish_call", [row.call for row in rows if isinstance(row.outcome, Replied)])
-    database.execute_many("fail_call", [row.call for row in rows if row.gives_up])
-    database.execute_many("drop_partial", [row.call for row in rows if row.streamed])
+    database.execute_many("finish_call", [row.columns for row in rows if isinstance(row.outcome, Replied)])
+    database.execute_many("fail_call", [row.columns for row in rows if row.gives_up])
+    database.execute_many("drop_partial", [row.columns for row in rows if row.streamed])
     book(database, bookings(rows))
     telling.write()
     return [row.settled for row in rows]
@@ -116,8 +116,8 @@ def _settle_closed(database: Connection, codec: Codec, settlement: Settlement) -
 def _settle_late(database: Connection, codec: Codec, settlement: Settlement, levels: str) -> Settled:
     """Book the true cost of an attempt that was booked as uncertain; its reply counts only if none is there."""
     row = Settling(settlement, codec)
-    database.execute("resolve_attempt", row.attempt)
-    kept = database.execute("finish_call", row.call) == 1
+    database.execute("resolve_attempt", row.columns)
+    kept = database.execute("finish_call", row.columns) == 1
     where = tuple(levels.split())
     book(
         database,
@@ -140,7 +140,7 @@ class Settling:
     """One settlement spelled as rows, a booking and a fact."""
 
     __slots__ = (
-        "_settlement", "attempt", "call", "cost", "gives_up", "lane", "live_cost", "outcome", "state", "streamed"
+        "_settlement", "columns", "cost", "gives_up", "lane", "live_cost", "outcome", "state", "streamed"
     )  # fmt: skip
 
     def __init__(self, settlement: Settlement, codec: Codec) -> None:
@@ -151,8 +151,7 @@ class Settling:
         self.live_cost = settlement.live_cost
         self.gives_up = isinstance(outcome, Failed) and outcome.gives_up
         attempt, at = settlement.attempt, settlement.at
-        error = codec.text(outcome.error) if isinstance(outcome, Failed) else None
-        self.attempt: dict[str, Any] = {
+        self.columns: dict[str, Any] = {  # of the attempt and of the call
             "run_id": attempt.run,
             "key": attempt.key,
             "n": attempt.n,
@@ -161,11 +160,10 @@ class Settling:
             "cost": self.cost,
             "lane": _WORDS[self.lane],
             "at": at,
-            "error": error,
+            "error": codec.text(outcome.error) if isinstance(outcome, Failed) else None,
             "live_cost": settlement.live_cost,
+            "outcome": codec.text(outcome.reply) if isinstance(outcome, Replied) else None,
         }
-        reply = codec.text(outcome.reply) if isinstance(outcome, Replied) else None
-        self.call = {"run_id": attempt.run, "key": attempt.key, "at": at, "error": error, "outcome": reply}
 
     @property
     def place(self) -> tuple[tuple[Level, ...], Lane]:

@@ -62,6 +62,13 @@ class SqliteConnection:
         with explained(self.path):
             return self._raw.execute(self._queries[query], parameters).fetchall()
 
+    def tuples(self, query: str, parameters: Parameters) -> Sequence[tuple[Any, ...]]:
+        """Run a query and give its rows as tuples."""
+        with explained(self.path):
+            cursor = self._raw.cursor()
+            cursor.row_factory = None
+            return cursor.execute(self._queries[query], parameters).fetchall()
+
     def rows_of_many(self, query: str, parameters: Sequence[Parameters]) -> Sequence[Row]:
         """Run a query for all sets of parameters at once and give its rows."""
         template = rows_of(query)

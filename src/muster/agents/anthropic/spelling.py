@@ -70,7 +70,7 @@ class AnthropicSpelling:
 
     def decode(self, body: bytes, tariff: Tariff, size: int, max_tokens: int, timings: Timings) -> Reply:
         """Read an answer at the price of the batch; raises the error that hides in it."""
-        return decode(body, tariff.batch, Ceiling(input=size, output=max_tokens), self._account, timings)
+        return decode(body, tariff.batch, Ceiling(size, max_tokens), self._account, timings)
 
     def _error(self, body: bytes) -> WireError:
         """Read why a member failed; a kind that we do not know is a fault of the provider, to be tried again."""

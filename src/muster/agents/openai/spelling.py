@@ -80,7 +80,7 @@ class OpenAISpelling:
 
     def decode(self, body: bytes, tariff: Tariff, size: int, max_tokens: int, timings: Timings) -> Reply:
         """Read an answer at the price of the batch; raises the error that hides in it."""
-        return decode(body, tariff.batch, Ceiling(input=size, output=max_tokens), self._account, timings)
+        return decode(body, tariff.batch, Ceiling(size, max_tokens), self._account, timings)
 
     def _answered(self, response: _Response) -> MemberResult:
         body = bytes(response.body)
