@@ -1,5 +1,7 @@
 """Where scores differ from, where the truth is known."""
 
+from collections.abc import Iterable, Sequence
+from math import fsum
 from random import Random
 
 import numpy
@@ -7,9 +9,32 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muster.checks.variance import VarianceSplit, variance_split
+from muster.checks.variance import CaseSums, JudgeSums, VarianceSplit, split_sums
 
 NESTED = st.lists(st.lists(st.lists(st.floats(0, 1), max_size=3), max_size=3), max_size=6)
+
+
+def variance_split(cases: Iterable[Sequence[Sequence[float]]]) -> VarianceSplit:
+    """Split scores that are given by case, epoch and sample."""
+    sums, squares, freedom = [], [], 0
+    for case in cases:
+        epochs = [epoch for epoch in case if epoch]
+        means = [fsum(epoch) / len(epoch) for epoch in epochs]
+        squares += [(score - mean) ** 2 for epoch, mean in zip(epochs, means, strict=True) for score in epoch]
+        freedom += sum(len(epoch) - 1 for epoch in epochs)
+        if epochs:
+            sums.append(_sums(epochs, means))
+    return split_sums(sums, JudgeSums(squares=fsum(squares), freedom=freedom))
+
+
+def _sums(epochs: Sequence[Sequence[float]], means: Sequence[float]) -> CaseSums:
+    return CaseSums(
+        epochs=len(epochs),
+        samples=sum(map(len, epochs)),
+        total=fsum(score for epoch in epochs for score in epoch),
+        squares=fsum(len(epoch) * mean**2 for epoch, mean in zip(epochs, means, strict=True)),
+        crowd=float(sum(len(epoch) ** 2 for epoch in epochs)),
+    )
 
 
 def scores(case: float, agent: float, judge: float, *, ragged: bool) -> list[list[list[float]]]:

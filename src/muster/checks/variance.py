@@ -4,7 +4,7 @@ Variance components of a nested design, by the method of moments for unequal num
 because nothing was repeated, is None and then is in the part above it. No part is negative.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import fsum
 
@@ -37,21 +37,8 @@ class JudgeSums:
     freedom: int = 0
 
 
-def variance_split(cases: Iterable[Sequence[Sequence[float]]]) -> VarianceSplit:
-    """Split scores that are given by case, epoch and sample."""
-    sums, squares, freedom = [], [], 0
-    for case in cases:
-        epochs = [epoch for epoch in case if epoch]
-        means = [fsum(epoch) / len(epoch) for epoch in epochs]
-        squares += [(score - mean) ** 2 for epoch, mean in zip(epochs, means, strict=True) for score in epoch]
-        freedom += sum(len(epoch) - 1 for epoch in epochs)
-        if epochs:
-            sums.append(_sums(epochs, means))
-    return split_sums(sums, JudgeSums(squares=fsum(squares), freedom=freedom))
-
-
 def split_sums(cases: Sequence[CaseSums], judge: JudgeSums) -> VarianceSplit:
-    """Split scores of which only sums were kept."""
+    """Split scores of which only sums are kept."""
     samples = sum(case.samples for case in cases)
     epochs = sum(case.epochs for case in cases)
     within = fsum(case.crowd / case.samples for case in cases)
@@ -73,13 +60,3 @@ def _between(cases: Sequence[CaseSums], samples: int, within: float, judge: floa
     of_agent = (within - fsum(case.crowd for case in cases) / samples) / freedom
     of_case = (samples - fsum(case.samples**2 for case in cases) / samples) / freedom
     return max(0.0, (squares / freedom - judge - of_agent * agent) / of_case)
-
-
-def _sums(epochs: Sequence[Sequence[float]], means: Sequence[float]) -> CaseSums:
-    return CaseSums(
-        epochs=len(epochs),
-        samples=sum(map(len, epochs)),
-        total=fsum(score for epoch in epochs for score in epoch),
-        squares=fsum(len(epoch) * mean**2 for epoch, mean in zip(epochs, means, strict=True)),
-        crowd=float(sum(len(epoch) ** 2 for epoch in epochs)),
-    )

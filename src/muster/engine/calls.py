@@ -3,8 +3,8 @@
   1 journal   reply known → return it; known in the run this one comes from → take it over
   2 limiter   its turn, in the run and at the provider
   3 ledger    reserve the most this attempt can cost and write "attempt n started": durable before the wire
-  4 agent     on the wire as soon as there is a place, and send
-  5 settle    reply, cost and event in one transaction
+  4 agent     on the wire as soon as there is a place, and send: `exchange`
+  5 settle    reply, cost and event in one transaction: `booking`
   6 retry     a pure decision from the error: again, give up, stop the run
 
 Writes are queued in order and cannot be canceled. After step 3 cancellation is honoured only at the wire, and an
@@ -14,31 +14,18 @@ answer that arrived is always settled.
 import asyncio
 from collections.abc import Coroutine
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 from muster.agents.base import OnDelta
-from muster.domain.agent import Command, Quote, Timeouts
+from muster.domain.agent import Command, Quote
 from muster.domain.budget import GRANTED, Granted, Level, Refused, Wait
 from muster.domain.call import Reply, Request, identify
-from muster.domain.entry import (
-    AttemptId,
-    Entry,
-    EntryState,
-    Failed,
-    Opening,
-    Outcome,
-    Replied,
-    Settled,
-    Settlement,
-    Unsent,
-)
+from muster.domain.entry import AttemptId, Entry, EntryState, Opening, Replied, Unsent
 from muster.domain.errors import (
     BadArgument,
     BudgetExhausted,
-    Interrupted,
     KeyReused,
     KeyTaken,
-    Paid,
     RecordedFailure,
     ReplayMiss,
     RetriesExhausted,
@@ -46,18 +33,18 @@ from muster.domain.errors import (
     WireError,
 )
 from muster.domain.ids import RunId
-from muster.domain.money import Lane, Microdollars, show_usd
+from muster.domain.money import Microdollars, show_usd
 from muster.domain.run import LIVE, Dispatch, Mode, mode_of
 from muster.engine.activity import Activity
 from muster.engine.asking import Asking, Equipment, Started
 from muster.engine.batch_path import BatchPath
+from muster.engine.booking import Booking, failed_of
+from muster.engine.exchange import Exchange
 from muster.engine.inheritance import Inheritance
 from muster.engine.levels import Levels
-from muster.engine.partial import Partial
 from muster.engine.pool import over_budget
 from muster.engine.retry import Again, GiveUp, RetryDecision, decide
 from muster.engine.seat import Places, Seat
-from muster.engine.wires import Landed, Wire, Wires, close, read_answer
 
 LONGEST_KEY = 512
 
@@ -98,7 +85,8 @@ class CallPath:
             capped=lambda: levels.capped,
         )
         self._under_way: dict[str, Asking] = {}
-        self._wires = Wires()
+        self._book = Booking(equipment).book
+        self._exchange = Exchange(equipment, run=run, check=self.check)
         self._halted: StopRun | None = None
         # Nothing can be known in a run that starts now: the unique key in the journal tells when that was wrong.
         self._fresh = epoch == 1 and inheritance.empty
@@ -154,11 +142,11 @@ class CallPath:
 
     def cut(self) -> None:
         """Close what is on the wire; its outcome becomes uncertain."""
-        self._wires.cut()
+        self._exchange.cut()
 
     async def quiet(self) -> None:
         """Wait until nothing is on the wire."""
-        await self._wires.quiet()
+        await self._exchange.quiet()
 
     async def drain(self) -> None:
         """Close what a workload left behind, so that no attempt stays without settlement."""
@@ -172,7 +160,7 @@ class CallPath:
     @property
     def on_wire(self) -> int:
         """How many calls are on the wire."""
-        return len(self._wires)
+        return self._exchange.on_wire
 
     async def _twin(self, key: str, digest: str) -> Reply | None:
         """Wait for a call with the same key that is under way; one that was canceled leaves the turn to us."""
@@ -273,7 +261,7 @@ class CallPath:
                 waited = self._with.clock.monotonic() - began
                 started = await self._open(asking, quote, levels, waited)
                 if isinstance(started, Started):
-                    answer = await self._exchange(asking, started, seat)
+                    answer = await self._exchange.send(asking, started, seat)
                     break
             with self._activity.waiting():
                 await self._with.purse.wait(started.level)
@@ -334,71 +322,6 @@ class CallPath:
             raise over_budget(decision)
         return decision
 
-    async def _exchange(self, asking: Asking, started: Started, seat: Seat) -> Reply | WireError:
-        """Step 4: send and wait; canceled here, the outcome is settled before the cancellation is passed on."""
-        timeouts = asking.timeouts
-        if asking.wire:
-            timeouts = replace(timeouts, call=max(timeouts.call - asking.wire, 0.001))
-        landed: Landed = asyncio.get_running_loop().create_future()
-        wire = self._wires.launch(self._ride(asking, seat, timeouts, landed), landed)
-        try:
-            await landed
-            if not wire.done():
-                await close(wire, timeouts.grace)
-            answer = self._read(asking, started, wire)
-        except asyncio.CancelledError:
-            await close(wire, timeouts.grace)
-            self._settle_canceled(asking, started, self._read(asking, started, wire))
-            raise
-        finally:
-            self._wires.forget(wire)
-        if answer is None:
-            self.check()
-            raise Interrupted("the call was cut before it was sent")
-        return answer
-
-    async def _ride(self, asking: Asking, seat: Seat, timeouts: Timeouts, landed: Landed) -> Reply:
-        """Go on the wire as soon as there is a place, and give it back the moment the answer is there.
-
-        Nothing stands between one answer and the next request: whatever else there is to do is done after it.
-        """
-        outcome: object = None
-        try:
-            await seat.board()
-            self.check()
-            asking.sent_at = self._with.clock.monotonic()
-            # The agent minds the time itself; the seconds are for one that does not.
-            self._wires.send(cast(Wire, asyncio.current_task()), landed, timeouts.call + timeouts.grace)
-            outcome = await asking.agent.call(asking.request, timeouts, self._partial(asking))
-            return outcome
-        except WireError as error:
-            outcome = error
-            raise
-        finally:
-            seat.leave(outcome)
-
-    def _partial(self, asking: Asking) -> Partial | None:
-        if not asking.streams:
-            return None
-        return Partial(self._with.store.events, self._run, asking.key, self._with.clock, asking.on_delta)
-
-    def _read(self, asking: Asking, started: Started, wire: Wire) -> Reply | WireError | None:
-        """Read what an exchange came to; one that never left gets its money back."""
-        if not self._wires.sent(wire):
-            if wire.done() and not wire.cancelled():
-                wire.exception()  # the run was told to stop; that is raised again by whoever waits
-            self._book(started, Unsent())
-            return None
-        asking.wire += self._with.clock.monotonic() - asking.sent_at
-        return read_answer(wire, asking.agent.profile.name, asking.wire, asking.timeouts.call)
-
-    def _settle_canceled(self, asking: Asking, started: Started, answer: Reply | WireError | None) -> None:
-        """Settle an exchange that was canceled: an answer that arrived counts, else the outcome is unknown."""
-        if isinstance(answer, Reply):
-            self._book(started, Replied(reply=answer.finished(started.id.n, started.waited, asking.wire)), asking)
-        elif answer is not None:
-            self._book(started, _failed(answer), asking)
-
     async def _settle(self, asking: Asking, started: Started, answer: Reply | WireError) -> Reply | Again:
         """Steps 5 and 6: decide what an error means, write the outcome, then return, raise or try again."""
         self._with.kill.reach("call.answered")
@@ -411,7 +334,7 @@ class CallPath:
             return reply
         decision = self._decide(asking, answer)
         failed = replace(
-            _failed(answer),
+            failed_of(answer),
             again_in=decision.delay if isinstance(decision, Again) else None,
             gives_up=isinstance(decision, GiveUp) and self._halted is None,
         )
@@ -430,21 +353,6 @@ class CallPath:
         decision = decide(error, asking.turn, self._with.policy, self._with.random)
         over = self._halted is not None or asking.wire >= asking.timeouts.call
         return GiveUp(exhausted=True) if over and isinstance(decision, Again) else decision
-
-    def _book(self, started: Started, outcome: Outcome, asking: Asking | None = None) -> "asyncio.Future[Settled]":
-        """Queue the settlement of an attempt; it is written whether or not anybody waits for it."""
-        return asyncio.ensure_future(
-            self._with.store.journal.settle(
-                Settlement(
-                    attempt=started.id,
-                    outcome=outcome,
-                    reserved=started.most,
-                    levels=started.levels,
-                    at=self._with.clock.now(),
-                    streamed=asking is not None and asking.streams,
-                )
-            )
-        )
 
     def _mind_overdraft(self, key: str, cost: Microdollars, most: Microdollars) -> None:
         if self._levels.capped or most:  # without either nobody asked for a limit
@@ -470,16 +378,6 @@ def _require_same(key: str, recorded: str, asked: str) -> None:
             f"key {key!r} stands for another request in this run",
             suggestions=("give each request a key of its own", "fork the run to ask something else from there on"),
         )
-
-
-def _failed(error: WireError) -> Failed:
-    """Write down a failure with what it cost, as far as anybody knows."""
-    return Failed(
-        error=error.record(),
-        uncertain=error.paid is Paid.UNKNOWN,
-        cost=Microdollars(error.cost),
-        lane=Lane.IMPUTED if error.imputed else Lane.BILLED,
-    )
 
 
 def _last_word(asking: Asking, error: WireError, decision: RetryDecision) -> WireError:

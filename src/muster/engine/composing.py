@@ -7,7 +7,7 @@ from itertools import islice
 
 from muster.agents.base import BatchAgent
 from muster.domain.batch import Limits, Member, Names, Plan, Tariff
-from muster.domain.call import Request
+from muster.domain.call import SHORTEST_CACHED, Request
 from muster.domain.errors import CallFailed, InvalidRequest, MusterError
 from muster.domain.ids import BatchId
 from muster.engine.parking import Parked
@@ -15,7 +15,6 @@ from muster.store.base import BatchBook
 
 PIECE_BYTES = 1024 * 1024
 BREATH = 256  # members between two moments for the rest of the process
-CACHED_BYTES = 4096  # a prefix shorter than some thousand tokens is not cached by any provider
 
 
 @dataclass(slots=True)
@@ -107,7 +106,7 @@ def prefix_of(request: Request) -> str | None:
     parts = [repr(request.tools) if request.tools else "", request.system]
     if request.shared:  # another shape of the answer would be another prompt to the provider
         parts += [request.messages[0].text[: request.shared], "" if request.schema is None else repr(request.schema)]
-    return "".join(parts) if sum(map(len, parts)) >= CACHED_BYTES else None
+    return "".join(parts) if sum(map(len, parts)) >= SHORTEST_CACHED else None
 
 
 def _marks(parked: Parked, shared: frozenset[str]) -> bool:

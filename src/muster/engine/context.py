@@ -15,7 +15,7 @@ from muster.domain.entry import EntryKind, EntryState
 from muster.domain.errors import KeyReused
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars, from_usd
-from muster.domain.run import Run
+from muster.domain.run import Mode, Run
 from muster.engine.calls import CallPath, require_key
 from muster.engine.clock import Clock
 from muster.engine.inheritance import Inheritance
@@ -63,6 +63,11 @@ class Context:
     def name(self) -> str | None:
         """The name of this run."""
         return self._run.name
+
+    @property
+    def mode(self) -> Mode:
+        """How calls of this run are sent that say nothing about it."""
+        return self._run.dispatch.mode
 
     def call(
         self,
