@@ -4,11 +4,13 @@ import ast
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-import typer
+if TYPE_CHECKING:
+    from muster.cli.line.group import Command, Group
 
 ROOT = Path(__file__).parent.parent
+WIDTH = 80
 BEGIN, END = "<!-- tree -->\n", "<!-- /tree -->"
 
 
@@ -45,20 +47,16 @@ def commands() -> str:
     """Write the help of every command, as the program prints it."""
     from muster.cli.main import app
 
-    root = typer.main.get_command(app)
     parts = ["# Commands\n\nMade by `make docs` from the program itself."]
-    for name, command, context in walk(root, "muster", None):
-        parts.append(f"## {name}\n\n```\n{command.get_help(context).strip()}\n```")
+    parts += [f"## {name}\n\n```\n{command.help(name, WIDTH)}\n```" for name, command in walk(app, "muster")]
     return "\n\n".join(parts) + "\n"
 
 
-def walk(command: Any, name: str, parent: Any) -> Iterator[tuple[str, Any, Any]]:
+def walk(command: "Command | Group", name: str) -> "Iterator[tuple[str, Command | Group]]":
     """Give a command and everything below it."""
-    context = command.make_context(name.split()[-1], [], parent=parent, resilient_parsing=True, terminal_width=80)
-    context.info_name = name if parent is None else name.split()[-1]
-    yield name, command, context
-    for child_name, child in sorted(getattr(command, "commands", {}).items()):
-        yield from walk(child, f"{name} {child_name}", context)
+    yield name, command
+    for child, below in sorted(getattr(command, "members", {}).items()):
+        yield from walk(below, f"{name} {child}")
 
 
 def main() -> int:

@@ -16,7 +16,8 @@ from muster.app.profiles import profile_of
 from muster.domain.agent import Timeouts
 from muster.domain.call import ask
 from muster.domain.errors import AgentFailed
-from muster.settings import Configuration, load_settings
+from muster.settings import load_settings
+from muster.settings.file import read_agent
 from muster.settings.sections import ClaudeSection, HttpSection, ProgramSection, PythonSection
 
 ROOT = Path(__file__).parent.parent
@@ -49,8 +50,8 @@ async def test_every_agent_of_the_documentation_can_be_made_and_quoted(tmp_path:
 
 @pytest.mark.parametrize("section", [ProgramSection, HttpSection, PythonSection, ClaudeSection])
 def test_every_field_of_a_section_is_told(section: Any) -> None:
-    spoken = {name for name in section.model_fields if re.search(rf"`{name}\b|^{name} = ", AGENTS, re.MULTILINE)}
-    assert spoken == set(section.model_fields)
+    spoken = {name for name in section.__struct_fields__ if re.search(rf"`{name}\b|^{name} = ", AGENTS, re.MULTILINE)}
+    assert spoken == set(section.__struct_fields__)
 
 
 def test_every_kind_and_every_failure_stands_in_a_table() -> None:
@@ -74,7 +75,7 @@ def test_every_kind_and_every_failure_stands_in_a_table() -> None:
 def test_the_limits_are_as_they_are_told(
     kind: str, fields: dict[str, Any], at_once: int, seconds: int, silence: float | None
 ) -> None:
-    section = Configuration.model_validate({"agents": {"a": {"kind": kind, **fields}}}).agents["a"]
+    section = read_agent("a", {"kind": kind, **fields})
     profile = profile_of("a", section)
     timeouts = profile.timeouts or Timeouts()
     assert (profile.pace.concurrency, timeouts.call) == (at_once, seconds)

@@ -32,6 +32,7 @@ from muster.domain.errors import (
     WireError,
 )
 from muster.domain.money import Lane, Microdollars
+from muster.settings.fitting import fit
 from muster.settings.sections import PythonSection
 from muster.testing.agents import CHECKS, Candidate
 
@@ -467,7 +468,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
 
 
 def made(function: str, folder: Path, **settings: Any) -> Any:
-    section = PythonSection.model_validate({"kind": "python", "function": function, **settings})
+    section = fit({"kind": "python", "function": function, **settings}, PythonSection, ("agents", "mine"))
     return make_function("fn", section, profile=profile_of("fn", section), folder=folder)
 
 

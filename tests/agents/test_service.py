@@ -37,6 +37,7 @@ from muster.domain.errors import (
 )
 from muster.domain.money import Lane, Microdollars
 from muster.domain.price import Price
+from muster.settings.fitting import fit
 from muster.settings.sections import HttpSection
 from muster.testing.agents import CHECKS, Candidate
 
@@ -610,21 +611,19 @@ def test_a_header_that_cannot_be_sent_is_refused_without_its_value(http: HttpCli
 
 
 async def test_a_section_makes_an_agent(host: Host, http: HttpClient) -> None:
-    section = HttpSection.model_validate(
-        {
-            "kind": "http",
-            "url": f"{host.url}/ask",
-            "key_env": "APP_KEY",
-            "headers": {"x-team": "blue"},
-            "body": {"q": "{prompt}"},
-            "answer": "$.r.text",
-            "input_tokens": "$.r.in",
-            "output_tokens": "$.r.out",
-            "tool_calls": "$.r.calls",
-            "cost_usd": "$.r.usd",
-            "budget_usd": 0.25,
-            "timeout_secs": 9,
-        }
+    section = HttpSection(
+        kind="http",
+        url=f"{host.url}/ask",
+        key_env="APP_KEY",
+        headers={"x-team": "blue"},
+        body={"q": "{prompt}"},
+        answer="$.r.text",
+        input_tokens="$.r.in",
+        output_tokens="$.r.out",
+        tool_calls="$.r.calls",
+        cost_usd="$.r.usd",
+        budget_usd=0.25,
+        timeout_secs=9,
     )
     profile = profile_of("app", section)
     agent = make_service("app", section, profile=profile, http=http, variables={"APP_KEY": SECRET})
@@ -663,7 +662,7 @@ def test_a_key_with_a_line_break_is_refused_without_showing_it(http: HttpClient)
 
 @pytest.mark.parametrize("part", ["answer", "input_tokens", "output_tokens", "tool_calls", "cost_usd"])
 def test_a_bad_path_is_named_when_the_agent_is_made(http: HttpClient, part: str) -> None:
-    section = HttpSection.model_validate({"kind": "http", "url": "http://127.0.0.1/", part: "answer[0"})
+    section = fit({"kind": "http", "url": "http://127.0.0.1/", part: "answer[0"}, HttpSection, ("agents", "app"))
     with pytest.raises(BadConfiguration, match=rf"agents\.app: {part}: 'answer\[0' is no JSONPath"):
         make_service("app", section, profile=PROFILE, http=http, variables={})
 

@@ -45,6 +45,7 @@ class Order:
     max_tokens: int | None = None
     mixed: bool = True
     budget_usd: str | None = None
+    given: dict[str, Any] | None = None  # the whole spec, of a workload of our own
     waits: bool = False  # for a line on standard input, after it has said that it is ready
     timeouts: Timeouts
     policy: RetryPolicy
@@ -53,6 +54,8 @@ class Order:
     @property
     def spec(self) -> dict[str, Any]:
         """The spec of the run."""
+        if self.given is not None:
+            return self.given
         return {
             "calls": self.calls,
             "size": self.size,

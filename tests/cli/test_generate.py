@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import muster.workloads.generate  # noqa: F401 - the workload is found by its name
 from muster.cli import generate as command
-from muster.cli.frame import group
+from muster.cli.frame import group, perform
 from muster.cli.generate_text import extended, new_suite, yaml_text
+from muster.cli.line import Misuse
 from muster.domain.errors import BadFile
 from muster.formats.suite import open_suite
 
@@ -93,11 +93,11 @@ def generate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     def run(*arguments: str) -> Result:
         given_ = ["generate", *arguments, *(() if "--agent" in arguments else ("--agent", "model"))]
         try:
-            code = typer.main.get_command(app).main(args=given_, prog_name="muster", standalone_mode=False)
-        except typer.TyperException:
+            code = perform(app, given_)
+        except Misuse:
             code = 2
         captured = capsys.readouterr()
-        return Result(code=int(code or 0), out=captured.out, err=captured.err)
+        return Result(code=code, out=captured.out, err=captured.err)
 
     return run
 

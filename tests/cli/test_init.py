@@ -36,3 +36,11 @@ def test_json_tells_what_was_written(shell: Shell) -> None:
         "kind": "suite",
         "files": ["a/cases.yaml", "a/prompt.md", "a/golden/list.txt"],
     }
+
+
+def test_the_shipped_verification_agents_are_written_to_be_changed(shell: Shell) -> None:
+    told = shell.muster("init", "checks", "--kind", "verify", "--json").data()
+    assert (told["folder"], told["kind"], told["files"][0]) == ("checks", "verify", "checks/verify.yaml")
+    assert len(told["files"]) == 6
+    assert all((shell.folder / file).stat().st_size > 0 for file in told["files"])
+    assert shell.muster("validate", "checks").out == "checks/verify.yaml: 5 agents in 2 waves\n"

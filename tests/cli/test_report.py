@@ -14,6 +14,7 @@ from rich.console import Console
 from muster.app.borrowed import borrow
 from muster.cli.main import run
 from muster.cli.report_files import wanted_report
+from muster.cli.suite_reports import FORMATS
 from muster.cli.suite_table import MOST_TROUBLES, tell_report
 from muster.domain.errors import BadArgument, NotFound
 from muster.domain.run import RunState
@@ -169,11 +170,11 @@ def test_texts_of_strangers_cannot_draw_on_the_terminal(tmp_path: Path) -> None:
 @pytest.mark.parametrize("given", ["junit", "=a.xml", "junit=", "pdf=a.pdf", "html=/"])
 def test_a_report_that_cannot_be_made_is_refused_beforehand(given: str) -> None:
     with pytest.raises(BadArgument):
-        wanted_report(given)
+        wanted_report(given, FORMATS)
 
 
 def test_a_wanted_report_is_read() -> None:
-    file, printed = wanted_report("junit=out=1.xml"), wanted_report("json=-")
+    file, printed = wanted_report("junit=out=1.xml", FORMATS), wanted_report("json=-", FORMATS)
     assert (file.format, file.path) == ("junit", Path("out=1.xml"))
     assert (printed.format, printed.path) == ("json", None)
 

@@ -67,3 +67,23 @@ def test_text_of_strangers_cannot_speak_to_the_terminal(shell: Shell) -> None:
     result = shell.muster("validate", "cases.yaml")
     assert result.code == 2
     assert "\x1b" not in result.err
+
+
+def test_verification_agents_are_validated_beside_suites(shell: Shell) -> None:
+    write(shell, "suites/cases.yaml", GOOD)
+    write(shell, "suites/verify.yaml", "agents: [{name: a, prompt: Look.}]\n")
+    write(shell, "checks.yaml", "model: m\nagents:\n- name: a\n  wave: 0\n  prompt: none.md\n- nme: b\n")
+    result = shell.muster("validate", "suites")
+    assert (result.code, result.err) == (0, "")
+    assert result.out == "suites/cases.yaml: greeter, 1 case\nsuites/verify.yaml: 1 agent in 1 wave\n"
+    envelope = shell.muster("validate", "suites", "checks.yaml", "--json").envelope()
+    assert (envelope["ok"], envelope["error"]["code"]) == (False, "bad_file")
+    good, bad = envelope["data"]["verifications"]
+    assert good == {"file": "suites/verify.yaml", "agents": [{"name": "a", "wave": 1}], "flaws": []}
+    assert [(flaw["line"], flaw["message"].partition(":")[0]) for flaw in bad["flaws"]] == [
+        (4, "wave"),
+        (5, "prompt"),
+        (6, "nme"),
+        (6, "prompt"),
+        (6, "name"),
+    ]

@@ -101,6 +101,26 @@ def test_a_mark_says_nothing_of_the_secret() -> None:
     assert len({redact(f"ftp://me:{password}@host").text for password in ("a", "b", "hunter2", "zzz")}) == 1
 
 
+def test_code_keeps_its_lines_and_loses_its_keys() -> None:
+    body = "\n".join(["MIIEowIBAAKCAQEA" * 4, "Proc-Type: 4,ENCRYPTED", "", "aZ9+/x=="])
+    key = f"-----BEGIN PRIVATE KEY-----\n{body}\n-----END PRIVATE KEY-----"
+    assert Redactor().code(f"a\n{key}\nb") == (
+        "a\n[redacted:private_key:1]\n[redacted]\nProc-Type: 4,ENCRYPTED\n\n[redacted]\n-----END PRIVATE KEY-----\nb"
+    )
+    quoted = key.replace("\n", "\\n")
+    assert "MIIE" not in Redactor().code(quoted)
+    assert "aZ9" not in Redactor().code(quoted)
+
+
+@pytest.mark.parametrize("gap", ["\n", " "])
+def test_code_between_the_marks_of_a_key_is_not_hidden(gap: str) -> None:
+    text = f"# -----BEGIN PRIVATE KEY-----{gap}rm -rf /{gap}evil(){gap}# -----END PRIVATE KEY-----"
+    shown = Redactor().code(text)
+    assert "rm -rf /" in shown
+    assert "evil()" in shown
+    assert shown.count("\n") == text.count("\n")
+
+
 def test_json_is_cleaned_in_names_and_values_and_at_any_depth() -> None:
     secret = "ghp_" + "a1B2" * 9
     value = {"a": [1, None, True, {secret: f"x {secret}"}], "t": (secret,)}

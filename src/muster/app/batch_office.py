@@ -2,14 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from muster.domain.batch import OVER, UNDER_WAY, Batch, BatchState
 from muster.domain.errors import BadArgument, BatchLost, BatchOpen, Conflict, MusterError, NotFound
 from muster.domain.ids import BatchId
 from muster.engine.clock import Clock
 from muster.engine.pool import Pool
-from muster.reports.batch_stats import BatchStats, batch_stats
 from muster.store.base import Store
+
+if TYPE_CHECKING:
+    from muster.reports.batch_stats import BatchStats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,8 +96,10 @@ class BatchOffice:
             return Reconciled(batch=await self.get(batch.id), error=error)
         return Reconciled(batch=await self.get(batch.id))
 
-    async def stats(self, since: float) -> BatchStats:
+    async def stats(self, since: float) -> "BatchStats":
         """Sum up the batches that were planned since then."""
+        from muster.reports.batch_stats import batch_stats
+
         return batch_stats(await self._store.batches.since(since))
 
     async def under_way(self) -> Sequence[Batch]:

@@ -1,20 +1,11 @@
 """The agents of this process, made from their names and the settings, each once."""
 
-import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from muster.agents.anthropic import batch as anthropic
-from muster.agents.anthropic.live import AnthropicAgent
 from muster.agents.base import Agent, BatchAgent, Batching
-from muster.agents.http import Freight, HttpClient
-from muster.agents.openai import wire as openai
-from muster.agents.openai.live import OpenAIAgent
-from muster.agents.openai.wire import MaxTokens
-from muster.agents.prices import price_from_toml
 from muster.agents.processes.household import Household
-from muster.agents.quotes import quoter
-from muster.agents.scripted import PARTS, ScriptedAgent, scripted
 from muster.app.desks import Desks
 from muster.app.own_agents import OwnAgents
 from muster.app.profiles import profile_of
@@ -22,20 +13,22 @@ from muster.app.providers import PROVIDERS, Entry
 from muster.app.unready import UnreadyAgent
 from muster.domain.agent import Command, Profile
 from muster.domain.batch import Desk
-from muster.domain.call import Request
 from muster.domain.errors import BadConfiguration
 from muster.domain.script import Script
 from muster.settings import Settings
 from muster.settings.sections import ModelSection
 
-__all__ = ["PROVIDERS", "AgentDirectory"]
+if TYPE_CHECKING:
+    from muster.agents.http import Freight
 
-# OpenAI's own models refuse the old name of the limit; other servers may ignore the new one and write without bound.
-_OPENAI_MODELS = re.compile(r"(gpt-|chatgpt-|o\d)")
+__all__ = ["PROVIDERS", "AgentDirectory"]
 
 
 class AgentDirectory:
-    """Finds agents: `provider/model`, `sim/NAME`, or a name declared in muster.toml."""
+    """Finds agents: `provider/model`, `sim/NAME`, or a name declared in muster.toml.
+
+    Whatever speaks to an agent is loaded when one of its kind is first asked for: most commands ask nobody.
+    """
 
     def __init__(
         self,
@@ -45,15 +38,15 @@ class AgentDirectory:
         load_script: Callable[[Path], Script],
         allow_unpriced: bool = False,
         keyless: bool = False,
-        http: Freight | None = None,
+        http: "Freight | None" = None,
     ) -> None:
         self._settings = settings
         self._keyless = keyless  # nobody is going to be asked: prices are known without a key
         self._load_script = load_script
         self._allow_unpriced = allow_unpriced
-        self._http = http or HttpClient()
-        self._desks = Desks(self._http)
-        self._own = OwnAgents(settings, household, self._http, unpriced_ok=allow_unpriced)
+        self._http = http
+        self._desks = Desks(self._client)
+        self._own = OwnAgents(settings, household, self._client, unpriced_ok=allow_unpriced)
         self._found: dict[str, Agent] = {}
         self._batchings: dict[str, Batching] = {}
 
@@ -70,6 +63,8 @@ class AgentDirectory:
 
     def batching(self, name: str) -> Batching | None:
         """Say how the agent is asked in batches; None for one that no provider answers for."""
+        from muster.agents.scripted import ScriptedAgent
+
         section = self._settings.agents.get(name)
         if isinstance(self.find(name), ScriptedAgent) or not isinstance(section, ModelSection | None):
             return None
@@ -86,12 +81,22 @@ class AgentDirectory:
         """Close every agent."""
         for agent in self._found.values():
             await agent.close()
-        await self._http.close()
+        if self._http is not None:
+            await self._http.close()
+
+    def _client(self) -> "Freight":
+        if self._http is None:
+            from muster.agents.http import HttpClient
+
+            self._http = HttpClient()
+        return self._http
 
     def _make(self, name: str) -> Agent:
         section = self._settings.agents.get(name)
         provider, _, model = name.partition("/")
         if section is None and provider == "sim" and model:
+            from muster.agents.scripted import scripted
+
             return scripted(model)
         if section is None:
             return self._model(self._entry(name))
@@ -111,6 +116,8 @@ class AgentDirectory:
         raise BadConfiguration(f"there is no agent {name!r}", suggestions=self._suggestions())
 
     def _suggestions(self) -> tuple[str, ...]:
+        from muster.agents.scripted import PARTS
+
         declared = ", ".join(sorted(self._settings.agents)) or "none yet"
         known = ", ".join(f"{provider}/MODEL" for provider in PROVIDERS)
         return (
@@ -137,43 +144,31 @@ class AgentDirectory:
         )
 
     def _scripted(self, profile: Profile, section: ModelSection) -> Agent:
+        from muster.agents.prices import price_from_toml
+        from muster.agents.scripted import scripted
+
         script = None if section.script is None else self._load_script(self._settings.folder / section.script)
-        price = None if section.price is None else price_from_toml(**section.price.model_dump())
+        price = None if section.price is None else price_from_toml(**section.price.dollars())
         return scripted(section.model or "echo", script=script, profile=profile, price=price)
 
     def _model(self, entry: Entry) -> Agent:
+        from muster.app.models import make_model
+
         try:
             key = self._key(entry)
         except BadConfiguration as error:
             return UnreadyAgent(entry.profile, error)
-        if entry.api == "anthropic":
-            return AnthropicAgent(
-                profile=entry.profile,
-                model=entry.model,
-                key=key,
-                price=entry.price(),
-                http=self._http,
-                base_url=entry.base_url,
-                unpriced_ok=self._allow_unpriced,
-            )
-        return OpenAIAgent(
-            profile=entry.profile,
-            model=entry.model,
-            key=key,
-            key_variable=entry.variable or "",
-            price=entry.price(),
-            http=self._http,
-            base_url=entry.base_url,
-            max_tokens=_max_tokens(entry.model),
-            unpriced_ok=self._allow_unpriced,
-        )
+        return make_model(entry, key, self._client(), unpriced_ok=self._allow_unpriced)
 
     def _make_batching(self, entry: Entry) -> Batching:
+        from muster.agents.quotes import quoter
+        from muster.app.models import encoder_of
+
         tariff = entry.tariff()
         return Batching(
             agent=self._desks.open(entry, self._key(entry)),
             tariff=tariff,
-            encode=_encoder(entry),
+            encode=encoder_of(entry),
             quote=quoter(entry.profile.name, tariff, unpriced_ok=self._allow_unpriced),
         )
 
@@ -194,14 +189,3 @@ class AgentDirectory:
                 f"the key in {variable} holds characters that no key has", suggestions=("copy it again",)
             )
         return key
-
-
-def _max_tokens(model: str) -> MaxTokens:
-    return MaxTokens.NEW if _OPENAI_MODELS.match(model) else MaxTokens.OLD
-
-
-def _encoder(entry: Entry) -> Callable[[Request, bool], bytes]:
-    if entry.api == "anthropic":
-        return lambda request, cache: anthropic.encode(request, entry.model, cache=cache)
-    # Nothing is marked for the cache here: these servers find shared prefixes by themselves.
-    return lambda request, _: openai.encode(request, entry.model, max_tokens=_max_tokens(entry.model))

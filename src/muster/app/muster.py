@@ -22,7 +22,6 @@ from muster.engine.drive import Listener
 from muster.engine.engine import Engine
 from muster.engine.worker import Worker
 from muster.engine.workload import REGISTRY
-from muster.reports.cassette import export_run, import_run
 from muster.settings import Settings, parse_budget
 from muster.store.base import Store
 
@@ -208,10 +207,14 @@ class Muster:
 
     async def export_run(self, run: Run, path: Path) -> int:
         """Write a run to a file."""
+        from muster.reports.cassette import export_run
+
         return await export_run(self.store, run, path)
 
     async def import_run(self, path: Path) -> Run:
         """Read a run from a file."""
+        from muster.reports.cassette import import_run
+
         return await import_run(self.store, path)
 
     def worker(

@@ -15,6 +15,7 @@ from muster.app.directory import AgentDirectory
 from muster.app.muster import Muster
 from muster.domain.agent import Timeouts
 from muster.domain.errors import BadArgument, BadConfiguration
+from muster.domain.script import Script
 from muster.engine.asking import Equipment
 from muster.engine.clock import Clock, SystemClock
 from muster.engine.engine import Engine
@@ -28,10 +29,9 @@ from muster.engine.retry import RetryPolicy
 from muster.engine.tools import Tools
 from muster.engine.workload import REGISTRY
 from muster.settings import Settings, load_settings
-from muster.sim.files import load_script
 from muster.store.sqlite import open_sqlite
 
-OWN = ("ask", "generate", "suite")  # our own workloads
+OWN = ("ask", "fix", "generate", "suite", "waves")  # our own workloads
 
 
 @asynccontextmanager
@@ -58,7 +58,7 @@ async def open_muster(
     reaper = Reaper(store.processes, driver.host, gone)
     household = Household(store.processes, driver)
     directory = AgentDirectory(
-        settings, household, load_script=load_script, allow_unpriced=allow_unpriced, keyless=keyless
+        settings, household, load_script=_load_script, allow_unpriced=allow_unpriced, keyless=keyless
     )
     limiters = Limiters(clock)
     engine: Engine
@@ -104,6 +104,12 @@ async def open_muster(
             closing.push_async_callback(part.close)
         muster.reaped = await reaper.reap()
         yield muster
+
+
+def _load_script(path: Path) -> Script:
+    from muster.sim.files import load_script
+
+    return load_script(path)
 
 
 def import_workloads(settings: Settings) -> None:

@@ -52,7 +52,9 @@ def make_command(command: Command, *, household: Household, variables: Mapping[s
         folder=folder / command.folder,
         environment=environment_for(command.name, section, variables),
     )
-    return ProgramAgent(profile=profile, order=order, mode="plain", household=household, exits=command.exits)
+    return ProgramAgent(
+        profile=profile, order=order, mode="plain", household=household, exits=command.exits, quotes=command.quotes
+    )
 
 
 def _require_command(name: str, section: ProgramSection) -> None:

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from muster.agents.prices import price_from_toml, price_of
 from muster.domain.agent import Profile
 from muster.domain.batch import Tariff
 from muster.domain.price import Price
@@ -20,27 +19,30 @@ class Provider:
     key_variable: str | None
 
 
+ANTHROPIC = "anthropic"  # the APIs that are spoken
+OPENAI = "openai"
+
 PROVIDERS = {
     "anthropic": Provider(
-        api="anthropic",
+        api=ANTHROPIC,
         base_url="https://api.anthropic.com",
         base_variable="ANTHROPIC_BASE_URL",
         key_variable="ANTHROPIC_API_KEY",
     ),
     "openai": Provider(
-        api="openai",
+        api=OPENAI,
         base_url="https://api.openai.com/v1",
         base_variable="OPENAI_BASE_URL",
         key_variable="OPENAI_API_KEY",
     ),
     "openrouter": Provider(
-        api="openai",
+        api=OPENAI,
         base_url="https://openrouter.ai/api/v1",
         base_variable="OPENROUTER_BASE_URL",
         key_variable="OPENROUTER_API_KEY",
     ),
     "ollama": Provider(
-        api="openai", base_url="http://127.0.0.1:11434/v1", base_variable="OLLAMA_BASE_URL", key_variable=None
+        api=OPENAI, base_url="http://127.0.0.1:11434/v1", base_variable="OLLAMA_BASE_URL", key_variable=None
     ),
 }
 
@@ -73,8 +75,10 @@ class Entry:
         return Tariff(model=self.model, batch=self._price(own, batch=True), live=self.price())
 
     def _price(self, own: PriceSection | None, *, batch: bool) -> Price | None:
+        from muster.agents.prices import price_from_toml, price_of
+
         if own is not None:
-            return price_from_toml(**own.model_dump())
+            return price_from_toml(**own.dollars())
         if self.section is not None and self.section.base_url is not None and self.provider == "openai":
             return None  # a server of the user's own: the price list of another provider says nothing about it
         if self.provider == "ollama":

@@ -63,7 +63,7 @@ def _terms(section: HttpSection | PythonSection) -> Terms:
     most = section.reserve()
     return Terms(
         most=None if most is None else Microdollars(most),
-        price=None if section.price is None else price_from_toml(**section.price.model_dump()),
+        price=None if section.price is None else price_from_toml(**section.price.dollars()),
     )
 
 

@@ -3,9 +3,8 @@
 import sys
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from muster.cli.frame import command, with_muster
+from muster.cli.line import Argument, Group, Option
 from muster.cli.manner import Manner
 from muster.cli.patience import patient
 from muster.cli.sending import Sending, sent
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
     from muster.cli.answering import Answer
 
 
-def register(app: typer.Typer) -> None:
+def register(app: Group) -> None:
     """Add the command."""
     command(app, "ask")(ask)
 
@@ -26,22 +25,20 @@ def ask(
     manner: Manner,
     sending: Sending,
     patience: "Patience",
-    agent: Annotated[str, typer.Argument(metavar="AGENT", help="anthropic/MODEL, openai/MODEL, sim/echo, …")],
-    prompt: Annotated[str, typer.Argument(metavar="PROMPT", help="The question; - reads it from standard input.")],
-    system: Annotated[str, typer.Option("--system", metavar="TEXT", help="What the agent is told first.")] = "",
-    budget: Annotated[str | None, typer.Option("--budget", metavar="USD", help="The most it may cost.")] = None,
+    agent: Annotated[str, Argument(metavar="AGENT", help="anthropic/MODEL, openai/MODEL, sim/echo, …")],
+    prompt: Annotated[str, Argument(metavar="PROMPT", help="The question; - reads it from standard input.")],
+    system: Annotated[str, Option("--system", metavar="TEXT", help="What the agent is told first.")] = "",
+    budget: Annotated[str | None, Option("--budget", metavar="USD", help="The most it may cost.")] = None,
     max_tokens: Annotated[
-        int | None, typer.Option("--max-tokens", metavar="N", min=1, max=10_000_000, help="The longest answer.")
+        int | None, Option("--max-tokens", metavar="N", min=1, max=10_000_000, help="The longest answer.")
     ] = None,
-    temperature: Annotated[float | None, typer.Option("--temperature", metavar="X", min=0, help="Sampling.")] = None,
-    seed: Annotated[int | None, typer.Option("--seed", metavar="N", help="Sampling, where it is supported.")] = None,
-    name: Annotated[str | None, typer.Option("--name", metavar="NAME", help="A name for the run.")] = None,
+    temperature: Annotated[float | None, Option("--temperature", metavar="X", min=0, help="Sampling.")] = None,
+    seed: Annotated[int | None, Option("--seed", metavar="N", help="Sampling, where it is supported.")] = None,
+    name: Annotated[str | None, Option("--name", metavar="NAME", help="A name for the run.")] = None,
     timeout: Annotated[
-        float | None, typer.Option("--timeout", metavar="S", help="Seconds of its own, without waiting in line.")
+        float | None, Option("--timeout", metavar="S", help="Seconds of its own, without waiting in line.")
     ] = None,
-    allow_unpriced: Annotated[
-        bool, typer.Option("--allow-unpriced", help="Ask a model whose price is not known.")
-    ] = False,
+    allow_unpriced: Annotated[bool, Option("--allow-unpriced", help="Ask a model whose price is not known.")] = False,
 ) -> int:
     """Ask one question and print the answer."""
     from muster.cli.answering import conclude

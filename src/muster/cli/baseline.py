@@ -2,9 +2,8 @@
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from muster.cli.frame import command, group, with_muster
+from muster.cli.line import Argument
 from muster.cli.manner import Manner
 from muster.cli.speech import answer, note
 
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
 
 LONGEST_NAME = 100
 
-NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="What the baseline is called.")]
+NameArgument = Annotated[str, Argument(metavar="NAME", help="What the baseline is called.")]
 
 app = group("Names for runs that others are compared with.")
 
@@ -25,7 +24,7 @@ app = group("Names for runs that others are compared with.")
 def set_baseline(
     manner: Manner,
     name: NameArgument,
-    run: Annotated[str, typer.Argument(metavar="RUN|FILE", help="A run, or a file that `muster runs export` wrote.")],
+    run: Annotated[str, Argument(metavar="RUN|FILE", help="A run, or a file that `muster runs export` wrote.")],
 ) -> None:
     """Let a name stand for a run; a run from a file is imported, unless it is here already."""
     check_baseline_name(name)
@@ -96,7 +95,7 @@ def check_baseline_name(name: str) -> None:
 
 
 def _moment(at: float) -> str:
-    from muster.reports.suite.words import moment
+    from muster.reports.words import moment
 
     return moment(at) or ""
 

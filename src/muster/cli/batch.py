@@ -3,10 +3,9 @@
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from muster.cli import batch_errands, batch_watching, reconciling
 from muster.cli.frame import command, group, with_muster
+from muster.cli.line import Option
 from muster.cli.manner import Manner
 from muster.cli.speech import answer, note
 
@@ -24,9 +23,9 @@ app = group("Everything about batches: see, fetch, cancel and reconcile them.")
 def list_batches(
     manner: Manner,
     state: Annotated[
-        str | None, typer.Option("--state", metavar="STATE", help="Only planned, sent, running, ended, collected, …")
+        str | None, Option("--state", metavar="STATE", help="Only planned, sent, running, ended, collected, …")
     ] = None,
-    limit: Annotated[int, typer.Option("--limit", metavar="N", min=1, max=1_000_000, help="How many.")] = 20,
+    limit: Annotated[int, Option("--limit", metavar="N", min=1, max=1_000_000, help="How many.")] = 20,
 ) -> None:
     """List the newest batches."""
     states = _states(state)
@@ -68,7 +67,7 @@ def _states(name: str | None) -> "tuple[BatchState, ...]":
 def show(
     manner: Manner,
     batch: batch_errands.BatchArgument,
-    lines: Annotated[bool, typer.Option("--lines", help="Its results instead, as the provider wrote them.")] = False,
+    lines: Annotated[bool, Option("--lines", help="Its results instead, as the provider wrote them.")] = False,
 ) -> None:
     """Show one batch: members, money, times, its runs."""
     from muster.domain.errors import BadArgument
@@ -107,9 +106,7 @@ def _show(manner: Manner, reference: str) -> None:
 @command(app, "stats")
 def stats(
     manner: Manner,
-    window: Annotated[
-        str, typer.Option("--since", metavar="WHEN", help="So long ago (7d, 24h, 30m), or a date.")
-    ] = "7d",
+    window: Annotated[str, Option("--since", metavar="WHEN", help="So long ago (7d, 24h, 30m), or a date.")] = "7d",
 ) -> None:
     """Say how long batches took, how they ended, and what they saved."""
     import time

@@ -3,10 +3,9 @@
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from muster.cli.frame import command, with_muster
 from muster.cli.leaving import Parting, parting
+from muster.cli.line import Argument, Group
 from muster.cli.manner import Manner
 from muster.cli.patience import patient
 from muster.cli.speech import answer, fail_with
@@ -20,11 +19,11 @@ if TYPE_CHECKING:
     Errand = Callable[[Muster, Batch], Awaitable[Batch]]
 
 BatchArgument = Annotated[
-    str, typer.Argument(metavar="ID", help="Our id, the beginning of it, the provider's id, or `last`.")
+    str, Argument(metavar="ID", help="Our id, the beginning of it, the provider's id, or `last`.")
 ]
 
 
-def register(app: typer.Typer) -> None:
+def register(app: Group) -> None:
     """Add the commands."""
     command(app, "fetch")(fetch)
     command(app, "cancel")(cancel)

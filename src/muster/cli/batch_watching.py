@@ -3,11 +3,10 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from muster.cli.batch_errands import BatchArgument, say_how_to_go_on
 from muster.cli.frame import command, with_muster
 from muster.cli.leaving import parting
+from muster.cli.line import Group
 from muster.cli.manner import Manner
 from muster.cli.patience import patient
 from muster.cli.speech import note, print_json
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 LOOK_SECONDS = 0.25
 
 
-def register(app: typer.Typer) -> None:
+def register(app: Group) -> None:
     """Add the command."""
     command(app, "watch")(watch)
 

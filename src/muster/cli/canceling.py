@@ -2,10 +2,9 @@
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from muster.cli.frame import command, with_muster
 from muster.cli.leaving import Parting, parting
+from muster.cli.line import Argument, Group
 from muster.cli.manner import Manner
 from muster.cli.patience import patient
 from muster.cli.speech import answer
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 CANCEL_SECONDS = 5.0
 
 
-def register(app: typer.Typer) -> None:
+def register(app: Group) -> None:
     """Add the command."""
     command(app, "cancel")(cancel)
 
@@ -29,7 +28,7 @@ def register(app: typer.Typer) -> None:
 def cancel(
     manner: Manner,
     patience: "Patience",
-    run: Annotated[str, typer.Argument(metavar="RUN", help="An id, the beginning of one, a name, or `last`.")],
+    run: Annotated[str, Argument(metavar="RUN", help="An id, the beginning of one, a name, or `last`.")],
 ) -> None:
     """Cancel a run and its batches; its replies stay and can be reused."""
     from muster.cli.pooled import run_data

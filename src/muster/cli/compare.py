@@ -2,9 +2,8 @@
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from muster.cli.frame import command, with_muster
+from muster.cli.line import Argument, Group, Option
 from muster.cli.manner import Manner
 from muster.cli.speech import answer, fail_with, note
 
@@ -17,25 +16,21 @@ TERMINAL, MARKDOWN = "terminal", "markdown"
 _SIDE = "A run, a baseline, or a file of `muster runs export`; RUN:SUBJECT is one subject of it."
 
 
-def register(app: typer.Typer) -> None:
+def register(app: Group) -> None:
     """Add the command."""
     command(app, "compare")(compare)
 
 
 def compare(
     manner: Manner,
-    a: Annotated[str, typer.Argument(metavar="A", help=_SIDE)],
-    b: Annotated[str, typer.Argument(metavar="B", help="The same: what is compared with A.")],
+    a: Annotated[str, Argument(metavar="A", help=_SIDE)],
+    b: Annotated[str, Argument(metavar="B", help="The same: what is compared with A.")],
     threshold: Annotated[
-        float, typer.Option("--threshold", metavar="SHARE", help="Differences below this do not matter.")
+        float, Option("--threshold", metavar="SHARE", help="Differences below this do not matter.")
     ] = 0.05,
-    alpha: Annotated[
-        float, typer.Option("--alpha", metavar="SHARE", help="How often a false alarm is acceptable.")
-    ] = 0.05,
-    subject: Annotated[
-        str | None, typer.Option("--subject", metavar="SUBJECT", help="Only this subject of both.")
-    ] = None,
-    format_: Annotated[str, typer.Option("--format", metavar="FORMAT", help="terminal or markdown.")] = TERMINAL,
+    alpha: Annotated[float, Option("--alpha", metavar="SHARE", help="How often a false alarm is acceptable.")] = 0.05,
+    subject: Annotated[str | None, Option("--subject", metavar="SUBJECT", help="Only this subject of both.")] = None,
+    format_: Annotated[str, Option("--format", metavar="FORMAT", help="terminal or markdown.")] = TERMINAL,
 ) -> int:
     """Compare two suite runs, paired by case and epoch. Exits 1 when B is worse or the evidence is not enough."""
     from muster.domain.errors import BadArgument

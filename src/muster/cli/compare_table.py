@@ -10,7 +10,8 @@ from rich.text import Text
 from muster.cli.clean import clean
 from muster.reports.comparing import Change, Comparison, RunComparison, SubjectComparison, Verdict
 from muster.reports.comparing_markdown import between, summary
-from muster.reports.suite.words import WORDS, percent
+from muster.reports.suite.words import WORDS
+from muster.reports.words import percent
 
 COLOURS = {Verdict.BETTER: "green", Verdict.SAME: "green", Verdict.WORSE: "red", Verdict.UNSURE: "yellow"}
 MOST_CHANGES = 50

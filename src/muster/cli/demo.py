@@ -2,9 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-import typer
-
 from muster.cli.frame import command
+from muster.cli.line import Group
 from muster.cli.manner import Manner
 from muster.cli.speech import answer, fail_with
 
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from muster.cli.progress import Display
 
 
-def register(app: typer.Typer) -> None:
+def register(app: Group) -> None:
     """Add the command."""
     command(app, "demo")(demo)
 

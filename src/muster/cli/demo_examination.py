@@ -15,8 +15,9 @@ from muster.cli.run_sights import SuiteSights
 from muster.domain.run import Run
 from muster.domain.verdict import Status
 from muster.reports.suite.summary import CaseLine, SuiteReport, summarize
-from muster.reports.suite.writing import write_file, write_report
+from muster.reports.suite.writing import write_report
 from muster.reports.suite_run import SuiteRun, open_suite_run
+from muster.reports.writing import write_file
 from muster.settings import load_settings
 
 if TYPE_CHECKING:

@@ -2,9 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-import typer
-
 from muster.cli.frame import command
+from muster.cli.line import Group
 from muster.cli.manner import Manner
 from muster.cli.speech import answer, fail_with
 
@@ -14,7 +13,7 @@ if TYPE_CHECKING:
 MARKS = {"ok": ("✓", "green"), "note": ("·", "yellow"), "broken": ("✗", "red")}
 
 
-def register(app: typer.Typer) -> None:
+def register(app: Group) -> None:
     """Add the command."""
     command(app, "doctor")(doctor)
 

@@ -3,9 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from muster.cli.frame import command, group, with_muster
+from muster.cli.line import Argument, Option
 from muster.cli.manner import Manner
 from muster.cli.speech import answer, fail_with, note
 
@@ -16,9 +15,9 @@ if TYPE_CHECKING:
 
 KEY_NAME = "evidence.key"
 
-FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="An archive that `muster evidence export` wrote.")]
+FileArgument = Annotated[Path, Argument(metavar="FILE", help="An archive that `muster evidence export` wrote.")]
 PublicKeyOption = Annotated[
-    Path | None, typer.Option("--public-key", metavar="KEY", help="The key of whoever should have signed it.")
+    Path | None, Option("--public-key", metavar="KEY", help="The key of whoever should have signed it.")
 ]
 
 app = group("Signed evidence of suite runs: make it, check it, score it again.")
@@ -28,7 +27,7 @@ app = group("Signed evidence of suite runs: make it, check it, score it again.")
 def keygen(
     manner: Manner,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help=f"Where to (<home>/{KEY_NAME}).")
+        Path | None, Option("--output", "-o", metavar="FILE", help=f"Where to (<home>/{KEY_NAME}).")
     ] = None,
 ) -> None:
     """Make a key to sign with, and its public half beside it. Nothing is ever overwritten."""
@@ -46,10 +45,10 @@ def keygen(
 @command(app, "export")
 def export(
     manner: Manner,
-    run: Annotated[str, typer.Argument(metavar="RUN", help="An id, the beginning of one, a name, or `last`.")],
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The archive; a tar file.")],
+    run: Annotated[str, Argument(metavar="RUN", help="An id, the beginning of one, a name, or `last`.")],
+    output: Annotated[Path, Option("--output", "-o", metavar="FILE", help="The archive; a tar file.")],
     key: Annotated[
-        Path | None, typer.Option("--key", metavar="KEY", help=f"The private key to sign with (<home>/{KEY_NAME}).")
+        Path | None, Option("--key", metavar="KEY", help=f"The private key to sign with (<home>/{KEY_NAME}).")
     ] = None,
 ) -> None:
     """Write one signed archive of a suite run: suite, prompts, calls, verdicts, figures. Secrets are taken out."""
@@ -90,7 +89,7 @@ def rescore(
     file: FileArgument,
     public_key: PublicKeyOption = None,
     allow_redacted: Annotated[
-        bool, typer.Option("--allow-redacted", help="Let results differ whose texts are without their secrets.")
+        bool, Option("--allow-redacted", help="Let results differ whose texts are without their secrets.")
     ] = False,
 ) -> int:
     """Check an archive, then read, check and score its replies again and compare. Nobody is asked."""

@@ -16,7 +16,8 @@ from muster.cli.speech import answer, fail_with
 from muster.domain.verdict import Status
 from muster.reports.evidence.figures import FigureDifference
 from muster.reports.evidence.rescoring import Difference, Rescoring
-from muster.reports.suite.words import WORDS, count, one_line
+from muster.reports.suite.words import WORDS
+from muster.reports.words import count, one_line
 
 MOST_SHOWN = 50
 MOST_KEYS = 5

@@ -1,18 +1,19 @@
 """The frame around every command: the shared options, and what becomes of errors. Knows no command."""
 
 import errno
-import inspect
 import os
 import signal
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-import typer
-
+from muster.cli.line import Group, Misuse, Option
+from muster.cli.line.group import Command as Member
+from muster.cli.line.reading import HelpWanted, read, read_before
 from muster.cli.manner import Manner
-from muster.cli.speech import fail, fail_with, note
+from muster.cli.speech import fail, fail_with, note, print_json, say
 
 if TYPE_CHECKING:
     from muster.app import Muster, Patience
@@ -20,75 +21,80 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Command = Callable[..., int | None]
 
-JsonOption = Annotated[bool, typer.Option("--json", help="Answer with one JSON envelope.")]
-QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no notes.")]
+JsonOption = Annotated[bool, Option("--json", help="Answer with one JSON envelope.")]
+QuietOption = Annotated[bool, Option("--quiet", "-q", help="No progress and no notes.")]
 HomeOption = Annotated[
-    Path | None, typer.Option("--home", metavar="PATH", help="Where the state is kept (.muster, MUSTER_HOME).")
+    Path | None, Option("--home", metavar="PATH", help="Where the state is kept (.muster, MUSTER_HOME).")
 ]
 
-_SHARED = {"json": (JsonOption, False), "quiet": (QuietOption, False), "home": (HomeOption, None)}
+
+def shared(json: JsonOption = False, quiet: QuietOption = False, home: HomeOption = None) -> Manner:
+    """Take what every command and every group takes."""
+    return Manner(json=json, quiet=quiet, home=home)
 
 
-def group(help_text: str) -> typer.Typer:
-    """Make a group of commands."""
-    app = typer.Typer(help=help_text, rich_markup_mode=None, add_completion=False)
-
-    def callback(
-        context: typer.Context, json: JsonOption = False, quiet: QuietOption = False, home: HomeOption = None
-    ) -> None:
-        context.obj = manner_of(context, json=json, quiet=quiet, home=home)
-        help_without_command(context)
-
-    app.callback(invoke_without_command=True, help=help_text)(callback)
-    return app
+def group(about: str, more: Command | None = None) -> Group:
+    """Make a group of commands; `more` takes options of its own, and answers or gives None."""
+    return Group(about, shared, more)
 
 
-def help_without_command(context: typer.Context) -> None:
-    """Print the help of a group when no command of it is named."""
-    if context.invoked_subcommand is None:
-        manner = context.obj
-        if isinstance(manner, Manner) and manner.json:
-            from muster.cli.speech import answer
-
-            answer(manner, {"help": context.get_help()}, lambda console: None)
-        else:
-            typer.echo(context.get_help())
-
-
-def command(app: typer.Typer, name: str) -> Callable[[Command], Command]:
+def command(app: Group, name: str) -> Callable[[Command], Command]:
     """Register a function whose first argument is the manner; the shared options are added to its own."""
 
     def register(function: Command) -> Command:
-        app.command(name)(_framed(function))
+        app.add(name, function)
         return function
 
     return register
 
 
-def manner_of(context: typer.Context, *, json: bool, quiet: bool, home: Path | None) -> Manner:
-    """Join what was said at the command with what was said before it."""
-    before = context.obj if isinstance(context.obj, Manner) else Manner()
-    name = context.command_path.partition(" ")[2]
-    return before.joined(Manner(command=name, json=json, quiet=quiet, home=home))
+def default(app: Group) -> Callable[[Command], Command]:
+    """Register what a group does when the words name none of its members."""
+
+    def register(function: Command) -> Command:
+        app.set_default(function)
+        return function
+
+    return register
 
 
-def _framed(function: Command) -> Command:
-    def framed(context: typer.Context, json: bool, quiet: bool, home: Path | None, **given: Any) -> int:
-        manner = manner_of(context, json=json, quiet=quiet, home=home)
-        return answered(manner, lambda: function(manner, **given))
+def perform(app: Group, words: Sequence[str]) -> int:
+    """Do what the words say; raises Misuse when they say nothing that is known."""
+    member: Group | Member = app
+    path, manner, rest = "muster", Manner(), list(words)
+    try:
+        while isinstance(member, Group):
+            if (usual := member.default_for(rest)) is not None:
+                member = usual
+                break
+            given, rest = read_before(rest, (*member.shared(), *member.own()))
+            manner, given = _joined(manner, path, given)
+            if member.more is not None and (code := member.more(manner, **given)) is not None:
+                return code
+            if not rest:
+                return _help(manner, member.help(path))
+            member, path, rest = member.find(rest[0], path), f"{path} {rest[0]}", rest[1:]
+        manner, given = _joined(manner, path, read(rest, (*member.own(), *member.shared())))
+    except HelpWanted:
+        return _help(Manner(), member.help(path))
+    except Misuse as misuse:
+        raise misuse.at(path) from None
+    function = member.function
+    return answered(manner, lambda: function(manner, **given))
 
-    own = list(inspect.signature(function).parameters.values())[1:]
-    kind = inspect.Parameter.KEYWORD_ONLY
-    shared = [
-        inspect.Parameter(name, kind, default=default, annotation=annotation)
-        for name, (annotation, default) in _SHARED.items()
-    ]
-    context = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
-    parameters = [context, *(parameter.replace(kind=kind) for parameter in own), *shared]
-    framed.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    framed.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    framed.__doc__ = function.__doc__
-    return framed
+
+def _joined(before: Manner, path: str, given: dict[str, Any]) -> tuple[Manner, dict[str, Any]]:
+    """Join what was said before with what the shared options say here; the rest is the command's own."""
+    here = shared(given.pop("json"), given.pop("quiet"), given.pop("home"))
+    return before.joined(replace(here, command=path.partition(" ")[2])), given
+
+
+def _help(manner: Manner, text: str) -> int:
+    if manner.json:
+        print_json({"ok": True, "command": manner.command, "data": {"help": text}})
+    else:
+        say(text)
+    return 0
 
 
 def answered(manner: Manner, work: Callable[[], int | None]) -> int:

@@ -4,9 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from muster.cli.frame import command, with_muster
+from muster.cli.line import Group, Option
 from muster.cli.manner import Manner
 
 if TYPE_CHECKING:
@@ -34,28 +33,26 @@ class Wish:
         return {"agent": self.agent, "count": self.count, "skill": self.skill, "description": self.description}
 
 
-def register(app: typer.Typer) -> None:
+def register(app: Group) -> None:
     """Add the command."""
     command(app, "generate")(generate)
 
 
 def generate(
     manner: Manner,
-    agent: Annotated[str, typer.Option("--agent", metavar="AGENT", help="Who writes the cases.")],
-    skill: Annotated[str, typer.Option("--skill", metavar="NAME", help="A new suite: what it tests.")] = "",
-    description: Annotated[str, typer.Option("--description", metavar="TEXT", help="What that is for.")] = "",
+    agent: Annotated[str, Option("--agent", metavar="AGENT", help="Who writes the cases.")],
+    skill: Annotated[str, Option("--skill", metavar="NAME", help="A new suite: what it tests.")] = "",
+    description: Annotated[str, Option("--description", metavar="TEXT", help="What that is for.")] = "",
     extend: Annotated[
-        Path | None, typer.Option("--extend", metavar="DIR", help="A suite that gets more cases instead.")
+        Path | None, Option("--extend", metavar="DIR", help="A suite that gets more cases instead.")
     ] = None,
-    count: Annotated[int, typer.Option("--count", metavar="N", min=1, max=MOST, help="How many cases.")] = 5,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the cases and write no file.")] = False,
+    count: Annotated[int, Option("--count", metavar="N", min=1, max=MOST, help="How many cases.")] = 5,
+    dry_run: Annotated[bool, Option("--dry-run", help="Print the cases and write no file.")] = False,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="DIR", help="Where a new suite goes; else ./NAME.")
+        Path | None, Option("--output", "-o", metavar="DIR", help="Where a new suite goes; else ./NAME.")
     ] = None,
-    budget: Annotated[str | None, typer.Option("--budget", metavar="USD", help="The most it may cost.")] = None,
-    allow_unpriced: Annotated[
-        bool, typer.Option("--allow-unpriced", help="Ask a model whose price is not known.")
-    ] = False,
+    budget: Annotated[str | None, Option("--budget", metavar="USD", help="The most it may cost.")] = None,
+    allow_unpriced: Annotated[bool, Option("--allow-unpriced", help="Ask a model whose price is not known.")] = False,
 ) -> int:
     """Have test cases written by a model; each is validated, and none is nearly there already."""
     from muster.cli.generate_ending import conclude

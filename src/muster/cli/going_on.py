@@ -3,25 +3,23 @@
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from muster.cli.frame import command, with_muster
+from muster.cli.line import Argument, Group, Option
 from muster.cli.manner import Manner
 from muster.cli.patience import patient
 from muster.cli.speech import answer, note
 
 if TYPE_CHECKING:
     from muster.app import Muster, Patience
+    from muster.cli.report_files import Wanted
     from muster.domain.run import Run
 
-SUITE = "suite"
-
-RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="An id, the beginning of one, a name, or `last`.")]
-BudgetOption = Annotated[str | None, typer.Option("--budget", metavar="USD", help="A new cap for the run.")]
-UnpricedOption = Annotated[bool, typer.Option("--allow-unpriced", help="Ask models whose price is not known.")]
+RunArgument = Annotated[str, Argument(metavar="RUN", help="An id, the beginning of one, a name, or `last`.")]
+BudgetOption = Annotated[str | None, Option("--budget", metavar="USD", help="A new cap for the run.")]
+UnpricedOption = Annotated[bool, Option("--allow-unpriced", help="Ask models whose price is not known.")]
 
 
-def register(app: typer.Typer) -> None:
+def register(app: Group) -> None:
     """Add the commands."""
     command(app, "resume")(resume)
     command(app, "fork")(fork)
@@ -34,13 +32,13 @@ def resume(
     patience: "Patience",
     run: RunArgument,
     budget: BudgetOption = None,
-    detach: Annotated[bool, typer.Option("--detach", help="Queue it for workers instead of driving it here.")] = False,
+    detach: Annotated[bool, Option("--detach", help="Queue it for workers instead of driving it here.")] = False,
     allow_unpriced: UnpricedOption = False,
 ) -> int:
     """Go on with a run; replies that are known cost nothing."""
 
     async def prepare(muster: "Muster") -> "Run":
-        return await _prepare(muster, manner, run, budget, here=not detach)
+        return await prepare_resume(muster, manner, run, budget, here=not detach)
 
     async def hand_over(muster: "Muster") -> dict[str, Any]:
         from muster.cli.pooled import run_data
@@ -51,16 +49,19 @@ def resume(
     if detach:
         _answer_queued(manner, with_muster(manner, hand_over))
         return 0
-    return _drive(manner, prepare, patience, allow_unpriced=allow_unpriced)
+    return go_on(manner, prepare, patience, allow_unpriced=allow_unpriced)
 
 
-async def _prepare(muster: "Muster", manner: Manner, reference: str, budget: str | None, *, here: bool) -> "Run":
+async def prepare_resume(
+    muster: "Muster", manner: Manner, reference: str, budget: str | None, *, here: bool = True
+) -> "Run":
     """Give the run to go on with; what would keep this process from its batches is told before anything changes."""
     from muster.cli.driving import refuse_driven
+    from muster.cli.endings import ENDINGS
     from muster.cli.pooled import pooled
 
     before = await muster.find(reference)
-    if before.workload == SUITE and _is_over(before):
+    if before.workload in ENDINGS and _is_over(before):
         # Whoever lost its exit code, because the process died after its last commit, gets it here.
         note(manner, f"run {before.id} is completed; this is what it came to")
         return before
@@ -78,7 +79,7 @@ def fork(
     manner: Manner,
     patience: "Patience",
     run: RunArgument,
-    from_key: Annotated[str, typer.Option("--from", metavar="KEY", help="The first key to ask anew.")],
+    from_key: Annotated[str, Option("--from", metavar="KEY", help="The first key to ask anew.")],
     budget: BudgetOption = None,
     allow_unpriced: UnpricedOption = False,
 ) -> int:
@@ -89,7 +90,7 @@ def fork(
         note(manner, f"run {made.id} takes over what stands before {from_key} in run {_origin(made)}")
         return made
 
-    return _drive(manner, prepare, patience, allow_unpriced=allow_unpriced)
+    return go_on(manner, prepare, patience, allow_unpriced=allow_unpriced)
 
 
 def replay(manner: Manner, run: RunArgument) -> int:
@@ -100,25 +101,30 @@ def replay(manner: Manner, run: RunArgument) -> int:
         note(manner, f"run {made.id} replays run {_origin(made)}; nobody is asked")
         return made
 
-    return _drive(manner, prepare, None, allow_unpriced=True)  # a replay pays for nothing and waits for nobody
+    return go_on(manner, prepare, None, allow_unpriced=True)  # a replay pays for nothing and waits for nobody
 
 
-def _drive(
+def go_on(
     manner: Manner,
     prepare: "Callable[[Muster], Awaitable[Run]]",
     patience: "Patience | None",
     *,
     allow_unpriced: bool,
+    wanted: "tuple[Wanted, ...]" = (),
 ) -> int:
-    async def work(muster: "Muster") -> int:
-        run = await prepare(muster)
-        if run.workload == SUITE:  # it ends like `muster run` does: with what the cases came to, and its exit code
-            from muster.cli.run_ending import conclude, drive_and_conclude
+    """Drive a run to its end; it ends as the command does that starts such runs, with the same exit code."""
 
-            if _is_over(run):
-                return await conclude(muster, run, (), manner)
-            return await drive_and_conclude(muster, muster.drive(run), (), manner)
-        return await _drive_any(muster, run, manner)
+    async def work(muster: "Muster") -> int:
+        from muster.cli.ending import conclude, drive_and_conclude
+        from muster.cli.endings import ENDINGS
+
+        run = await prepare(muster)
+        ending = ENDINGS.get(run.workload)
+        if ending is None:
+            return await _drive_any(muster, run, manner)
+        if _is_over(run):
+            return await conclude(muster, run, ending, wanted, manner)
+        return await drive_and_conclude(muster, muster.drive(run), ending, wanted, manner)
 
     return with_muster(manner, work, allow_unpriced=allow_unpriced, patience=patience)
 

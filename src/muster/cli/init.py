@@ -4,41 +4,56 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from muster.cli.frame import command
+from muster.cli.line import Argument, Group, Option
 from muster.cli.manner import Manner
 from muster.cli.speech import answer
 
-KINDS = ("suite",)
+KINDS = ("suite", "verify")
 
 
-def register(app: typer.Typer) -> None:
+def register(app: Group) -> None:
     """Add the command."""
     command(app, "init")(init)
 
 
 def init(
     manner: Manner,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Of the folder and of what is tested: kebab-case.")],
-    kind: Annotated[str, typer.Option("--kind", metavar="KIND", help="What to make: suite.")] = "suite",
+    name: Annotated[str, Argument(metavar="NAME", help="Of the folder, and of what is tested: kebab-case.")],
+    kind: Annotated[str, Option("--kind", metavar="KIND", help="What to make: suite or verify.")] = "suite",
 ) -> None:
-    """Make a folder with a small suite to begin with."""
+    """Make a folder with something to begin with: a small suite, or the verification agents that are shipped."""
     from muster.domain.errors import BadArgument
-    from muster.formats.starter import starter
     from muster.formats.values import is_kebab
 
     if kind not in KINDS:
-        raise BadArgument(f"there is no kind {kind!r} to begin with", suggestions=(f"--kind {KINDS[0]}",))
+        remedies = tuple(f"--kind {known}" for known in KINDS)
+        raise BadArgument(f"there is no kind {kind!r} to begin with", suggestions=remedies)
     if not is_kebab(name):
         raise BadArgument(f"{name!r} is no kebab-case: small letters and digits, with single hyphens between")
-    files = _write(Path(name), starter(name))
-    next_steps = (f"muster validate {name}", f"muster run {name} --agent sim/echo")
+    files = _write(Path(name), _starter(kind, name))
+    next_steps = (f"muster validate {name}", _first_use(kind, name))
     answer(
         manner,
         {"folder": name, "kind": kind, "files": files},
         lambda console: console.print("\n".join([*files, "next: " + "   ·   ".join(next_steps)])),
     )
+
+
+def _starter(kind: str, name: str) -> Mapping[str, str]:
+    if kind == "verify":
+        from muster.formats.waves.defaults import starter as agents
+
+        return agents()
+    from muster.formats.starter import starter
+
+    return starter(name)
+
+
+def _first_use(kind: str, name: str) -> str:
+    if kind == "verify":
+        return f"muster verify --agents {name}/verify.yaml --changed"
+    return f"muster run {name} --agent sim/echo"
 
 
 def _write(folder: Path, files: Mapping[str, str]) -> list[str]:

@@ -2,15 +2,14 @@
 
 from pathlib import Path
 
-import typer
-
 from muster.cli.frame import command
+from muster.cli.line import Group
 from muster.cli.manner import Manner
 from muster.cli.speech import answer, fail_with
 from muster.cli.validate import PathsArgument, cases, examinations, flaw_json, refused
 
 
-def register(app: typer.Typer) -> None:
+def register(app: Group) -> None:
     """Add the command."""
     command(app, "lint")(lint)
 

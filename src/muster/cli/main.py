@@ -5,9 +5,7 @@ import io
 import os
 import sys
 from collections.abc import Sequence
-from typing import Annotated, Any
-
-import typer
+from typing import Annotated
 
 from muster import __version__
 from muster.cli import (
@@ -28,9 +26,11 @@ from muster.cli import (
     sim,
     store,
     validate,
+    verify,
     worker,
 )
-from muster.cli.frame import HomeOption, JsonOption, QuietOption, help_without_command, manner_of
+from muster.cli.frame import group, perform
+from muster.cli.line import Misuse, Option
 from muster.cli.manner import Manner
 from muster.cli.run import register as register_run
 from muster.cli.speech import answer, fail_with
@@ -41,26 +41,18 @@ RUN is an id, the beginning of one, a name (the newest with it), or `last`."""
 
 GARBAGE = 10_000  # new values before circles among them are looked for
 
-app = typer.Typer(name="muster", rich_markup_mode=None, add_completion=False)
+
+def about_itself(
+    manner: Manner, version: Annotated[bool, Option("--version", help="Say the version.")] = False
+) -> int | None:
+    """Take the options that are no command's."""
+    if not version:
+        return None
+    answer(manner, {"version": __version__}, lambda console: console.print(f"muster {__version__}", highlight=False))
+    return 0
 
 
-@app.callback(invoke_without_command=True, help=ABOUT)
-def root(
-    context: typer.Context,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
-    home: HomeOption = None,
-    version: Annotated[bool, typer.Option("--version", help="Say the version.")] = False,
-) -> None:
-    """Take the options that stand before the command."""
-    context.obj = manner = manner_of(context, json=json, quiet=quiet, home=home)
-    if version:
-        answer(
-            manner, {"version": __version__}, lambda console: console.print(f"muster {__version__}", highlight=False)
-        )
-        raise typer.Exit
-    help_without_command(context)
-
+app = group(ABOUT, about_itself)
 
 demo.register(app)
 ask.register(app)
@@ -70,16 +62,17 @@ lint.register(app)
 generate.register(app)
 plan.register(app)
 register_run(app)
-app.add_typer(runs.app, name="runs")
-app.add_typer(batch.app, name="batch")
+app.add("runs", runs.app)
+app.add("batch", batch.app)
 report.register(app)
 compare.register(app)
-app.add_typer(baseline.app, name="baseline")
+app.add("baseline", baseline.app)
+app.add("verify", verify.app)
 review.register(app)
-app.add_typer(evidence.app, name="evidence")
+app.add("evidence", evidence.app)
 worker.register(app)
 sim.register(app)
-app.add_typer(store.app, name="store")
+app.add("store", store.app)
 doctor.register(app)
 
 
@@ -91,6 +84,7 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # an answer must never be lost to an encoding
     code = run(sys.argv[1:])
+    gc.freeze()  # all goes with the process: looking for circles once more at its end took a tenth of a command's time
     try:
         sys.stdout.flush()
     except OSError as error:
@@ -104,16 +98,12 @@ def main() -> None:
 def run(arguments: Sequence[str]) -> int:
     """Run one command and give its exit code."""
     try:
-        found = typer.main.get_command(app).main(args=list(arguments), prog_name="muster", standalone_mode=False)
-    except typer.TyperException as error:
-        return _misused(arguments, error)
-    return found if isinstance(found, int) else 0
+        return perform(app, arguments)
+    except Misuse as misuse:
+        return _misused(arguments, misuse)
 
 
-def _misused(arguments: Sequence[str], error: Any) -> int:
-    context = getattr(error, "ctx", None)
-    path = "muster" if context is None else context.command_path
+def _misused(arguments: Sequence[str], misuse: Misuse) -> int:
     before = list(arguments)[: list(arguments).index("--")] if "--" in arguments else list(arguments)
-    manner = Manner(command=path.partition(" ")[2], json="--json" in before)
-    told = {"code": "usage", "message": error.format_message(), "suggestions": [f"{path} --help"]}
-    return fail_with(manner, told, 2)
+    manner = Manner(command=misuse.path.partition(" ")[2], json="--json" in before)
+    return fail_with(manner, {"code": "usage", "message": misuse.message, "suggestions": [f"{misuse.path} --help"]}, 2)

@@ -3,9 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from muster.cli.frame import command, with_muster
+from muster.cli.line import Argument, Group, Option
 from muster.cli.manner import Manner
 from muster.cli.speech import answer
 
@@ -13,10 +12,10 @@ if TYPE_CHECKING:
     from muster.app import Muster
     from muster.domain.run import Run
 
-RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="An id, the beginning of one, a name, or `last`.")]
+RunArgument = Annotated[str, Argument(metavar="RUN", help="An id, the beginning of one, a name, or `last`.")]
 
 
-def register(app: typer.Typer) -> None:
+def register(app: Group) -> None:
     """Add the commands."""
     command(app, "export")(export)
     command(app, "import")(import_)
@@ -25,7 +24,7 @@ def register(app: typer.Typer) -> None:
 def export(
     manner: Manner,
     run: RunArgument,
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Ends in .gz: compressed.")],
+    output: Annotated[Path, Option("--output", "-o", metavar="FILE", help="Ends in .gz: compressed.")],
 ) -> None:
     """Write a run with everything in it to a file."""
 
@@ -39,9 +38,7 @@ def export(
     answer(manner, data, lambda console: console.print(text, soft_wrap=True))
 
 
-def import_(
-    manner: Manner, file: Annotated[Path, typer.Argument(metavar="FILE", help="A file that export wrote.")]
-) -> None:
+def import_(manner: Manner, file: Annotated[Path, Argument(metavar="FILE", help="A file that export wrote.")]) -> None:
     """Store a run from a file; it keeps its id."""
 
     async def work(muster: "Muster") -> "tuple[Run, dict[str, Any]]":

@@ -3,9 +3,8 @@
 import math
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from muster.cli.bundle import bundle
+from muster.cli.line import Option
 
 if TYPE_CHECKING:
     from muster.app import Patience
@@ -16,19 +15,19 @@ LONGEST_POLL = 300.0
 def patience_of(
     linger: Annotated[
         float | None,
-        typer.Option("--linger", metavar="S", help="Most seconds that a call waits for others to join its batch (60)."),
+        Option("--linger", metavar="S", help="Most seconds that a call waits for others to join its batch (60)."),
     ] = None,
     poll_interval: Annotated[
         float | None,
-        typer.Option("--poll-interval", metavar="S", help="Seconds between the first questions for a batch (5)."),
+        Option("--poll-interval", metavar="S", help="Seconds between the first questions for a batch (5)."),
     ] = None,
     deadline: Annotated[
         float | None,
-        typer.Option("--deadline", metavar="S", help="Most seconds to wait here for one batch (86400)."),
+        Option("--deadline", metavar="S", help="Most seconds to wait here for one batch (86400)."),
     ] = None,
     max_parked: Annotated[
         int | None,
-        typer.Option("--max-parked", metavar="N", help="Most calls that wait in batches at a time (20000)."),
+        Option("--max-parked", metavar="N", help="Most calls that wait in batches at a time (20000)."),
     ] = None,
 ) -> "Patience":
     """Check what was given; what was not is as the engine has it."""

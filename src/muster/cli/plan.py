@@ -2,9 +2,8 @@
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from muster.cli.frame import command, with_muster
+from muster.cli.line import Group, Option
 from muster.cli.manner import Manner
 from muster.cli.run_options import Chosen, chosen
 from muster.cli.sending import Sending, sent
@@ -14,10 +13,11 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from muster.app import Muster
+    from muster.app.loads import Load
     from muster.app.suite_office import Survey
 
 
-def register(app: typer.Typer) -> None:
+def register(app: Group) -> None:
     """Add the command."""
     command(app, "plan")(plan)
 
@@ -28,11 +28,9 @@ def plan(
     manner: Manner,
     chosen: Chosen,
     sending: Sending,
-    budget: Annotated[
-        str | None, typer.Option("--budget", metavar="USD", help="Say whether it would be enough.")
-    ] = None,
+    budget: Annotated[str | None, Option("--budget", metavar="USD", help="Say whether it would be enough.")] = None,
     allow_unpriced: Annotated[
-        bool, typer.Option("--allow-unpriced", help="Count models whose price is not known as free.")
+        bool, Option("--allow-unpriced", help="Count models whose price is not known as free.")
     ] = False,
 ) -> None:
     """Say how many calls a run would make, of how many tokens, and what that could cost."""
@@ -45,39 +43,41 @@ def plan(
         return survey(muster, spec, sending.dispatch, Quoting.ALL)
 
     found = with_muster(manner, work, allow_unpriced=allow_unpriced, keyless=True)
-    cap = _cap(budget)
+    cap = parse_cap(budget)
     answer(manner, _data(found, cap), lambda console: _tell(console, found, cap))
 
 
-def _cap(budget: str | None) -> int | None:
+def parse_cap(budget: str | None) -> int | None:
+    """Read a budget in microdollars."""
     from muster.settings import parse_budget
 
     return parse_budget(budget)
 
 
-def _data(found: "Survey", cap: int | None) -> dict[str, Any]:
-    from dataclasses import asdict
-
+def load_json(load: "Load") -> dict[str, Any]:
+    """Give calls that would be made as JSON."""
     from muster.domain.money import to_usd
 
-    def load(value: Any) -> dict[str, Any]:
-        numbers = asdict(value)
-        return {
-            "calls": numbers["calls"],
-            "tokens": numbers["tokens"],
-            "least_usd": to_usd(numbers["least"]),
-            "most_usd": to_usd(numbers["most"]),
-        }
+    return {
+        "calls": load.calls,
+        "tokens": load.tokens,
+        "least_usd": to_usd(load.least),
+        "most_usd": to_usd(load.most),
+    }
+
+
+def _data(found: "Survey", cap: int | None) -> dict[str, Any]:
+    from muster.domain.money import to_usd
 
     return {
         "suites": found.suites,
         "cases": found.cases,
         "skipped": found.skipped,
-        "agents": {agent: load(value) for agent, value in found.agents.items()},
-        "judge": load(found.judge),
+        "agents": {agent: load_json(load) for agent, load in found.agents.items()},
+        "judge": load_json(found.judge),
         "commands": found.commands,
         "may_call_tools": found.may_call_tools,
-        "total": load(found.all),
+        "total": load_json(found.all),
         "budget_usd": None if cap is None else to_usd(cap),
         "fits": None if cap is None else found.all.most <= cap,
     }
@@ -102,8 +102,6 @@ def _tell(console: "Console", found: "Survey", cap: int | None) -> None:
 
 
 def _notes(found: "Survey", cap: int | None) -> list[str]:
-    from muster.domain.money import show_usd
-
     lines = []
     if found.commands:
         lines.append(f"{found.commands:,} commands of process evaluators are run on this machine")
@@ -111,9 +109,12 @@ def _notes(found: "Survey", cap: int | None) -> list[str]:
         lines.append("the most counts one repair for each verdict, which judges seldom need")
     if found.may_call_tools:
         lines.append("cases with tools may make more calls than are counted here: one for each round of tool calls")
-    if cap is not None:
-        enough = (
-            "is enough for" if found.all.most <= cap else "may stop this run before its end, but will not be exceeded:"
-        )
-        lines.append(f"a budget of {show_usd(cap)} {enough} {show_usd(found.all.most)} at most")
-    return lines
+    return [*lines, *([] if cap is None else [budget_words(cap, found.all.most)])]
+
+
+def budget_words(cap: int, most: int) -> str:
+    """Say whether a budget would be enough."""
+    from muster.domain.money import show_usd
+
+    enough = "is enough for" if most <= cap else "may stop this run before its end, but will not be exceeded:"
+    return f"a budget of {show_usd(cap)} {enough} {show_usd(most)} at most"

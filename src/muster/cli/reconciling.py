@@ -3,10 +3,9 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from muster.cli.frame import command, with_muster
 from muster.cli.leaving import parting
+from muster.cli.line import Group, Option
 from muster.cli.manner import Manner
 from muster.cli.patience import patient
 from muster.cli.speech import answer, fail_with, note, warn
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 TWICE = "calls of batches that are given up are asked again, and may be paid twice"
 
 
-def register(app: typer.Typer) -> None:
+def register(app: Group) -> None:
     """Add the command."""
     command(app, "reconcile")(reconcile)
 
@@ -32,11 +31,11 @@ def reconcile(
     manner: Manner,
     patience: "Patience",
     resubmit: Annotated[
-        bool, typer.Option("--resubmit", help="Give up what cannot be found; its calls may be paid twice.")
+        bool, Option("--resubmit", help="Give up what cannot be found; its calls may be paid twice.")
     ] = False,
     grace: Annotated[
         float | None,
-        typer.Option("--grace", metavar="S", min=0, help="How long a batch may take to show in the list (120)."),
+        Option("--grace", metavar="S", min=0, help="How long a batch may take to show in the list (120)."),
     ] = None,
 ) -> int:
     """Find out what became of batches that may have been sent."""

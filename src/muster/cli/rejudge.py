@@ -2,9 +2,8 @@
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from muster.cli.frame import command, with_muster
+from muster.cli.line import Argument, Group, Option
 from muster.cli.manner import Manner
 from muster.cli.patience import patient
 from muster.cli.run_terms import Terms, on_terms
@@ -14,7 +13,7 @@ if TYPE_CHECKING:
     from muster.app import Muster, Patience
 
 
-def register(app: typer.Typer) -> None:
+def register(app: Group) -> None:
     """Add the command."""
     command(app, "rejudge")(rejudge)
 
@@ -27,16 +26,16 @@ def rejudge(
     terms: Terms,
     sending: Sending,
     patience: "Patience",
-    run: Annotated[str, typer.Argument(metavar="RUN|FILE", help="A suite run, or a file it was exported to.")],
-    judge: Annotated[str, typer.Option("--judge", metavar="J", help="The agent that judges now.")],
+    run: Annotated[str, Argument(metavar="RUN|FILE", help="A suite run, or a file it was exported to.")],
+    judge: Annotated[str, Option("--judge", metavar="J", help="The agent that judges now.")],
     judge_samples: Annotated[
-        int | None, typer.Option("--judge-samples", metavar="N", min=1, help="How often it is asked.")
+        int | None, Option("--judge-samples", metavar="N", min=1, help="How often it is asked.")
     ] = None,
     evaluator: Annotated[
-        str | None, typer.Option("--evaluator", metavar="E", help="judge or all, also for cases that rules decided.")
+        str | None, Option("--evaluator", metavar="E", help="judge or all, also for cases that rules decided.")
     ] = None,
     threshold: Annotated[
-        float | None, typer.Option("--threshold", metavar="X", min=0, max=1, help="The score that passes.")
+        float | None, Option("--threshold", metavar="X", min=0, max=1, help="The score that passes.")
     ] = None,
 ) -> int:
     """Judge the answers of a suite run anew; they are not paid for again."""

@@ -1,44 +1,47 @@
-"""`muster report`: what became of a suite run, in the format that somebody needs."""
+"""`muster report`: what became of a suite run or a verification, in the format that somebody needs."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from muster.cli.frame import command, with_muster
+from muster.cli.line import Argument, Group, Option
 from muster.cli.manner import Manner
 from muster.cli.speech import answer
 
 if TYPE_CHECKING:
     from muster.app import Muster
-    from muster.cli.report_files import Wanted
-    from muster.reports.suite.summary import SuiteReport
-    from muster.reports.suite_run import SuiteRun
+    from muster.cli.report_files import Reportable, Wanted
+    from muster.domain.run import Run
 
 
-def register(app: typer.Typer) -> None:
+def register(app: Group) -> None:
     """Add the command."""
     command(app, "report")(report)
 
 
 def report(
     manner: Manner,
-    run: Annotated[str, typer.Argument(metavar="RUN|FILE", help="A run, or a file that `muster runs export` wrote.")],
+    run: Annotated[str, Argument(metavar="RUN|FILE", help="A run, or a file that `muster runs export` wrote.")],
     format_: Annotated[
         str,
-        typer.Option("--format", metavar="FORMAT", help="terminal, json, junit, sarif, markdown or html."),
+        Option("--format", metavar="FORMAT", help="terminal, json, junit, sarif, markdown or html."),
     ] = "terminal",
     output: Annotated[
-        str, typer.Option("--output", "-o", metavar="FILE", help="Where to write it; - is standard output.")
+        str, Option("--output", "-o", metavar="FILE", help="Where to write it; - is standard output.")
     ] = "-",
 ) -> None:
-    """Report a suite run from the store: for people, for CI, for a pull request. Not a gate: it exits 0."""
+    """Report a suite run or a verification from the store: for people, for CI, for a pull request.
+
+    Not a gate: it exits 0.
+    """
     import asyncio
 
+    from muster.cli.endings import ENDINGS
     from muster.cli.report_files import STDOUT, Wanted, wanted_format
-    from muster.reports.suite.writing import require_file
+    from muster.reports.writing import require_file
 
-    wanted = Wanted(format=wanted_format(format_), path=None if output == STDOUT else Path(output))
+    formats = list(dict.fromkeys(name for ending in ENDINGS.values() for name in ending.formats))
+    wanted = Wanted(format=wanted_format(format_, formats), path=None if output == STDOUT else Path(output))
     if wanted.path is not None:
         require_file(wanted.path)
     if Path(run).is_file():
@@ -46,10 +49,8 @@ def report(
         return
 
     async def work(muster: "Muster") -> None:
-        from muster.reports.suite_run import open_suite_run
-
         found = await muster.find(run)
-        await _give(manner, await open_suite_run(muster.store, found), wanted, found.id)
+        await _give(manner, await _opened(muster.store, found, found.id), wanted)
 
     with_muster(manner, work)
 
@@ -57,37 +58,41 @@ def report(
 async def _of_file(manner: Manner, file: Path, wanted: "Wanted") -> None:
     """Report the run of a file; the user's own store is not opened."""
     from muster.app.borrowed import borrow
-    from muster.reports.suite_run import open_suite_run
 
     async with borrow(file) as (store, run):
-        await _give(manner, await open_suite_run(store, run), wanted, str(file))
+        await _give(manner, await _opened(store, run, str(file)), wanted)
 
 
-async def _give(manner: Manner, suite: "SuiteRun", wanted: "Wanted", reference: str) -> None:
-    from muster.cli.report_files import write_reports
-    from muster.reports.suite.summary import summarize
+async def _opened(store: Any, run: "Run", reference: str) -> "Reportable":
+    """Sum up a run as those of its workload are; one that has no reports is refused by those of suites."""
+    from muster.cli.endings import ENDINGS
 
-    found = await summarize(suite)
+    return await ENDINGS.get(run.workload, ENDINGS["suite"]).reports(store, run, reference)
+
+
+async def _give(manner: Manner, found: "Reportable", wanted: "Wanted") -> None:
+    from muster.cli.report_files import wanted_format, write_reports
+
+    wanted_format(wanted.format, found.formats)
     if manner.json and wanted.path is None:
-        answer(manner, await _as_data(suite, found, wanted.format), lambda console: None)
+        answer(manner, await _as_data(found, wanted.format), lambda console: None)
         return
-    await write_reports(suite, found, [wanted], reference)
+    await write_reports(found, [wanted])
     if wanted.path is not None:
-        data = {"run": suite.run.id, "format": wanted.format, "ok": found.ok, "file": str(wanted.path)}
-        text = f"run {suite.run.id}: {wanted.format} report written to {wanted.path}"
+        data = {"run": found.run, "format": wanted.format, "ok": found.ok, "file": str(wanted.path)}
+        text = f"run {found.run}: {wanted.format} report written to {wanted.path}"
         answer(manner, data, lambda console: console.print(text, soft_wrap=True))
 
 
-async def _as_data(suite: "SuiteRun", found: "SuiteReport", format_: str) -> dict[str, Any]:
+async def _as_data(found: "Reportable", format_: str) -> dict[str, Any]:
     """Give the report inside the envelope: as data where it is data, else as text."""
     import io
     import json
 
     from muster.cli.report_files import TERMINAL
-    from muster.reports.suite.writing import write_report
 
     out = io.StringIO()
     name = "json" if format_ == TERMINAL else format_
-    await write_report(suite, found, name, out)
+    await found.write(name, out)
     text = out.getvalue()
-    return {"run": suite.run.id, "format": name, "ok": found.ok, "report": json.loads(text) if name == "json" else text}
+    return {"run": found.run, "format": name, "ok": found.ok, "report": json.loads(text) if name == "json" else text}

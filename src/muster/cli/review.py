@@ -2,9 +2,8 @@
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from muster.cli.frame import command, with_muster
+from muster.cli.line import Argument, Group, Option
 from muster.cli.manner import Manner
 from muster.cli.speech import answer, note
 
@@ -17,24 +16,22 @@ LONGEST_NOTE = 10_000
 LONGEST_NAME = 100
 
 
-def register(app: typer.Typer) -> None:
+def register(app: Group) -> None:
     """Add the command."""
     command(app, "review")(review)
 
 
 def review(
     manner: Manner,
-    run: Annotated[str, typer.Argument(metavar="RUN", help="An id, the beginning of one, a name, or `last`.")],
-    case: Annotated[
-        str | None, typer.Argument(metavar="CASE", help="The id of a case; without, reviews are listed.")
-    ] = None,
+    run: Annotated[str, Argument(metavar="RUN", help="An id, the beginning of one, a name, or `last`.")],
+    case: Annotated[str | None, Argument(metavar="CASE", help="The id of a case; without, reviews are listed.")] = None,
     opinion: Annotated[
-        str | None, typer.Argument(metavar="right|wrong|borderline", help="What you think of its verdict.")
+        str | None, Argument(metavar="right|wrong|borderline", help="What you think of its verdict.")
     ] = None,
-    note_: Annotated[str, typer.Option("--note", metavar="TEXT", help="Why.")] = "",
-    epoch: Annotated[int | None, typer.Option("--epoch", metavar="N", min=1, help="Which epoch of it.")] = None,
-    subject: Annotated[str | None, typer.Option("--subject", metavar="SUBJECT", help="Which subject.")] = None,
-    by: Annotated[str, typer.Option("--by", metavar="NAME", help="Who says so, if you want that known.")] = "",
+    note_: Annotated[str, Option("--note", metavar="TEXT", help="Why.")] = "",
+    epoch: Annotated[int | None, Option("--epoch", metavar="N", min=1, help="Which epoch of it.")] = None,
+    subject: Annotated[str | None, Option("--subject", metavar="SUBJECT", help="Which subject.")] = None,
+    by: Annotated[str, Option("--by", metavar="NAME", help="Who says so, if you want that known.")] = "",
 ) -> None:
     """Say whether a verdict was right, or see what was said and how far it agrees with the judge."""
     from muster.domain.errors import BadArgument
@@ -114,7 +111,7 @@ def _list(manner: Manner, run: str) -> None:
 
 
 def _review_json(made: "Review") -> dict[str, Any]:
-    from muster.reports.suite.words import moment
+    from muster.reports.words import moment
 
     return {
         "run": made.run,

@@ -9,7 +9,8 @@ from rich.text import Text
 
 from muster.cli.clean import clean
 from muster.reports.agreement import Agreement, ReviewedRun
-from muster.reports.suite.words import WORDS, count, percent
+from muster.reports.suite.words import WORDS
+from muster.reports.words import count, percent
 
 COLOURS = {"right": "green", "wrong": "red", "borderline": "yellow"}
 

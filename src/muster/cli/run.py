@@ -2,9 +2,8 @@
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from muster.cli.frame import command, with_muster
+from muster.cli.line import Group, Option
 from muster.cli.manner import Manner
 from muster.cli.patience import patient
 from muster.cli.run_options import Chosen, chosen
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
     from muster.app import Muster, Patience
 
 
-def register(app: typer.Typer) -> None:
+def register(app: Group) -> None:
     """Add the command."""
     command(app, "run")(run)
 
@@ -32,13 +31,11 @@ def run(
     patience: "Patience",
     replay: Annotated[
         str | None,
-        typer.Option("--replay", metavar="RUN|FILE", help="Take every answer from a run or a file; no agent is asked."),
+        Option("--replay", metavar="RUN|FILE", help="Take every answer from a run or a file; no agent is asked."),
     ] = None,
     reuse: Annotated[
         str | None,
-        typer.Option(
-            "--reuse", metavar="RUN|FILE", help="Take the answers to requests that are the same; pay the rest."
-        ),
+        Option("--reuse", metavar="RUN|FILE", help="Take the answers to requests that are the same; pay the rest."),
     ] = None,
 ) -> int:
     """Run suites and print how the cases ended."""

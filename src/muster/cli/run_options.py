@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from muster.cli.bundle import bundle
+from muster.cli.line import Argument, Option
 
 if TYPE_CHECKING:
     from muster.formats.suite_spec import SuiteSpec
@@ -37,47 +36,41 @@ class Chosen:
 
 
 def chosen_of(
-    paths: Annotated[list[str], typer.Argument(metavar="PATH…", help="Suites: files, or folders that hold them.")],
+    paths: Annotated[list[str], Argument(metavar="PATH…", help="Suites: files, or folders that hold them.")],
     agent: Annotated[
-        list[str] | None, typer.Option("--agent", "-a", metavar="A", help="Who is tested; several are ranked.")
+        list[str] | None, Option("--agent", "-a", metavar="A", help="Who is tested; several are ranked.")
     ] = None,
     prompt: Annotated[
         list[str] | None,
-        typer.Option(
-            "--prompt", metavar="FILE", help="A system prompt to test instead of prompt.md; several are ranked."
-        ),
+        Option("--prompt", metavar="FILE", help="A system prompt to test instead of prompt.md; several are ranked."),
     ] = None,
-    judge: Annotated[str | None, typer.Option("--judge", metavar="J", help="The agent that judges.")] = None,
+    judge: Annotated[str | None, Option("--judge", metavar="J", help="The agent that judges.")] = None,
     judge_samples: Annotated[
-        int | None, typer.Option("--judge-samples", metavar="N", min=1, help="How often it is asked (1).")
+        int | None, Option("--judge-samples", metavar="N", min=1, help="How often it is asked (1).")
     ] = None,
     judge_dispatch: Annotated[
         str | None,
-        typer.Option("--judge-dispatch", metavar="live|batch", help="How it is asked, if not like the rest."),
+        Option("--judge-dispatch", metavar="live|batch", help="How it is asked, if not like the rest."),
     ] = None,
     epochs: Annotated[
-        int | None, typer.Option("--epochs", metavar="N", min=1, help="How often each case is asked (1).")
+        int | None, Option("--epochs", metavar="N", min=1, help="How often each case is asked (1).")
     ] = None,
-    case_filter: Annotated[
-        str | None, typer.Option("--filter", metavar="GLOB", help="Only cases whose id matches.")
-    ] = None,
-    tags: Annotated[
-        str | None, typer.Option("--tags", metavar="A,B", help="Only cases with one of these tags.")
-    ] = None,
+    case_filter: Annotated[str | None, Option("--filter", metavar="GLOB", help="Only cases whose id matches.")] = None,
+    tags: Annotated[str | None, Option("--tags", metavar="A,B", help="Only cases with one of these tags.")] = None,
     evaluator: Annotated[
         str | None,
-        typer.Option("--evaluator", metavar="E", help="rules, golden, process, judge or all, not each case's own."),
+        Option("--evaluator", metavar="E", help="rules, golden, process, judge or all, not each case's own."),
     ] = None,
     threshold: Annotated[
-        float | None, typer.Option("--threshold", metavar="X", min=0, max=1, help="The score that passes (0.7).")
+        float | None, Option("--threshold", metavar="X", min=0, max=1, help="The score that passes (0.7).")
     ] = None,
     max_tokens: Annotated[
-        int | None, typer.Option("--max-tokens", metavar="N", min=1, max=10_000_000, help="The longest answer.")
+        int | None, Option("--max-tokens", metavar="N", min=1, max=10_000_000, help="The longest answer.")
     ] = None,
-    temperature: Annotated[float | None, typer.Option("--temperature", metavar="X", min=0, help="Sampling.")] = None,
-    seed: Annotated[int | None, typer.Option("--seed", metavar="N", help="Sampling, where it is supported.")] = None,
+    temperature: Annotated[float | None, Option("--temperature", metavar="X", min=0, help="Sampling.")] = None,
+    seed: Annotated[int | None, Option("--seed", metavar="N", help="Sampling, where it is supported.")] = None,
     only_failed: Annotated[
-        str | None, typer.Option("--only-failed", metavar="RUN|FILE", help="Only cases that did not pass there.")
+        str | None, Option("--only-failed", metavar="RUN|FILE", help="Only cases that did not pass there.")
     ] = None,
 ) -> Chosen:
     """Collect what was given."""

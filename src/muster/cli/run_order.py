@@ -14,15 +14,16 @@ from muster.app.suite_office import (
     require_judge,
     survey,
 )
+from muster.cli.ending import drive_and_conclude
 from muster.cli.manner import Manner
 from muster.cli.question import check_name
-from muster.cli.report_files import Wanted
-from muster.cli.run_ending import drive_and_conclude
+from muster.cli.report_files import Wanted, wanted_reports
+from muster.cli.run_ending import SuiteEnding
 from muster.cli.run_options import Chosen
-from muster.cli.run_reports import wanted_reports
 from muster.cli.run_terms import Terms
 from muster.cli.sending import Sending
 from muster.cli.speech import note
+from muster.cli.suite_reports import FORMATS
 from muster.domain.errors import BadArgument, NotFound
 from muster.domain.run import Origin, Reuse, Run
 from muster.formats.suite_spec import SuiteSpec, read_spec
@@ -45,7 +46,7 @@ class Order:
         """Check what was said before anything is opened."""
         check_name(terms.name)
         parse_budget(terms.budget)
-        return Order(terms=terms, sending=sending, reports=wanted_reports(terms.reports, manner))
+        return Order(terms=terms, sending=sending, reports=wanted_reports(terms.reports, FORMATS, manner))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +130,7 @@ async def _start(muster: "Muster", spec: SuiteSpec, origin: Origin | None, order
         detach=order.sending.detach,
         origin=origin,
     )
-    return await drive_and_conclude(muster, handle, order.reports, manner)
+    return await drive_and_conclude(muster, handle, SuiteEnding(), order.reports, manner)
 
 
 async def _suite_run(muster: "Muster", reference: str) -> Run:

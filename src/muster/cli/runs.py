@@ -2,12 +2,11 @@
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from muster.cli import canceling, going_on, moving, rejudge
 from muster.cli.frame import command, group, with_muster
+from muster.cli.line import Argument, Option
 from muster.cli.manner import Manner
-from muster.cli.speech import answer, note, print_json
+from muster.cli.speech import answer, note, print_json, say
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
 FIRST = 200
 
-RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="An id, the beginning of one, a name, or `last`.")]
+RunArgument = Annotated[str, Argument(metavar="RUN", help="An id, the beginning of one, a name, or `last`.")]
 
 app = group("Everything about runs: see them, go on with them, move them.")
 
@@ -25,10 +24,10 @@ app = group("Everything about runs: see them, go on with them, move them.")
 @command(app, "list")
 def list_runs(
     manner: Manner,
-    limit: Annotated[int, typer.Option("--limit", metavar="N", min=1, help="How many.")] = 20,
+    limit: Annotated[int, Option("--limit", metavar="N", min=1, help="How many.")] = 20,
     state: Annotated[
         str | None,
-        typer.Option("--state", metavar="STATE", help="Only queued, running, waiting, interrupted, completed, …"),
+        Option("--state", metavar="STATE", help="Only queued, running, waiting, interrupted, completed, …"),
     ] = None,
 ) -> None:
     """List the newest runs."""
@@ -76,9 +75,9 @@ def _states(name: str | None) -> "tuple[RunState, ...]":
 def show(
     manner: Manner,
     run: RunArgument,
-    calls: Annotated[bool, typer.Option("--calls", help=f"Its first {FIRST} calls too.")] = False,
-    events: Annotated[bool, typer.Option("--events", help=f"Its last {FIRST} events too.")] = False,
-    call: Annotated[str | None, typer.Option("--call", metavar="KEY", help="This one call in full instead.")] = None,
+    calls: Annotated[bool, Option("--calls", help=f"Its first {FIRST} calls too.")] = False,
+    events: Annotated[bool, Option("--events", help=f"Its last {FIRST} events too.")] = False,
+    call: Annotated[str | None, Option("--call", metavar="KEY", help="This one call in full instead.")] = None,
 ) -> None:
     """Show one run: money, calls, errors, and how to go on."""
     from muster.cli import call_sheet, closeup
@@ -105,7 +104,7 @@ def watch(manner: Manner, run: RunArgument) -> None:
             else:
                 from muster.cli.clean import clean
 
-                typer.echo(clean(event_line(event)))
+                say(clean(event_line(event)))
         return await muster.get(found)
 
     over = with_muster(manner, work)
@@ -115,7 +114,7 @@ def watch(manner: Manner, run: RunArgument) -> None:
 
 @command(app, "delete")
 def delete(
-    manner: Manner, runs: Annotated[list[str], typer.Argument(metavar="RUN…", help="Runs that nobody drives.")]
+    manner: Manner, runs: Annotated[list[str], Argument(metavar="RUN…", help="Runs that nobody drives.")]
 ) -> None:
     """Forget runs with everything in them."""
 

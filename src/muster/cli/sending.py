@@ -3,12 +3,11 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from muster.cli.bundle import bundle
+from muster.cli.line import Option
 
 if TYPE_CHECKING:
-    from muster.domain.run import Dispatch
+    from muster.domain.run import Dispatch, Fallback
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,16 +25,16 @@ class Sending:
 
 def sending_of(
     dispatch: Annotated[
-        str, typer.Option("--dispatch", metavar="live|batch", help="Batches cost less and take minutes to hours.")
+        str, Option("--dispatch", metavar="live|batch", help="Batches cost less and take minutes to hours.")
     ] = "live",
     detach: Annotated[
-        bool, typer.Option("--detach", help="Hand the batches in and leave; go on later, in any process.")
+        bool, Option("--detach", help="Hand the batches in and leave; go on later, in any process.")
     ] = False,
     fallback: Annotated[
-        str, typer.Option("--fallback", metavar="live|fail", help="What becomes of calls that failed in 3 batches.")
+        str, Option("--fallback", metavar="live|fail", help="What becomes of calls that failed in 3 batches.")
     ] = "fail",
     no_cache: Annotated[
-        bool, typer.Option("--no-cache", help="Do not mark shared prefixes for the provider's cache.")
+        bool, Option("--no-cache", help="Do not mark shared prefixes for the provider's cache.")
     ] = False,
 ) -> Sending:
     """Check what was given."""
@@ -49,9 +48,17 @@ def sending_of(
         )
     if mode is not Mode.BATCH and (fallback != Fallback.FAIL or no_cache):
         raise BadArgument("--fallback and --no-cache are about batches", suggestions=("add --dispatch batch",))
-    if fallback not in list(Fallback):
-        raise BadArgument(f"{fallback!r} is no way to fall back", suggestions=tuple(Fallback))
-    return Sending(dispatch=Dispatch(mode=mode, fallback=Fallback(fallback), cache=not no_cache), detach=detach)
+    return Sending(dispatch=Dispatch(mode=mode, fallback=fallback_of(fallback), cache=not no_cache), detach=detach)
+
+
+def fallback_of(name: str) -> "Fallback":
+    """Read what becomes of calls that failed in batches."""
+    from muster.domain.errors import BadArgument
+    from muster.domain.run import Fallback
+
+    if name not in list(Fallback):
+        raise BadArgument(f"{name!r} is no way to fall back", suggestions=tuple(Fallback))
+    return Fallback(name)
 
 
 sent = bundle("sending", sending_of)

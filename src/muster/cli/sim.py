@@ -3,39 +3,38 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from muster.cli.frame import command
+from muster.cli.line import Group, Option
 from muster.cli.manner import Manner
 
 
-def register(app: typer.Typer) -> None:
+def register(app: Group) -> None:
     """Add the command."""
     command(app, "sim")(sim)
 
 
 def sim(
     manner: Manner,
-    port: Annotated[int, typer.Option("--port", metavar="N", min=0, max=65535, help="0 takes a free one.")] = 0,
-    latency_ms: Annotated[float, typer.Option("--latency-ms", metavar="MS", min=0, help="Until the answer.")] = 0.0,
-    script: Annotated[Path | None, typer.Option("--script", metavar="FILE", help="Answers, by rule.")] = None,
-    faults: Annotated[Path | None, typer.Option("--faults", metavar="FILE", help="What goes wrong, and when.")] = None,
+    port: Annotated[int, Option("--port", metavar="N", min=0, max=65535, help="0 takes a free one.")] = 0,
+    latency_ms: Annotated[float, Option("--latency-ms", metavar="MS", min=0, help="Until the answer.")] = 0.0,
+    script: Annotated[Path | None, Option("--script", metavar="FILE", help="Answers, by rule.")] = None,
+    faults: Annotated[Path | None, Option("--faults", metavar="FILE", help="What goes wrong, and when.")] = None,
     capacity: Annotated[
-        int | None, typer.Option("--capacity", metavar="N", min=1, help="Requests at a time; more get 429.")
+        int | None, Option("--capacity", metavar="N", min=1, help="Requests at a time; more get 429.")
     ] = None,
     require_key: Annotated[
-        str | None, typer.Option("--require-key", metavar="KEY", help="The only key that is taken.")
+        str | None, Option("--require-key", metavar="KEY", help="The only key that is taken.")
     ] = None,
     batch_ms: Annotated[
-        float, typer.Option("--batch-ms", metavar="MS", min=0, help="From the creation of a batch to its end.")
+        float, Option("--batch-ms", metavar="MS", min=0, help="From the creation of a batch to its end.")
     ] = 0.0,
     batch_requests: Annotated[
         int | None,
-        typer.Option("--batch-requests", metavar="N", min=1, help="Most in one batch; else as the provider."),
+        Option("--batch-requests", metavar="N", min=1, help="Most in one batch; else as the provider."),
     ] = None,
     live_counts: Annotated[
         bool | None,
-        typer.Option("--live-counts/--no-live-counts", help="Whether batches tell how far they are; else as provider."),
+        Option("--live-counts/--no-live-counts", help="Whether batches tell how far they are; else as provider."),
     ] = None,
 ) -> None:
     """Serve the rehearsal; the first line is JSON with addresses."""

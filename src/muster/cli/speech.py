@@ -40,6 +40,12 @@ def print_json(value: Mapping[str, Any]) -> None:
     sys.stdout.flush()
 
 
+def say(text: str) -> None:
+    """Print one line of an answer that comes bit by bit."""
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
 def note(manner: Manner, text: str) -> None:
     """Say something that is good to know; not when quiet."""
     if not manner.quiet:

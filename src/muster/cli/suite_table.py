@@ -10,10 +10,11 @@ from rich.text import Text
 from muster.cli.clean import clean
 from muster.domain.money import show_usd
 from muster.domain.verdict import Status
-from muster.reports.suite.figures import Figures, figures, score_of, seconds_of
+from muster.reports.suite.figures import Figures, figures, score_of
 from muster.reports.suite.steadiness import steadiness
 from muster.reports.suite.summary import NOT_PASSED, CaseLine, SubjectLine, SuiteReport
-from muster.reports.suite.words import ORDER, WORDS, count, one_line, percent
+from muster.reports.suite.words import ORDER, WORDS
+from muster.reports.words import count, one_line, percent, seconds_of
 
 MOST_TROUBLES = 50
 LONGEST_REASON = 400

@@ -1,39 +1,56 @@
-"""`muster validate`: whether suites are written rightly, with everything that is wrong and where."""
+"""`muster validate`: whether suites and verify.yaml are written rightly, with everything that is wrong and where."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from muster.cli.frame import command
+from muster.cli.line import Argument, Group
 from muster.cli.manner import Manner
 from muster.cli.speech import answer, fail_with, warn
 
 if TYPE_CHECKING:
     from muster.formats.flaw import Flaw
     from muster.formats.suite import Examination
+    from muster.formats.waves.declaration import Inspection
 
-PathsArgument = Annotated[list[Path], typer.Argument(metavar="PATH...", help="Suites, or folders with suites.")]
+PathsArgument = Annotated[list[Path], Argument(metavar="PATH...", help="Suites, or folders with suites.")]
+AnyPathsArgument = Annotated[
+    list[Path], Argument(metavar="PATH...", help="Suites, files with verification agents, or folders with them.")
+]
 
 
-def register(app: typer.Typer) -> None:
+def register(app: Group) -> None:
     """Add the command."""
     command(app, "validate")(validate)
 
 
-def validate(manner: Manner, paths: PathsArgument) -> int:
-    """Say whether suites are valid; exit 2 when one is not."""
-    found = examinations(paths)
-    data = {"suites": [{"file": file, **_told(examination)} for file, examination in found.items()]}
-    flaws = [flaw for examination in found.values() for flaw in examination.flaws]
+def validate(manner: Manner, paths: AnyPathsArgument) -> int:
+    """Say whether suites and verification agents are valid; exit 2 when one is not."""
+    inspected, examined = _looked_through(paths)
+    data = {
+        "suites": [{"file": file, **_told(examination)} for file, examination in examined.items()],
+        "verifications": [_inspection_json(inspection) for inspection in inspected],
+    }
+    flaws = [flaw for examination in examined.values() for flaw in examination.flaws]
+    flaws += [flaw for inspection in inspected for flaw in inspection.flaws]
     if flaws:
         return refused(manner, flaws, data)
-    for doubt in (doubt for examination in found.values() for doubt in examination.doubts):
+    for doubt in (doubt for examination in examined.values() for doubt in examination.doubts):
         if not manner.json:
             warn(f"warning: {doubt}")
-    lines = [f"{file}: {examination.name}, {cases(examination.cases)}" for file, examination in found.items()]
+    lines = [f"{file}: {examination.name}, {cases(examination.cases)}" for file, examination in examined.items()]
+    lines += [f"{inspection.file}: {_agents(inspection)}" for inspection in inspected]
     answer(manner, data, lambda console: console.print("\n".join(lines), soft_wrap=True))
     return 0
+
+
+def _looked_through(paths: list[Path]) -> "tuple[list[Inspection], dict[str, Examination]]":
+    """Look through everything that is meant: verification agents, and suites by their files."""
+    from muster.formats.waves.declaration import inspect
+    from muster.formats.waves.finding import sorted_out
+
+    declarations, suites = sorted_out(paths)
+    return [inspect(path) for path in declarations], examinations(suites)
 
 
 def examinations(paths: list[Path]) -> "dict[str, Examination]":
@@ -65,6 +82,21 @@ def flaw_json(flaw: "Flaw") -> dict[str, Any]:
     """Give a flaw or a finding as JSON."""
     told = {"file": flaw.file, "line": flaw.line, "case": flaw.case or None, "message": flaw.message}
     return told | ({"code": flaw.code} if flaw.code else {})
+
+
+def _agents(inspection: "Inspection") -> str:
+    found = inspection.declaration
+    agents, waves = (0, 0) if found is None else (len(found.agents), len(found.waves))
+    return f"{agents:,} agent{'s' * (agents != 1)} in {waves:,} wave{'s' * (waves != 1)}"
+
+
+def _inspection_json(inspection: "Inspection") -> dict[str, Any]:
+    found = inspection.declaration
+    return {
+        "file": inspection.file,
+        "agents": [] if found is None else [{"name": agent.name, "wave": agent.wave} for agent in found.agents],
+        "flaws": [flaw_json(flaw) for flaw in inspection.flaws],
+    }
 
 
 def _told(examination: "Examination") -> dict[str, Any]:

@@ -2,12 +2,11 @@
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from muster.cli.frame import command, with_muster
+from muster.cli.line import Group, Option
 from muster.cli.manner import Manner
 from muster.cli.patience import patient
-from muster.cli.speech import answer, note, warn
+from muster.cli.speech import answer, note, say, warn
 
 if TYPE_CHECKING:
     from muster.app import Muster, Patience
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from muster.domain.run import Run
 
 
-def register(app: typer.Typer) -> None:
+def register(app: Group) -> None:
     """Add the command."""
     command(app, "worker")(worker)
 
@@ -25,11 +24,9 @@ def register(app: typer.Typer) -> None:
 def worker(
     manner: Manner,
     patience: "Patience",
-    concurrency: Annotated[int, typer.Option("--concurrency", metavar="N", min=1, help="Runs at a time.")] = 3,
-    until_idle: Annotated[bool, typer.Option("--until-idle", help="End when nothing is left to do.")] = False,
-    allow_unpriced: Annotated[
-        bool, typer.Option("--allow-unpriced", help="Ask models whose price is not known.")
-    ] = False,
+    concurrency: Annotated[int, Option("--concurrency", metavar="N", min=1, help="Runs at a time.")] = 3,
+    until_idle: Annotated[bool, Option("--until-idle", help="End when nothing is left to do.")] = False,
+    allow_unpriced: Annotated[bool, Option("--allow-unpriced", help="Ask models whose price is not known.")] = False,
 ) -> None:
     """Drive submitted runs, also those whose driver died."""
     from muster.cli.pooled import run_data
@@ -51,7 +48,7 @@ async def _serve(muster: "Muster", manner: Manner, concurrency: int, until_idle:
     def on_end(run: "Run") -> None:
         ended.append(run)
         if not manner.json:
-            typer.echo(clean(summary(run)))
+            say(clean(summary(run)))
 
     def on_error(run: "RunId", error: "MusterError") -> None:
         warn(f"run {run} could not be driven: {error.message}")

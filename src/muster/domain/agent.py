@@ -86,6 +86,7 @@ class Command:
     # Codes with which it ends when it has done its work; then its output counts even when there is none. A checker
     # that found something ends with 1. None: only 0, and it must say something.
     exits: tuple[int, ...] | None = None
+    quotes: bool = False  # it may quote files: what looks like a secret is taken out before anything is kept
 
     @property
     def name(self) -> str:

@@ -10,6 +10,8 @@ from typing import Any
 from muster.domain.canonical import Json, canonical
 from muster.domain.money import NOTHING, Lane, Microdollars
 
+SHORTEST_CACHED = 4096  # characters: a prefix shorter than some thousand tokens is not cached by any provider
+
 
 class Role(StrEnum):
     """Who speaks in a conversation."""

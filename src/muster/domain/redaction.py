@@ -54,6 +54,13 @@ class Redactor:
 
     def text(self, text: str) -> str:
         """Give a text without its secrets."""
+        return self._clean(text, _nothing)
+
+    def code(self, text: str) -> str:
+        """Give code without its secrets: it keeps its lines, and what is no key is shown even inside of one."""
+        return self._clean(text, _between_marks)
+
+    def _clean(self, text: str, rest: Callable[[str], str]) -> str:
         if len(text) < _SHORTEST and "://" not in text:
             return text
         lower = text.lower()
@@ -61,7 +68,7 @@ class Redactor:
             return text
         for rule in _RULES:
             if any(hint in lower for hint in rule.hints):
-                text = re.sub(rule.pattern, partial(self._replace, rule), text)
+                text = re.sub(rule.pattern, partial(self._replace, rule, rest), text)
         return text
 
     def json(self, value: Json, depth: int = 0) -> Json:
@@ -81,7 +88,7 @@ class Redactor:
         found, self._found = dict(sorted(self._found.items())), Counter()
         return found
 
-    def _replace(self, rule: "_Rule", match: re.Match[str]) -> str:
+    def _replace(self, rule: "_Rule", rest: Callable[[str], str], match: re.Match[str]) -> str:
         secret = match["secret"]
         if not rule.holds(secret):
             return match[0]
@@ -92,7 +99,29 @@ class Redactor:
         self._found[rule.kind] += 1
         start, end = match.span("secret")
         before, after = match[0][: start - match.start()], match[0][end - match.start() :]
-        return f"{before}[redacted:{rule.kind}:{number}]{after}"
+        return f"{before}[redacted:{rule.kind}:{number}]{rest(secret)}{after}"
+
+
+def _nothing(secret: str) -> str:
+    return ""
+
+
+def _between_marks(secret: str) -> str:
+    """Give what follows the first mark of a private key, with nothing of the key: whoever reads code must see the rest.
+
+    Two marks hide whatever stands between them: without this anybody could keep lines of code from being read.
+    """
+    begin = re.match(_KEY_BEGIN, secret)
+    if begin is None:  # every other secret is a single word
+        return ""
+    parts = re.split(r"(\n|\\[nr])", secret[begin.end() :])
+    return "".join(part if number % 2 else _without_key(part) for number, part in enumerate(parts))
+
+
+def _without_key(line: str) -> str:
+    """Take out a word that is alone in its line, quoted or commented out, and any word as long as only keys have."""
+    alone = re.fullmatch(rf"{_AROUND}[A-Za-z0-9+/=]++{_AROUND}", line)
+    return "[redacted]" if alone else re.sub(r"[A-Za-z0-9+/=]{16,}+", "[redacted]", line)
 
 
 @cache
@@ -145,6 +174,7 @@ _KEY_BEGIN = r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
 _KEY_END = r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
 _KEY_BODY = r"(?:[^-]++|-(?!----))*+"
 _CUT_BODY = r"(?:\s|\\[nr])*+(?:[A-Za-z0-9+/=]{40,}+(?:\s|\\[nr])*+)++[A-Za-z0-9+/=]*+"  # of a key without its end
+_AROUND = r"[\s\"'#*/+\\,;.&-]*+"  # a line of a key in code
 _IS = r"\\?[\"']?\s{0,4}[:=]\s{0,4}\\?[\"']?"  # between a name and its value, in code, JSON, headers, settings
 _NAMES = r"(?:api|access|secret|private)[_-]?key|secret|password|passwd|(?:access|auth|api|refresh)[_-]?token"
 

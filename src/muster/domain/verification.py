@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from fnmatch import fnmatchcase
 
 from muster.domain.canonical import Json
 
@@ -48,6 +49,11 @@ class Verifier:
     environment: Mapping[str, str] = field(default_factory=dict)
     timeout: float | None = None  # seconds
 
+    def looks_at(self, path: str) -> bool:
+        """Whether a file is for this agent."""
+        name = path.rpartition("/")[2]
+        return not self.include or any(fnmatchcase(path, glob) or fnmatchcase(name, glob) for glob in self.include)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
@@ -67,6 +73,15 @@ class LeftOut:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Marker:
+    """A small file that says which files wait to be verified."""
+
+    path: str  # an absolute path
+    digest: str  # SHA-256 of its bytes: one that was written anew is another one
+    files: tuple[str, ...]  # relative to the root
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Verification:
     """The spec of a verification: everything is in it but the contents of the files."""
 
@@ -80,7 +95,7 @@ class Verification:
     keep_going: bool = False  # later waves run whatever became of the earlier ones
     live: bool = False  # nothing goes into a batch, whatever an agent's own dispatch says
     cache: bool = True  # mark the files for the provider's cache
-    markers: tuple[str, ...] = ()  # absolute paths of files that are removed when everything has passed
+    markers: tuple[Marker, ...] = ()  # files that are removed when everything they name has passed
     left_out: tuple[LeftOut, ...] = ()  # what the selection left out before
     limits: Limits = Limits()
 

@@ -6,7 +6,8 @@ wave/W/AGENT/CHUNK, …/repair    a call to a model about one chunk of the files
 wave/W/AGENT/command        a checker
 wave/W/AGENT/place/…        what was looked up on disk for a checker
 wave/W/report               what a wave came to
-waves/cleared               which markers were cleared
+waves/clearing              which markers are to be cleared
+waves/cleared               which of them were
 """
 
 from collections.abc import Mapping
@@ -19,6 +20,7 @@ from muster.domain.verification import Kind
 
 WORKLOAD = "waves"
 SNAPSHOT = "waves"
+CLEARING = "waves/clearing"
 CLEARED = "waves/cleared"
 MOST_FINDINGS = 5_000  # of one agent that are kept whole; all of them are counted
 NONE = Counts()

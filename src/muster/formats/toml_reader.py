@@ -1,4 +1,4 @@
-"""Suites in TOML: read whole, with the line of each `[[cases]]` found in the text."""
+"""Suites and other lists in TOML: read whole, with the line of each `[[cases]]` found in the text."""
 
 import re
 import tomllib
@@ -12,7 +12,6 @@ from muster.formats.tree import Items, Map
 
 MOST_BYTES = 64_000_000
 
-_CASE = re.compile(r"\s*\[\[\s*(?:cases|\"cases\"|'cases')\s*\]\]")
 _KEY = re.compile(r"\s*(?:\[\s*)?[\"']?([A-Za-z0-9_-]+)[\"']?\s*[]=.]")
 _TABLE = re.compile(r"\s*\[")
 _LONG_QUOTE = re.compile(r"\"\"\"|'''")
@@ -22,10 +21,10 @@ _PLACE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
 
 
 class TomlFile:
-    """One file with a suite."""
+    """One file with a suite, or with a list of another name."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, path: Path, listed: str = "cases") -> None:
+        self._path, self._listed = path, listed
 
     def head(self) -> Map:
         """Give everything but the cases, of which only the line is known."""
@@ -39,13 +38,14 @@ class TomlFile:
     def _read(self) -> tuple[Map, Items]:
         text = whole_text(self._path, MOST_BYTES)
         found = _parsed(text)
-        keys, lines = _outline(text)
-        head, cases = Map(1), Items(keys.get("cases", 1))
+        name = self._listed
+        keys, lines = _outline(text, name)
+        head, cases = Map(1), Items(keys.get(name, 1))
         for key, value in found.items():
-            head.put(key, None if key == "cases" else value, keys.get(key, 1))
-        listed = found.get("cases", [])
+            head.put(key, None if key == name else value, keys.get(key, 1))
+        listed = found.get(name, [])
         if not isinstance(listed, list):
-            raise Unreadable("cases must be a list: begin each with [[cases]]", cases.line)
+            raise Unreadable(f"{name} must be a list: begin each with [[{name}]]", cases.line)
         for index, case in enumerate(listed):
             cases.add(case, lines[index] if index < len(lines) else cases.line)
         return head, cases
@@ -64,15 +64,16 @@ def _parsed(text: str) -> dict[str, Any]:
         raise Unreadable(f"this is no TOML that can be read: {type(error).__name__}: {error}") from None
 
 
-def _outline(text: str) -> tuple[dict[str, int], list[int]]:
+def _outline(text: str, listed: str) -> tuple[dict[str, int], list[int]]:
     """Find the lines of the keys at the top, and of the cases."""
+    begins = re.compile(rf"\s*\[\[\s*(?:{listed}|\"{listed}\"|'{listed}')\s*\]\]")
     keys: dict[str, int] = {}
     cases: list[int] = []
     top = True
     for number, line in _outside_strings(text):
-        if _CASE.match(line):
+        if begins.match(line):
             cases.append(number)
-            keys.setdefault("cases", number)
+            keys.setdefault(listed, number)
         table = _TABLE.match(line) is not None
         top = top and not table
         if (top or table) and (found := _KEY.match(line)):

@@ -49,9 +49,13 @@ def one_or_more(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
 
-def _variable(name: str) -> str:
+def _variable_name(name: str) -> str:
     if not _VARIABLE.fullmatch(name):
         raise ValueError(f"{name!r} is no name of an environment variable")
+    return name
+
+
+def _variable(name: str) -> str:
     if _RESERVED.fullmatch(name.upper()):
         raise ValueError(f"{name} may not be set by a suite")
     return name
@@ -91,11 +95,13 @@ Words = Annotated[list[Word], BeforeValidator(one_or_more)]  # one may stand alo
 KebabName = Annotated[Text, AfterValidator(_kebab)]
 ToolName = Annotated[Text, AfterValidator(_tool_name)]
 CommandWord = Annotated[Word, AfterValidator(_without_nul)]
-EnvironmentName = Annotated[Text, AfterValidator(_variable)]
+VariableName = Annotated[Text, AfterValidator(_variable_name)]
+EnvironmentName = Annotated[VariableName, AfterValidator(_variable)]
 EnvironmentValue = Annotated[Text, AfterValidator(_without_nul)]
 
 Truth = Annotated[bool, Strict(), BeforeValidator(_meant)]
 Count = Annotated[int, Strict(), BeforeValidator(_meant), Field(ge=1, lt=2**31)]
+Natural = Annotated[int, Strict(), BeforeValidator(_meant), Field(ge=0, lt=2**31)]
 Seed = Annotated[int, Strict(), BeforeValidator(_meant), Field(ge=-(2**63), lt=2**64)]
 Number = Annotated[float, Strict(), BeforeValidator(_meant), Field(allow_inf_nan=False)]
 NotNegative = Annotated[Number, Field(ge=0)]

@@ -87,7 +87,7 @@ class _Parser:
             raise Unreadable("the file is empty", 1)
         event = self._next()
         if type(event) is not events.MappingStartEvent:
-            raise Unreadable("at the top there must be keys like schema_version and cases", _line(event))
+            raise Unreadable("at the top there must be keys with values", _line(event))
         return _line(event)
 
     def keys(self, seen: Map) -> Iterator[tuple[str, int]]:

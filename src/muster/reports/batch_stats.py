@@ -10,7 +10,7 @@ from muster.domain.money import NOTHING, Microdollars
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Durations:
-    """Seconds from the creation of batches to their end."""
+    """Seconds that some things took from their beginning to their end."""
 
     count: int
     mean: float
@@ -46,17 +46,17 @@ class BatchStats:
     @property
     def success_rate(self) -> float | None:
         """The share that brought a reply."""
-        return _share(self.succeeded, self.ended)
+        return share(self.succeeded, self.ended)
 
     @property
     def error_rate(self) -> float | None:
         """The share that failed, known or unknown how."""
-        return _share(self.errored + self.uncertain, self.ended)
+        return share(self.errored + self.uncertain, self.ended)
 
     @property
     def expiry_rate(self) -> float | None:
         """The share that ran out of time."""
-        return _share(self.expired, self.ended)
+        return share(self.expired, self.ended)
 
     @property
     def saving(self) -> Microdollars:
@@ -82,7 +82,7 @@ def batch_stats(batches: Sequence[Batch]) -> BatchStats:
         output_tokens=sum(batch.output_tokens for batch in batches),
         cost=Microdollars(sum(batch.cost for batch in answered)),
         live_cost=Microdollars(sum(batch.live_cost for batch in answered)),
-        completion=_durations([seconds for batch in batches if (seconds := _seconds(batch)) is not None]),
+        completion=durations([seconds for batch in batches if (seconds := _seconds(batch)) is not None]),
     )
 
 
@@ -92,7 +92,8 @@ def _seconds(batch: Batch) -> float | None:
     return max(0.0, batch.ended_at - batch.submitted_at)
 
 
-def _durations(seconds: Sequence[float]) -> Durations | None:
+def durations(seconds: Sequence[float]) -> Durations | None:
+    """Sum up lengths of time; None when there is none."""
     if not seconds:
         return None
     ordered = sorted(seconds)
@@ -111,5 +112,6 @@ def percentile(ordered: Sequence[float], percent: int) -> float:
     return ordered[max(rank, 1) - 1]
 
 
-def _share(part: int, whole: int) -> float | None:
+def share(part: int, whole: int) -> float | None:
+    """Give a part of a whole; None when there is no whole."""
     return part / whole if whole else None

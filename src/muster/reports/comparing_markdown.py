@@ -5,8 +5,9 @@ from collections.abc import Iterator, Sequence
 from muster.checks.comparison import Change, Comparison, Verdict
 from muster.checks.interval import Interval
 from muster.reports.comparing import RunComparison, SubjectComparison
-from muster.reports.suite.markdown_text import inline
-from muster.reports.suite.words import WORDS, count, percent
+from muster.reports.markdown_text import inline
+from muster.reports.suite.words import WORDS
+from muster.reports.words import count, percent
 
 SIGNS = {Verdict.BETTER: "🟢", Verdict.SAME: "⚪", Verdict.WORSE: "🔴", Verdict.UNSURE: "🟡"}
 MOST_CHANGES = 50  # a comment has an end

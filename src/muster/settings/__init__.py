@@ -2,16 +2,14 @@
 
 import os
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pydantic import Field, ValidationError, field_validator
-
-from muster.domain.errors import BadArgument, BadConfiguration, BadFile
+from muster.domain.errors import BadArgument
 from muster.domain.money import Microdollars, from_usd
-from muster.settings.sections import AgentSection, Strict, key_variable
+from muster.settings.file import VerifySection, load_configuration
+from muster.settings.sections import AgentSection, key_variable
 
 CONFIG_FILE = "muster.toml"
 HOME = ".muster"
@@ -20,40 +18,6 @@ SECRET_VARIABLES = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY")
 # A variable that is passed on and is called so is a secret; HOME or MODE is none, and must stay readable.
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASS|PWD|CREDENTIAL|AUTH", re.IGNORECASE)
 _PASSWORD = re.compile(r"://[^/\s:@]*:([^/\s@]+)@")  # in an address
-
-
-class BudgetSection(Strict):
-    """`[budget]`: hard caps in dollars."""
-
-    run_usd: float | None = None
-    day_usd: float | None = None
-
-    @field_validator("run_usd", "day_usd")
-    @classmethod
-    def _positive(cls, amount: float | None) -> float | None:
-        if amount is None:
-            return None
-        try:
-            cap = from_usd(amount)
-        except BadArgument as error:
-            raise ValueError(error.message) from error
-        if cap <= 0:
-            raise ValueError("a budget must be more than 0")
-        return amount
-
-
-class WorkloadsSection(Strict):
-    """`[workloads]`: modules that define the user's own."""
-
-    import_: tuple[str, ...] = Field(default=(), alias="import")
-
-
-class Configuration(Strict):
-    """The whole of muster.toml."""
-
-    agents: dict[str, AgentSection] = Field(default_factory=dict)
-    budget: BudgetSection = BudgetSection()
-    workloads: WorkloadsSection = WorkloadsSection()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +30,7 @@ class Settings:
     run_cap: Microdollars | None = None
     day_cap: Microdollars | None = None
     imports: tuple[str, ...] = ()
+    verify: VerifySection = field(default_factory=VerifySection)
     variables: Mapping[str, str] = field(default_factory=dict, repr=False)  # holds secrets
     crash_at: tuple[str, int] | None = None
 
@@ -116,84 +81,10 @@ def load_settings(
         run_cap=None if budget.run_usd is None else from_usd(budget.run_usd),
         day_cap=None if budget.day_usd is None else from_usd(budget.day_usd),
         imports=configuration.workloads.import_,
+        verify=configuration.verify,
         variables=dict(environment),
         crash_at=_crash_at(environment.get("MUSTER_CRASH_AT")),
     )
-
-
-def load_configuration(path: Path) -> Configuration:
-    """Read muster.toml; a file that is not there sets nothing."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return Configuration()
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadConfigurationFile(str(path), f"cannot be read: {error}") from error
-    try:
-        return Configuration.model_validate(tomllib.loads(text))
-    except tomllib.TOMLDecodeError as error:
-        raise _syntax_error(path, str(error)) from error
-    except ValidationError as error:
-        raise _schema_error(path, text, error) from error
-
-
-class BadConfigurationFile(BadFile, BadConfiguration):
-    """The configuration file does not parse or does not fit."""
-
-    code = "configuration_file"
-    exit_code = 3
-
-
-def _syntax_error(path: Path, message: str) -> BadConfigurationFile:
-    place = re.search(r"\(at line (\d+), column (\d+)\)", message)
-    what = message.split(" (at ")[0]
-    if place is None:
-        return BadConfigurationFile(str(path), what)
-    return BadConfigurationFile(str(path), what, line=int(place[1]), column=int(place[2]))
-
-
-def _schema_error(path: Path, text: str, error: ValidationError) -> BadConfigurationFile:
-    problems = error.errors()
-    # A name that is misspelled goes before the one that is missing because of that.
-    first = next((problem for problem in problems if problem["type"] == "extra_forbidden"), problems[0])
-    names = [str(name) for name in first["loc"]]
-    if names[:1] == ["agents"] and len(names) > 3:
-        del names[2]  # the kind, which stands between an agent and its setting here, but not in the file
-    message = first["msg"].removeprefix("Value error, ")
-    if first["type"] == "extra_forbidden":
-        message = "is not known here; is it misspelled, or for another version?"
-    if first["type"] == "union_tag_invalid":
-        names, message = [*names, "kind"], f"must be one of {first['ctx']['expected_tags']}"
-    if first["type"] == "union_tag_not_found":
-        message = 'nothing says what kind of agent it is; write it like kind = "program"'
-    if names and names[-1] in ("api_key", "key", "token"):
-        message = 'keys do not belong in this file; name the variable that holds it: key_env = "MY_KEY"'
-    line = _line_of(text, names)
-    return BadConfigurationFile(str(path), f"{'.'.join(names)}: {message}", line=line, column=1 if line else None)
-
-
-def _line_of(text: str, names: list[str]) -> int | None:
-    """Find the line of a setting: its own below its section's header, else the header's."""
-    section: list[str] = []
-    best: tuple[int, int] | None = None  # how many names fit, which line
-    for number, line in enumerate(text.splitlines(), 1):
-        header = re.match(r"\s*\[+\s*([^\]]+?)\s*\]+", line)
-        setting = re.match(r"\s*([\w\"'.-]+)\s*=", line)
-        if header:
-            section = _parts(header[1])
-            here = section
-        elif setting:
-            here = section + _parts(setting[1])
-        else:
-            continue
-        fits = len(here) if here == names[: len(here)] else 0
-        if fits and (best is None or fits > best[0]):
-            best = (fits, number)
-    return best[1] if best else None
-
-
-def _parts(dotted: str) -> list[str]:
-    return [part.strip().strip("\"'") for part in dotted.split(".")]
 
 
 def _crash_at(text: str | None) -> tuple[str, int] | None:

@@ -3,42 +3,47 @@
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from msgspec import Meta, Struct, structs
 
 from muster.domain.money import from_usd
 
-MODEL_KINDS = ("anthropic", "openai", "scripted")
+Count = Annotated[int, Meta(gt=0)]
+Seconds = Annotated[float, Meta(gt=0)]
+Amount = Annotated[float, Meta(ge=0)]
+Dollars = Annotated[float, Meta(ge=0, le=1_000_000)]
 
 
-class Strict(BaseModel):
+class Strict(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A section in which nothing may be misspelled."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
-
-class PriceSection(Strict):
+class PriceSection(Strict, frozen=True, kw_only=True):
     """Dollars for a million tokens."""
 
-    input: float = Field(ge=0)
-    output: float = Field(ge=0)
-    cache_read: float | None = Field(default=None, ge=0)
-    cache_write: float | None = Field(default=None, ge=0)
-    cache_write_1h: float | None = Field(default=None, ge=0)
+    input: Amount
+    output: Amount
+    cache_read: Amount | None = None
+    cache_write: Amount | None = None
+    cache_write_1h: Amount | None = None
+
+    def dollars(self) -> dict[str, Any]:
+        """Give the amounts by their names."""
+        return structs.asdict(self)
 
 
-class _Agent(Strict):
+class _Agent(Strict, frozen=True, kw_only=True):
     """What can be said of every agent."""
 
     system: str = ""
-    max_tokens: int = Field(default=2048, gt=0)
-    temperature: float | None = Field(default=None, ge=0)
+    max_tokens: Count = 2048
+    temperature: Amount | None = None
     seed: int | None = None
-    concurrency: int | None = Field(default=None, gt=0)
-    requests_per_minute: int | None = Field(default=None, gt=0)
-    tokens_per_minute: int | None = Field(default=None, gt=0)
+    concurrency: Count | None = None
+    requests_per_minute: Count | None = None
+    tokens_per_minute: Count | None = None
 
 
-class ModelSection(_Agent):
+class ModelSection(_Agent, frozen=True, kw_only=True):
     """A model behind an API, or a script."""
 
     kind: Literal["anthropic", "openai", "scripted"]
@@ -50,13 +55,10 @@ class ModelSection(_Agent):
     batch_price: PriceSection | None = None  # in batches; left out, they cost as much as live calls
 
 
-Dollars = Annotated[float, Field(ge=0), Field(le=1_000_000)]
-
-
-class _Own(_Agent):
+class _Own(_Agent, frozen=True, kw_only=True):
     """An agent that answers on this machine or in the user's own service."""
 
-    timeout_secs: float | None = Field(default=None, gt=0)
+    timeout_secs: Seconds | None = None
     budget_usd: Dollars | None = None  # the most that one call can cost; reserved before it starts
 
     def reserve(self) -> int | None:
@@ -64,16 +66,16 @@ class _Own(_Agent):
         return None if self.budget_usd is None else from_usd(f"{self.budget_usd:.6f}")
 
 
-class _Process(_Own):
+class _Process(_Own, frozen=True, kw_only=True):
     """An agent that is a process of ours."""
 
     working_dir: Path | None = None
-    env: dict[str, str] = Field(default_factory=dict)
+    env: dict[str, str] = {}
     pass_env: tuple[str, ...] = ()  # variables of ours that it gets; secrets only in this way
-    idle_secs: float | None = Field(default=None, gt=0)
+    idle_secs: Seconds | None = None
 
 
-class ProgramSection(_Process):
+class ProgramSection(_Process, frozen=True, kw_only=True):
     """Any program on standard input and output."""
 
     kind: Literal["program"]
@@ -81,12 +83,12 @@ class ProgramSection(_Process):
     mode: Literal["exec", "plain", "chat"] = "exec"
 
 
-class HttpSection(_Own):
+class HttpSection(_Own, frozen=True, kw_only=True):
     """The user's own service: JSON is posted, the answer is found by JSONPath."""
 
     kind: Literal["http"]
     url: str
-    headers: dict[str, str] = Field(default_factory=dict)
+    headers: dict[str, str] = {}
     key_env: str | None = None  # sent as a bearer token
     body: dict[str, Any] | None = None  # what is posted; "{prompt}", "{system}" and "{messages}" stand for themselves
     answer: str | None = None  # JSONPaths; without one, the usual places
@@ -97,7 +99,7 @@ class HttpSection(_Own):
     price: PriceSection | None = None
 
 
-class PythonSection(_Own):
+class PythonSection(_Own, frozen=True, kw_only=True):
     """An async function of the user's."""
 
     kind: Literal["python"]
@@ -105,7 +107,7 @@ class PythonSection(_Own):
     price: PriceSection | None = None
 
 
-class ClaudeSection(_Process):
+class ClaudeSection(_Process, frozen=True, kw_only=True):
     """Claude Code, through its SDK."""
 
     kind: Literal["claude-code"]
@@ -114,15 +116,15 @@ class ClaudeSection(_Process):
     permission_mode: Literal["default", "acceptEdits", "plan", "dontAsk", "bypassPermissions"] = "default"
     allowed_tools: tuple[str, ...] = ()
     disallowed_tools: tuple[str, ...] = ()
-    mcp_servers: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    mcp_servers: dict[str, dict[str, Any]] = {}
     effort: Literal["low", "medium", "high", "xhigh", "max"] | None = None
-    max_turns: int | None = Field(default=None, gt=0)
+    max_turns: Count | None = None
     cli_path: Path | None = None  # left out: the one that the SDK brings along; never one found on PATH
     key_env: str = "ANTHROPIC_API_KEY"
     subscription: bool = False  # it is logged in with a subscription: costs are imputed, HOME is passed on
 
 
-class CliSection(_Process):
+class CliSection(_Process, frozen=True, kw_only=True):
     """Any other CLI agent: how the prompt goes in, and how answer, cost and session come out."""
 
     kind: Literal["cli"]
@@ -149,10 +151,18 @@ class CliSection(_Process):
     subscription: bool = False
 
 
-AgentSection = Annotated[
-    ModelSection | ProgramSection | HttpSection | PythonSection | ClaudeSection | CliSection,
-    Field(discriminator="kind"),
-]
+AgentSection = ModelSection | ProgramSection | HttpSection | PythonSection | ClaudeSection | CliSection
+
+KINDS: dict[str, type[AgentSection]] = {
+    "anthropic": ModelSection,
+    "openai": ModelSection,
+    "scripted": ModelSection,
+    "program": ProgramSection,
+    "http": HttpSection,
+    "python": PythonSection,
+    "claude-code": ClaudeSection,
+    "cli": CliSection,
+}
 
 
 def key_variable(section: AgentSection) -> str | None:

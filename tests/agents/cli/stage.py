@@ -11,13 +11,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from muster.agents.base import Agent
 from muster.agents.processes import proc
 from muster.agents.processes.household import Household
 from muster.app.cli_agents import make_cli
 from muster.domain.agent import Profile, Timeouts
 from muster.domain.call import Reply, Request, ask
-from muster.settings import Configuration
+from muster.settings.file import read_agent
+from muster.settings.fitting import fit
 from muster.settings.sections import CliSection
 from muster.testing.processes import RememberedProcesses
 
@@ -35,14 +38,14 @@ def blocks(language: str) -> list[str]:
 def declared(name: str) -> CliSection:
     """Give the section of an agent as the documentation declares it."""
     agents = {key: each for block in blocks("toml") for key, each in tomllib.loads(block).get("agents", {}).items()}
-    section = Configuration.model_validate({"agents": {name: agents[name]}}).agents[name]
+    section = read_agent(name, agents[name])
     assert isinstance(section, CliSection)
     return section
 
 
 def section_of(**settings: Any) -> CliSection:
     """Make a section."""
-    return CliSection.model_validate({"kind": "cli", "budget_usd": 0.5, **settings})
+    return fit({"kind": "cli", "budget_usd": 0.5, **settings}, CliSection, ("agents", "one"))
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,7 @@ class Stage:
         """Make the scripted CLI agent as it is documented, with some arguments more and other settings."""
         section = declared("rehearsal")
         command = (*SCRIPTED, *section.command[3:], *arguments)
-        return self.agent(section.model_copy(update={"command": command, **changes}))
+        return self.agent(msgspec.structs.replace(section, command=command, **changes))
 
     def playing(self, steps: Sequence[Mapping[str, Any]], **changes: Any) -> Agent:
         """Make the scripted CLI agent with steps of its own."""

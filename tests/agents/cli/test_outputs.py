@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from muster.domain.agent import Timeouts
 from muster.domain.call import ToolCall, Usage, ask
@@ -270,7 +271,7 @@ FAILED = [*CODEX[:2], {"type": "turn.failed", "error": {"message": "usage limit 
 def codex(stage: Stage, lines: list[dict[str, Any]]) -> Any:
     (stage.folder / "lines").write_text("\n".join(json.dumps(line) for line in lines) + "\n")
     variables = {"HOME": str(stage.folder), **stage.variables}
-    section = declared("codex").model_copy(update={"command": ("bash", "-c", 'cat "$0"', "lines")})
+    section = replace(declared("codex"), command=("bash", "-c", 'cat "$0"', "lines"))
     return Stage(stage.household, stage.remembered, stage.folder, variables).agent(section)
 
 
@@ -302,6 +303,6 @@ async def test_the_declaration_of_gemini_reads_what_it_writes(stage: Stage) -> N
         "stats": {"models": {"pro": {"tokens": tokens}, "flash": {"tokens": tokens}}},
     }
     (stage.folder / "said").write_text("Loaded cached credentials.\n" + json.dumps(said, indent=2) + "\n")
-    section = declared("gemini").model_copy(update={"command": ("bash", "-c", 'cat "$0"', "said"), "pass_env": ()})
+    section = replace(declared("gemini"), command=("bash", "-c", 'cat "$0"', "said"), pass_env=())
     reply = await call(stage.agent(section))
     assert (reply.text, reply.id, reply.usage) == ("Paris.", "4df9d202", Usage(input=200, output=14))

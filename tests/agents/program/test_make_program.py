@@ -4,7 +4,6 @@ import os
 from pathlib import Path
 
 import pytest
-from pydantic import ValidationError
 
 from muster.agents.base import Agent
 from muster.agents.processes import proc
@@ -15,6 +14,7 @@ from muster.domain.agent import PHASE_SECONDS, Timeouts
 from muster.domain.call import ask
 from muster.domain.canonical import Json
 from muster.domain.errors import BadConfiguration
+from muster.settings.fitting import Misfit, fit
 from muster.settings.sections import ProgramSection
 from tests.agents.program.stage import PATIENT, PROPOSAL, context, request_for, spelled
 
@@ -22,7 +22,7 @@ VARIABLES = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "SECRET_KEY": "hidde
 
 
 def section(**fields: Json) -> ProgramSection:
-    return ProgramSection.model_validate({"kind": "program", **fields})
+    return fit({"kind": "program", **fields}, ProgramSection, ("agents", "critic"))
 
 
 def make(household: Household, folder: Path, variables: dict[str, str] | None = None, **fields: Json) -> Agent:
@@ -106,14 +106,15 @@ def test_a_section_says_everything_or_only_the_command() -> None:
     full = section(
         command=["python3", "agent.py"], working_dir="/opt/agents", env={"MY_VAR": "val"}, timeout_secs=120, mode="chat"
     )
-    assert ProgramSection.model_validate_json(full.model_dump_json()) == full
+    assert (full.command, full.mode, full.timeout_secs) == (("python3", "agent.py"), "chat", 120)
+    assert (full.working_dir, full.env) == (Path("/opt/agents"), {"MY_VAR": "val"})
     least = section(command=["echo", "hi"])
     assert (least.command, least.mode) == (("echo", "hi"), "exec")
     assert (least.working_dir, least.env, least.timeout_secs) == (None, {}, None)
 
 
 def test_a_mode_that_is_not_known_is_refused() -> None:
-    with pytest.raises(ValidationError):
+    with pytest.raises(Misfit):
         section(command=["x"], mode="json")
 
 

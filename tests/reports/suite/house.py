@@ -19,8 +19,9 @@ from muster.domain.verdict import CaseResult, CheckResult, ItemScore, Judgement,
 from muster.formats.packing import pack
 from muster.formats.suite_spec import SuiteSpec, read_spec
 from muster.reports.suite.summary import SuiteReport, summarize
-from muster.reports.suite.writing import write_file, write_report
+from muster.reports.suite.writing import write_report
 from muster.reports.suite_run import SuiteRun, open_suite_run
+from muster.reports.writing import write_file
 from muster.store.base import Store
 from muster.store.sqlite import open_sqlite
 

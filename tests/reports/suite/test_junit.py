@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from muster.domain.run import RunState
 from muster.domain.verdict import Status
-from muster.reports.suite.xml_text import attribute, text
+from muster.reports.xml_text import attribute, text
 
 from .house import HOSTILE, Story, called, case, hostile, result, shop, written
 from .xsd import Schema

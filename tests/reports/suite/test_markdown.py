@@ -1,53 +1,22 @@
 """Markdown: short, and harmless whatever models have written."""
 
 import re
-from html.parser import HTMLParser
+from html import unescape
 from pathlib import Path
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from markdown_it import MarkdownIt
 
 from muster.domain.run import RunState
 from muster.domain.verdict import CheckResult, Status
+from muster.reports.markdown_text import block, inline
 from muster.reports.suite.markdown import MOST
-from muster.reports.suite.markdown_text import block, inline
+from tests.reports.markdown_reader import read
 
 from .house import Story, case, hostile, result, shop, written
 
 TAGS = {"h2", "h3", "p", "strong", "code", "pre", "details", "summary", "sub", "blockquote", "br",
         "table", "thead", "tbody", "tr", "th", "td"}  # fmt: skip
-
-
-class Reader(HTMLParser):
-    """What a browser would make of rendered Markdown."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.tags: list[str] = []
-        self.loose = ""  # text outside code, where names are called and links are made
-        self.cells = 0
-        self._code = 0
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        self.cells += tag == "td"
-        self._code += tag in ("code", "pre")
-        assert all(name in ("class", "style") for name, _ in attrs), attrs
-
-    def handle_endtag(self, tag: str) -> None:
-        self._code -= tag in ("code", "pre")
-
-    def handle_data(self, data: str) -> None:
-        if not self._code:
-            self.loose += data
-
-
-def read(text: str) -> Reader:
-    reader = Reader()
-    reader.feed(MarkdownIt("commonmark", {"html": True}).enable("table").render(text))
-    reader.close()
-    return reader
 
 
 async def test_subjects_stand_in_a_table_and_failures_below(tmp_path: Path) -> None:
@@ -104,3 +73,9 @@ def test_any_text_stays_inside_its_code(text: str, nasty: str) -> None:
         assert (line.cells, line.loose.split()) == (2, ["end", "end"])
         whole = read(f"before\n\n{block(given_text)}\n\nafter")
         assert (whole.tags, whole.loose.split()) == (["p", "pre", "code", "p"], ["before", "after"])
+
+
+def test_a_secret_cannot_hide_behind_the_spelling_of_its_punctuation_or_a_cut() -> None:
+    secret = "ghp_" + "a1B2c3D4e5" * 4
+    for text in (inline(f"the token {secret} is here"), inline("x" * 110 + " " + secret), block("y " + secret, 12)):
+        assert "a1B2" not in unescape(text)

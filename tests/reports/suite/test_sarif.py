@@ -10,7 +10,7 @@ import pytest
 
 from muster.domain.run import RunState
 from muster.domain.verdict import CheckResult, Status
-from muster.reports.suite.sarif import uri
+from muster.reports.sarif import uri
 
 from .house import Story, case, hostile, result, shop, written
 

@@ -8,7 +8,8 @@ import pytest
 
 from muster.domain.errors import BadArgument
 from muster.domain.verdict import CheckResult, Status
-from muster.reports.suite.writing import WRITERS, require_file, write_file, write_report
+from muster.reports.suite.writing import WRITERS, write_report
+from muster.reports.writing import require_file, write_file
 
 from .house import Story, called, case, opened, result
 

@@ -17,6 +17,7 @@ from muster.domain.agent import Profile, Quote, Timeouts
 from muster.domain.call import Reply, Request, Trace
 from muster.domain.errors import AgentFailed, BadExit, BadOutput
 from muster.domain.money import NOTHING, Microdollars
+from muster.domain.redaction import Redactor
 from muster.domain.script import Line, usage_of
 from muster.shapes.schema import require_schema, shaped
 
@@ -36,10 +37,12 @@ class ProgramAgent:
         household: Household,
         most: Microdollars = NOTHING,
         exits: tuple[int, ...] | None = None,
+        quotes: bool = False,
     ) -> None:
         self._profile, self._order, self._mode = profile, order, mode
         self._household, self._bill = household, Bill(most=most)
         self._exits = exits  # codes with which its output is an answer, also when there is none
+        self._quotes = quotes  # its output is kept without secrets of others
 
     @property
     def profile(self) -> Profile:
@@ -71,7 +74,8 @@ class ProgramAgent:
     async def _run(self, data: bytes, request: Request, timeouts: Timeouts) -> Finished:
         environment = {**self._order.environment, **(request.environment or {})}
         async with self._household.process(replace(self._order, input=data, environment=environment)) as process:
-            return await converse(process, timeouts)
+            finished = await converse(process, timeouts)
+        return await asyncio.to_thread(_without_secrets, finished) if self._quotes else finished
 
     async def _read(self, question: Question, finished: Finished, request: Request) -> Answer:
         if len(finished.output) < _LARGE:
@@ -107,6 +111,13 @@ class ProgramAgent:
             data=answer.data,
             trace=Trace(session=answer.session, turns=answer.turns, log=finished.log, exit=finished.status),
         )
+
+
+def _without_secrets(finished: Finished) -> Finished:
+    """Take out what looks like a secret; bytes that are no text stay what they are."""
+    redactor = Redactor()
+    said = redactor.text(finished.output.decode("utf-8", "surrogateescape"))
+    return replace(finished, output=said.encode("utf-8", "surrogateescape"), log=redactor.text(finished.log))
 
 
 def _answer(question: Question, finished: Finished, *, silent: bool) -> Answer:

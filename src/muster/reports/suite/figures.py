@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from muster.domain.money import Microdollars
 from muster.domain.verdict import Status
 from muster.reports.suite.summary import SubjectLine
-from muster.reports.suite.words import percent
+from muster.reports.words import percent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,19 +28,6 @@ class Figures:
     def interval(self) -> str:
         """Write where the true pass rate lies."""
         return "–" if self.low is None else f"{percent(self.low, 0)} to {percent(self.high, 0)}"
-
-
-def seconds_of(seconds: float | None) -> str:
-    """Write a length of time, no finer than anybody needs it."""
-    if seconds is None:
-        return "–"
-    if seconds < 1:
-        return f"{1000 * seconds:.0f} ms"
-    if seconds < 100:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
 
 
 def score_of(score: float | None) -> str:

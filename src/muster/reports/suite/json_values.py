@@ -10,7 +10,7 @@ from muster.domain.verdict import CaseResult, Judgement
 from muster.reports.suite.facts import RunFacts
 from muster.reports.suite.rows import CaseRow
 from muster.reports.suite.summary import CaseLine, SubjectLine, SuiteReport
-from muster.reports.suite.words import moment
+from muster.reports.words import moment
 
 SCHEMA = "muster.suite-report/1"
 MOST_LINES = 100  # cases that did not pass are named in the summary

@@ -11,9 +11,9 @@ from muster.reports.suite.reasons import kind, reasons
 from muster.reports.suite.rows import CaseRow, CaseRows
 from muster.reports.suite.spoken import Spoken
 from muster.reports.suite.summary import SubjectLine, SuiteReport
-from muster.reports.suite.words import moment, shorten
-from muster.reports.suite.xml_text import attribute, attributes, text
 from muster.reports.suite_run import SuiteRun
+from muster.reports.words import moment, shorten
+from muster.reports.xml_text import attribute, attributes, text
 
 LONGEST_ANSWER = 20_000
 FAILURES = frozenset({Status.FAILED, Status.FLAKY})

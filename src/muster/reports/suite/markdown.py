@@ -5,12 +5,13 @@ from dataclasses import replace
 from typing import TextIO
 
 from muster.domain.money import show_usd
-from muster.reports.suite.figures import figures, score_of, seconds_of
-from muster.reports.suite.markdown_text import block, inline
+from muster.reports.markdown_text import block, inline
+from muster.reports.suite.figures import figures, score_of
 from muster.reports.suite.steadiness import steadiness
 from muster.reports.suite.summary import CaseLine, SubjectLine, SuiteReport
-from muster.reports.suite.words import WORDS, count, percent
+from muster.reports.suite.words import WORDS
 from muster.reports.suite_run import SuiteRun
+from muster.reports.words import count, percent, seconds_of
 
 MOST = 60_000  # characters; comments of pull requests may have 65,536
 MOST_SUBJECTS = 50

@@ -8,8 +8,8 @@ from muster.reports.suite.page_values import epoch_values, row_values, talk_valu
 from muster.reports.suite.rows import CaseRow, CaseRows
 from muster.reports.suite.spoken import Spoken
 from muster.reports.suite.summary import NOT_PASSED, SuiteReport
-from muster.reports.suite.words import count
 from muster.reports.suite_run import SuiteRun
+from muster.reports.words import count
 
 ALL_UP_TO = 2000  # cases; beyond, a page holds what did not pass and a sample of the rest
 MOST_TROUBLES = 2000  # rows

@@ -8,14 +8,14 @@ from muster import __version__
 from muster.domain.case import Case
 from muster.domain.money import show_usd, to_usd
 from muster.domain.verdict import CaseResult, CheckResult, ItemScore, Judgement
-from muster.reports.suite.figures import figures, seconds_of
+from muster.reports.suite.figures import figures
 from muster.reports.suite.histogram import LEAST_SECONDS, MOST_SECONDS, TICKS
 from muster.reports.suite.json_values import row_json
 from muster.reports.suite.rows import CaseRow
 from muster.reports.suite.steadiness import steadiness
 from muster.reports.suite.summary import SubjectLine, SuiteReport
 from muster.reports.suite.talk import Turn
-from muster.reports.suite.words import count, moment, shorten
+from muster.reports.words import count, moment, seconds_of, shorten
 
 LONGEST_TEXT = 50_000  # characters of one message
 LONGEST_NOTE = 4000

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from muster.checks.thresholds import reaches
 from muster.domain.verdict import CaseResult, CheckResult, ItemScore, Status
-from muster.reports.suite.words import one_line
+from muster.reports.words import one_line
 
 LONGEST_LINE = 600
 

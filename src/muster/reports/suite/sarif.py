@@ -2,23 +2,18 @@
 
 import json
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from hashlib import sha256
-from pathlib import Path
 from typing import Any, TextIO
-from urllib.parse import quote
 
-from muster import __version__
 from muster.domain.money import to_usd
 from muster.domain.verdict import Status
+from muster.reports.sarif import MOST_RESULTS, SCHEMA, VERSION, automation, invocation, tool, uri
 from muster.reports.suite.reasons import kind, reasons
 from muster.reports.suite.rows import CaseRow, CaseRows
 from muster.reports.suite.summary import NOT_PASSED, SuiteReport
-from muster.reports.suite.words import shorten
 from muster.reports.suite_run import SuiteRun
+from muster.reports.words import shorten
 
-SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
-MOST_RESULTS = 25_000  # what common readers take of one run
 RULES: Mapping[str, str] = {
     "score": "The score of a case is below its threshold.",
     "error": "The agent, or a check, could not do its work.",
@@ -30,7 +25,7 @@ RULES: Mapping[str, str] = {
 
 async def write_sarif(suite: SuiteRun, report: SuiteReport, out: TextIO) -> None:
     """Write the report; results are written one by one, and the rules that they name after them."""
-    out.write(f'{{"$schema": {json.dumps(SCHEMA)}, "version": "2.1.0", "runs": [{{\n"results": [')
+    out.write(f'{{"$schema": {json.dumps(SCHEMA)}, "version": "{VERSION}", "runs": [{{\n"results": [')
     rules: set[str] = set()
     written, between = 0, "\n"
     async for row in CaseRows(suite):
@@ -39,7 +34,7 @@ async def write_sarif(suite: SuiteRun, report: SuiteReport, out: TextIO) -> None
             rules.add(result["ruleId"])
             out.write(between + json.dumps(result, ensure_ascii=False))
             written, between = written + 1, ",\n"
-    rest = {**_run(report, left_out=report.not_passed - written), "tool": _tool(rules)}
+    rest = {**_run(report, left_out=report.not_passed - written), "tool": tool(_rules(rules))}
     out.write("\n],\n" + json.dumps(rest, ensure_ascii=False, indent=1)[1:] + "]}\n")
 
 
@@ -77,45 +72,22 @@ def _fingerprint(row: CaseRow) -> str:
     return sha256("\x00".join((row.case.suite, row.case.id, row.subject)).encode("utf-8", "replace")).hexdigest()
 
 
-def uri(file: str) -> str:
-    """Write the place of a file, relative to where we are as far as it lies below."""
-    path = Path(file)
-    if not path.is_absolute():
-        return quote(path.as_posix(), errors="replace")
-    here = Path.cwd()
-    if path.is_relative_to(here):
-        return quote(path.relative_to(here).as_posix(), errors="replace")
-    return "file://" + quote(path.as_posix(), errors="replace")
-
-
 def _run(report: SuiteReport, *, left_out: int) -> dict[str, Any]:
     run = report.run
     told = [*report.run_flaws, *([f"{left_out:,} more cases did not pass."] if left_out else [])]
     levels = [("error", text) for text in told] + [("warning", text) for text in report.warnings]
-    invocation = {
-        "executionSuccessful": not report.run_flaws,
-        "toolExecutionNotifications": [{"level": level, "message": {"text": text}} for level, text in levels],
-    }
-    for name, at in (("startTimeUtc", run.started_at), ("endTimeUtc", run.ended_at)):
-        if at is not None:
-            invocation[name] = _utc(at)
     return {
         "columnKind": "unicodeCodePoints",
-        "automationDetails": {"id": f"muster/{quote(run.title, safe='', errors='replace')}/{run.id}"},
-        "invocations": [invocation],
+        "automationDetails": automation(run.title, run.id),
+        "invocations": [
+            invocation(successful=not report.run_flaws, told=levels, started_at=run.started_at, ended_at=run.ended_at)
+        ],
         "properties": {"run": run.id, "ok": report.ok, "verdict": report.verdict, "spentUsd": to_usd(run.cost)},
     }
 
 
-def _utc(at: float) -> str:
-    return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%dT%H:%M:%S}Z"
-
-
-def _tool(rules: set[str]) -> dict[str, Any]:
-    described = [
-        {"id": rule, "name": _name(rule), "shortDescription": {"text": _about(rule)}} for rule in sorted(rules)
-    ]
-    return {"driver": {"name": "muster", "version": __version__, "semanticVersion": __version__, "rules": described}}
+def _rules(rules: set[str]) -> list[dict[str, Any]]:
+    return [{"id": rule, "name": _name(rule), "shortDescription": {"text": _about(rule)}} for rule in sorted(rules)]
 
 
 def _name(rule: str) -> str:

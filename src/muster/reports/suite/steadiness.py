@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from muster.checks.statistics import SubjectStats
-from muster.reports.suite.words import percent
+from muster.reports.words import percent
 
 
 def steadiness(stats: SubjectStats) -> str:

@@ -12,8 +12,9 @@ from muster.reports.suite.facts import RunFacts, run_facts
 from muster.reports.suite.histogram import Histogram
 from muster.reports.suite.reasons import reasons
 from muster.reports.suite.rows import CaseRow, CaseRows
-from muster.reports.suite.words import count, listed
+from muster.reports.suite.words import listed
 from muster.reports.suite_run import SuiteRun
+from muster.reports.words import count
 
 NOT_PASSED = frozenset({Status.FAILED, Status.ERROR, Status.TIMED_OUT, Status.FLAKY, Status.UNJUDGED})
 LISTED = 50  # rows of which all are listed; of longer runs only what did not pass

@@ -2,7 +2,8 @@
 
 import re
 
-from muster.reports.suite.words import one_line, shorten
+from muster.domain.redaction import redact
+from muster.reports.words import one_line, shorten
 
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _PUNCTUATION = re.compile(r"[!-+./:-@\[-`{-~]")
@@ -11,13 +12,14 @@ _TICKS = re.compile("`+")
 
 def inline(text: str, most: int = 120) -> str:
     """Write a text as code inside a line or a cell; in code nobody is called and nothing becomes a link."""
-    flat = one_line(_CONTROL.sub(" ", text), most)
+    # A secret cannot be told by its look any more once its punctuation is spelled as entities, or its end is cut off.
+    flat = one_line(_CONTROL.sub(" ", redact(text).text), most)
     return f"<code>{_PUNCTUATION.sub(lambda found: f'&#{ord(found[0])};', flat)}</code>"
 
 
 def block(text: str, most: int = 2000) -> str:
     """Write a text as a block of code, between fences that are longer than any in it."""
-    plain = _CONTROL.sub("", shorten(text, most).replace("\r\n", "\n"))
+    plain = _CONTROL.sub("", shorten(redact(text).text, most).replace("\r\n", "\n"))
     longest = max((len(ticks) for ticks in _TICKS.findall(plain)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}text\n{plain.rstrip()}\n{fence}"

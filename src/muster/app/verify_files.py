@@ -1,0 +1,165 @@
+"""Which files a verification is about: chosen in one of four ways, and each read once before anything is spent."""
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from muster.app.git import Git
+from muster.app.verify_folders import Found, among, walk, without_own
+from muster.domain.errors import BadArgument, BadFile
+from muster.domain.redaction import Redactor
+from muster.domain.source import Source
+from muster.domain.verification import LeftOut, Limits, Marker
+from muster.formats.waves.markers import read_markers
+from muster.formats.waves.places import place_in
+from muster.formats.waves.sources import read_source
+
+_WAYS = "paths, --changed [REF], --staged or --pending"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """How a person chose files; exactly one way."""
+
+    paths: tuple[str, ...] = ()  # files and folders
+    changed: bool = False
+    ref: str | None = None  # what changed files are compared with; None: HEAD
+    staged: bool = False
+    pending: Path | None = None  # the folder of markers; a relative one is below the root
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selected:
+    """The files that were chosen, and what is known of them."""
+
+    root: Path
+    source: Path  # where contents are read from: the root, or where staged ones were written
+    files: tuple[str, ...]  # relative to both; sorted, each once
+    left_out: tuple[LeftOut, ...] = ()
+    markers: tuple[Marker, ...] = ()
+    bytes: int = 0  # of all files as they are sent
+    redacted: int = 0  # secrets that were taken out
+
+
+async def select(
+    folder: Path, selection: Selection, *, into: Path | None = None, limits: Limits | None = None
+) -> Selected:
+    """Choose files and read each once; staged contents are written below `into`.
+
+    Raises BadArgument or BadFile for what cannot be verified as it was asked for.
+    """
+    _check(selection, into)
+    folder = await asyncio.to_thread(folder.resolve)
+    git = Git(folder)
+    top = await git.root()
+    root, chosen = top or folder, _Chosen()
+    if selection.changed:
+        chosen.found += without_own(await git.changed(selection.ref))
+    elif selection.staged and into is not None:
+        chosen.found += await git.staged()
+        await git.check_out_staged(chosen.found, into)
+    elif selection.pending is not None:
+        chosen.markers = await asyncio.to_thread(read_markers, root / selection.pending, root)
+        chosen.found += (path for marker in chosen.markers for path in marker.files)
+    else:
+        await _choose_paths(chosen, folder, root, selection.paths, git if top else None)
+    source = into if selection.staged and into is not None else root
+    return await asyncio.to_thread(_read, chosen, root, source, limits or Limits())
+
+
+def _check(selection: Selection, into: Path | None) -> None:
+    ways = [bool(selection.paths), selection.changed, selection.staged, selection.pending is not None]
+    if not any(ways):
+        raise BadArgument(f"nothing says which files are to be verified; give {_WAYS}")
+    if sum(ways) > 1:
+        raise BadArgument(f"there is one way of choosing files at a time; give only one of {_WAYS}")
+    if selection.ref is not None and not selection.changed:
+        raise BadArgument("a commit to compare with goes with --changed")
+    if selection.staged and into is None:
+        raise BadArgument("staged contents need a folder to be written to")
+
+
+@dataclass(slots=True)
+class _Chosen:
+    found: list[str] = field(default_factory=list)
+    named: set[str] = field(default_factory=set)  # by themselves: one that is left out is an error
+    left_out: list[LeftOut] = field(default_factory=list)
+    markers: tuple[Marker, ...] = ()
+
+
+async def _choose_paths(chosen: _Chosen, folder: Path, root: Path, paths: Iterable[str], git: Git | None) -> None:
+    for name in paths:
+        place, is_folder = await asyncio.to_thread(_look_up, folder, root, name)
+        if not is_folder:
+            chosen.named.add(place)
+            chosen.found.append(place)
+            continue
+        found = await _below(root, place, git)
+        chosen.found += found.files
+        chosen.left_out += found.left_out
+
+
+async def _below(root: Path, place: str, git: Git | None) -> Found:
+    if git is None:
+        return await asyncio.to_thread(walk, root, place)
+    return among(await git.listed(root / place), place)
+
+
+def _look_up(folder: Path, root: Path, name: str) -> tuple[str, bool]:
+    """Give where a named path lies under the root, and whether it is a folder."""
+    path = folder / name
+    place = place_in(root, path) if name else None
+    if place is None:
+        raise BadArgument(
+            f"{name!r} is not under {root}, which is what is verified from here",
+            suggestions=("go to its folder first",),
+        )
+    try:
+        if not path.exists():
+            raise BadFile(name, "there is no such file or folder")
+    except OSError as error:  # a name too long, a folder that may not be looked into
+        raise BadFile(name, f"it cannot be read: {error.strerror}") from error
+    return place, path.is_dir()
+
+
+def _read(chosen: _Chosen, root: Path, source: Path, limits: Limits) -> Selected:
+    """Read every file: what is left out or cannot be read is known now."""
+    redactor, files, left_out = Redactor(), list[str](), set(chosen.left_out)
+    total = redacted = 0
+    wanted = sorted(set(chosen.found))
+    for number, path in enumerate(wanted, 1):
+        found = _read_one(source, path, path in chosen.named, redactor)
+        if isinstance(found, LeftOut):
+            left_out.add(found)
+            continue
+        files.append(path)
+        total += len(found.text.encode())
+        redacted += found.redacted
+        if total > limits.total_bytes:
+            raise _too_much(total, number, len(wanted), limits)
+    return Selected(
+        root=root,
+        source=source,
+        files=tuple(files),
+        left_out=tuple(sorted(left_out, key=lambda one: one.path)),
+        markers=chosen.markers,
+        bytes=total,
+        redacted=redacted,
+    )
+
+
+def _read_one(source: Path, path: str, named: bool, redactor: Redactor) -> Source | LeftOut:
+    if not named and place_in(source, path) is None:
+        return LeftOut(path=path, why="a symbolic link that leads out")
+    found = read_source(source, path, redactor=redactor)
+    if named and isinstance(found, LeftOut):
+        raise BadArgument(f"{path} was named and cannot be verified: {found.why}", suggestions=("do not name it",))
+    return found
+
+
+def _too_much(total: int, number: int, of: int, limits: Limits) -> BadArgument:
+    return BadArgument(
+        f"the first {number:,} of {of:,} files have {total:,} bytes, more than the {limits.total_bytes:,} allowed",
+        suggestions=("name fewer files or folders", "or raise total_bytes under limits in verify.yaml"),
+    )

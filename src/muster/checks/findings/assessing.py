@@ -1,0 +1,166 @@
+"""What an agent came to over all chunks, and a wave over all agents. Nothing checked is never a success."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import chain, islice
+
+from muster.checks.findings.counting import add, count, less
+from muster.checks.findings.figures import Measures, figures, lowest, measure
+from muster.checks.findings.merging import merge
+from muster.checks.thresholds import evaluate, known
+from muster.domain.finding import Counts, Examined, Merged
+from muster.domain.money import Microdollars
+from muster.domain.verification import Verifier
+from muster.domain.waves import MOST_FINDINGS, AgentReport, Ending, Held, WaveReport
+
+MISSING = "missing"  # the code of a chunk about which nothing was said at all
+MOST_FAILURES = 20  # that are told
+MOST_KEYS = 1_000
+_TOLD = 3  # reasons in a sentence
+
+_SOUND = (Ending.PASSED, Ending.IDLE)
+
+
+def assess(verifier: Verifier, examined: Sequence[Examined], *, chunks: int) -> AgentReport:
+    """Say what an agent came to; it passes only with a report of every chunk, and when every threshold holds."""
+    answered = [one for one in examined if not one.failure]
+    whole = len(answered) == len(examined) == chunks
+    merged = [one.finding for one in merge([(verifier.name, one.findings) for one in answered])]
+    rejected = tuple(chain.from_iterable(one.rejected for one in answered))
+    counts = count(merged, len(rejected))
+    measures = measure(answered) if whole else Measures()
+    held = _held(verifier, figures(counts, measures, len({one.file for one in merged})), whole=whole)
+    ending, why = _ending(examined, held, chunks, whole=whole)
+    return AgentReport(
+        agent=verifier.name,
+        wave=verifier.wave,
+        ending=ending,
+        kind=verifier.kind,
+        why=why,
+        counts=counts,
+        findings=tuple(merged[:MOST_FINDINGS]),
+        rejected=rejected[:MOST_FINDINGS],
+        score=measures.score,
+        parts=measures.parts,
+        coverage=measures.coverage,
+        thresholds=() if ending is Ending.IDLE else held,
+        chunks=chunks,
+        answered=len(answered),
+        repaired=sum(one.repaired for one in examined),
+        failures=_failures(examined, chunks),
+        codes=_codes(examined, chunks),
+        model=next((one.model for one in examined if one.model), ""),
+        seconds=max((one.seconds for one in examined), default=0.0),
+        cost=Microdollars(sum(one.cost for one in examined)),
+        keys=tuple(islice(chain.from_iterable(one.keys for one in examined), MOST_KEYS)),
+    )
+
+
+def conclude(
+    wave: int,
+    reports: Sequence[AgentReport],
+    thresholds: Sequence[str],
+    earlier: Sequence[WaveReport],
+    *,
+    last: bool,
+    started_at: float,
+    ended_at: float,
+) -> WaveReport:
+    """Say what a wave came to; thresholds over everybody count as soon as they can be known, and at the last wave."""
+    merged = merge([(report.agent, report.findings) for report in reports])
+    held = _overall(thresholds, [*chain.from_iterable(one.agents for one in earlier), *reports], last=last)
+    why = _why(reports, held)
+    return WaveReport(
+        wave=wave,
+        passed=not why,
+        agents=tuple(reports),
+        merged=merged,
+        counts=_counts(merged, reports),
+        thresholds=held,
+        why=why,
+        started_at=started_at,
+        ended_at=ended_at,
+    )
+
+
+def _held(verifier: Verifier, values: dict[str, float | None], *, whole: bool) -> tuple[Held, ...]:
+    if whole:
+        return tuple(evaluate(expression, values) for expression in verifier.thresholds)
+    why = "there is no report of everything"
+    return tuple(Held(expression=expression, holds=False, why=why) for expression in verifier.thresholds)
+
+
+def _ending(examined: Sequence[Examined], held: Sequence[Held], chunks: int, *, whole: bool) -> tuple[Ending, str]:
+    if not chunks and not examined:
+        return Ending.IDLE, "no file is for it"
+    if not whole:
+        return Ending.BROKEN, _broken(examined, chunks)
+    why = _not_held(held)
+    return (Ending.FAILED, why) if why else (Ending.PASSED, "")
+
+
+def _broken(examined: Sequence[Examined], chunks: int) -> str:
+    """Say of how much there is no report, and why."""
+    answered = sum(not one.failure for one in examined)
+    failures = _failures(examined, chunks)
+    if len(examined) > chunks:
+        return f"there are {len(examined)} reports, and {chunks} were wanted"
+    if chunks == 1:
+        return f"there is no report: {failures[0]}"
+    more = f" (and {len(failures) - 1} other reasons)" if len(failures) > 1 else ""
+    return f"of {chunks - answered} of {chunks} chunks there is no report: {failures[0]}{more}"
+
+
+def _not_held(held: Sequence[Held]) -> str:
+    broken = [f"{one.expression} does not hold ({one.why})" for one in held if not one.holds]
+    return _listed(broken)
+
+
+def _listed(reasons: Sequence[str]) -> str:
+    more = [f"and {len(reasons) - _TOLD} more"] if len(reasons) > _TOLD else []
+    return "; ".join([*reasons[:_TOLD], *more])
+
+
+def _failures(examined: Sequence[Examined], chunks: int) -> tuple[str, ...]:
+    said = dict.fromkeys(one.failure for one in examined if one.failure)
+    missing = ["nothing came back"] if len(examined) < chunks else []
+    return tuple([*said, *missing][:MOST_FAILURES])
+
+
+def _codes(examined: Sequence[Examined], chunks: int) -> dict[str, int]:
+    counted = Counter(one.code or "failed" for one in examined if one.failure)
+    if len(examined) < chunks:
+        counted[MISSING] += chunks - len(examined)
+    return dict(sorted(counted.items()))
+
+
+def _counts(merged: Iterable[Merged], reports: Sequence[AgentReport]) -> Counts:
+    """Count merged findings, and those that are so many that they are not kept."""
+    found = count((one.finding for one in merged), sum(report.counts.rejected for report in reports))
+    for report in reports:
+        found = add(found, less(report.counts, count(report.findings, report.counts.rejected)))
+    return found
+
+
+def _overall(thresholds: Sequence[str], reports: Sequence[AgentReport], *, last: bool) -> tuple[Held, ...]:
+    """Say which thresholds hold over everybody; what is not known yet is left to later waves, if there are any."""
+    merged = merge([(report.agent, report.findings) for report in reports])
+    names = dict.fromkeys(name for report in reports for name in report.parts)
+    measures = Measures(
+        score=lowest([report.score for report in reports]),
+        parts={name: min(report.parts[name] for report in reports if name in report.parts) for name in names},
+        coverage=lowest([report.coverage for report in reports]),
+    )
+    values = figures(_counts(merged, reports), measures, len({one.finding.file for one in merged}))
+    return tuple(evaluate(expression, values) for expression in thresholds if last or known(expression, values))
+
+
+def _why(reports: Sequence[AgentReport], held: Sequence[Held]) -> str:
+    """Say why a wave did not pass; nothing when it did. A wave in which nobody had anything to do checked nothing."""
+    reasons = [f"{report.agent}: {report.why}" for report in reports if report.ending not in _SOUND]
+    overall = _not_held(held)
+    if overall:
+        reasons.append(f"over all agents, {overall}")
+    if not reasons and not any(report.ending is Ending.PASSED for report in reports):
+        reasons.append("nobody checked anything: no file is for any of its agents")
+    return _listed(reasons)

@@ -1,0 +1,126 @@
+"""Findings that say the same become one. The result depends on what was found, not on the order it came in.
+
+The worst is taken first, and whatever says the same as it joins it; so everybody is like the one they are counted
+under, and no chain of neighbours runs through a file. A finding is compared with a bounded number of others.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+
+from muster.checks.findings.likeness import same
+from muster.domain.finding import RANKS, Finding, Merged
+
+MOST_COMPARED = 200
+_BLOCK = 8  # lines
+_WIDEST = 64  # blocks; a finding about more lines is compared with everything in its file
+
+Group = tuple[str, ...]  # a file, and what findings in it have in common
+
+
+@dataclass(slots=True)
+class _Cluster:
+    """A finding, and all that say the same."""
+
+    leader: Finding
+    members: list[Finding] = field(default_factory=list)
+    by: set[str] = field(default_factory=set)
+
+    def merged(self) -> Merged:
+        """Give all of it as one: the worst, with what others can add to it."""
+        sure = [one.confidence for one in self.members if one.confidence is not None]
+        lines = (self.leader.line, self.leader.end_line)
+        replacing = (one.replacement for one in self.members if (one.line, one.end_line) == lines)
+        finding = replace(
+            self.leader,
+            fix=next((one.fix for one in self.members if one.fix), ""),
+            confidence=max(sure, default=None),
+            replacement=next((text for text in replacing if text is not None), None),
+        )
+        return Merged(finding=finding, by=tuple(sorted(self.by)))
+
+
+def merge(findings_by_agent: Sequence[tuple[str, Sequence[Finding]]]) -> tuple[Merged, ...]:
+    """Merge the findings of some agents, the worst first; an agent may be there more than once."""
+    given = ((_order(finding), finding, agent) for agent, findings in findings_by_agent for finding in findings)
+    shelf = _Shelf()
+    for _, finding, agent in sorted(given, key=lambda item: (item[0], item[2])):
+        cluster = shelf.find(finding)
+        if cluster is None:
+            cluster = shelf.add(finding)
+        cluster.members.append(finding)
+        cluster.by.add(agent)
+    return tuple(cluster.merged() for cluster in shelf.clusters)
+
+
+def _order(finding: Finding) -> tuple[object, ...]:
+    """Give the place of a finding among all; what merging can change stands last, so that merging twice is idle."""
+    return (
+        RANKS[finding.severity],
+        finding.file,
+        finding.line,
+        finding.end_line,
+        finding.finding,
+        finding.cwe,
+        finding.rule,
+        finding.fix,
+        -1.0 if finding.confidence is None else finding.confidence,
+        finding.replacement is None,
+        finding.replacement or "",
+    )
+
+
+class _Shelf:
+    """Finds the cluster of a finding by what it has in common with it, near its lines."""
+
+    def __init__(self) -> None:
+        self.clusters: list[_Cluster] = []
+        self._near: dict[tuple[Group, int], list[_Cluster]] = defaultdict(list)
+        self._all: dict[Group, list[_Cluster]] = defaultdict(list)
+        self._wide: dict[Group, list[_Cluster]] = defaultdict(list)
+
+    def find(self, finding: Finding) -> _Cluster | None:
+        """Give the first cluster whose leader says the same."""
+        for group in _groups(finding):
+            for cluster in islice(self._candidates(finding, group), MOST_COMPARED):
+                if same(finding, cluster.leader):
+                    return cluster
+        return None
+
+    def add(self, finding: Finding) -> _Cluster:
+        """Open a cluster."""
+        cluster = _Cluster(finding)
+        self.clusters.append(cluster)
+        blocks = _blocks(finding)
+        for group in _groups(finding):
+            self._all[group].append(cluster)
+            if len(blocks) > _WIDEST:
+                self._wide[group].append(cluster)
+            else:
+                for block in blocks:
+                    self._near[group, block].append(cluster)
+        return cluster
+
+    def _candidates(self, finding: Finding, group: Group) -> Iterator[_Cluster]:
+        blocks = _blocks(finding)
+        if len(blocks) > _WIDEST:
+            yield from self._all.get(group, ())
+            return
+        for block in blocks:
+            yield from self._near.get((group, block), ())
+        yield from self._wide.get(group, ())
+
+
+def _groups(finding: Finding) -> list[Group]:
+    """Name what a finding can have in common with others; the same words first, any words last."""
+    found: list[Group] = [(finding.file, "words", finding.finding)]
+    if finding.cwe:
+        found.append((finding.file, "cwe", finding.cwe))
+    if finding.rule:
+        found.append((finding.file, "rule", finding.rule))
+    return [*found, (finding.file,)]
+
+
+def _blocks(finding: Finding) -> range:
+    return range(finding.line // _BLOCK, finding.end_line // _BLOCK + 1)

@@ -1,0 +1,117 @@
+"""Words into values: options anywhere, arguments by their place, `--` before words that only look like options."""
+
+import math
+from collections import deque
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from muster.cli.line.declared import Parameter
+from muster.cli.line.misuse import Misuse
+
+HELP = "--help"
+
+_WORDS: dict[object, str] = {int: "a whole number", float: "a number"}
+
+
+class HelpWanted(Exception):
+    """Somebody asks what there is."""
+
+
+def read(words: Sequence[str], parameters: Sequence[Parameter]) -> dict[str, Any]:
+    """Give the value of each parameter, or raise Misuse."""
+    said, plain = _sorted_out(words, parameters, mixed=True)
+    said |= _placed(plain, [each for each in parameters if not each.names])
+    return {each.name: _value(each, said.get(each.name, [])) for each in parameters}
+
+
+def read_before(words: Sequence[str], parameters: Sequence[Parameter]) -> tuple[dict[str, Any], list[str]]:
+    """Read the options that stand before a command; give their values, and the command with all after it."""
+    said, rest = _sorted_out(words, parameters, mixed=False)
+    return {each.name: _value(each, said.get(each.name, [])) for each in parameters}, rest
+
+
+def _sorted_out(
+    words: Sequence[str], parameters: Iterable[Parameter], *, mixed: bool
+) -> tuple[dict[str, list[Any]], list[str]]:
+    """Part options from the other words; unless they may be mixed, the first of those ends the options."""
+    named = {name: each for each in parameters for name in (*each.names, *each.off_names)}
+    said: dict[str, list[Any]] = {}
+    plain: list[str] = []
+    left = deque(words)
+    while left:
+        word = left.popleft()
+        if word == "--":
+            return said, [*plain, *left]
+        if word[:1] != "-" or word == "-":
+            plain.append(word)
+            if not mixed:
+                return said, [*plain, *left]
+        else:
+            _take(word, left, named, said)
+    return said, plain
+
+
+def _take(word: str, left: deque[str], named: dict[str, Parameter], said: dict[str, list[Any]]) -> None:
+    """Take one option, with its value if it wants one."""
+    if word == HELP:
+        raise HelpWanted
+    name, equals, value = word.partition("=") if word.startswith("--") else (word[:2], "", word[2:])
+    parameter = named.get(name)
+    if parameter is None:
+        raise Misuse(f"there is no option {name}{_likely(name, named)}")
+    values = said.setdefault(parameter.name, [])
+    if parameter.bare is not None and not equals and not value:
+        values.append(parameter.bare)
+    elif not parameter.flag:
+        if not equals and not value and not left:
+            raise Misuse(f"{name} wants a value" + (f": {parameter.metavar}" if parameter.metavar else ""))
+        values.append(value if equals or value else left.popleft())
+    elif equals:
+        raise Misuse(f"{name} takes no value")
+    else:
+        values.append(name in parameter.names)
+        if value:  # short flags stand together: -qa
+            left.appendleft(f"-{value}")
+
+
+def _likely(name: str, named: Iterable[str]) -> str:
+    from difflib import get_close_matches
+
+    likely = get_close_matches(name, [*named, HELP], n=1)
+    return f"; did you mean {likely[0]}?" if likely else ""
+
+
+def _placed(plain: Sequence[str], arguments: Sequence[Parameter]) -> dict[str, list[Any]]:
+    """Give each argument its words: one, or for the last all that are left."""
+    left = deque(plain)
+    placed: dict[str, list[Any]] = {}
+    for each in arguments:
+        placed[each.name] = [left.popleft() for _ in range(len(left) if each.many else min(len(left), 1))]
+    if left:
+        raise Misuse(f"{left[0]!r} is one word too many")
+    return placed
+
+
+def _value(parameter: Parameter, said: Sequence[Any]) -> Any:
+    if not said:
+        if parameter.required:
+            raise Misuse(f"{parameter.shown} is missing" + (f": {parameter.help}" if parameter.help else ""))
+        return parameter.default
+    if parameter.flag:
+        return said[-1]
+    made = [_made(parameter, word) for word in said]
+    return made if parameter.many else made[-1]
+
+
+def _made(parameter: Parameter, word: str) -> Any:
+    try:
+        value = parameter.kind(word)
+    except ValueError:
+        raise Misuse(f"{parameter.shown} must be {_WORDS[parameter.kind]}, not {word!r}") from None
+    if isinstance(value, float) and math.isnan(value):
+        raise Misuse(f"{parameter.shown} must be a number, not {word!r}")
+    if parameter.least is not None and value < parameter.least:
+        raise Misuse(f"{parameter.shown} must be at least {parameter.least}, not {word}")
+    if parameter.most is not None and value > parameter.most:
+        raise Misuse(f"{parameter.shown} must be at most {parameter.most}, not {word}")
+    return value

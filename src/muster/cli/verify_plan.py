@@ -1,0 +1,147 @@
+"""`muster verify plan`: what a verification would do and cost; spends nothing and stores nothing."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+from muster.cli.frame import command, with_muster
+from muster.cli.line import Group, Option
+from muster.cli.manner import Manner
+from muster.cli.speech import answer
+from muster.cli.verify_options import Asked, asked
+from muster.cli.verify_sending import VerifySending, verify_sent
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from muster.app import Muster
+    from muster.app.verify_office import Part, Prepared, VerifySurvey
+
+
+def register(app: Group) -> None:
+    """Add the command."""
+    command(app, "plan")(plan)
+
+
+@verify_sent
+@asked
+def plan(
+    manner: Manner,
+    asked: Asked,
+    sent: VerifySending,
+    budget: Annotated[str | None, Option("--budget", metavar="USD", help="Say whether it would be enough.")] = None,
+    allow_unpriced: Annotated[
+        bool, Option("--allow-unpriced", help="Count models whose price is not known as free.")
+    ] = False,
+) -> int:
+    """Say what would be verified by whom, in how many calls, and what that could cost."""
+    from muster.cli.plan import parse_cap
+
+    cap = parse_cap(budget)
+
+    async def work(muster: "Muster") -> int:
+        from muster.app.verify_office import Quoting, survey
+        from muster.cli.verify_order import preparing
+        from muster.cli.verify_words import tell_nothing
+
+        async with preparing(muster, asked, sent) as ready:
+            if not ready.prepared.spec.files:
+                return tell_nothing(manner, ready.selection, ready.prepared, allowed=asked.allow_empty)
+            found = survey(muster, ready.prepared.spec, sent.sending.dispatch, Quoting.ALL)
+            data = _data(found, ready.prepared, cap)
+            answer(manner, data, lambda console: _tell(console, found, ready.prepared, cap))
+            return 0
+
+    return with_muster(manner, work, allow_unpriced=allow_unpriced, keyless=True)
+
+
+def _data(found: "VerifySurvey", prepared: "Prepared", cap: int | None) -> dict[str, Any]:
+    from muster.cli.plan import load_json
+    from muster.domain.money import to_usd
+
+    return {
+        "files": found.files,
+        "bytes": found.bytes,
+        "limit_bytes": prepared.spec.limits.total_bytes,
+        "redacted": found.redacted,
+        "left_out": [{"path": one.path, "why": one.why} for one in found.left_out],
+        "agents_file": prepared.agents_file,
+        "waves": list(found.waves),
+        "agents": [_part_json(part) for part in found.parts],
+        "total": load_json(found.all),
+        "budget_usd": None if cap is None else to_usd(cap),
+        "fits": None if cap is None else found.all.most <= cap,
+    }
+
+
+def _part_json(part: "Part") -> dict[str, Any]:
+    from muster.cli.plan import load_json
+
+    one = part.verifier
+    return {
+        "agent": one.name,
+        "wave": one.wave,
+        "kind": str(one.kind),
+        "model": one.model or None,
+        "command": list(one.command) or None,
+        "dispatch": None if one.command else "batch" if part.batch else "live",
+        "files": part.files,
+        **load_json(part.load),
+    }
+
+
+def _tell(console: "Console", found: "VerifySurvey", prepared: "Prepared", cap: int | None) -> None:
+    from muster.cli.clean import clean
+    from muster.cli.verify_words import extent
+
+    console.print(clean(f"{extent(found, prepared)}, agents from {prepared.agents_file}"), soft_wrap=True)
+    console.print(_table(found))
+    for line in _notes(found, cap):
+        console.print(clean(line), soft_wrap=True)
+
+
+def _table(found: "VerifySurvey") -> "Table":
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    from muster.domain.money import show_usd
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("wave", justify="right", no_wrap=True)
+    table.add_column("agent", overflow="fold", min_width=10)
+    table.add_column("asks", overflow="fold", min_width=10)
+    for title in ("files", "calls", "tokens", "at least", "at most"):
+        table.add_column(title, justify="right")
+    for part in found.parts:
+        load = part.load
+        numbers = [f"{part.files:,}", f"{load.calls:,}"]
+        if part.verifier.command:
+            numbers += ["", "", ""]
+        else:
+            numbers += [f"{load.tokens:,}", show_usd(load.least), show_usd(load.most)]
+        table.add_row(str(part.verifier.wave), part.verifier.name, _whom(part), *numbers)
+    total = found.all
+    table.add_section()
+    together = [f"{total.calls:,}", f"{total.tokens:,}", show_usd(total.least), show_usd(total.most)]
+    table.add_row("", "together", "", f"{found.files:,}", *together)
+    return table
+
+
+def _whom(part: "Part") -> str:
+    import shlex
+
+    from muster.cli.clean import clean
+
+    one = part.verifier
+    if one.command:
+        return clean(shlex.join(one.command))
+    return clean(one.model) + (" in batches" if part.batch else "")
+
+
+def _notes(found: "VerifySurvey", cap: int | None) -> list[str]:
+    from muster.cli.plan import budget_words
+    from muster.cli.verify_words import left_out, redactions
+
+    lines = [*(f"left out: {one}" for one in left_out(found.left_out)), *redactions(found)]
+    if any(not part.verifier.command for part in found.parts):
+        lines.append("the most counts one repair for each call, which models seldom need; later waves may not begin")
+    return [*lines, *([] if cap is None else [budget_words(cap, found.all.most)])]

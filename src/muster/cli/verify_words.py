@@ -1,0 +1,78 @@
+"""What is said of files before anybody has looked at them: what is about to be sent, what is left out, or nothing."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from muster.app.verify_office import Prepared, Selection, VerifySurvey
+from muster.cli.batch_portrait import calls
+from muster.cli.manner import Manner
+from muster.cli.speech import answer, fail_with
+from muster.domain.verification import LeftOut
+from muster.reports.words import count
+
+NOTHING = "nothing_to_verify"
+MOST_NAMED = 10
+FEW = 3
+
+
+def first_words(found: VerifySurvey, prepared: Prepared) -> str:
+    """Say what is about to happen, before anything is spent."""
+    lines = [f"{extent(found, prepared)}, agents from {prepared.agents_file}"]
+    if found.left_out:
+        lines.append(f"left out: {', '.join(left_out(found.left_out, FEW))}")
+    return "\n".join([*lines, *redactions(found)])
+
+
+def extent(found: VerifySurvey, prepared: Prepared) -> str:
+    """Say how much it is: files, bytes of those that are allowed, waves, agents, calls."""
+    limit = prepared.spec.limits.total_bytes
+    size = f"{kilobytes(found.bytes)} of {kilobytes(limit)} kB"
+    who = f"{count(len(found.waves), 'wave')}, {count(len(found.parts), 'agent')}, {calls(found.all.calls)}"
+    return f"{count(found.files, 'file')}, {size}, {who}"
+
+
+def kilobytes(number: int) -> str:
+    """Write a number of bytes in thousands; what is there is never nothing."""
+    return f"{number / 1000:.1f}" if number < 10_000 else f"{number / 1000:,.0f}"
+
+
+def redactions(found: VerifySurvey) -> Iterator[str]:
+    """Say that secrets are taken out."""
+    if found.redacted:
+        are = "is" if found.redacted == 1 else "are"
+        yield f"{count(found.redacted, 'secret')} {are} taken out before anybody sees the files"
+
+
+def left_out(files: Sequence[LeftOut], most: int = MOST_NAMED) -> list[str]:
+    """Name some files that are left out, each with why, and count the others."""
+    more = [f"and {len(files) - most:,} more"] if len(files) > most else []
+    return [*(f"{one.path} ({one.why})" for one in files[:most]), *more]
+
+
+def tell_nothing(manner: Manner, selection: Selection, prepared: Prepared, *, allowed: bool) -> int:
+    """Say that there is nothing to verify, and why; a success only if that is allowed."""
+    why, named = _why(selection, prepared), left_out(prepared.left_out)
+    data = {"verified": 0, "why": why, "left_out": [_json(one) for one in prepared.left_out]}
+    if allowed:
+        text = "\n".join([f"nothing was verified: {why}", *(f"  left out: {one}" for one in named)])
+        answer(manner, data, lambda console: console.print(text, soft_wrap=True))
+        return 0
+    ways = [*(f"left out: {one}" for one in named), "with --allow-empty this is no failure"]
+    return fail_with(manner, {"code": NOTHING, "message": f"nothing to verify: {why}", "suggestions": ways}, 1, data)
+
+
+def _why(selection: Selection, prepared: Prepared) -> str:
+    if prepared.left_out:
+        number = len(prepared.left_out)
+        return "the only file is left out" if number == 1 else f"all {number:,} files are left out"
+    if selection.changed:
+        return f"no file differs from {selection.ref or 'HEAD'}"
+    if selection.staged:
+        return "no file is staged"
+    if selection.pending is not None:
+        return f"there is no marker in {selection.pending}"
+    return f"there is no file in {', '.join(selection.paths)}"
+
+
+def _json(one: LeftOut) -> dict[str, Any]:
+    return {"path": one.path, "why": one.why}

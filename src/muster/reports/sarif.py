@@ -1,0 +1,46 @@
+"""What every SARIF 2.1.0 file of ours has in common: the tool, places and times."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from muster import __version__
+
+SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+VERSION = "2.1.0"
+MOST_RESULTS = 25_000  # what common readers take of one run
+
+
+def tool(rules: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Say who found it, and by which rules."""
+    return {"driver": {"name": "muster", "version": __version__, "semanticVersion": __version__, "rules": list(rules)}}
+
+
+def automation(title: str, run: str) -> dict[str, str]:
+    """Name what this run is one of many of."""
+    return {"id": f"muster/{quote(title, safe='', errors='replace')}/{run}"}
+
+
+def invocation(
+    *, successful: bool, told: Sequence[tuple[str, str]], started_at: float | None, ended_at: float | None
+) -> dict[str, Any]:
+    """Say how the run went, with what there is to tell about it: levels and texts."""
+    notifications = [{"level": level, "message": {"text": text}} for level, text in told]
+    found: dict[str, Any] = {"executionSuccessful": successful, "toolExecutionNotifications": notifications}
+    for name, at in (("startTimeUtc", started_at), ("endTimeUtc", ended_at)):
+        if at is not None:
+            found[name] = f"{datetime.fromtimestamp(at, UTC):%Y-%m-%dT%H:%M:%S}Z"
+    return found
+
+
+def uri(file: str) -> str:
+    """Write the place of a file, relative to where we are as far as it lies below."""
+    path = Path(file)
+    if not path.is_absolute():
+        return quote(path.as_posix(), errors="replace")
+    here = Path.cwd()
+    if path.is_relative_to(here):
+        return quote(path.relative_to(here).as_posix(), errors="replace")
+    return "file://" + quote(path.as_posix(), errors="replace")

@@ -1,0 +1,137 @@
+"""The values of a verification as JSON, with names that stay."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from muster.domain.finding import Counts, Finding, Merged
+from muster.domain.money import to_usd
+from muster.domain.waves import AgentReport, Held, WaveReport
+from muster.reports.waves.facts import Cost, Facts
+from muster.reports.waves.summary import RejectedBy, VerifyReport
+from muster.reports.words import moment
+
+SCHEMA = "muster.verify-report/1"
+
+
+def report_json(report: VerifyReport) -> dict[str, Any]:
+    """Give everything but the findings, the waves and the rejected ones."""
+    return {
+        "schema": SCHEMA,
+        "ok": report.ok,
+        "verdict": report.verdict,
+        "flaws": list(report.flaws()),
+        "notes": list(report.notes()),
+        "partial": report.partial,
+        "only_waves": list(report.only_waves),
+        "only_agents": list(report.only_agents),
+        "run": run_json(report.run),
+        "cost": cost_json(report.run.cost),
+        "counts": counts_json(report.counts),
+        "not_started": list(report.not_started),
+        "absent": [{"agent": one.agent, "wave": one.wave} for one in report.absent],
+        "files": msgspec.to_builtins(report.files),
+        "unseen": list(report.unseen),
+        "left_out": msgspec.to_builtins(report.left_out),
+        "redactions": report.redactions,
+        "cleared": list(report.cleared),
+    }
+
+
+def run_json(run: Facts) -> dict[str, Any]:
+    """Give the facts of the run."""
+    return {
+        "id": run.id,
+        "name": run.name,
+        "title": run.title,
+        "state": str(run.state),
+        "ended_reason": run.ended_reason,
+        "error": run.error or None,
+        "root": run.root,
+        "dispatch": run.dispatch,
+        "created_at": moment(run.created_at),
+        "started_at": moment(run.started_at),
+        "ended_at": moment(run.ended_at),
+        "seconds": run.seconds,
+    }
+
+
+def cost_json(cost: Cost) -> dict[str, Any]:
+    """Give the money: what it cost, and beside it what it would have cost live."""
+    return {
+        "cost_usd": to_usd(cost.known),
+        "billed_usd": to_usd(cost.billed),
+        "imputed_usd": to_usd(cost.imputed),
+        "uncertain_usd": to_usd(cost.uncertain),
+        "live_usd": to_usd(cost.live),
+        "batches": cost.batches,
+        "batch_usd": to_usd(cost.batch),
+        "batch_live_usd": to_usd(cost.batch_live),
+        "parked_calls": cost.parked,
+    }
+
+
+def counts_json(counts: Counts) -> dict[str, int]:
+    """Give how many findings there are."""
+    return {"total": counts.total, **msgspec.to_builtins(counts)}
+
+
+def wave_json(wave: WaveReport) -> dict[str, Any]:
+    """Give what a wave came to, without its agents."""
+    return {
+        "wave": wave.wave,
+        "passed": wave.passed,
+        "why": wave.why,
+        "started_at": moment(wave.started_at),
+        "ended_at": moment(wave.ended_at),
+        "seconds": max(0.0, wave.ended_at - wave.started_at),
+        "counts": counts_json(wave.counts),
+        "thresholds": _thresholds(wave.thresholds),
+    }
+
+
+def agent_json(agent: AgentReport) -> dict[str, Any]:
+    """Give what an agent came to, without its findings."""
+    return {
+        "agent": agent.agent,
+        "wave": agent.wave,
+        "kind": str(agent.kind),
+        "ending": str(agent.ending),
+        "why": agent.why,
+        "counts": counts_json(agent.counts),
+        "score": agent.score,
+        "parts": dict(agent.parts),
+        "coverage": agent.coverage,
+        "thresholds": _thresholds(agent.thresholds),
+        "chunks": agent.chunks,
+        "answered": agent.answered,
+        "repaired": agent.repaired,
+        "failures": list(agent.failures),
+        "codes": dict(agent.codes),
+        "model": agent.model or None,
+        "seconds": agent.seconds,
+        "cost_usd": to_usd(agent.cost),
+        "keys": list(agent.keys),
+    }
+
+
+def finding_json(finding: Finding) -> dict[str, Any]:
+    """Give a finding."""
+    found: dict[str, Any] = msgspec.to_builtins(finding)
+    return found
+
+
+def merged_json(merged: Merged) -> dict[str, Any]:
+    """Give a finding with who found it."""
+    return finding_json(merged.finding) | {"by": list(merged.by)}
+
+
+def rejected_json(one: RejectedBy) -> dict[str, Any]:
+    """Give a finding that cannot be, with why and who came up with it."""
+    return finding_json(one.rejected.finding) | {"why": one.rejected.why, "agent": one.agent, "wave": one.wave}
+
+
+def _thresholds(thresholds: Sequence[Held]) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = msgspec.to_builtins(thresholds)
+    return found

@@ -1,0 +1,186 @@
+"""The report as Markdown for a pull request: the verdict first, and safe whatever models have written."""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import TextIO
+
+from muster.domain.finding import RANKS, Counts, Finding, Merged
+from muster.domain.money import show_usd
+from muster.domain.waves import AgentReport, Ending
+from muster.reports.markdown_text import inline
+from muster.reports.waves.run import WavesRun
+from muster.reports.waves.summary import RejectedBy, VerifyReport
+from muster.reports.waves.verdict import LONGEST, fine
+from muster.reports.words import count, seconds_of
+
+MOST = 60_000  # characters; comments of pull requests may have 65,536
+MOST_ROWS = 50  # of the table
+ROOM = 5_000  # characters for each list but that of the findings
+LONGEST_FINDING = 600
+
+HEAD = (
+    "| Wave | Agent | Ended | Score | Coverage | Critical | High | Medium | Low | Rejected | Cost |",
+    "|---:|---|---|---:|---:|---:|---:|---:|---:|---:|---:|",
+)
+SIGNS = {Ending.PASSED: "✅ passed", Ending.FAILED: "❌ failed", Ending.BROKEN: "💥 broken", Ending.IDLE: "– no file"}
+
+quoted = partial(inline, most=LONGEST)
+
+
+async def write_markdown(waves: WavesRun, report: VerifyReport, out: TextIO) -> None:
+    """Write the report."""
+    out.write(markdown(report))
+
+
+def markdown(report: VerifyReport) -> str:
+    """Give the report; what does not fit is counted."""
+    head = "\n".join(_head(report))
+    foot = "\n".join([*rejected_lines(report.rejected), *_left_out(report), _foot(report)])
+    found = "\n".join(finding_lines(report.merged, report.counts, MOST - len(head) - len(foot)))
+    return f"{head}\n{found}\n{foot}" if found else f"{head}\n{foot}"
+
+
+def _head(report: VerifyReport) -> Iterator[str]:
+    yield f"## {'✅' if report.ok else '❌'} {inline(report.run.title)}\n"
+    yield f"**{report.sentence(quoted)}**\n"
+    yield from agent_table(report.agents)
+    for one in report.absent[:MOST_ROWS]:
+        yield f"| {one.wave} | {inline(one.agent)} | ⏸ not started |" + " |" * 8
+    yield ""
+    yield from threshold_lines(report.agents)
+    yield from within([f"> ⚠️ {note}\n" for note in report.notes(quoted)], ROOM)
+
+
+def agent_table(agents: Sequence[AgentReport]) -> Iterator[str]:
+    """Write what became of agents as the lines of a table."""
+    yield from HEAD
+    for agent in agents[:MOST_ROWS]:
+        yield _row(agent)
+    if len(agents) > MOST_ROWS:
+        yield f"| | … and {len(agents) - MOST_ROWS:,} more |" + " |" * 9
+
+
+def _row(agent: AgentReport) -> str:
+    counts = agent.counts
+    cells = [
+        str(agent.wave),
+        inline(agent.agent),
+        SIGNS[agent.ending],
+        "–" if agent.score is None else f"{agent.score:.1f}",
+        "–" if agent.coverage is None else f"{agent.coverage:.1f}%",
+        *(f"{number:,}" for number in (counts.critical, counts.high, counts.medium, counts.low, counts.rejected)),
+        show_usd(agent.cost),
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def threshold_lines(agents: Sequence[AgentReport]) -> Iterator[str]:
+    """Write why agents did not pass: the thresholds that do not hold, and what they could not do."""
+    lines = [line for agent in agents if not fine(agent) for line in _reasons(agent)]
+    if lines:
+        yield from [*within(lines, ROOM), ""]
+
+
+def _reasons(agent: AgentReport) -> Iterator[str]:
+    for held in agent.thresholds:
+        if not held.holds and agent.ending is not Ending.BROKEN:  # of which nothing can be known
+            yield f"- {inline(agent.agent)}: {quoted(held.expression)} does not hold ({quoted(held.why)})"
+    for failure in agent.failures:
+        yield f"- {inline(agent.agent)}: {quoted(failure)}"
+
+
+def finding_lines(merged: Sequence[Merged], counts: Counts, room: int) -> Iterator[str]:
+    """Write findings by file; when there is not enough room for all the worst are written."""
+    if not merged:
+        return
+    yield f"### {count(counts.total, 'finding')}: {spoken(counts)}\n"
+    chosen = _fitting(merged, room)
+    by_file: dict[str, list[Merged]] = {}
+    for one in chosen:
+        by_file.setdefault(one.finding.file, []).append(one)
+    for file, found in by_file.items():
+        yield f"#### {quoted(file)}\n"
+        yield from (_finding(one) for one in sorted(found, key=_line))
+        yield ""
+    if len(chosen) < len(merged):
+        yield f"… and {len(merged) - len(chosen):,} more that are no worse.\n"
+
+
+def spoken(counts: Counts) -> str:
+    """Say how many there are of each severity."""
+    found = [(severity, getattr(counts, severity)) for severity in RANKS]
+    return ", ".join(f"{number:,} {severity}" for severity, number in found if number)
+
+
+def _fitting(merged: Sequence[Merged], room: int) -> list[Merged]:
+    """Take the worst as long as there is room for them, with the name of each file once."""
+    files: set[str] = set()
+    for taken, one in enumerate(merged):
+        room -= len(_finding(one)) + 1
+        if one.finding.file not in files:
+            files.add(one.finding.file)
+            room -= len(quoted(one.finding.file)) + 10
+        if room < 200:  # for the last line
+            return list(merged[:taken])
+    return list(merged)
+
+
+def _line(merged: Merged) -> tuple[int, int, int]:
+    return merged.finding.line, merged.finding.end_line, RANKS[merged.finding.severity]
+
+
+def _finding(merged: Merged) -> str:
+    one = merged.finding
+    facts = [f"**{one.severity}**", _lines(one), *(inline(name) for name in (one.cwe, one.rule) if name)]
+    text = f"- {' · '.join(facts)} · by {', '.join(inline(name) for name in merged.by)}  \n"
+    text += f"  {inline(one.finding, LONGEST_FINDING)}"
+    return text + (f"  \n  Fix: {inline(one.fix, LONGEST_FINDING)}" if one.fix else "")
+
+
+def _lines(finding: Finding) -> str:
+    return f"line {finding.line}" if finding.line == finding.end_line else f"lines {finding.line} to {finding.end_line}"
+
+
+def rejected_lines(rejected: Sequence[RejectedBy]) -> Iterator[str]:
+    """Write findings that cannot be."""
+    if not rejected:
+        return
+    yield f"### {len(rejected):,} rejected\n"
+    yield from [*within([_rejected(one) for one in rejected], ROOM), ""]
+
+
+def _rejected(one: RejectedBy) -> str:
+    finding = one.rejected.finding
+    place = quoted(f"{finding.file}:{finding.line}")
+    return f"- {place} by {inline(one.agent)}: {quoted(one.rejected.why)}  \n  {quoted(finding.finding)}"
+
+
+def _left_out(report: VerifyReport) -> Iterator[str]:
+    for title, texts in (
+        ("left out", [f"- {quoted(one.path)}: {quoted(one.why)}" for one in report.left_out]),
+        ("seen by nobody", [f"- {quoted(path)}" for path in report.unseen]),
+    ):
+        if texts:
+            yield f"<details><summary>{count(len(texts), 'file')} {title}</summary>\n"
+            yield from [*within(texts, ROOM), "\n</details>\n"]
+
+
+def within(lines: Sequence[str], room: int) -> Iterator[str]:
+    """Give the lines that there is room for, and how many more there are."""
+    for given, line in enumerate(lines):
+        room -= len(line) + 1
+        if room < 0:
+            yield f"- … and {len(lines) - given:,} more"
+            return
+        yield line
+
+
+def _foot(report: VerifyReport) -> str:
+    run, cost = report.run, report.run.cost
+    facts = [f"run {run.id}", count(len(report.files), "file"), run.dispatch, seconds_of(run.seconds)]
+    facts.append(show_usd(cost.known))
+    if cost.batches:
+        facts.append(f"{show_usd(cost.live)} live")
+    if report.cleared:
+        facts.append(f"{count(len(report.cleared), 'marker')} cleared")
+    return f"<sub>{' · '.join(facts)}</sub>\n"

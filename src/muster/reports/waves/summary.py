@@ -1,0 +1,189 @@
+"""The summary of a verification: who found what, what was never done, and whether it is a success."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from muster.checks.findings.counting import add, less
+from muster.checks.findings.counting import count as count_findings
+from muster.checks.findings.merging import merge
+from muster.domain.finding import Counts, Merged, Rejected
+from muster.domain.money import show_usd
+from muster.domain.run import RunState
+from muster.domain.source import FileInfo
+from muster.domain.verification import LeftOut
+from muster.domain.waves import AgentReport, Ending, WaveReport
+from muster.reports.waves.cleaning import Cleaner
+from muster.reports.waves.facts import Facts, run_facts
+from muster.reports.waves.run import WavesRun, planned, planned_waves
+from muster.reports.waves.verdict import NAMED, Quote, agent_flaws, listed, looked, plain, run_flaws, wave_flaws
+from muster.reports.words import count
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Absent:
+    """An agent that was to run and of which there is no report."""
+
+    agent: str
+    wave: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RejectedBy:
+    """A finding that cannot be, with who came up with it."""
+
+    agent: str
+    wave: int
+    rejected: Rejected
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifyReport:
+    """Everything that reports say of a verification; all texts in it are clean."""
+
+    run: Facts
+    waves: tuple[WaveReport, ...]  # that have ended
+    not_started: tuple[int, ...]  # waves without a report
+    absent: tuple[Absent, ...]
+    only_waves: tuple[int, ...]  # empty: all of them
+    only_agents: tuple[str, ...]  # empty: all of them
+    files: tuple[FileInfo, ...]
+    unseen: tuple[str, ...]  # files that nobody has looked at
+    left_out: tuple[LeftOut, ...]
+    merged: tuple[Merged, ...]  # over all waves, the worst first
+    counts: Counts  # of the merged ones, and of those that are too many to be kept
+    rejected: tuple[RejectedBy, ...]
+    cleared: tuple[str, ...]  # markers
+
+    @property
+    def ok(self) -> bool:
+        """Whether it is a success: everything that was to be checked was checked, and passed."""
+        return not any(self.flaws())
+
+    @property
+    def verdict(self) -> str:
+        """The verdict in a sentence."""
+        return self.sentence()
+
+    @property
+    def partial(self) -> bool:
+        """Whether only some of those who were declared were to be asked."""
+        return bool(self.only_waves or self.only_agents)
+
+    @property
+    def agents(self) -> tuple[AgentReport, ...]:
+        """The reports of all agents, wave by wave."""
+        return tuple(agent for wave in self.waves for agent in wave.agents)
+
+    @property
+    def redactions(self) -> int:
+        """How many secrets were taken out of the files before anybody saw them."""
+        return sum(file.redacted for file in self.files)
+
+    def sentence(self, quote: Quote = plain) -> str:
+        """Give the verdict with somebody else's words quoted."""
+        partly = [f"this is only a part of the verification: {self.part(quote)}"] if self.partial else []
+        text = "; ".join([*(list(self.flaws(quote)) or [self._praise()]), *partly])
+        return f"{text[:1].upper()}{text[1:]}."
+
+    def part(self, quote: Quote = plain) -> str:
+        """Say which part was to be verified; nothing when it was everything."""
+        waves, agents = [str(wave) for wave in self.only_waves], self.only_agents
+        parts = [f"wave{'s' * (len(waves) > 1)} {listed(waves, str)}"] if waves else []
+        return " and ".join([*parts, *([f"agent{'s' * (len(agents) > 1)} {listed(agents, quote)}"] if agents else [])])
+
+    def flaws(self, quote: Quote = plain) -> Iterator[str]:
+        """Say everything that speaks against a success."""
+        yield from run_flaws(self.run, quote)
+        yield from agent_flaws(self.agents, quote)
+        if gone := [one.agent for one in self.absent if one.wave not in self.not_started]:
+            yield f"there is no report of {listed(gone, quote)}"
+        yield from wave_flaws(self.waves, quote)
+        if waves := [str(wave) for wave in self.not_started]:
+            done = "started" if self.run.state is RunState.COMPLETED else "done"
+            yield f"wave{'s' * (len(waves) > 1)} {listed(waves, str)} {'were' if len(waves) > 1 else 'was'} not {done}"
+        yield from self._sight_flaws()
+
+    def _sight_flaws(self) -> Iterator[str]:
+        """Say what nobody has seen: where nothing was checked nothing has passed."""
+        if not self.waves and not self.not_started:
+            yield "there was no agent to run"
+        if not self.files:
+            yield "there was no file to verify"
+        elif self.waves and not any(looked(agent) for agent in self.agents):
+            yield "nobody has looked at any file"
+        elif self.waves and self.unseen:
+            yield f"nobody has looked at {len(self.unseen):,} of {count(len(self.files), 'file')}"
+
+    def _praise(self) -> str:
+        passed = sum(agent.ending is Ending.PASSED for agent in self.agents)
+        idle = len(self.agents) - passed
+        whom = "the only agent" if passed == 1 else f"all {count(passed, 'agent')}"
+        nothing = f", {idle:,} had no file to look at" if idle else ""
+        found = f" with {count(self.counts.total, 'finding')}" if self.counts.total else ""
+        return (
+            f"{whom} in {count(len(self.waves), 'wave')} over {count(len(self.files), 'file')} passed{found}{nothing}"
+        )
+
+    def notes(self, quote: Quote = plain) -> Iterator[str]:
+        """Say what a reader must know besides the verdict."""
+        if self.redactions:
+            holders = sum(bool(file.redacted) for file in self.files)
+            yield f"Secrets taken out before anybody saw them: {self.redactions:,} in {count(holders, 'file')}."
+        for file in [file for file in self.files if file.note][:NAMED]:
+            yield f"{quote(file.path)}: {quote(file.note)}."
+        kept, made = sum(len(agent.findings) for agent in self.agents), sum(agent.counts.total for agent in self.agents)
+        if kept < made:
+            yield f"Only {kept:,} of {made:,} findings are kept; all of them are counted."
+        cost = self.run.cost
+        if cost.uncertain:
+            yield f"{show_usd(cost.uncertain)} more may have been charged: the outcome of some calls is unknown."
+        if cost.parked:
+            yield f"Calls that still wait in batches: {cost.parked:,}. The cost is not final."
+
+
+async def summarize(waves: WavesRun) -> VerifyReport:
+    """Sum up a verification."""
+    cleaner = Cleaner()
+    reports = cleaner.value(waves.waves, tuple[WaveReport, ...])
+    agents = [agent for wave in reports for agent in wave.agents]
+    merged = merge([(agent.agent, agent.findings) for agent in agents])
+    done = {(agent.wave, agent.agent) for wave in waves.waves for agent in wave.agents}
+    absent = [one for one in planned(waves.spec) if (one.wave, one.name) not in done]
+    return VerifyReport(
+        run=cleaner.value(await run_facts(waves), Facts),
+        waves=reports,
+        not_started=tuple(wave for wave in planned_waves(waves.spec) if wave not in {one.wave for one in reports}),
+        absent=tuple(Absent(agent=cleaner.text(one.name), wave=one.wave) for one in absent),
+        only_waves=waves.spec.waves,
+        only_agents=cleaner.value(waves.spec.agents, tuple[str, ...]),
+        files=cleaner.value(waves.snapshot.files, tuple[FileInfo, ...]),
+        unseen=cleaner.value(tuple(_unseen(waves)), tuple[str, ...]),
+        left_out=cleaner.value(waves.snapshot.left_out, tuple[LeftOut, ...]),
+        merged=merged,
+        counts=_counts(merged, agents),
+        rejected=tuple(_rejected(reports)),
+        cleared=cleaner.value(await waves.cleared(), tuple[str, ...]),
+    )
+
+
+def _unseen(waves: WavesRun) -> Iterator[str]:
+    """Give the files at which nobody has looked who has a report that counts."""
+    names = {(agent.wave, agent.agent) for wave in waves.waves for agent in wave.agents if looked(agent)}
+    lookers = [one for one in planned(waves.spec) if (one.wave, one.name) in names]
+    for file in waves.snapshot.files:
+        if not any(one.looks_at(file.path) for one in lookers):
+            yield file.path
+
+
+def _rejected(waves: Sequence[WaveReport]) -> Iterator[RejectedBy]:
+    for wave in waves:
+        for agent in wave.agents:
+            yield from (RejectedBy(agent=agent.agent, wave=wave.wave, rejected=one) for one in agent.rejected)
+
+
+def _counts(merged: Sequence[Merged], agents: Sequence[AgentReport]) -> Counts:
+    """Count merged findings, and those that are so many that they are not kept."""
+    found = count_findings((one.finding for one in merged), sum(agent.counts.rejected for agent in agents))
+    for agent in agents:
+        found = add(found, less(agent.counts, count_findings(agent.findings, agent.counts.rejected)))
+    return found

@@ -1,0 +1,82 @@
+"""Reading files in: before the first call all is in the journal, without its secrets; nothing is read again."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from muster.domain.canonical import Json
+from muster.domain.errors import Conflict, NotFound
+from muster.domain.redaction import Redactor
+from muster.domain.source import FileInfo, Snapshot, Source
+from muster.domain.verification import LeftOut, Verification
+from muster.domain.waves import SNAPSHOT, files_key
+from muster.engine.context import Context
+from muster.formats.waves.sources import read_source
+
+PAGE_BYTES = 500_000  # of texts in one entry of the journal
+
+_SOURCES = tuple[Source, ...]
+
+
+async def read_in(ctx: Context, spec: Verification) -> Snapshot:
+    """Give what was read in; whoever resumes the run gets the very same."""
+    return msgspec.convert(await ctx.step(SNAPSHOT, lambda: _read(ctx, spec)), Snapshot)
+
+
+async def sources_of(ctx: Context, snapshot: Snapshot) -> tuple[Source, ...]:
+    """Give the files as they were read."""
+    found: list[Source] = []
+    for page in range(snapshot.pages):
+        # A step and no mere look: an heir takes the page over.
+        found += msgspec.convert(await ctx.step(files_key(page), _gone), _SOURCES)
+    return tuple(found)
+
+
+def read_sources(spec: Verification) -> Iterator[Source | LeftOut]:
+    """Read the files of a spec one by one; raises BadFile for one that cannot be read."""
+    folder, redactor = Path(spec.source or spec.root), Redactor()
+    for path in spec.files:
+        yield read_source(folder, path, redactor=redactor)
+
+
+async def _read(ctx: Context, spec: Verification) -> Json:
+    files: list[FileInfo] = []
+    left_out = list(spec.left_out)
+    page: list[Source] = []
+    pages = 0
+    for found in read_sources(spec):
+        if isinstance(found, LeftOut):
+            left_out.append(found)
+            continue
+        files.append(_info(found))
+        page.append(found)
+        if sum(len(source.text) for source in page) >= PAGE_BYTES:
+            await _keep(ctx, pages, page)
+            page, pages = [], pages + 1
+    if page:
+        await _keep(ctx, pages, page)
+        pages += 1
+    return msgspec.to_builtins(Snapshot(files=tuple(files), left_out=tuple(left_out), pages=pages))
+
+
+async def _keep(ctx: Context, number: int, page: list[Source]) -> None:
+    """Keep a page of files; a crash in the middle of reading must not mix two versions of a file."""
+    value = msgspec.to_builtins(page)
+    if await ctx.step(files_key(number), lambda: value) != value:
+        raise Conflict("the files were changed after this run had begun to read them", suggestions=("start a new run",))
+
+
+def _info(source: Source) -> FileInfo:
+    return FileInfo(
+        path=source.path,
+        digest=source.digest,
+        lines=len(source.lines),
+        bytes=len(source.text.encode("utf-8", "surrogatepass")),
+        redacted=source.redacted,
+        note=source.note,
+    )
+
+
+def _gone() -> Json:
+    raise NotFound("a page of the files that were read in is gone", suggestions=("start a new run",))

@@ -1,0 +1,79 @@
+"""Lines that name a place, our own JSON, and what no parser may do: break."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from muster.checks.tool_output.parsed import tail
+from muster.checks.tool_output.registry import PARSERS
+from muster.domain.finding import Severity
+
+parse = PARSERS["lines"]
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("a.py:3: Wrong", ("a.py", 3, Severity.HIGH, "Wrong", "")),
+        ("a.py:3:14: error: Wrong", ("a.py", 3, Severity.HIGH, "Wrong", "")),
+        (
+            "src/a b.c:3:1: warning: unused [-Wunused]",
+            ("src/a b.c", 3, Severity.MEDIUM, "unused [-Wunused]", "-Wunused"),
+        ),
+        ("a.rs:3: Fatal: Wrong", ("a.rs", 3, Severity.CRITICAL, "Wrong", "")),
+        ("a.py:3: CRITICAL: Wrong", ("a.py", 3, Severity.CRITICAL, "Wrong", "")),
+        ("a.py:3: note: Wrong", ("a.py", 3, Severity.LOW, "Wrong", "")),
+        ("a.rs:3: error[E0308]: mismatched", ("a.rs", 3, Severity.HIGH, "mismatched", "")),
+        ("a.py:3: TypeError: Wrong", ("a.py", 3, Severity.HIGH, "TypeError: Wrong", "")),
+        ("\x1b[31ma.py:3:\x1b[0m low: Wrong", ("a.py", 3, Severity.LOW, "Wrong", "")),
+    ],
+)
+def test_a_line_with_a_place_is_a_finding(line: str, found: tuple[object, ...]) -> None:
+    (one,) = parse(f"Checking…\n{line}\n    some code\n3 warnings generated.\n", "", 1).findings
+    assert (one.file, one.line, one.severity, one.finding, one.rule) == found
+
+
+@pytest.mark.parametrize("line", ["", "all good", "a.py: wrong", "a.py:x: wrong", "  a.py:3: indented", "a.py:3:"])
+def test_a_line_without_a_place_is_none(line: str) -> None:
+    assert parse(line, "", 0).findings == ()
+
+
+def test_our_own_json_is_read_as_strictly_as_that_of_models() -> None:
+    own = PARSERS["json"]
+    finding = {"file": "a.py", "line": 2, "severity": "low", "finding": "Hm"}
+    found = own(json.dumps({"findings": [finding], "score": 3, "parts": {"a": 1}, "coverage": 50}), "", 0)
+    assert (found.findings[0].finding, found.score, found.parts, found.coverage) == ("Hm", 3.0, {"a": 1.0}, 50.0)
+    assert own('{"findings": []}', "", 0).flaw == ""
+    for text in ("", "[]", 'log\n{"findings": []}', '{"findings": [], "score": 11}', '{"findings": [], "x": 1}'):
+        assert own(text, "", 0).flaw
+
+
+@pytest.mark.parametrize("name", PARSERS)
+@settings(max_examples=40, deadline=None)
+@given(
+    text=st.text(max_size=120) | st.text(alphabet='a.py:1 []{}",_=E-\nFound error', max_size=120),
+    code=st.integers(0, 5),
+)
+def test_no_output_breaks_a_parser(name: str, text: str, code: int) -> None:
+    found = PARSERS[name](text, text, code)
+    assert not (found.flaw and found.findings)
+    assert all(one.line >= 0 and one.end_line >= one.line for one in found.findings)
+
+
+@pytest.mark.parametrize("name", PARSERS)
+def test_no_output_keeps_a_parser_busy(name: str) -> None:
+    for text in (
+        "a.py:1:" * 50_000,
+        "_ " * 200_000,
+        "=" * 300_000,
+        "a.py:1:1: error: " + "x" * 300_000,
+        "1 a, " * 90_000,
+    ):
+        PARSERS[name](text, text, 1)
+
+
+def test_the_last_words_are_short() -> None:
+    assert len(tail("word " * 1_000)) < 310
+    assert tail(" a\n b ") == "a b"

@@ -1,0 +1,39 @@
+"""What a command loads before it does anything: only what it needs, for most commands are short."""
+
+import subprocess
+from pathlib import Path
+
+from .shell import COMMAND, Shell
+
+# Each of these takes a good part of the time that a short command takes in all.
+HEAVY = {"pydantic", "genai_prices", "yaml", "jsonschema", "cryptography", "regex", "httptools"}
+KINDS = {
+    f"muster.agents.{kind}" for kind in ("anthropic", "openai", "claude_code", "cli", "program", "http", "service")
+}
+
+
+def loaded(shell: Shell, *words: str) -> set[str]:
+    """Name the modules that a command loads."""
+    python, *rest = COMMAND
+    done = subprocess.run(
+        [python, "-X", "importtime", *rest, *words],
+        cwd=shell.folder,
+        env=shell.environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return {line.rpartition("|")[2].strip() for line in done.stderr.splitlines() if line.startswith("import time:")}
+
+
+def test_a_command_that_asks_nobody_loads_no_agent_and_no_reader_of_suites(shell: Shell) -> None:
+    found = loaded(shell, "runs", "list", "--json")
+    assert "muster.store.sqlite" in found
+    assert not found & (HEAVY | KINDS | {"rich", "tomllib", "muster.formats", "muster.workloads"})
+
+
+def test_a_question_to_a_script_loads_no_other_kind_of_agent(shell: Shell, tmp_path: Path) -> None:
+    (tmp_path / "muster.toml").write_text('[agents.here]\nkind = "scripted"\n')
+    found = loaded(shell, "ask", "here", "hello", "--json")
+    assert "muster.agents.scripted" in found
+    assert not found & (HEAVY | KINDS)
