@@ -209,6 +209,14 @@ asyncio.run(main())
     await store.housekeeping.close()
 
 
+async def test_the_folder_of_a_new_store_keeps_itself_out_of_git_and_another_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "old").mkdir()
+    for name in ("new", "old"):
+        await open_sqlite(tmp_path / name / "muster.db").housekeeping.close()
+    assert (tmp_path / "new/.gitignore").read_text() == "*\n"
+    assert not (tmp_path / "old/.gitignore").exists()
+
+
 async def test_many_processes_may_make_one_store_at_the_same_instant(tmp_path: Path) -> None:
     script = """
 import asyncio, pathlib, sys

@@ -1,10 +1,11 @@
 """`muster verify`: code looked at by agents in waves; only what was checked and passed is 0."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from muster.cli import verify_hook, verify_metrics, verify_plan, verify_resume
 from muster.cli.bundle import bundle
 from muster.cli.frame import default, group, with_muster
+from muster.cli.line import Option
 from muster.cli.manner import Manner
 from muster.cli.patience import patient
 from muster.cli.run_terms import Terms, terms_with
@@ -29,11 +30,18 @@ app = group(ABOUT)
 @bundle("terms", terms_with(FORMATS))
 @verify_sent
 @asked
-def verify(manner: Manner, asked: Asked, sent: VerifySending, terms: Terms, patience: "Patience") -> int:
+def verify(
+    manner: Manner,
+    asked: Asked,
+    sent: VerifySending,
+    terms: Terms,
+    patience: "Patience",
+    fix: Annotated[bool, Option("--fix", help="Make the changes that findings propose, and verify once more.")] = False,
+) -> int:
     """Verify files."""
     from muster.cli.verify_order import Order, carry_out
 
-    order = Order.of(asked, sent, terms, manner)
+    order = Order.of(asked, sent, terms, manner, fix=fix)
 
     async def work(muster: "Muster") -> int:
         return await carry_out(muster, order, manner)

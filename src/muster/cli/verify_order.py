@@ -14,10 +14,12 @@ from muster.cli.report_files import Wanted, wanted_reports
 from muster.cli.run_terms import Terms
 from muster.cli.speech import note
 from muster.cli.verify_ending import WavesEnding
+from muster.cli.verify_fix import FixingEnding
 from muster.cli.verify_options import Asked
 from muster.cli.verify_reports import FORMATS
 from muster.cli.verify_sending import VerifySending
 from muster.cli.verify_words import first_words, tell_nothing
+from muster.domain.errors import BadArgument
 from muster.domain.waves import WORKLOAD
 from muster.formats.waves.spec import stored
 from muster.settings import parse_budget
@@ -35,13 +37,21 @@ class Order:
     sent: VerifySending
     terms: Terms
     reports: tuple[Wanted, ...] = ()
+    fix: bool = False
 
     @staticmethod
-    def of(asked: Asked, sent: VerifySending, terms: Terms, manner: Manner) -> "Order":
+    def of(asked: Asked, sent: VerifySending, terms: Terms, manner: Manner, *, fix: bool = False) -> "Order":
         """Check what was said before anything is opened."""
         check_name(terms.name)
         parse_budget(terms.budget)
-        return Order(asked=asked, sent=sent, terms=terms, reports=wanted_reports(terms.reports, FORMATS, manner))
+        if fix and (asked.staged or sent.sending.detach):
+            other = "--staged" if asked.staged else "--detach"
+            raise BadArgument(
+                f"--fix changes files when all is known, which does not go with {other}",
+                suggestions=(f"leave one of them out: --fix or {other}",),
+            )
+        reports = wanted_reports(terms.reports, FORMATS, manner)
+        return Order(asked=asked, sent=sent, terms=terms, reports=reports, fix=fix)
 
 
 class Preparation:
@@ -67,6 +77,15 @@ async def preparing(muster: "Muster", asked: Asked, sent: VerifySending) -> Asyn
 
 async def carry_out(muster: "Muster", order: Order, manner: Manner) -> int:
     """Verify as it was ordered; gives the exit code."""
+    handle = await _begin(muster, order, manner)
+    if isinstance(handle, int):
+        return handle
+    ending = FixingEnding(lambda: _begin(muster, order, manner)) if order.fix else WavesEnding()
+    return await drive_and_conclude(muster, handle, ending, order.reports, manner)
+
+
+async def _begin(muster: "Muster", order: Order, manner: Manner) -> "RunHandle | int":
+    """Start a verification; gives an exit code instead when there is nothing to verify."""
     async with preparing(muster, order.asked, order.sent) as found:
         if not found.prepared.spec.files:
             return tell_nothing(manner, found.selection, found.prepared, allowed=order.asked.allow_empty)
@@ -74,7 +93,7 @@ async def carry_out(muster: "Muster", order: Order, manner: Manner) -> int:
         note(manner, first_words(survey(muster, spec, sending.dispatch, Quoting.FIRST), found.prepared))
         handle = await _start(muster, found.prepared, order)
         found.handed_over = True
-    return await drive_and_conclude(muster, handle, WavesEnding(), order.reports, manner)
+    return handle
 
 
 async def _start(muster: "Muster", prepared: Prepared, order: Order) -> "RunHandle":

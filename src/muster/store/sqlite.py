@@ -263,7 +263,10 @@ def open_sqlite(path: Path, *, secrets: Sequence[str] = (), reach: Callable[[str
 
 def _prepare_file(path: Path) -> None:
     try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if not path.parent.exists():
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            # What is in there is private, and belongs into no repository that it happens to lie in.
+            (path.parent / ".gitignore").write_text("*\n", encoding="utf-8")
         if not path.exists():
             # Prompts and answers are private: nobody else on the machine may read them.
             os.close(os.open(path, os.O_CREAT | os.O_RDWR, stat.S_IRUSR | stat.S_IWUSR))
