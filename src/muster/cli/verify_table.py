@@ -47,13 +47,23 @@ SHADES: Mapping[Severity, str] = {
 
 def tell_report(console: Console, report: VerifyReport, reference: str, here: Path) -> None:
     """Print a report; `reference` names the run, or the file that it comes from, and files are named from `here`."""
-    console.print(Text(clean(report.verdict), style="bold green" if report.ok else "bold red"))
+    for line in _verdict(report):
+        console.print(Text(clean(line), style="bold green" if report.ok else "bold red"))
     console.print(_agents(report))
     _tell_findings(console, report, here)
     for line in _remarks(report):
         console.print(Text(clean(line), style="yellow"))
     console.print(Text(" · ".join(_facts(report)), style="dim"))
     console.print(Text(f"to look closer: muster report {clean(reference)} --format markdown", style="dim"))
+
+
+def _verdict(report: VerifyReport) -> list[str]:
+    """Give the verdict; of several things that speak against a success, each on a line of its own."""
+    flaws = list(report.flaws())
+    if len(flaws) < 2:
+        return [report.verdict]
+    part = [f"This is only a part of the verification: {report.part()}."] if report.partial else []
+    return [*(f"{flaw[:1].upper()}{flaw[1:]}." for flaw in flaws), *part]
 
 
 def tell_leavings(console: Console, left: Leavings, here: Path) -> None:

@@ -40,7 +40,7 @@ def test_an_agent_with_every_report_and_every_threshold_has_passed() -> None:
 def test_an_agent_whose_threshold_does_not_hold_has_failed_and_says_why() -> None:
     report = assess(STRICT, [examined(finding())], chunks=1)
     assert report.ending is Ending.FAILED
-    assert report.why == "high == 0 does not hold (high is 1)"
+    assert report.why == "high is 1, wanted is high == 0"
     assert [held.holds for held in report.thresholds] == [True, False]
 
 
@@ -112,7 +112,7 @@ def test_rejected_findings_are_counted_and_can_gate() -> None:
     gated = replace(LAX, thresholds=("rejected == 0", "files <= 1"))
     report = assess(gated, [examined(finding(), finding(9, file="b.py"), rejected=(rejected(), rejected()))], chunks=1)
     assert (report.counts.rejected, len(report.rejected), report.counts.total) == (2, 2, 2)
-    assert "rejected == 0 does not hold" in report.why
+    assert "wanted is rejected == 0" in report.why
     assert "files is 2" in report.why
 
 
@@ -131,7 +131,7 @@ def test_a_wave_merges_what_its_agents_found() -> None:
     found = wave(one, other)
     assert [merged.by for merged in found.merged] == [("ann", "bob")]
     assert (found.counts, found.passed, found.started_at, found.ended_at) == (Counts(high=1), False, 1.0, 2.0)
-    assert found.why == "ann: high == 0 does not hold (high is 1)"
+    assert found.why == "ann: high is 1, wanted is high == 0"
     assert (found.wave, found.agents) == (1, (one, other))
 
 
@@ -148,7 +148,7 @@ def test_thresholds_over_everybody_see_earlier_waves_too() -> None:
     )
     assert [held.holds for held in second.thresholds] == [False, False, False, False]
     assert second.counts.total == 1
-    assert second.why.startswith("over all agents, total <= 1 does not hold (total is 2); score >= 9 does not hold")
+    assert second.why.startswith("over all agents, total is 2, wanted is total <= 1; score is 8, wanted is")
 
 
 def test_what_is_unknown_at_the_last_wave_does_not_hold() -> None:

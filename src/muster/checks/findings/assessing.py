@@ -112,7 +112,7 @@ def _broken(examined: Sequence[Examined], chunks: int) -> str:
 
 
 def _not_held(held: Sequence[Held]) -> str:
-    broken = [f"{one.expression} does not hold ({one.why})" for one in held if not one.holds]
+    broken = [f"{one.why}, wanted is {one.expression}" for one in held if not one.holds]
     return _listed(broken)
 
 
