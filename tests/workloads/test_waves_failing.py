@@ -219,13 +219,20 @@ async def test_no_files_are_no_success(tmp_path: Path, files: dict[str, str]) ->
         assert s.anthropic.audit.requests == 0
 
 
-async def test_a_wave_in_which_nobody_has_a_file_does_not_pass(tmp_path: Path) -> None:
+async def test_a_wave_in_which_nobody_has_a_file_leaves_the_verdict_to_the_others(tmp_path: Path) -> None:
+    async with stage(tmp_path) as s:
+        run = await s.verify(a_model("auditor", include=("*.js",)), a_reviewer())
+        assert [one.ending for one in (await s.agents(run)).values()] == [Ending.IDLE, Ending.PASSED]
+        assert run.result["passed"]
+        assert (await s.report(run)).ok
+
+
+async def test_where_every_wave_is_without_a_file_nothing_has_passed(tmp_path: Path) -> None:
     async with stage(tmp_path) as s:
         s.mark("one", "a.py")
-        run = await s.verify(a_model("auditor", include=("*.js",)), a_reviewer(), keep_going=True)
+        run = await s.verify(a_model("auditor", include=("*.js",)), a_reviewer(include=("*.js",)))
         agents = await check_nothing_passed(s, run)
-        assert [one.ending for one in agents.values()] == [Ending.IDLE, Ending.PASSED]
-        assert run.result["waves"] == {"1": False, "2": True}
+        assert {one.ending for one in agents.values()} == {Ending.IDLE}
 
 
 async def test_an_agent_without_a_file_does_not_hold_up_the_others(tmp_path: Path) -> None:

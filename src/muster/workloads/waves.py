@@ -7,7 +7,7 @@ import msgspec
 from muster.domain.canonical import Json
 from muster.domain.source import Snapshot
 from muster.domain.verification import Verification
-from muster.domain.waves import CLEARED, CLEARING, WaveReport
+from muster.domain.waves import CLEARED, CLEARING, Ending, WaveReport
 from muster.engine.context import Context
 from muster.engine.workload import workload
 from muster.formats.waves.markers import clear_markers, done_markers
@@ -38,7 +38,7 @@ async def _conclude(
     """Say how it ended: it passed only if every wave did and no file was left to nobody."""
     done = [report.wave for report in reports]
     passed = bool(reports) and all(report.passed for report in reports) and done == list(arrangement.waves)
-    passed = passed and bool(snapshot.files) and not arrangement.unseen
+    passed = passed and _somebody_looked(reports) and bool(snapshot.files) and not arrangement.unseen
     cleared = await _clear(ctx, wanted, snapshot) if passed and wanted.whole else []
     return {
         "passed": passed,
@@ -50,6 +50,10 @@ async def _conclude(
         "rejected": sum(report.counts.rejected for report in reports),
         "cleared": cleared,
     }
+
+
+def _somebody_looked(reports: list[WaveReport]) -> bool:
+    return any(agent.ending is Ending.PASSED for report in reports for agent in report.agents)
 
 
 async def _clear(ctx: Context, wanted: Verification, snapshot: Snapshot) -> Json:

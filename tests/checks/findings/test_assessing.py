@@ -78,14 +78,11 @@ def test_what_failed_is_counted_by_its_code_and_said_once() -> None:
     assert (report.answered, report.counts.high) == (1, 1)
 
 
-def test_an_agent_without_a_file_is_idle_and_a_wave_of_idlers_has_checked_nothing() -> None:
+def test_an_agent_without_a_file_is_idle_and_a_wave_of_idlers_stands_in_nobodys_way() -> None:
     idle = assess(STRICT, [], chunks=0)
     assert (idle.ending, idle.thresholds) == (Ending.IDLE, ())
     assert wave(idle, passed()).passed
-    alone = wave(idle)
-    assert not alone.passed
-    assert "nobody checked anything" in alone.why
-    assert not wave().passed
+    assert wave(idle).passed
 
 
 def test_the_score_and_its_parts_are_the_lowest_and_coverage_is_weighed() -> None:
@@ -168,11 +165,11 @@ OUTCOMES = st.sampled_from(["good", "bad", "failed", "missing"])
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.lists(OUTCOMES, max_size=4), max_size=4))
-def test_a_wave_passes_only_when_everything_was_really_checked(agents: list[list[str]]) -> None:
+def test_a_wave_passes_only_when_everything_that_is_for_somebody_was_really_checked(agents: list[list[str]]) -> None:
     said = {"good": examined(), "bad": examined(finding()), "failed": Examined(failure="x", code="timed_out")}
     reports = [
         assess(replace(STRICT, name=f"a{n}"), [said[one] for one in chunks if one in said], chunks=len(chunks))
         for n, chunks in enumerate(agents)
     ]
     everything = [one for chunks in agents for one in chunks]
-    assert wave(*reports).passed == (bool(everything) and set(everything) == {"good"})
+    assert wave(*reports).passed == (set(everything) <= {"good"})
