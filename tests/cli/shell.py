@@ -174,11 +174,11 @@ class Shell:
         return found
 
 
-def line_with(stream: Any, words: str) -> str:
-    """Read lines until one holds the words."""
+def line_with(stream: Any, *words: str) -> str:
+    """Read lines until one holds all the words."""
     seen = []
     for line in stream:
         seen.append(line)
-        if words in line:
+        if all(one in line for one in words):
             return str(line)
     raise AssertionError(f"no line with {words!r} in {seen}")

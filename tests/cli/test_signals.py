@@ -50,7 +50,7 @@ def test_the_second_signal_cuts_them_and_books_them_as_uncertain(
         shell.use(rehearsal)
         run = submit(shell, 6)
         with shell.start("runs", "resume", run) as process:
-            line_with(process.stderr, "2 on the wire")
+            line_with(process.stderr, ": 2 of ", "2 on the wire")
             process.send_signal(numbers[0])
             line_with(process.stderr, "press Ctrl-C again")
             process.send_signal(numbers[1])

@@ -150,7 +150,8 @@ class CallPath:
 
     async def drain(self) -> None:
         """Close what a workload left behind, so that no attempt stays without settlement."""
-        for asking in list(self._under_way.values()):
+        while self._under_way:  # looked at anew each time: others may end while one is waited for
+            asking = next(iter(self._under_way.values()))
             if asking.over is None:
                 asking.over = asyncio.get_running_loop().create_future()
             if asking.task is not None:
