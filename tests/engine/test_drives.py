@@ -467,9 +467,10 @@ async def test_followers_get_every_event_once_in_order(tmp_path: Path) -> None:
 
 
 async def test_a_call_that_ends_by_itself_while_another_is_being_closed_holds_nothing_up(tmp_path: Path) -> None:
-    closing, over = asyncio.Event(), asyncio.Event()
+    begun, closing, over = asyncio.Barrier(3), asyncio.Event(), asyncio.Event()
 
     async def slow(request: Request, n: int) -> Reply:
+        await begun.wait()
         try:
             await asyncio.Event().wait()
         finally:
@@ -478,18 +479,17 @@ async def test_a_call_that_ends_by_itself_while_another_is_being_closed_holds_no
         raise AssertionError
 
     async def quick(request: Request, n: int) -> Reply:
+        await begun.wait()
         await closing.wait()
         return reply("just in time")
 
     async def leaves_both(ctx: Context, spec: Any) -> Json:
         calls = [asyncio.create_task(ctx.call(name, "hi", key=name)) for name in ("slow", "quick")]
         calls[1].add_done_callback(lambda _: over.set())
-        while not (agents[0].asked and agents[1].asked):
-            await asyncio.sleep(0)
+        await begun.wait()
         return None
 
-    agents = Puppet(slow), Puppet(quick)
-    async with house(tmp_path, slow=agents[0], quick=agents[1]) as h:
+    async with house(tmp_path, slow=Puppet(slow), quick=Puppet(quick)) as h:
         run = await h.create(leaves_both)
         done = await asyncio.wait_for(h.engine.drive(run.id), 20)
         assert done.state is RunState.COMPLETED
