@@ -10,7 +10,7 @@ from muster.domain.verification import Kind, Limits, Shape
 from muster.formats.waves.declaration import read_declaration
 from muster.formats.waves.defaults import shipped
 from muster.formats.waves.forms import AGENT, LIMITS, PARSERS, TOP
-from muster.formats.waves.sources import MOST_BYTES
+from muster.formats.waves.sources import LONGEST_LINE, MOST_BYTES
 from muster.shapes.expression import NAMES
 from muster.shapes.expression_reader import LONGEST, parse, spell_mapping
 
@@ -72,6 +72,7 @@ def test_the_numbers_are_told_as_they_are() -> None:
     for number in (usual.chunk_bytes, usual.overlap_lines, usual.total_bytes):
         assert f"({number:,}" in section("verify.yaml")
     assert f"{MOST_BYTES:,} bytes" in section("Files")
+    assert f"{LONGEST_LINE:,} characters" in section("Files")
 
 
 def test_what_is_shown_as_a_reply_is_json() -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from muster.app import open_muster
-from muster.domain.agent import Command
-from muster.domain.errors import BadExit, BadOutput
+from muster.domain.agent import Command, Timeouts
+from muster.domain.errors import BadExit, BadOutput, CallFailed
 from muster.engine.context import Context
 from muster.engine.workload import REGISTRY
 from muster.settings import load_settings
@@ -54,6 +54,24 @@ async def test_a_command_may_end_with_other_codes_and_say_nothing_when_that_is_a
         assert "exited with code 2" in await check("usage", 2, [0, 1])
         assert "exited with code 1" in await check("a.py:1: wrong", 1, [])
         assert "no output" in await check("", 0, [])
+
+
+@REGISTRY.workload("test-silence")
+async def silence(ctx: Context, spec: Any) -> Any:
+    made = Command(argv=("sleep", str(spec["seconds"])), exits=(0,))
+    try:
+        return (await ctx.call(made, "", key="sleep", timeout=spec["timeout"])).text
+    except CallFailed as error:
+        return error.code
+
+
+async def test_a_command_may_be_silent_as_long_as_it_may_run(tmp_path: Path) -> None:
+    settings = load_settings(tmp_path / ".muster", environment={"PATH": os.environ["PATH"]}, folder=tmp_path)
+    async with open_muster(settings=settings, timeouts=Timeouts(idle=0.05)) as muster:
+        patient = await muster.start("test-silence", {"seconds": 0.3, "timeout": 20})
+        assert await patient.result() == ""
+        hasty = await muster.start("test-silence", {"seconds": 60, "timeout": 0.2})
+        assert await hasty.result() == "timed_out"
 
 
 async def test_a_command_runs_in_its_folder_with_its_arguments_and_costs_nothing(tmp_path: Path) -> None:

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from muster.app.verify_files import Selected, Selection, select
+from muster.app.verify_files import MOST_TOLD, Bounds, Selected, Selection, select
 from muster.domain.errors import BadArgument, BadFile
-from muster.domain.verification import LeftOut, Limits
+from muster.domain.verification import LeftOut, Limits, Verifier
 
 from .repository import Repository
 
@@ -28,8 +28,8 @@ def repository(tmp_path: Path) -> Repository:
     return made
 
 
-async def chosen(folder: Path, *paths: str, limits: Limits | None = None) -> Selected:
-    return await select(folder, Selection(paths=paths), limits=limits)
+async def chosen(folder: Path, *paths: str, bounds: Bounds | None = None) -> Selected:
+    return await select(folder, Selection(paths=paths), bounds=bounds)
 
 
 def told(selected: Selected) -> dict[str, str]:
@@ -106,10 +106,10 @@ async def test_changed_files_are_selected(repository: Repository, tmp_path: Path
     repository.write("src/b.py", "y = 2\n")
     repository.commit()
     repository.write("new.py")
-    repository.write("src/empty.py", "\0")
+    repository.write("src/logo.png", "\0")
     repository.write(".muster/muster.db", "x")
     found = await select(repository.folder, Selection(changed=True))
-    assert (found.files, told(found)) == (("new.py",), {"src/empty.py": "binary"})
+    assert (found.files, told(found)) == (("new.py",), {"src/logo.png": "binary"})
     assert (await select(repository.folder, Selection(changed=True, ref="before"))).files == ("new.py", "src/b.py")
 
 
@@ -165,7 +165,7 @@ async def test_a_folder_in_no_repository_is_walked(tmp_path: Path) -> None:
 
 async def test_more_bytes_than_allowed_are_refused_with_the_numbers(repository: Repository) -> None:
     with pytest.raises(BadArgument, match=r"the first 2 of 6 files have \d+ bytes, more than the 20 allowed") as caught:
-        await chosen(repository.folder, ".", limits=Limits(total_bytes=20))
+        await chosen(repository.folder, ".", bounds=Bounds(limits=Limits(total_bytes=20)))
     assert "total_bytes" in caught.value.suggestions[1]
 
 
@@ -181,3 +181,51 @@ async def test_what_is_left_out_is_told_once(repository: Repository) -> None:
     found = await chosen(repository.folder, ".", "src", "web")
     assert found.left_out.count(LeftOut(path="src/logo.png", why="binary")) == 1
     assert found.left_out.count(LeftOut(path="web/vendor/", why="vendored")) == 1
+
+
+async def test_code_that_nobody_can_be_shown_stops_everything_and_is_named(repository: Repository) -> None:
+    repository.write("large.py", "x = 1\n" * 400_000)
+    repository.write("wide.py", "x = '" + "y" * 30_000 + "'\n")
+    repository.write("sixteen.py", "x = 1\n".encode("utf-16"))
+    repository.write("odd.py", "x = 1\0\n")
+    repository.write("bundle.min.js", "x=1;" * 10_000)
+    with pytest.raises(BadArgument, match="4 of the files cannot be verified") as caught:
+        await chosen(repository.folder, ".")
+    for told in ("large.py (larger than", "wide.py (it has a line of", "sixteen.py (UTF-16", "odd.py (binary, though"):
+        assert told in caught.value.message
+    assert "exclude: [GLOB, …]" in caught.value.suggestions[0]
+    repository.git("add", "--all")
+    with pytest.raises(BadArgument, match="4 of the files"):
+        await select(repository.folder, Selection(staged=True), into=repository.folder / ".muster/into")
+
+
+async def test_a_message_about_many_files_is_bounded(repository: Repository) -> None:
+    for number in range(MOST_TOLD + 3):
+        repository.write(f"bad{number:02}.py", "\0")
+    with pytest.raises(BadArgument, match=r"bad09\.py \(binary, though it is named like code\), and 3 more"):
+        await chosen(repository.folder, ".")
+
+
+async def test_what_is_excluded_is_left_out_before_it_is_read(repository: Repository) -> None:
+    repository.write("data/odd.py", "\0")
+    bounds = Bounds(exclude=("data/*", "b.py"))
+    found = await chosen(repository.folder, ".", bounds=bounds)
+    assert found.files == (".gitignore", "a.py")
+    assert {path for path, why in told(found).items() if why == "excluded in verify.yaml"} == {
+        "data/odd.py",
+        "src/b.py",
+    }
+    with pytest.raises(BadArgument, match=r"src/b\.py was named and cannot be verified: excluded in verify\.yaml"):
+        await chosen(repository.folder, "src/b.py", bounds=bounds)
+
+
+async def test_what_no_agent_looks_at_may_be_anything_unless_it_was_named(repository: Repository) -> None:
+    repository.write("data.sql", "\0")
+    bounds = Bounds(asked=(Verifier(name="one", include=("*.py",)),), limits=Limits(total_bytes=60))
+    repository.write("notes.txt", "word " * 100)
+    found = await chosen(repository.folder, ".", bounds=bounds)
+    assert found.files == ("a.py", "src/b.py")
+    nobody = {path for path, why in told(found).items() if why == "no agent looks at such files"}
+    assert nobody == {".gitignore", "data.sql", "notes.txt"}
+    with pytest.raises(BadArgument, match=r"notes\.txt was named and cannot be verified: no agent looks"):
+        await chosen(repository.folder, "a.py", "notes.txt", bounds=bounds)

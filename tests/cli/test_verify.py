@@ -17,7 +17,10 @@ def test_what_is_found_is_told_with_its_place_and_later_waves_are_not_started(ho
     found = home.verify("--changed")
     assert found.code == 1
     lines = found.out.splitlines()
-    assert lines[:2] == ["Agent checker failed: high is 1, wanted is high == 0.", "Wave 2 was not started."]
+    assert lines[:2] == [
+        "Agent checker failed: high is 1, wanted is high == 0; rejected is 1, wanted is rejected == 0.",
+        "Wave 2 was not started.",
+    ]
     assert "high      src/shop.py:2  checker · BAD" in lines
     assert "          there is BAD here" in lines
     assert "          fix: take it out" in lines
@@ -218,7 +221,8 @@ def test_from_below_the_root_files_are_named_as_seen_from_there(
     home.repository.write("src/shop.py", "b = BAD\n")
     (home.folder / "docs").mkdir()
     monkeypatch.chdir(home.folder / "docs")
-    found = home.verify("--changed", "--agents", "../verify.yaml", "--agent", "checker")
+    found = home.verify("--changed", "--agent", "checker")  # verify.yaml at the top of the repository is found
+    assert f"agents from {home.folder.as_posix()}/verify.yaml" in found.err
     assert "high      ../src/shop.py:1  checker · BAD" in found.out
 
 
@@ -238,3 +242,20 @@ def test_a_reply_that_is_no_report_is_never_a_success(home: VerifyHome) -> None:
     assert found.code == 1
     assert "agent reviewer gave no report that counts".capitalize() in found.out
     assert re.search(r"2 +reviewer +! no report", found.out)
+
+
+def test_code_that_nobody_looked_at_is_never_a_success(home: VerifyHome) -> None:
+    home.declare(checker(include=["*.py"]), exclude=["old/*"])
+    home.repository.write("src/large.py", "x = 1\n" * 400_000)
+    home.repository.write("old/large.py", "x = 1\n" * 400_000)
+    refused = home.verify("src", "old", "--json")
+    assert (refused.code, refused.error()["code"]) == (2, "bad_argument")
+    assert "src/large.py (larger than 2,000,000 bytes)" in refused.error()["message"]
+    assert "old/large.py" not in refused.error()["message"]
+    home.repository.write("README.md", "words\n")
+    named = home.verify("src/fine.py", "README.md")
+    assert (named.code, "README.md was named and cannot be verified: no agent looks" in named.err) == (2, True)
+    (home.folder / "src/large.py").unlink()
+    good = home.verify("src", "old", "--json")
+    assert (good.code, good.data()["left_out"]) == (0, [{"path": "old/large.py", "why": "excluded in verify.yaml"}])
+    assert len(home.runs()) == 1

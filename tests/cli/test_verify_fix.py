@@ -9,6 +9,7 @@ from .verify_home import VerifyHome, checker, home, reviewer
 __all__ = ["home"]
 
 # Proposes to write GOOD for BAD, and for WORSE something that is no better.
+# For HIDE it proposes a mark that takes the file out of what is verified, and for EMPTY nothing at all.
 CHECK = """
 import json, pathlib, sys
 findings = []
@@ -16,6 +17,7 @@ for name in sys.argv[1:]:
     for number, line in enumerate(pathlib.Path(name).read_text().splitlines(), 1):
         if "BAD" in line or "WORSE" in line:
             better = None if "HARD" in line else line.replace("BAD", "GOOD")
+            better = "# @generated\\n" + line if "HIDE" in line else "" if "EMPTY" in line else better
             findings.append({
                 "file": name, "line": number, "severity": "high", "finding": "wrong", "replacement": better
             })
@@ -45,7 +47,8 @@ def test_a_change_that_does_not_help_is_no_success(mender: VerifyHome) -> None:
     path = mender.repository.write("src/shop.py", "b = BAD WORSE\n")
     found = mender.verify("src/shop.py", "--fix", "--json")
     assert found.code == 1
-    assert found.envelope()["data"]["fixed"] == ["src/shop.py"]
+    data = found.envelope()["data"]["fix"]
+    assert (data["changed"], data["left"], data["cost_before_usd"]) == (["src/shop.py"], [], 0.0)
     assert path.read_text() == "b = GOOD WORSE\n"
     assert len(mender.runs()) == 3  # it is not tried for ever
 
@@ -66,3 +69,29 @@ def test_it_goes_only_with_files_that_are_there_and_with_somebody_who_waits(
     found = mender.verify("--fix", *other)
     assert found.code == 2
     assert "--fix" in found.err
+
+
+@pytest.mark.parametrize("word", ["HIDE", "EMPTY"])
+def test_a_change_that_takes_a_file_out_of_sight_is_no_success(mender: VerifyHome, word: str) -> None:
+    mender.repository.write("src/good.py", "a = 1\n")
+    mender.repository.write("src/shop.py", f"b = BAD {word}\n")
+    found = mender.verify("src", "--fix", "--json")
+    assert found.code == 1
+    assert found.error()["message"] == "Changed and not verified any more: src/shop.py."
+
+
+def test_a_change_that_leaves_nothing_to_verify_is_told_in_one_envelope(mender: VerifyHome) -> None:
+    mender.repository.write("lib/shop.py", "b = BAD EMPTY\n")
+    found = mender.verify("lib", "--fix", "--json")
+    assert found.code == 1
+    assert found.error()["code"] == "not_passed"
+    assert "leaves nothing to verify" in found.err
+
+
+def test_both_verifications_share_one_budget(mender: VerifyHome) -> None:
+    mender.repository.write("src/shop.py", "b = BAD\n")
+    mender.declare(checker(command=[sys.executable, "-I", "-S", "agents/mend.py", "{files}"]), reviewer(wave=1))
+    assert mender.verify("src/shop.py", "--fix", "--budget", "1.00").code == 0
+    second, first = [run for run in mender.runs() if run["workload"] == "waves"]
+    assert (first["budget_usd"], first["spent_usd"] > 0) == (1.0, True)
+    assert second["budget_usd"] == pytest.approx(1.0 - first["spent_usd"], abs=1e-9)

@@ -4,6 +4,7 @@ import asyncio
 import io
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from rich.console import Console
 from muster.cli.verify_table import MOST_FINDINGS, tell_report
 from muster.domain.finding import Finding, Severity
 from muster.domain.run import RunState
+from muster.domain.verification import LeftOut
 from muster.domain.waves import Ending
 from tests.reports.waves.house import Story, agent, bad, finding, good, hostile, model, summary, wave
 
@@ -42,7 +44,24 @@ def test_the_verdict_stands_first_and_the_worst_finding_before_the_others(tmp_pa
     assert text.index("critical  src") < text.index("low       src/a.py:6  enforcer · W1")
     assert "1 rejected, since its place does not exist:\n  src/a.py:99 by auditor: line 99 is not in the file\n" in text
     assert "not started: wave 2, since wave 1 did not pass" in text
-    assert "left out: 1 file" in text
+    assert "1 left out: 1 binary (logo.png)\n" in text
+
+
+def test_what_is_left_out_is_counted_by_why_and_some_of_it_is_named(tmp_path: Path) -> None:
+    whys = {"no agent looks at such files": 5, "generated: by its name": 2, "generated: it says so": 1, "empty": 1}
+    files = [
+        LeftOut(path=f"{why[:2]}{number}.x", why=why) for why, number_of in whys.items() for number in range(number_of)
+    ]
+    text = drawn(tmp_path / "some", replace(good(), left_out=files), width=200)
+    assert (
+        "9 left out: 5 no agent looks at such files (no0.x, no1.x, …), 3 generated (ge0.x, ge1.x, …), 1 empty (em0.x)\n"
+        in text
+    )
+    many = [LeftOut(path="p" * 500, why=f"reason {number}") for number in range(8)]
+    told = drawn(tmp_path / "many", replace(good(), left_out=many), width=2000)
+    assert "8 left out: 1 reason 0 (" in told
+    assert ", 3 more\n" in told
+    assert "p" * 61 not in told
 
 
 def test_a_score_is_shown_where_there_is_one_and_money_beside_the_live_price(tmp_path: Path) -> None:

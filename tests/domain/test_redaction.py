@@ -32,6 +32,8 @@ SECRETS = {
     "SG.abcdefghijklmnopqrstuv.abcdefghijklmnopqrstuv": "sendgrid_key",
 }  # fmt: skip
 
+HEX = "9f8e7d6c5b4a39281706f5e4d3c2b1a0"
+
 # What stands before and after the secret stays.
 IN_CONTEXT = [
     ("Authorization: Bearer ", "abcdef123456", "", "authorization"),
@@ -41,6 +43,25 @@ IN_CONTEXT = [
     ("AWS_SECRET_ACCESS_KEY=", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY1", "", "assigned_secret"),
     ("client.connect(password='", "Tr0ub4dor&3"[:9] + "xkcd2011abc", "')", "assigned_secret"),
     ('{"text":"line\\n', "sk-ant-api03-AbCdEf0123456789", '"}', "anthropic_key"),
+    ('api_key: str = "', HEX, '"', "assigned_secret"),
+    ("DEBUG=1\nSECRET_TOKEN=", "abcd1234efgh5678", "\nPORT=80", "assigned_secret"),
+    ("export SECRET_TOKEN=", HEX, "\n", "assigned_secret"),
+    ("SESSION_SECRET: ", HEX, "\n", "assigned_secret"),
+    ("DB_PASSWORD=", "hunter2supersecret", "\n", "assigned_secret"),
+    ('password = "', "hunter2supersecret", '"', "assigned_secret"),
+    ('DbPassword = "', "P@ss;w0rd,#!", '";', "assigned_secret"),
+    ('\\"admin_password\\": \\"', "correcthorsebattery", '\\"', "assigned_secret"),
+    ("if password == '", "Tr0ub4dor&3", "':", "assigned_secret"),
+    ('client_secret: "', "Zx8Q~abcdefghijklmnop.q", '"', "assigned_secret"),
+    ('api_key := "', HEX, '"', "assigned_secret"),
+    ('let token: String = "', HEX, '";', "assigned_secret"),
+    ("const API_KEY: &'static str = \"", HEX, '";', "assigned_secret"),
+    ('os.environ["API_KEY"] = "', HEX, '"', "assigned_secret"),
+    ("ENV['API_KEY'] ||= '", HEX, "'", "assigned_secret"),
+    ("'auth_token' => '", HEX, "',", "assigned_secret"),
+    ('SECRET_KEY_BASE = b"', HEX, '"', "assigned_secret"),
+    ("https://host.example/a?token=", HEX, "&page=1", "assigned_secret"),
+    ("AccountName=shop;AccountKey=", "a1B2c3D4" * 10 + "/+==", ";Endpoint=x", "assigned_secret"),
     ("https://hooks.slack.com/services/", "T00000000/B00000000/" + "X1" * 12, "", "slack_webhook"),
 ]
 
@@ -61,6 +82,23 @@ HARMLESS = [
     "password_hash = 'abcdef0123456789abcdef0123456789'",
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk",
 ]
+
+CODE = [
+    "token = get_token()", "token = generateToken2FromRequest123(request)", 'password = input("Password: ")',
+    'key = "name"', 'secret = os.environ["SECRET"]', 'token: str = ""', 'api_key="…"',
+    'api_key = "your-api-key"',
+    'api_key="test"', 'password = "changeme"', 'password = "changeme123"', "max_tokens = 8000",
+    "private_key = Ed25519PrivateKey.generate()",
+    '{"password": "string"}', "secret_key_base: String", '"password": {"type": "string", "minLength": 8}',
+    'print("Password:"+username+":"+str(port))', 'password = "test_password1"',
+    'label_password = "auth.password.label"',
+    'password: "required"', 'password = "********"', 'password = "${DB_PASSWORD_1}"', "token = sha256DigestOfUser",
+    'token_url = "https://host.example/oauth2/token1234"', 'token = "https://host.example/oauth2/v1234"',
+    "API_TOKEN = config2.settings.api_token_v1", "password = settings.database.password1", "PWD=/home/user1/project2",
+    'pad_token = "<|end_of_text_128001|>"', "self.password = Argon2PasswordHasher1()", "PASSWORD=$(cat /run/secret1)",
+    'password_field = "login-form-2-password"', "TOKEN=${{ secrets.TOKEN_2024_ABC }}",
+    'forgot_password: "/reset/v2/password"',
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("secret", "kind"), SECRETS.items(), ids=lambda value: str(value)[:20])
@@ -83,6 +121,23 @@ def test_only_the_secret_itself_is_taken_out(before: str, secret: str, after: st
 def test_what_only_looks_a_little_like_a_secret_stays(text: str) -> None:
     assert redact(text).text == text
     assert redact(text).found == {}
+
+
+@pytest.mark.parametrize("text", CODE)
+def test_code_and_placeholders_stay(text: str) -> None:
+    assert Redactor().code(f"x = 1\n{text}\ny = 2\n") == f"x = 1\n{text}\ny = 2\n"
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(
+        st.sampled_from([*"\"'`=:[]\\ \n", ":=", "password", "API_KEY", "token", "TOKEN=", ": str ", HEX, "hunter2x!"]),
+        max_size=30,
+    )
+)
+def test_what_was_cleaned_once_is_clean(parts: list[str]) -> None:
+    once = redact("".join(parts)).text
+    assert redact(once).text == once
 
 
 def test_equal_secrets_get_equal_marks_and_others_do_not() -> None:
@@ -183,6 +238,7 @@ def test_any_text_can_be_searched(text: str) -> None:
     [
         "sk-", "sk-ant-", "eyJaaaaaaaa.", "-----BEGIN PRIVATE KEY-----", f"-----BEGIN PRIVATE KEY-----\n{BODY}\n",
         "://a:", "password=", "authorization: bearer ", "\\nsk-", "SG.aaaaaaaaaaaaaaaaa.", "x-api-key: ", "-",
+        "password='", "password=\"a", "token:", "TOKEN=a.", "api_key: str ", "PASSWORD=", 'token"] = "', "secret ",
         f"{BODY} ",
     ],
 )  # fmt: skip

@@ -210,10 +210,12 @@ asyncio.run(main())
 
 
 async def test_the_folder_of_a_new_store_keeps_itself_out_of_git_and_another_is_left_alone(tmp_path: Path) -> None:
-    (tmp_path / "old").mkdir()
-    for name in ("new", "old"):
+    for name in ("old", ".muster"):
+        (tmp_path / name).mkdir()
+    for name in ("new", "old", ".muster"):
         await open_sqlite(tmp_path / name / "muster.db").housekeeping.close()
     assert (tmp_path / "new/.gitignore").read_text() == "*\n"
+    assert (tmp_path / ".muster/.gitignore").read_text() == "*\n"  # markers may have been there before
     assert not (tmp_path / "old/.gitignore").exists()
 
 

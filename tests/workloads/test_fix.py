@@ -14,7 +14,7 @@ from muster.workloads.fix import change, goal_of
 
 
 def edits(path: Path, *changes: tuple[int, int, str]) -> FileEdits:
-    made = tuple(Edit(line=line, end_line=end, text=text) for line, end, text in changes)
+    made = tuple(Edit(line=line, end_line=end, text=tuple(text.split("\n"))) for line, end, text in changes)
     return FileEdits(path=path.name, digest=sha256(path.read_bytes()).hexdigest(), edits=made)
 
 

@@ -1,7 +1,7 @@
 """Which files a verification is about: chosen in one of four ways, and each read once before anything is spent."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,11 +10,14 @@ from muster.app.verify_folders import Found, among, walk, without_own
 from muster.domain.errors import BadArgument, BadFile
 from muster.domain.redaction import Redactor
 from muster.domain.source import Source
-from muster.domain.verification import LeftOut, Limits, Marker
+from muster.domain.verification import LeftOut, Limits, Marker, Verifier, matches
 from muster.formats.waves.markers import read_markers
 from muster.formats.waves.places import place_in
-from muster.formats.waves.sources import read_source
+from muster.formats.waves.sources import Unverifiable, look_into
 
+NOBODY = "no agent looks at such files"
+EXCLUDED = "excluded in verify.yaml"
+MOST_TOLD = 10  # files that cannot be verified, in one message
 _WAYS = "paths, --changed [REF], --staged or --pending"
 
 
@@ -27,6 +30,23 @@ class Selection:
     ref: str | None = None  # what changed files are compared with; None: HEAD
     staged: bool = False
     pending: Path | None = None  # the folder of markers; a relative one is below the root
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """What is asked of a file that is to be verified."""
+
+    limits: Limits = field(default_factory=Limits)
+    exclude: tuple[str, ...] = ()  # globs of files that nobody is to look at
+    asked: tuple[Verifier, ...] = ()  # those who look at files; none: everybody looks at everything
+
+    def why_not(self, path: str) -> str:
+        """Say why a file is not even read; empty when it is."""
+        return EXCLUDED if matches(path, self.exclude) else ""
+
+    def is_seen(self, path: str) -> bool:
+        """Whether somebody looks at a file."""
+        return not self.asked or any(one.looks_at(path) for one in self.asked)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +63,7 @@ class Selected:
 
 
 async def select(
-    folder: Path, selection: Selection, *, into: Path | None = None, limits: Limits | None = None
+    folder: Path, selection: Selection, *, into: Path | None = None, bounds: Bounds | None = None
 ) -> Selected:
     """Choose files and read each once; staged contents are written below `into`.
 
@@ -65,7 +85,7 @@ async def select(
     else:
         await _choose_paths(chosen, folder, root, selection.paths, git if top else None)
     source = into if selection.staged and into is not None else root
-    return await asyncio.to_thread(_read, chosen, root, source, limits or Limits())
+    return await asyncio.to_thread(_read, chosen, root, source, bounds or Bounds())
 
 
 def _check(selection: Selection, into: Path | None) -> None:
@@ -123,21 +143,26 @@ def _look_up(folder: Path, root: Path, name: str) -> tuple[str, bool]:
     return place, path.is_dir()
 
 
-def _read(chosen: _Chosen, root: Path, source: Path, limits: Limits) -> Selected:
-    """Read every file: what is left out or cannot be read is known now."""
+def _read(chosen: _Chosen, root: Path, source: Path, bounds: Bounds) -> Selected:
+    """Read every file: what is left out, cannot be read or cannot be verified is known now."""
     redactor, files, left_out = Redactor(), list[str](), set(chosen.left_out)
+    wrong: list[Unverifiable] = []
     total = redacted = 0
     wanted = sorted(set(chosen.found))
     for number, path in enumerate(wanted, 1):
-        found = _read_one(source, path, path in chosen.named, redactor)
+        found = _read_one(source, path, path in chosen.named, redactor, bounds)
         if isinstance(found, LeftOut):
             left_out.add(found)
-            continue
-        files.append(path)
-        total += len(found.text.encode())
-        redacted += found.redacted
-        if total > limits.total_bytes:
-            raise _too_much(total, number, len(wanted), limits)
+        elif isinstance(found, Unverifiable):
+            wrong.append(found)
+        else:
+            files.append(path)
+            total += len(found.text.encode())
+            redacted += found.redacted
+        if total > bounds.limits.total_bytes:
+            raise _too_much(total, number, len(wanted), bounds.limits)
+    if wrong:
+        raise _unverifiable(wrong)
     return Selected(
         root=root,
         source=source,
@@ -149,13 +174,37 @@ def _read(chosen: _Chosen, root: Path, source: Path, limits: Limits) -> Selected
     )
 
 
-def _read_one(source: Path, path: str, named: bool, redactor: Redactor) -> Source | LeftOut:
-    if not named and place_in(source, path) is None:
-        return LeftOut(path=path, why="a symbolic link that leads out")
-    found = read_source(source, path, redactor=redactor)
+def _read_one(
+    source: Path, path: str, named: bool, redactor: Redactor, bounds: Bounds
+) -> Source | LeftOut | Unverifiable:
+    found = _looked_into(source, path, named, redactor, bounds)
     if named and isinstance(found, LeftOut):
         raise BadArgument(f"{path} was named and cannot be verified: {found.why}", suggestions=("do not name it",))
     return found
+
+
+def _looked_into(
+    source: Path, path: str, named: bool, redactor: Redactor, bounds: Bounds
+) -> Source | LeftOut | Unverifiable:
+    if why := bounds.why_not(path):
+        return LeftOut(path=path, why=why)
+    if not named and place_in(source, path) is None:
+        return LeftOut(path=path, why="a symbolic link that leads out")
+    found = look_into(source, path, redactor=redactor)
+    return found if isinstance(found, LeftOut) or bounds.is_seen(path) else LeftOut(path=path, why=NOBODY)
+
+
+def _unverifiable(wrong: Sequence[Unverifiable]) -> BadArgument:
+    """Name the files that somebody should look at and nobody can: to go on without them would be to let them pass."""
+    told = [f"{one.path} ({one.why})" for one in wrong[:MOST_TOLD]]
+    more = [f"and {len(wrong) - MOST_TOLD:,} more"] if len(wrong) > MOST_TOLD else []
+    return BadArgument(
+        f"{len(wrong):,} of the files cannot be verified: {', '.join([*told, *more])}",
+        suggestions=(
+            "take them out with exclude: [GLOB, …] at the top of verify.yaml; muster init NAME --kind verify makes one",
+            "or save them as UTF-8, in smaller files with shorter lines",
+        ),
+    )
 
 
 def _too_much(total: int, number: int, of: int, limits: Limits) -> BadArgument:

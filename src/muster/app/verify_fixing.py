@@ -32,6 +32,12 @@ async def fix(muster: Muster, run: Run) -> Fixed:
     return Fixed(changed=tuple(made["changed"]), left=tuple(left))
 
 
+async def unverified(muster: Muster, run: Run, fixed: Fixed) -> list[str]:
+    """Give the files that were changed and that a verification after it did not see."""
+    seen = {file.path for file in (await open_waves_run(muster.store, run)).snapshot.files}
+    return [path for path in fixed.changed if path not in seen]
+
+
 async def _make(muster: Muster, root: str, fixes: Fixes) -> dict[str, dict[str, str]]:
     handle = await muster.start("fix", {"root": root, "files": msgspec.to_builtins(fixes.files)})
     found: dict[str, dict[str, str]] = await handle.result()

@@ -1,13 +1,15 @@
 """What the command line does with verifications besides driving them: put them together, survey them, tidy up."""
 
+import asyncio
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
+from muster.app.git import Git
 from muster.app.loads import Quoting
 from muster.app.muster import Muster
-from muster.app.verify_files import Selected, Selection, select
+from muster.app.verify_files import Bounds, Selection, select
 from muster.app.verify_survey import Part, VerifySurvey, VerifySurveyor
 from muster.domain.errors import BadArgument
 from muster.domain.run import Dispatch
@@ -20,7 +22,6 @@ from muster.settings import Settings
 __all__ = ["Choice", "Part", "Prepared", "Quoting", "Selection", "VerifySurvey", "Whereabouts", "prepare", "survey"]
 
 USUAL_FILES = ("verify.yaml", "verify.yml")
-NOBODY = "no agent looks at such files"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,21 +68,22 @@ class Whereabouts:
 
 async def prepare(muster: Muster, folder: Path, selection: Selection, choice: Choice) -> Prepared:
     """Choose the files and the agents, and put them together; raises what keeps them from being verified."""
-    declaration = declared(muster.settings, folder, choice.agents_file)
+    declaration = await declared(muster.settings, folder, choice.agents_file)
     _check(declaration, choice)
     verifiers = declaration.verifiers(choice.model, muster.settings.verify.model)
+    asked = tuple(one for one in verifiers if _is_asked(one, choice))
+    bounds = Bounds(limits=declaration.limits, exclude=declaration.exclude, asked=asked)
     into = Whereabouts(muster.settings).new_staging() if selection.staged else None
     try:
-        selected = await select(folder, selection, into=into, limits=declaration.limits)
+        selected = await select(folder, selection, into=into, bounds=bounds)
     except BaseException:
         if into is not None:
             shutil.rmtree(into, ignore_errors=True)
         raise
-    files, unseen = _parted(selected, [one for one in verifiers if _is_asked(one, choice)])
     spec = Verification(
         root=str(selected.root),
         source="" if selected.source == selected.root else str(selected.source),
-        files=files,
+        files=selected.files,
         verifiers=verifiers,
         thresholds=declaration.thresholds,
         waves=choice.waves,
@@ -90,7 +92,7 @@ async def prepare(muster: Muster, folder: Path, selection: Selection, choice: Ch
         live=choice.live,
         cache=choice.cache,
         markers=selected.markers,
-        left_out=(*selected.left_out, *unseen),
+        left_out=selected.left_out,
         limits=declaration.limits,
     )
     return Prepared(spec=read_spec(stored(spec)), agents_file=declaration.file, left_out=spec.left_out)
@@ -113,30 +115,30 @@ def _check(declaration: Declaration, choice: Choice) -> None:
         raise BadArgument("none of the agents that were named is in the waves that were named")
 
 
-def declared(settings: Settings, folder: Path, named: Path | None) -> Declaration:
+async def declared(settings: Settings, folder: Path, named: Path | None) -> Declaration:
     """Read who verifies: from the file that is named, else that of the settings, else verify.yaml, else the shipped."""
     if named is not None:
         return read_declaration(named)
     if settings.verify.agents is not None:
         return read_declaration(settings.folder / settings.verify.agents)
-    for name in USUAL_FILES:
-        if (folder / name).exists():
-            return read_declaration(folder / name)
-    return shipped()
+    usual = await asyncio.to_thread(_usual_file, folder, await Git(folder).root())
+    return shipped() if usual is None else read_declaration(usual)
+
+
+def _usual_file(folder: Path, top: Path | None) -> Path | None:
+    """Find verify.yaml in a folder or the nearest one above it, up to the top of its repository."""
+    here = folder.resolve()
+    within = (top or here).resolve()
+    folders = (here, *(above for above in here.parents if above.is_relative_to(within)))
+    return next((above / name for above in folders for name in USUAL_FILES if (above / name).exists()), None)
 
 
 def survey(muster: Muster, spec: Verification, dispatch: Dispatch, quoting: Quoting) -> VerifySurvey:
     """Say what a verification would do; raises what would keep it from being done."""
-    return VerifySurveyor(muster.directory, spec, dispatch, quoting).survey()
+    path = muster.settings.variables.get("PATH")
+    return VerifySurveyor(muster.directory, spec, dispatch, quoting, path=path).survey()
 
 
 def _is_asked(verifier: Verifier, choice: Choice) -> bool:
     named = not choice.agents or verifier.name in choice.agents
     return named and (not choice.waves or verifier.wave in choice.waves)
-
-
-def _parted(selected: Selected, asked: list[Verifier]) -> tuple[tuple[str, ...], tuple[LeftOut, ...]]:
-    """Tell files that somebody looks at from those that nobody does."""
-    seen = [path for path in selected.files if not asked or any(one.looks_at(path) for one in asked)]
-    known = set(seen)
-    return tuple(seen), tuple(LeftOut(path=path, why=NOBODY) for path in selected.files if path not in known)

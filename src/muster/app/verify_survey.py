@@ -1,11 +1,14 @@
 """What a verification would do and cost, found out before anything is stored or spent."""
 
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from muster.app.directory import AgentDirectory
 from muster.app.loads import NOTHING, Load, Quoter, Quoting
 from muster.domain.call import Message, Request, Role
+from muster.domain.errors import BadConfiguration
 from muster.domain.run import Dispatch, Mode
 from muster.domain.script import BYTES_PER_TOKEN
 from muster.domain.source import Chunk, Source
@@ -55,9 +58,12 @@ class VerifySurvey:
 class VerifySurveyor:
     """Goes through the agents and chunks of a spec."""
 
-    def __init__(self, directory: AgentDirectory, spec: Verification, dispatch: Dispatch, quoting: Quoting) -> None:
+    def __init__(
+        self, directory: AgentDirectory, spec: Verification, dispatch: Dispatch, quoting: Quoting, *, path: str | None
+    ) -> None:
         self._spec, self._mode = spec, dispatch.mode
         self._quoter = Quoter(directory, dispatch, quoting)
+        self._path = path  # where programs are looked for
         self._sent: set[tuple[object, ...]] = set()  # beginnings of requests, by wave
 
     def survey(self) -> VerifySurvey:
@@ -89,6 +95,8 @@ class VerifySurveyor:
 
     def _load(self, verifier: Verifier, arrangement: Arrangement, mode: Mode) -> Load:
         calls = arrangement.parts(verifier)
+        if verifier.kind is Kind.COMMAND and calls:
+            self._require_program(verifier)
         if verifier.kind is Kind.COMMAND or not self._quoter.wants(verifier.model):
             return Load(calls=calls)
         chunks = arrangement.chunks(verifier)
@@ -96,6 +104,16 @@ class VerifySurveyor:
         again = [pose_again(request, _longest(request), LONGEST_FLAW) for request in asked]
         least = [self._least(verifier, *both) for both in zip(chunks, asked, strict=True)]
         return self._quoter.load(verifier.model, least, [*asked, *again], calls, mode)
+
+    def _require_program(self, verifier: Verifier) -> None:
+        """Refuse a checker that is not there: in the second wave it would be missed after the first was paid."""
+        program = verifier.command[0]
+        place = str(Path(self._spec.root) / program) if "/" in program else program
+        if shutil.which(place, path=verifier.environment.get("PATH", self._path)) is None:
+            raise BadConfiguration(
+                f"agent {verifier.name!r}: there is no program {program!r}",
+                suggestions=("install it, or name it by its whole path",),
+            )
 
     def _least(self, verifier: Verifier, chunk: Chunk, request: Request) -> Request:
         """Give what is sure to be paid for: what another agent sends in the same wave may come from a cache."""

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ from muster.cli.verify_reports import FORMATS
 from muster.cli.verify_sending import VerifySending
 from muster.cli.verify_words import first_words, tell_nothing
 from muster.domain.errors import BadArgument
+from muster.domain.money import Microdollars
 from muster.domain.waves import WORKLOAD
 from muster.formats.waves.spec import stored
 from muster.settings import parse_budget
@@ -77,18 +78,30 @@ async def preparing(muster: "Muster", asked: Asked, sent: VerifySending) -> Asyn
 
 async def carry_out(muster: "Muster", order: Order, manner: Manner) -> int:
     """Verify as it was ordered; gives the exit code."""
-    handle = await _begin(muster, order, manner)
-    if isinstance(handle, int):
-        return handle
-    ending = FixingEnding(lambda: _begin(muster, order, manner)) if order.fix else WavesEnding()
-    return await drive_and_conclude(muster, handle, ending, order.reports, manner)
+    begun = await _begin(muster, order, manner)
+    if isinstance(begun, Preparation):
+        return tell_nothing(manner, begun.selection, begun.prepared, allowed=order.asked.allow_empty)
+
+    async def again(spent: Microdollars) -> "RunHandle | None":
+        left = replace(order, terms=replace(order.terms, budget=_rest(order.terms.budget, spent)))
+        after = await _begin(muster, left, manner)
+        return None if isinstance(after, Preparation) else after
+
+    ending = FixingEnding(again) if order.fix else WavesEnding()
+    return await drive_and_conclude(muster, begun, ending, order.reports, manner)
 
 
-async def _begin(muster: "Muster", order: Order, manner: Manner) -> "RunHandle | int":
-    """Start a verification; gives an exit code instead when there is nothing to verify."""
+def _rest(budget: str | None, spent: Microdollars) -> str | None:
+    """Give what is left of a budget; when nothing is, it is so small that nothing can be asked."""
+    cap = parse_budget(budget)
+    return None if cap is None else f"{max(cap - spent, 1) / 1_000_000:.6f}"
+
+
+async def _begin(muster: "Muster", order: Order, manner: Manner) -> "RunHandle | Preparation":
+    """Start a verification; gives what was prepared instead when there is nothing to verify."""
     async with preparing(muster, order.asked, order.sent) as found:
         if not found.prepared.spec.files:
-            return tell_nothing(manner, found.selection, found.prepared, allowed=order.asked.allow_empty)
+            return found
         spec, sending = found.prepared.spec, order.sent.sending
         note(manner, first_words(survey(muster, spec, sending.dispatch, Quoting.FIRST), found.prepared))
         handle = await _start(muster, found.prepared, order)

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from muster.cli.clean import clean
 from muster.cli.verify_leavings import Leavings
+from muster.cli.verify_words import left_out_by_why
 from muster.domain.finding import Finding, Merged, Severity
 from muster.domain.money import show_usd
 from muster.domain.run import RunState
@@ -172,7 +173,7 @@ def _remarks(report: VerifyReport) -> Iterator[str]:
         waves = ", ".join(map(str, report.not_started))
         yield f"not started: wave {waves}, since wave {failed[-1]} did not pass (--keep-going goes on all the same)"
     if report.left_out:
-        yield f"left out: {count(len(report.left_out), 'file')}"
+        yield left_out_by_why(report.left_out)
     yield from (f"note: {note}" for note in report.notes())
 
 

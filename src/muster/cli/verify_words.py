@@ -8,11 +8,14 @@ from muster.cli.batch_portrait import calls
 from muster.cli.manner import Manner
 from muster.cli.speech import answer, fail_with
 from muster.domain.verification import LeftOut
-from muster.reports.words import count
+from muster.reports.words import count, one_line
 
 NOTHING = "nothing_to_verify"
 MOST_NAMED = 10
 FEW = 3
+MOST_GROUPS = 5
+NAMED_OF_A_GROUP = 2
+LONGEST_PATH = 60
 
 
 def first_words(found: VerifySurvey, prepared: Prepared) -> str:
@@ -47,6 +50,22 @@ def left_out(files: Sequence[LeftOut], most: int = MOST_NAMED) -> list[str]:
     """Name some files that are left out, each with why, and count the others."""
     more = [f"and {len(files) - most:,} more"] if len(files) > most else []
     return [*(f"{one.path} ({one.why})" for one in files[:most]), *more]
+
+
+def left_out_by_why(files: Sequence[LeftOut]) -> str:
+    """Count the files that are left out by why, the most first, and name some where that is worth a word."""
+    groups: dict[str, list[str]] = {}
+    for one in files:
+        groups.setdefault(one.why.partition(":")[0], []).append(one.path)
+    told = sorted(groups.items(), key=lambda group: -len(group[1]))
+    parts = [f"{len(paths):,} {why} ({_some(paths)})" for why, paths in told[:MOST_GROUPS]]
+    more = sum(len(paths) for _, paths in told[MOST_GROUPS:])
+    return f"{len(files):,} left out: {', '.join([*parts, *([f'{more:,} more'] if more else [])])}"
+
+
+def _some(paths: Sequence[str]) -> str:
+    named = [one_line(path, LONGEST_PATH) for path in paths[:NAMED_OF_A_GROUP]]
+    return ", ".join([*named, "…"] if len(paths) > NAMED_OF_A_GROUP else named)
 
 
 def tell_nothing(manner: Manner, selection: Selection, prepared: Prepared, *, allowed: bool) -> int:

@@ -16,18 +16,20 @@ from functools import cache, partial
 from hashlib import sha256
 from json import dumps
 
+from muster.domain import assigned
 from muster.domain.canonical import Json
+
+MARK = "[redacted:"  # with which everything begins that stands in the place of a secret
 
 # A token begins after something else than a token, or after an escape in a text that is JSON itself.
 _START = r"(?:(?<![A-Za-z0-9_-])|(?<=\\[nrtbf]))"
 _WORD = r"[A-Za-z0-9_-]"
 _END = r"(?![A-Za-z0-9_-])"
 _MOST_DEPTH = 200
-_SHORTEST = 15  # characters of any secret with what shows that it is one, but for passwords in addresses
+_SHORTEST = 14  # characters of any secret with what shows that it is one, but for passwords in addresses
 _SHORT = 150  # most texts are; to look for all hints at once is quicker then
 _FEWEST_DIGITS = 3
 _FEWEST_CHARACTERS = 8
-_FEWEST_DISTINCT = 10
 _PLACEHOLDERS = frozenset({"password", "passwd", "pass", "pwd", "pw", "secret", "token", "user", "xxx", "changeme"})
 
 
@@ -99,7 +101,7 @@ class Redactor:
         self._found[rule.kind] += 1
         start, end = match.span("secret")
         before, after = match[0][: start - match.start()], match[0][end - match.start() :]
-        return f"{before}[redacted:{rule.kind}:{number}]{rest(secret)}{after}"
+        return f"{before}{MARK}{rule.kind}:{number}]{rest(secret)}{after}"
 
 
 def _nothing(secret: str) -> str:
@@ -149,14 +151,6 @@ def _credential(secret: str) -> bool:
     return len(secret) >= _FEWEST_CHARACTERS and _no_placeholder(secret)
 
 
-def _random_looking(secret: str) -> bool:
-    """Tell a secret that was made by chance from a name or a number."""
-    digits = sum(character.isdigit() for character in secret)
-    mixed = secret != secret.lower() and secret != secret.upper()
-    letters = any(character.isalpha() for character in secret)
-    return letters and digits >= (1 if mixed else _FEWEST_DIGITS) and len(set(secret)) >= _FEWEST_DISTINCT
-
-
 @dataclass(frozen=True, slots=True)
 class _Rule:
     kind: str
@@ -170,13 +164,19 @@ def _token(kind: str, hints: str, pattern: str, holds: Callable[[str], bool] = _
     return _Rule(kind, tuple(hints.split()), f"{_START}(?P<secret>{pattern}){_END}", holds)
 
 
+def _assigned(pattern: str, holds: Callable[[str], bool]) -> _Rule:
+    """Make a rule for what is told by the name before it."""
+    return _Rule("assigned_secret", ("key", "secret", "passw", "passp", "pwd", "token"), pattern, holds)
+
+
 _KEY_BEGIN = r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
 _KEY_END = r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
 _KEY_BODY = r"(?:[^-]++|-(?!----))*+"
 _CUT_BODY = r"(?:\s|\\[nr])*+(?:[A-Za-z0-9+/=]{40,}+(?:\s|\\[nr])*+)++[A-Za-z0-9+/=]*+"  # of a key without its end
 _AROUND = r"[\s\"'#*/+\\,;.&-]*+"  # a line of a key in code
 _IS = r"\\?[\"']?\s{0,4}[:=]\s{0,4}\\?[\"']?"  # between a name and its value, in code, JSON, headers, settings
-_NAMES = r"(?:api|access|secret|private)[_-]?key|secret|password|passwd|(?:access|auth|api|refresh)[_-]?token"
+_NO_CALL = r"(?!(?:\.[a-z_]{1,40}+)?+\()"  # what is called is a name in code
+_NAMES = r"(?:api|access|secret|private|account)[_-]?key|secret|password|passwd|(?:access|auth|api|refresh)[_-]?token"
 
 _RULES = (
     _Rule("private_key", ("-----begin ",), f"(?P<secret>{_KEY_BEGIN}(?:{_KEY_BODY}{_KEY_END}|{_CUT_BODY}))"),
@@ -230,10 +230,10 @@ _RULES = (
         r"://[^\s/:@?#\"'<>\\]{0,256}+:(?P<secret>[^\s/@\"'<>\\]{1,256}+)@",
         _no_placeholder,
     ),
-    _Rule(
-        "assigned_secret",
-        ("key", "secret", "passw", "token"),
-        rf"(?i:{_NAMES}){_IS}(?P<secret>[A-Za-z0-9+/_=-]{{16,}}+)",
-        _random_looking,
-    ),
+    _assigned(assigned.QUOTED_PASSWORD, assigned.is_password),
+    _assigned(assigned.QUOTED_KEY, assigned.is_key),
+    _assigned(assigned.SHOUTED_PASSWORD, assigned.is_bare_password),
+    _assigned(assigned.SHOUTED_KEY, assigned.is_shouted_key),
+    _assigned(assigned.BARE_TOKEN, assigned.is_bare_key),
+    _assigned(rf"(?i:{_NAMES}){_IS}(?P<secret>[A-Za-z0-9+/_=-]{{16,}}+){_NO_CALL}", assigned.random_looking),
 )

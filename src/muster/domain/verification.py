@@ -1,6 +1,6 @@
 """The spec of a verification: which files are verified, by whom, and what must hold."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fnmatch import fnmatchcase
@@ -8,6 +8,12 @@ from fnmatch import fnmatchcase
 from muster.domain.canonical import Json
 
 MAX_TOKENS = 8000
+
+
+def matches(path: str, globs: Iterable[str]) -> bool:
+    """Whether one of the globs is that of a file; one without a slash is held against its name as well."""
+    name = path.rpartition("/")[2]
+    return any(fnmatchcase(path, glob) or fnmatchcase(name, glob) for glob in globs)
 
 
 class Kind(StrEnum):
@@ -51,8 +57,7 @@ class Verifier:
 
     def looks_at(self, path: str) -> bool:
         """Whether a file is for this agent."""
-        name = path.rpartition("/")[2]
-        return not self.include or any(fnmatchcase(path, glob) or fnmatchcase(name, glob) for glob in self.include)
+        return not self.include or matches(path, self.include)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

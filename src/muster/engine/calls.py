@@ -181,6 +181,8 @@ class CallPath:
         timeouts = agent.profile.allow(request, self._with.timeouts)
         if timeout is not None:
             timeouts = replace(timeouts, call=timeout)
+        if isinstance(who, Command):  # it may say nothing until it is done
+            timeouts = replace(timeouts, idle=timeouts.call)
         request = agent.profile.complete(request)
         identity = identify(agent.profile.name, request)
         return Asking(agent=agent, request=request, key=key, identity=identity, timeouts=timeouts)

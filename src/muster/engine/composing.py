@@ -14,6 +14,7 @@ from muster.engine.parking import Parked
 from muster.store.base import BatchBook
 
 PIECE_BYTES = 1024 * 1024
+FEWEST_SHARERS = 3  # to keep a prefix for an hour costs twice its price, and each other call a tenth: two pay more
 BREATH = 256  # members between two moments for the rest of the process
 
 
@@ -96,9 +97,9 @@ def _add(composition: Composition, parked: Parked, member: Member) -> None:
 
 
 def shared_prefixes(lane: deque[Parked], most: int) -> frozenset[str]:
-    """Give the long prefixes that at least two of the first calls have in common."""
+    """Give the long prefixes that enough of the first calls have in common."""
     counts = Counter(prefix for parked in islice(lane, most) if (prefix := prefix_of(parked.request)) is not None)
-    return frozenset(prefix for prefix, count in counts.items() if count > 1)
+    return frozenset(prefix for prefix, count in counts.items() if count >= FEWEST_SHARERS)
 
 
 def prefix_of(request: Request) -> str | None:

@@ -36,6 +36,7 @@ BUSY_SECONDS = 30.0
 LOOK_SECONDS = 0.1
 MOST_ROWS = 32
 PAGE_ROWS = 500  # of groups that are larger still: pages of results
+OWN_FOLDER = ".muster"  # may hold markers before there is a store
 
 
 class SqliteConnection:
@@ -263,10 +264,12 @@ def open_sqlite(path: Path, *, secrets: Sequence[str] = (), reach: Callable[[str
 
 def _prepare_file(path: Path) -> None:
     try:
-        if not path.parent.exists():
-            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        own = not path.parent.exists() or (path.parent.name == OWN_FOLDER and not path.exists())
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        ignore = path.parent / ".gitignore"
+        if own and not ignore.exists():
             # What is in there is private, and belongs into no repository that it happens to lie in.
-            (path.parent / ".gitignore").write_text("*\n", encoding="utf-8")
+            ignore.write_text("*\n", encoding="utf-8")
         if not path.exists():
             # Prompts and answers are private: nobody else on the machine may read them.
             os.close(os.open(path, os.O_CREAT | os.O_RDWR, stat.S_IRUSR | stat.S_IWUSR))

@@ -31,10 +31,11 @@ def program(
     mode: Mode = "exec",
     most: Microdollars = NOTHING,
     env: Mapping[str, str] | None = None,
+    exits: tuple[int, ...] | None = None,
 ) -> ProgramAgent:
     """Make an agent of a command."""
     order = Order(agent=PROFILE.name, command=command, environment=PATH | dict(env or {}))
-    return ProgramAgent(profile=PROFILE, order=order, mode=mode, household=household, most=most)
+    return ProgramAgent(profile=PROFILE, order=order, mode=mode, household=household, most=most, exits=exits)
 
 
 def bash(household: Household, script: str, **rest: Any) -> ProgramAgent:

@@ -51,6 +51,16 @@ async def test_a_request_adds_variables_of_its_own_for_one_call(household: House
     assert (await agent.call(ask("hi"), PATIENT)).text == "usual yes"
 
 
+async def test_a_bad_exit_without_a_log_shows_how_the_output_ends_where_output_counts(household: Household) -> None:
+    script = "cat >/dev/null; printf 'é%.0s' $(seq 1 3000); echo; echo ' it  stopped'"
+    with pytest.raises(BadExit) as caught:
+        await bash(household, f"{script}; exit 2", mode="plain", exits=(0, 1)).call(ask("hi"), PATIENT)
+    assert caught.value.message.endswith("é it stopped")
+    assert len(caught.value.message) < 700
+    with pytest.raises(BadExit, match=r"2: broken$"):
+        await bash(household, f"{script}; echo broken >&2; exit 2", mode="plain", exits=(0,)).call(ask("hi"), PATIENT)
+
+
 async def test_a_variable_that_cannot_be_one_is_a_failure_of_the_call(household: Household) -> None:
     with pytest.raises(NotStarted):
         await program(household, "cat", mode="plain").call(replace(ask("hi"), environment={"A": "b\0c"}), PATIENT)

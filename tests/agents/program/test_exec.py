@@ -211,6 +211,7 @@ async def test_a_log_is_cut_between_characters_in_a_message_and_kept_whole(house
 
 async def test_an_exit_with_an_error_and_no_log_says_so(household: Household) -> None:
     assert "it wrote nothing to standard error" in (await failure(household, "exit 4")).message
+    assert (await failure(household, "echo out; exit 4")).message.endswith("it wrote nothing to standard error")
 
 
 async def test_an_exit_with_an_error_shows_and_books_what_its_provider_said(household: Household) -> None:

@@ -7,10 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muster.checks.findings.strict_json import LONGEST, read_object
-from muster.checks.findings.summary import summary_flaw
 from muster.checks.findings.wording import bounded, cwe_of, replacement_of
 from muster.domain.canonical import Json
-from tests.checks.findings.values import finding
 
 OBJECTS = st.dictionaries(
     st.text(max_size=5), st.integers(-(2**63), 2**63) | st.text(max_size=5) | st.none(), max_size=4
@@ -65,9 +63,3 @@ def test_words_are_kept_within_bounds() -> None:
 @given(st.text(max_size=40), st.integers(2, 30))
 def test_bounded_words_are_never_longer(text: str, longest: int) -> None:
     assert len(bounded(text, longest)) <= longest
-
-
-def test_only_counts_and_texts_can_disagree() -> None:
-    assert summary_flaw(None, []) == ""
-    assert summary_flaw("3 critical issues", [finding()]) == ""
-    assert summary_flaw({"high": 1, "total": 2}, [finding()]) == "total is 2 in the summary and 1 in the findings"

@@ -31,13 +31,94 @@ parse = PARSERS["lines"]
     ],
 )
 def test_a_line_with_a_place_is_a_finding(line: str, found: tuple[object, ...]) -> None:
-    (one,) = parse(f"Checking…\n{line}\n    some code\n3 warnings generated.\n", "", 1).findings
+    (one,) = parse(f"Checking…\n{line}\n    some code\n", "", 0).findings
+    assert parse(f"{line}\n", "", 1).findings == (one,)
     assert (one.file, one.line, one.severity, one.finding, one.rule) == found
 
 
 @pytest.mark.parametrize("line", ["", "all good", "a.py: wrong", "a.py:x: wrong", "  a.py:3: indented", "a.py:3:"])
 def test_a_line_without_a_place_is_none(line: str) -> None:
     assert parse(line, "", 0).findings == ()
+
+
+ONE = "a.py:1: warning: deprecated option"
+TRACEBACK = 'Traceback (most recent call last):\n  File "/x/lint.py", line 3, in <module>\nKeyError: 1'
+
+
+@pytest.mark.parametrize(
+    "closing",
+    [
+        "",
+        "Found 1 error in 1 file",
+        "Found 1 error in 1 file (checked 3 source files)",
+        "1 warning generated.",
+        "✖ 1 problem (0 errors, 1 warning)",
+        "0 errors, 1 warning",
+        "1 issue found",
+        "************* Module a\n" + "-" * 40 + "\nYour code has been rated at 9.50/10 (previous run: 9.00/10, +0.50)",
+        "    3 | x = (1,\n      |     ^~~\n        ^",
+        "a.c: In member function 'int A::f()':",
+    ],
+)
+def test_a_checker_that_fails_may_close_with_what_says_nothing_new(closing: str) -> None:
+    found = parse(f"{ONE}\n{closing}\n", "", 1)
+    assert (found.flaw, len(found.findings)) == ("", 1)
+
+
+@pytest.mark.parametrize(
+    "closing",
+    [
+        TRACEBACK,
+        "KeyError: 1",
+        "Found 2 errors in 1 file",
+        "Found 1 error in 1 file (errors prevented further checking)",
+        "1 error and 1 warning generated.",
+        "0 problems",
+        "Aborted.",
+        "error: cannot read b.py",
+        "Error: In evaluating the rules:",
+        "b.py: skipped",
+        "    some code",
+    ],
+)
+def test_a_checker_that_fails_and_says_something_else_was_not_read_whole(closing: str) -> None:
+    for output in (f"{ONE}\n{closing}\n", f"{closing}\n{ONE}\n"):
+        found = parse(output, "", 1)
+        assert found.findings == ()
+        assert "no finding, nor a count that agrees" in found.flaw
+
+
+def test_a_count_may_leave_out_notes() -> None:
+    assert len(parse(f"{ONE}\na.py:2: note: see here\n1 warning generated.\n", "", 1).findings) == 2
+
+
+@pytest.mark.parametrize("code", [0, 1])
+def test_a_traceback_is_no_report_wherever_it_stands(code: int) -> None:
+    assert "it broke off" in parse(ONE, TRACEBACK, code).flaw
+    assert parse(f"{ONE}\n{TRACEBACK}", "", code).flaw
+    assert not parse(ONE, "loading rules", code).flaw
+    assert not parse("a.py:1: error: no test for Traceback (most recent call last):", "", code).flaw
+
+
+@pytest.mark.parametrize(
+    ("line", "more"),
+    [
+        ("3 errors found in a.py", True),
+        ("Checked 8 files: 12 high-severity security issues", True),
+        ("Errors found: 2", True),
+        ("warnings=1", True),
+        ("1,234 errors", True),
+        ("0 errors, 0 warnings", False),
+        ("2 files without errors", False),
+        ("errors: 0", False),
+        ("Checked 12 files, no problems", False),
+        ("version 2.10 issues nothing", False),
+    ],
+)
+def test_an_exit_with_0_may_not_speak_of_more_than_was_read(line: str, more: bool) -> None:
+    assert bool(parse(line, "", 0).flaw) is more
+    assert parse(f"{ONE}\n1 warning", "", 0).flaw == ""
+    assert parse(f"{ONE}\n2 warnings", "", 0).flaw
 
 
 def test_our_own_json_is_read_as_strictly_as_that_of_models() -> None:

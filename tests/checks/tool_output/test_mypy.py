@@ -35,7 +35,8 @@ def test_real_runs_are_read_in_every_form(tmp_path: Path) -> None:
         assert all(one.finding for one in found.findings)
     assert [one.rule for one in found.findings] == ["return-value", "import-not-found"]
     (tmp_path / "a.py").write_text("x: int = 1\n")
-    assert parse(*api.run(usual)) == Parsed()
+    for form in FORMS:
+        assert parse(*api.run([*form, *usual])) == Parsed()
     (tmp_path / "a.py").write_text("def broken(:\n")
     stopped = parse(*api.run(usual))
     assert "kept it from checking the rest" in stopped.flaw
@@ -45,7 +46,6 @@ def test_real_runs_are_read_in_every_form(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "output",
     [
-        "",
         "fine",
         "usage: mypy [-h]",
         ERROR,
@@ -62,6 +62,12 @@ def test_real_runs_are_read_in_every_form(tmp_path: Path) -> None:
 )
 def test_an_output_that_cannot_be_read_whole_is_a_flaw(output: str) -> None:
     assert parse(output, "", 0).flaw
+
+
+def test_silence_is_a_clean_report_only_with_an_exit_that_says_so() -> None:
+    assert parse("\n", "", 0) == Parsed()
+    assert parse("", "", 1).flaw
+    assert parse("", "mypy: something is off", 0).flaw
 
 
 def test_lines_are_read_with_ends_and_without_lines() -> None:

@@ -20,6 +20,7 @@ version: 1
 model: anthropic/claude-sonnet-5-5
 max_tokens: 4000
 thresholds: ["critical + high == 0", score >= 9]
+exclude: [data/*, "*.bin.py"]
 limits: {chunk_bytes: 50000, overlap_lines: 0, total_bytes: 1000000}
 x-shared: &shared {include: ["*.py", src/**]}
 agents:
@@ -73,6 +74,7 @@ def test_everything_that_is_written_is_read(tmp_path: Path) -> None:
     found = read_declaration(write(tmp_path, WHOLE))
     assert (found.file, found.model, found.waves) == ((tmp_path / "verify.yaml").as_posix(), found.model, (1, 2))
     assert found.thresholds == ("critical + high == 0", "score >= 9")
+    assert found.exclude == ("data/*", "*.bin.py")
     assert found.limits == Limits(chunk_bytes=50_000, overlap_lines=0, total_bytes=1_000_000)
     assert found.agents == (
         Verifier(

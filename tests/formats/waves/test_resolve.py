@@ -21,7 +21,7 @@ def test_an_agent_that_says_little_is_as_usual(tmp_path: Path) -> None:
         kind=Kind.COMMAND,
         command=("ruff", "check", "{files}"),
         parser="ruff",
-        thresholds=("critical == 0", "high == 0"),
+        thresholds=("critical == 0", "high == 0", "rejected == 0"),
     )
 
 

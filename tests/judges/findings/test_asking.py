@@ -47,7 +47,7 @@ async def test_a_score_and_coverage_are_handed_on(tmp_path: Path) -> None:
     [
         ("PASS", "not one JSON object", "unparsed"),
         (f"Sure!\n{report()}", "not one JSON object", "unparsed"),
-        (report(summary="3 critical issues"), "speaks of", "unparsed"),
+        (report(summary="3 critical issues"), "says in words", "unparsed"),
         (reply(report(), stop=Stop.MAX_TOKENS), "cut off", "cut"),
         (reply("I will not.", stop=Stop.REFUSED), "a refusal", "refused"),
         ("", "it is empty", "empty"),

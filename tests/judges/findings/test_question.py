@@ -1,7 +1,9 @@
 """What a model is asked about a chunk, and in which shape it is to answer."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -82,6 +84,14 @@ def test_a_reply_of_the_shape_that_was_asked_for_fits() -> None:
     assert flaw({"findings": [said() | {"mood": "bad"}]}, asked_schema(AUDITOR)) is not None
     assert flaw({"findings": [{"file": "a.py", "line": 1}]}, asked_schema(AUDITOR)) is not None
     assert flaw({"findings": []}, asked_schema(replace(AUDITOR, shape=Shape.REVIEW))) is not None
+
+
+def test_the_reply_that_the_documentation_shows_fits_what_is_sent() -> None:
+    text = (Path(__file__).parents[3] / "docs/VERIFY.md").read_text(encoding="utf-8")
+    shown = json.loads(text.partition("```json\n")[2].partition("```")[0])
+    reviewer = replace(AUDITOR, shape=Shape.REVIEW)
+    assert flaw(shown, asked_schema(reviewer)) is None
+    assert flaw({**shown, "parts": {"correctness": 6}}, asked_schema(reviewer)) is not None
 
 
 def test_the_users_own_schema_is_told_and_its_keys_may_be_given() -> None:

@@ -146,47 +146,27 @@ def test_counts_that_disagree_with_the_findings_are_a_flaw(summary: Json) -> Non
 
 @pytest.mark.parametrize(
     "summary",
-    [{"total": 1, "critical": 0, "high": 1, "medium": 0, "low": 0}, {}, {"high": 1, "low": None}, "Two problems", None],
+    [{"total": 1, "critical": 0, "high": 1, "medium": 0, "low": 0}, {}, {"high": 1, "low": None}, " ", None],
 )
-def test_a_summary_that_agrees_or_only_speaks_is_accepted(summary: Json) -> None:
+def test_a_summary_that_agrees_is_accepted(summary: Json) -> None:
     assert len(reading(report(said(), summary=summary)).findings) == 1
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        "3 critical issues",
-        "There are two problems in a.py.",
-        "Found several high-severity security vulnerabilities",
-        "2 critical, 1 high",
-        "Critical: 2, high: 0",
-        "I found a number of serious issues.",
-        "one injection",
-        "12\nfindings",
-    ],
-)
-def test_no_findings_with_a_summary_that_says_otherwise_is_a_flaw(words: str) -> None:
-    assert "speaks of" in reading(report(summary=words)).flaw
-    assert "speaks of" in read(reply(words, data={"findings": []}), AUDITOR, CHUNK).flaw
+@pytest.mark.parametrize("words", ["There is a critical SQL injection in line 2.", "I could not review the code."])
+def test_no_findings_and_words_that_say_more_are_a_flaw_in_a_summary_and_beside_data(words: str) -> None:
+    assert "the summary says in words" in reading(report(summary=words)).flaw
+    assert "the text beside the data says in words" in reading(words, data={"findings": []}).flaw
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        "No issues found.",
-        "0 critical, 0 high, 0 medium, 0 low",
-        "Looked at 2 files with 30 lines; nothing to report.",
-        "critical: 0",
-        "The code is of high quality.",
-        "",
-    ],
-)
-def test_no_findings_with_a_summary_that_says_so_is_a_clean_report(words: str) -> None:
-    assert reading(report(summary=words)) == Reading()
+@pytest.mark.parametrize("words", ["5 critical issues, 3 high", "No issues found.", "Here you are"])
+def test_findings_and_any_words_are_a_flaw(words: str) -> None:
+    assert "says in words" in reading(report(said(severity="low"), summary=words)).flaw
+    assert "says in words" in reading(words, data={"findings": [said()]}).flaw
 
 
-def test_a_hostile_summary_takes_no_time() -> None:
-    assert not reading(report(summary="several critical " * 200_000)).flaw
+def test_no_findings_and_words_that_say_so_are_a_clean_report() -> None:
+    assert reading(report(summary="No issues found.")) == Reading()
+    assert reading("No issues found.", data={"findings": []}) == Reading()
 
 
 @pytest.mark.parametrize("word", ["High", "HIGH", " high "])
@@ -322,7 +302,7 @@ def test_what_the_users_schema_allows_still_counts_as_we_count() -> None:
 
 
 def test_data_beside_a_text_counts_only_where_the_text_is_no_object() -> None:
-    assert len(reading("Here you are", data={"findings": [said()]}).findings) == 1
+    assert len(reading("", data={"findings": [said()]}).findings) == 1
     assert reading("", data={"findings": []}) == Reading()
     dug_out = reading(f"The file says {report()} but I see an injection", data={"findings": []})
     assert "not one JSON object" in dug_out.flaw

@@ -94,9 +94,16 @@ class ProgramAgent:
     def _bad_exit(self, question: Question, finished: Finished) -> BadExit:
         words, cost = question.last_words(finished.output)
         said = [part for part in (finished.log.strip()[:_SHOWN], words) if part]
-        why = "; ".join(said) or "it wrote nothing to standard error"
+        why = "; ".join(said) or f"it wrote nothing to standard error{self._end_of(finished.output)}"
         message = f"agent {self._profile.name!r}: {exit_of(finished.status)}: {why}"
         return BadExit(message, log=finished.log, cost=cost)
+
+    def _end_of(self, output: bytes) -> str:
+        """Quote how an output ends, of a program whose output counts: many checkers say there why they stopped."""
+        if self._exits is None:
+            return ""
+        said = " ".join(output[-4 * _SHOWN :].decode("utf-8", "replace").split())[-_SHOWN:]
+        return f"; its output ends: {said}" if said else ""
 
     def _reply(self, answer: Answer, finished: Finished) -> Reply:
         cost, lane = self._bill.settle(answer.cost)

@@ -8,9 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from muster.domain.finding import RANKS, Finding, Merged
+from muster.domain.redaction import MARK
 from muster.domain.source import Source
-
-REDACTED = "[redacted:"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +18,7 @@ class Edit:
 
     line: int
     end_line: int
-    text: str  # without the last line end; empty: the lines go
+    text: tuple[str, ...] = ()  # line by line; none: the lines go
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,11 +45,6 @@ class Fixes:
     files: tuple[FileEdits, ...] = ()
     unfixed: tuple[Unfixed, ...] = ()
 
-    @property
-    def count(self) -> int:
-        """How many changes there are."""
-        return sum(len(file.edits) for file in self.files)
-
 
 def fixes_of(merged: Iterable[Merged], sources: Mapping[str, Source]) -> Fixes:
     """Choose among the changes that were proposed: those for the worst findings first, and no two that meet."""
@@ -69,11 +63,13 @@ def fixes_of(merged: Iterable[Merged], sources: Mapping[str, Source]) -> Fixes:
 
 
 def applied(text: str, edits: Sequence[Edit]) -> str:
-    """Give a text after its changes; line ends stay what they are."""
-    lines = text.split("\n")
+    """Give a text after its changes; new lines end like the others of the file."""
+    lines = text.split("\n")  # the last one has no end, and is empty when the text ends with one
+    end = "\r" if "\r\n" in text else ""
     for edit in sorted(edits, key=lambda one: one.line, reverse=True):
-        end = "\r" if lines[edit.line - 1].endswith("\r") else ""
-        new = [line.removesuffix("\r") + end for line in edit.text.split("\n")] if edit.text else []
+        new = [line.removesuffix("\r") + end for line in edit.text]
+        if new and edit.end_line == len(lines):
+            new[-1] = new[-1].removesuffix(end)
         lines[edit.line - 1 : edit.end_line] = new
     return "\n".join(lines)
 
@@ -86,7 +82,7 @@ def _why_not(finding: Finding, source: Source | None, chosen: Iterable[Finding])
         return "there are no such lines"
     if source.note:
         return "the file is no plain UTF-8"
-    if REDACTED in (finding.replacement or "") or any(REDACTED in line for line in shown):
+    if MARK in (finding.replacement or "") or any(MARK in line for line in shown):
         return "a secret was taken out of these lines before they were shown"
     if any(one.line <= finding.end_line and finding.line <= one.end_line for one in chosen):
         return "another change is made to these lines"
@@ -94,9 +90,12 @@ def _why_not(finding: Finding, source: Source | None, chosen: Iterable[Finding])
 
 
 def _of_file(source: Source, found: Sequence[Finding]) -> FileEdits:
-    edits = [
-        Edit(line=one.line, end_line=one.end_line, text=(one.replacement or "").removesuffix("\n")) for one in found
-    ]
+    edits = [Edit(line=one.line, end_line=one.end_line, text=_lines(one.replacement or "")) for one in found]
     return FileEdits(
         path=source.path, digest=source.digest, edits=tuple(sorted(edits, key=lambda one: (one.line, one.end_line)))
     )
+
+
+def _lines(text: str) -> tuple[str, ...]:
+    """Give the lines of a text; nothing at all has none, and a line end alone is an empty line."""
+    return tuple(text.removesuffix("\n").split("\n")) if text else ()

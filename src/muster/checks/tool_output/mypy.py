@@ -1,7 +1,7 @@
 """Mypy: its text in all its forms, or `--output json`. An error is high; a note explains one and is no finding.
 
-Its last line must agree with what could be read. JSON has no such line, so a clean run in JSON looks as if nothing was
-run: let it write text.
+Its last line must agree with what could be read. JSON has no such line: there, a clean run exits with 0 and writes
+nothing at all.
 """
 
 import json
@@ -24,6 +24,8 @@ _PREVENTED = "prevented further checking"
 def parse(stdout: str, stderr: str, exit_code: int) -> Parsed:
     """Read what mypy wrote."""
     output = uncoloured(stdout).strip()
+    if not output and not stderr.strip() and exit_code == 0:
+        return Parsed()
     if output.startswith("{"):
         return _from_json(output)
     findings: list[Finding] = []

@@ -32,6 +32,7 @@ class Declaration:
     agents: tuple[Verifier, ...]  # as they were declared: one may name no model
     model: str = ""  # of agents that name none
     thresholds: tuple[str, ...] = ()  # over all agents together
+    exclude: tuple[str, ...] = ()  # globs of files that nobody is to look at
     limits: Limits = _USUAL
     fallback: str = ""  # the model when nobody says anything at all
 
@@ -139,6 +140,7 @@ class _Reading:
             agents=tuple(agents),
             model=form.model or "",
             thresholds=thresholds,
+            exclude=tuple(form.exclude),
             limits=Limits(**form.limits.model_dump(include=set(LIMITS))),
         )
 

@@ -95,6 +95,7 @@ class TopForm(Form):
     model: v.Word | None = None
     max_tokens: v.Count | None = None
     thresholds: Any = None
+    exclude: Globs = Field(default_factory=list)
     limits: LimitsForm = Field(default_factory=LimitsForm)
 
 

@@ -18,7 +18,7 @@ from muster.shapes.expression_reader import parse, spell_mapping
 from muster.shapes.json_limits import flaw_of
 from muster.shapes.schema import schema_flaw
 
-THRESHOLDS = ("critical == 0", "high == 0")  # of an agent that names none
+THRESHOLDS = ("critical == 0", "high == 0", "rejected == 0")  # of an agent that names none
 
 _FILES = (".md", ".txt")
 _GIVEN_BY = {"score": Shape.REVIEW, "coverage": Shape.TESTS}

@@ -12,11 +12,10 @@ from muster.domain.source import Chunk
 from muster.domain.verification import Verifier
 from muster.engine.context import Context
 from muster.judges.failures import FAILED_CALL, code_of, words_of
+from muster.judges.findings.failing import LONGEST_FAILURE, UNPARSED
 from muster.judges.findings.question import pose, pose_again
 from muster.judges.findings.reading import Reading, read
 
-UNPARSED = "unparsed"
-LONGEST_FAILURE = 2_000  # characters
 _NOTHING = Reading()
 _CODES = {Quality.CUT: "cut", Quality.REFUSED: "refused", Quality.EMPTY: "empty"}
 

@@ -22,13 +22,12 @@ from muster.domain.verification import Verifier
 from muster.engine.context import Context
 from muster.judges.failures import FAILED_CALL, code_of, words_of
 from muster.judges.findings.disk import changed, places
+from muster.judges.findings.failing import LONGEST_FAILURE, UNPARSED
 from muster.judges.findings.locating import Lines, elsewhere, locate
 
 FILES = "{files}"
 CHANGED = "changed"
-UNPARSED = "unparsed"
 NO_FILES = "no_files"
-LONGEST_FAILURE = 2_000  # characters
 
 _LARGE = 262_144  # characters of output that are read beside the event loop
 

@@ -54,11 +54,11 @@ def read(reply: Reply, verifier: Verifier, chunk: Chunk) -> Reading:
 
 
 def _answer(reply: Reply, verifier: Verifier) -> Answer:
-    """Read what a reply is; data beside a text counts only where the text is none that could say otherwise."""
+    """Read what a reply is; data beside a text counts only where the text does not say otherwise."""
     if reply.data is None or "{" in reply.text:
         return read_text(reply.text, verifier.shape, verifier.schema)
     answer = read_value(reply.data, verifier.shape, verifier.schema)
-    flaw = "" if answer.flaw or answer.findings else speaks_flaw(reply.text)
+    flaw = answer.flaw or speaks_flaw(reply.text, answer.findings, "the text beside the data")
     return Answer(flaw=flaw) if flaw else answer
 
 

@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 from muster.domain.finding import Finding, Merged
 from muster.domain.money import to_usd
+from muster.domain.redaction import MARK
 from muster.domain.run import RunState
 from muster.domain.waves import Ending
 from muster.reports.sarif import MOST_RESULTS, SCHEMA, VERSION, automation, invocation, tool
@@ -18,7 +19,6 @@ from muster.reports.words import one_line, shorten
 
 ROOT = "SRCROOT"
 MOST_TOLD = 1_000  # rejected findings
-_REDACTED = "[redacted:"
 
 
 async def write_sarif(waves: WavesRun, report: VerifyReport, out: TextIO) -> None:
@@ -52,7 +52,7 @@ def _result(merged: Merged, name: str, lengths: Mapping[str, int]) -> dict[str, 
         "properties": _properties(merged),
     }
     # A text from which a secret was taken would do harm in a file.
-    if finding.replacement is not None and _REDACTED not in finding.replacement:
+    if finding.replacement is not None and MARK not in finding.replacement:
         result["fixes"] = [_fix(finding, finding.replacement, lengths.get(finding.file, 0))]
     return result
 

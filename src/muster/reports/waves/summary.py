@@ -53,6 +53,7 @@ class VerifyReport:
     counts: Counts  # of the merged ones, and of those that are too many to be kept
     rejected: tuple[RejectedBy, ...]
     cleared: tuple[str, ...]  # markers
+    markers: int = 0  # that there were
 
     @property
     def ok(self) -> bool:
@@ -134,6 +135,9 @@ class VerifyReport:
         kept, made = sum(len(agent.findings) for agent in self.agents), sum(agent.counts.total for agent in self.agents)
         if kept < made:
             yield f"Only {kept:,} of {made:,} findings are kept; all of them are counted."
+        if self.ok and not self.partial and (kept_back := self.markers - len(self.cleared)):
+            are = "marker is" if kept_back == 1 else "markers are"
+            yield f"{kept_back:,} {are} kept: what was marked is not what was verified, or not all of it was."
         cost = self.run.cost
         if cost.uncertain:
             yield f"{show_usd(cost.uncertain)} more may have been charged: the outcome of some calls is unknown."
@@ -163,6 +167,7 @@ async def summarize(waves: WavesRun) -> VerifyReport:
         counts=_counts(merged, agents),
         rejected=tuple(_rejected(reports)),
         cleared=cleaner.value(await waves.cleared(), tuple[str, ...]),
+        markers=len(waves.spec.markers),
     )
 
 
