@@ -226,3 +226,13 @@ async def test_an_agent_that_was_broken_can_be_asked_again_in_a_fork(tmp_path: P
         assert (run.result["passed"], other.ending) == (False, Ending.BROKEN)
         forked = await s.again(await s.muster.fork(run.id, other.keys[0]))
         assert (forked.result["passed"], s.anthropic.audit.calls, s.openai.audit.calls) == (False, 1, 4)
+
+
+async def test_many_small_files_are_kept_in_pages_and_all_of_them_are_read(tmp_path: Path) -> None:
+    files = {f"f{number:04}.py": f"x = {number}\n" for number in range(1_100)}
+    async with stage(tmp_path, files=files) as s:
+        run = await s.verify(a_model("auditor", include=("f0*",)), a_model("other"))
+        read = await open_waves_run(s.muster.store, run)
+        assert run.result["passed"]
+        assert (len(read.snapshot.files), read.snapshot.pages) == (1_100, 2)
+        assert [source.path async for source in read.sources()] == sorted(files)

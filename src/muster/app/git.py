@@ -76,8 +76,8 @@ class Git:
         root = await self.root()
         if root is None:
             raise BadArgument(
-                f"{self._folder} is in no git repository, so nothing is known of what was changed in it",
-                suggestions=("name the files instead: muster verify PATH…",),
+                f"{self._folder} is in no git repository",
+                suggestions=("to verify, name the files instead: muster verify PATH…", "git init makes a repository"),
             )
         return root
 

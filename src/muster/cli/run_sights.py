@@ -3,8 +3,10 @@
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from muster.cli.fresh_events import FreshEvents
 from muster.cli.sights import Sight, run_sight
 from muster.domain.batch import Batch
+from muster.domain.event import Event
 from muster.domain.run import Run
 
 if TYPE_CHECKING:
@@ -12,22 +14,20 @@ if TYPE_CHECKING:
 
     from muster.app import Muster
 
-PAGE = 1000  # events at a look
-
 
 class SuiteSights:
-    """Looks at a suite run; remembers how far it has read its events."""
+    """Looks at a suite run."""
 
     def __init__(self, muster: "Muster") -> None:
-        self._muster = muster
-        self._seen = 0
+        self._events = FreshEvents(muster)
         self._done = 0
         self._total: int | None = None
         self._counts: Counter[str] = Counter()
 
     async def look(self, run: Run, on_wire: int, batches: "Sequence[Batch]" = ()) -> Sight:
         """Give what is to be seen."""
-        await self._read(run)
+        async for event in self._events.of(run):
+            self._take(event)
         usual = run_sight(run, on_wire, batches)
         if self._total is None:
             return usual
@@ -42,15 +42,9 @@ class SuiteSights:
             since=usual.since,
         )
 
-    async def _read(self, run: Run) -> None:
-        while self._seen < run.last_seq:
-            events = await self._muster.store.events.read(run.id, self._seen, PAGE)
-            if not events:
-                return
-            for event in events:
-                if event.kind == "suite.started":
-                    self._total = int(event.data["units"])
-                elif event.kind == "suite.cases":
-                    self._done, self._total = int(event.data["done"]), int(event.data["total"])
-                    self._counts = Counter(event.data["counts"])
-            self._seen = events[-1].seq
+    def _take(self, event: Event) -> None:
+        if event.kind == "suite.started":
+            self._total = int(event.data["units"])
+        elif event.kind == "suite.cases":
+            self._done, self._total = int(event.data["done"]), int(event.data["total"])
+            self._counts = Counter(event.data["counts"])

@@ -109,7 +109,7 @@ def _table(found: "VerifySurvey") -> "Table":
     table.add_column("wave", justify="right", no_wrap=True)
     table.add_column("agent", overflow="fold", min_width=10)
     table.add_column("asks", overflow="fold", min_width=10)
-    for title in ("files", "calls", "tokens", "at least", "at most"):
+    for title in ("files", "calls", "tokens", "about, at least", "at most"):
         table.add_column(title, justify="right")
     for part in found.parts:
         load = part.load

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from muster.cli.fresh_events import FreshEvents
 from muster.cli.sights import Sight, run_sight
 from muster.domain.batch import Batch
 from muster.domain.event import Event
@@ -12,22 +13,20 @@ if TYPE_CHECKING:
 
     from muster.app import Muster
 
-PAGE = 1000  # events at a look
-
 
 class WavesSights:
-    """Looks at a verification; remembers how far it has read its events."""
+    """Looks at a verification."""
 
     def __init__(self, muster: "Muster") -> None:
-        self._muster = muster
-        self._seen = 0
+        self._events = FreshEvents(muster)
         self._waves: list[int] = []
         self._begun: dict[int, int] = {}  # calls by wave
         self._words = ""
 
     async def look(self, run: Run, on_wire: int, batches: "Sequence[Batch]" = ()) -> Sight:
         """Give what is to be seen."""
-        await self._read(run)
+        async for event in self._events.of(run):
+            self._take(event)
         usual = run_sight(run, on_wire, batches)
         return Sight(
             title=usual.title,
@@ -37,15 +36,6 @@ class WavesSights:
             waits=usual.waits,
             since=usual.since,
         )
-
-    async def _read(self, run: Run) -> None:
-        while self._seen < run.last_seq:
-            events = await self._muster.store.events.read(run.id, self._seen, PAGE)
-            if not events:
-                return
-            for event in events:
-                self._take(event)
-            self._seen = events[-1].seq
 
     def _take(self, event: Event) -> None:
         data = event.data

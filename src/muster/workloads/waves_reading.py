@@ -1,5 +1,6 @@
 """Reading files in: before the first call all is in the journal, without its secrets; nothing is read again."""
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,7 +15,8 @@ from muster.domain.waves import SNAPSHOT, files_key
 from muster.engine.context import Context
 from muster.formats.waves.sources import read_source
 
-PAGE_BYTES = 500_000  # of texts in one entry of the journal
+PAGE_BYTES = 500_000  # of texts in one entry of the journal, about
+PAGE_FILES = 1_000
 
 _SOURCES = tuple[Source, ...]
 
@@ -41,23 +43,32 @@ def read_sources(spec: Verification) -> Iterator[Source | LeftOut]:
 
 
 async def _read(ctx: Context, spec: Verification) -> Json:
+    """Read page after page, beside the event loop: a lease must be kept meanwhile."""
     files: list[FileInfo] = []
     left_out = list(spec.left_out)
-    page: list[Source] = []
-    pages = 0
+    kept, pages = 0, _pages(spec)
+    while (page := await asyncio.to_thread(next, pages, None)) is not None:
+        sources = [found for found in page if isinstance(found, Source)]
+        left_out += [found for found in page if isinstance(found, LeftOut)]
+        files += map(_info, sources)
+        if sources:
+            await _keep(ctx, kept, sources)
+            kept += 1
+    return msgspec.to_builtins(Snapshot(files=tuple(files), left_out=tuple(left_out), pages=kept))
+
+
+def _pages(spec: Verification) -> Iterator[list[Source | LeftOut]]:
+    """Give the files in pages of about the same size."""
+    page: list[Source | LeftOut] = []
+    size = 0
     for found in read_sources(spec):
-        if isinstance(found, LeftOut):
-            left_out.append(found)
-            continue
-        files.append(_info(found))
         page.append(found)
-        if sum(len(source.text) for source in page) >= PAGE_BYTES:
-            await _keep(ctx, pages, page)
-            page, pages = [], pages + 1
+        size += len(found.text) if isinstance(found, Source) else 0
+        if size >= PAGE_BYTES or len(page) >= PAGE_FILES:
+            yield page
+            page, size = [], 0
     if page:
-        await _keep(ctx, pages, page)
-        pages += 1
-    return msgspec.to_builtins(Snapshot(files=tuple(files), left_out=tuple(left_out), pages=pages))
+        yield page
 
 
 async def _keep(ctx: Context, number: int, page: list[Source]) -> None:
