@@ -1,6 +1,7 @@
 """The store as a file: versions, damage, locks, full disks, secrets, and several processes."""
 
 import asyncio
+import contextlib
 import os
 import sqlite3
 import stat
@@ -10,11 +11,16 @@ from pathlib import Path
 
 import pytest
 
+from muster.domain.call import Reply, Stop
 from muster.domain.entry import Failed
 from muster.domain.errors import StoreFailed
+from muster.domain.ids import RunId
+from muster.domain.run import RunState
 from muster.store import sqlite as sqlite_store
+from muster.store.base import Ending
+from muster.store.queries import migrations
 from muster.store.sqlite import open_sqlite
-from muster.testing.stores import driven, new_run, opening, replied, settling
+from muster.testing.stores import NOW, driven, new_run, opening, replied, settling
 
 
 async def test_a_store_is_private_to_its_owner(tmp_path: Path) -> None:
@@ -36,8 +42,52 @@ async def test_what_was_written_is_there_when_it_is_opened_again(tmp_path: Path)
     assert entry is not None
     assert entry.reply == replied(40).reply
     info = await again.housekeeping.info()
-    assert (info["version"], info["check"]) == (4, "ok")
+    assert (info["version"], info["check"]) == (5, "ok")
     await again.housekeeping.close()
+
+
+async def test_a_store_of_an_older_version_keeps_what_was_asked_and_answered(tmp_path: Path) -> None:
+    path = tmp_path / "muster.db"
+    with sqlite3.connect(path) as raw:
+        for _, _, text in migrations("sqlite")[:4]:
+            raw.executescript(text)
+        columns = "run_id, key, kind, state, digest, request, outcome, opened_at"
+        row = f"INSERT INTO journal ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, 1)"
+        raw.execute(row, ("r", "asked", "call", "open", "d", '{"messages":[]}', None))
+        raw.execute(row, ("r", "answered", "call", "done", "d", '{"messages":[]}', '{"text":"yes","stop":"end"}'))
+        raw.execute(row, ("r", "step", "step", "done", "d", None, "[1]"))
+        raw.execute("PRAGMA user_version = 4")
+    raw.close()
+    store = open_sqlite(path)
+    asked, answered, step = [entry async for entry in store.archive.entries(RunId("r"))]
+    assert (asked.key, asked.request, asked.reply) == ("asked", {"messages": []}, None)
+    assert (answered.key, answered.request, answered.reply) == (
+        "answered",
+        {"messages": []},
+        Reply(text="yes", stop=Stop.END),
+    )
+    assert (step.key, step.request, step.value) == ("step", None, [1])
+    await store.housekeeping.close()
+
+
+async def test_a_deleted_run_leaves_no_text_behind(tmp_path: Path) -> None:
+    store = open_sqlite(tmp_path / "muster.db")
+    run, claim = await driven(store)
+    opened = opening(run, claim.epoch, "k")
+    await store.journal.open(opened)
+    await store.journal.settle(settling(opened, replied(40)))
+    await store.leases.release(run, claim.epoch, Ending(state=RunState.COMPLETED, reason="it is done", at=NOW))
+    assert _texts(tmp_path / "muster.db") == (1, 1)
+    await store.desk.delete(run, NOW)
+    assert _texts(tmp_path / "muster.db") == (0, 0)
+    await store.housekeeping.close()
+
+
+def _texts(path: Path) -> tuple[int, int]:
+    """Say how many requests and outcomes the file holds."""
+    with contextlib.closing(sqlite3.connect(path)) as raw:
+        counts = [raw.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0] for table in ("requests", "outcomes")]
+    return counts[0], counts[1]
 
 
 def test_a_store_of_a_newer_version_is_refused(tmp_path: Path) -> None:
@@ -45,7 +95,7 @@ def test_a_store_of_a_newer_version_is_refused(tmp_path: Path) -> None:
     with sqlite3.connect(path) as raw:
         raw.execute("PRAGMA user_version = 99")
     raw.close()
-    with pytest.raises(StoreFailed, match=r"version 99; this program knows versions up to 4") as caught:
+    with pytest.raises(StoreFailed, match=r"version 99; this program knows versions up to 5") as caught:
         open_sqlite(path)
     assert "upgrade" in caught.value.suggestions[0]
 
@@ -161,7 +211,7 @@ from pathlib import Path
 from muster.domain.budget import Granted, Level
 from muster.domain.money import Microdollars
 from muster.store.sqlite import open_sqlite
-from muster.testing.stores import driven, opening
+from muster.testing.stores import NOW, driven, opening
 async def main():
     store = open_sqlite(Path(sys.argv[1]))
     run, claim = await driven(store, sys.argv[2])

@@ -24,7 +24,7 @@ from muster.store.batch_codec import (
 from muster.store.codec import Codec
 from muster.store.connection import Connection, first
 from muster.store.events import Fact, Telling
-from muster.store.journal import Fences, Settling, bookings, call_parameters
+from muster.store.journal import Fences, Settling, bookings, call_parameters, end_calls, write_calls
 from muster.store.ledger import Reservations, book
 from muster.store.writer import Writer
 
@@ -69,8 +69,7 @@ def _write_members(database: Connection, codec: Codec, plan: Plan) -> None:
         | {"batch_id": plan.id, "place": member.place, "size": member.size, "max_tokens": member.max_tokens}
         for member in plan.members
     ]
-    database.execute_many("insert_call", [call for call in calls if call["first"]])
-    database.execute_many("reopen_call", [call for call in calls if not call["first"]])
+    write_calls(database, calls)
     database.execute_many("park_attempt", calls)
 
 
@@ -174,8 +173,7 @@ def _write_outcomes(database: Connection, codec: Codec, page: Page, rows: Sequen
     for run, done in Counter(row.run for row in rows if isinstance(row.outcome, Replied)).items():
         # One fact for all replies of a page: who follows a run of a hundred thousand calls wants to know how far it is.
         telling.tell(Fact(run=run, kind="batch.settled", data={"batch": page.batch, "done": done}, at=page.at))
-    database.execute_many("finish_call", [row.columns for row in rows if isinstance(row.outcome, Replied)])
-    database.execute_many("fail_call", [row.columns for row in rows if row.gives_up])
+    end_calls(database, rows)
     book(database, bookings(rows))
     telling.write()
     database.execute("count_batch", {"id": page.batch} | _counts(rows))

@@ -256,6 +256,6 @@ class DatabaseArchive:
         rows = [entry_parameters(entry, self._codec) for entry in entries]
 
         def work(database: Connection) -> None:
-            database.execute_many("insert_entry", rows)
+            journal.write_entries(database, rows)
 
         return self._writer.run(work)

@@ -21,7 +21,7 @@ from muster.domain.ids import RunId
 from muster.domain.money import NOTHING, Lane, Microdollars
 from muster.store.base import Record
 from muster.store.codec import Codec, entry_of, entry_parameters, read
-from muster.store.connection import Connection, first
+from muster.store.connection import Connection, Parameters, first
 from muster.store.events import Fact, Telling
 from muster.store.ledger import Booking, Reservations, book
 
@@ -53,10 +53,17 @@ def _write_openings(database: Connection, codec: Codec, openings: Sequence[Openi
         tally.total += opening.first
         tally.failed -= opening.reopens
     calls = [call_parameters(opening, codec) for opening in openings]
-    database.execute_many("insert_call", [call for call in calls if call["first"]])
-    database.execute_many("reopen_call", [call for call in calls if not call["first"]])
+    write_calls(database, calls)
     database.execute_many("insert_attempt", calls)
     telling.write()
+
+
+def write_calls(database: Connection, calls: Sequence[Parameters]) -> None:
+    """Write calls that are opened: those that are new, and those that are tried again."""
+    new = [call for call in calls if call["first"]]
+    database.execute_many("insert_call", new)
+    database.execute_many("insert_request", new)
+    database.execute_many("reopen_call", [call for call in calls if not call["first"]])
 
 
 def call_parameters(opening: Opening, codec: Codec) -> dict[str, Any]:
@@ -88,12 +95,19 @@ def settle_attempts(database: Connection, codec: Codec, settlements: Sequence[Se
     for row in rows:
         row.count(telling)
         row.tell(telling)
-    database.execute_many("finish_call", [row.columns for row in rows if isinstance(row.outcome, Replied)])
-    database.execute_many("fail_call", [row.columns for row in rows if row.gives_up])
+    end_calls(database, rows)
     database.execute_many("drop_partial", [row.columns for row in rows if row.streamed])
     book(database, bookings(rows))
     telling.write()
     return [row.settled for row in rows]
+
+
+def end_calls(database: Connection, rows: "Sequence[Settling]") -> None:
+    """Write the replies of calls that are answered and the errors of those that are given up."""
+    answered = [row.columns for row in rows if isinstance(row.outcome, Replied)]
+    database.execute_many("finish_call", answered)
+    database.execute_many("insert_outcome", answered)
+    database.execute_many("fail_call", [row.columns for row in rows if row.gives_up])
 
 
 class NotAllOpen(MusterError):
@@ -118,6 +132,7 @@ def _settle_late(database: Connection, codec: Codec, settlement: Settlement, lev
     row = Settling(settlement, codec)
     database.execute("resolve_attempt", row.columns)
     kept = database.execute("finish_call", row.columns) == 1
+    database.execute("insert_outcome", row.columns)  # which does nothing when there is a reply
     where = tuple(levels.split())
     book(
         database,
@@ -299,7 +314,7 @@ def record(database: Connection, codec: Codec, item: Record) -> Json:
         opened_at=item.at,
         settled_at=item.at,
     )
-    if database.execute("insert_entry", entry_parameters(entry, codec)) == 0:
+    if write_entries(database, [entry_parameters(entry, codec)]) == 0:
         row = first(database.rows("select_entry", {"run_id": item.run, "key": item.key}))
         return read(row["outcome"]) if row else None
     if item.kind_of_event is not None:
@@ -314,7 +329,7 @@ def reuse(database: Connection, codec: Codec, run: RunId, epoch: int, entry: Ent
     Fences(database).check(run, epoch)
     parameters = entry_parameters(entry, codec)
     copied = {"run_id": run, "reused_from": entry.run, "opened_at": at, "settled_at": at, "attempts": 0}
-    if database.execute("insert_entry", parameters | copied) and entry.kind == "call":
+    if write_entries(database, [parameters | copied]) and entry.kind == "call":
         telling = Telling(database, codec)
         tally = telling.tally(run)
         tally.total += 1
@@ -324,6 +339,14 @@ def reuse(database: Connection, codec: Codec, run: RunId, epoch: int, entry: Ent
         data = {"key": entry.key, "from": entry.run}
         telling.tell(Fact(run=run, kind="call.reused", data=data, at=at))
         telling.write()
+
+
+def write_entries(database: Connection, entries: Sequence[Parameters]) -> int:
+    """Write whole entries and say how many there were; those whose key is taken stay as they are."""
+    written = database.execute_many("insert_entry", entries)
+    database.execute_many("insert_request", entries)
+    database.execute_many("insert_outcome", entries)
+    return written
 
 
 def find(database: Connection, run: RunId, key: str) -> Entry | None:

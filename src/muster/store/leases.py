@@ -150,9 +150,8 @@ def delete(database: Connection, codec: Codec, run: RunId, at: float) -> None:
     row = first(database.rows("count_heirs", {"id": run}))
     if row and row["heirs"]:
         raise Conflict(f"{row['heirs']} runs that are not completed may still need run {run}; delete them first")
-    for query in ("delete_journal", "delete_attempts", "delete_events", "delete_partials", "delete_batch_runs"):
-        database.execute(query, {"run_id": run})
-    database.execute("delete_reviews", {"run_id": run})
+    for table in ("requests", "outcomes", "journal", "attempts", "events", "partials", "batch_runs", "reviews"):
+        database.execute(f"delete_{table}", {"run_id": run})
     for query in ("delete_lonely_bodies", "delete_lonely_lines"):  # prompts and answers go; the figures stay
         database.execute(query, {})
     database.execute("detach_children", {"id": run})

@@ -1,12 +1,23 @@
 -- name: select_entry
-SELECT * FROM journal WHERE run_id = :run_id AND key = :key
+SELECT journal.*, requests.request, outcomes.outcome FROM journal
+LEFT JOIN requests ON requests.position = journal.position LEFT JOIN outcomes ON outcomes.position = journal.position
+WHERE journal.run_id = :run_id AND journal.key = :key
 
 -- name: select_entries
-SELECT * FROM journal WHERE run_id = :run_id AND position > :after ORDER BY position LIMIT :limit
+SELECT journal.*, requests.request, outcomes.outcome FROM journal
+LEFT JOIN requests ON requests.position = journal.position LEFT JOIN outcomes ON outcomes.position = journal.position
+WHERE journal.run_id = :run_id AND journal.position > :after ORDER BY journal.position LIMIT :limit
 
 -- name: insert_call
-INSERT INTO journal (run_id, key, kind, state, digest, agent, attempts, request, opened_at)
-VALUES (:run_id, :key, 'call', 'open', :digest, :agent, 1, :request, :at)
+INSERT INTO journal (run_id, key, kind, state, digest, agent, attempts, opened_at)
+VALUES (:run_id, :key, 'call', 'open', :digest, :agent, 1, :at)
+
+-- name: insert_request
+INSERT INTO requests (position, request)
+SELECT journal.position, v.column3 FROM (VALUES (:run_id, :key, :request)) AS v
+JOIN journal ON journal.run_id = v.column1 AND journal.key = v.column2
+WHERE v.column3 IS NOT NULL
+ON CONFLICT (position) DO NOTHING
 
 -- name: reopen_call
 UPDATE journal SET state = 'open', attempts = v.column3, error = NULL
@@ -14,9 +25,16 @@ FROM (VALUES (:run_id, :key, CAST(:n AS BIGINT))) AS v
 WHERE journal.run_id = v.column1 AND journal.key = v.column2 AND journal.state <> 'done'
 
 -- name: finish_call
-UPDATE journal SET state = 'done', outcome = v.column3, error = NULL, settled_at = v.column4
-FROM (VALUES (:run_id, :key, :outcome, CAST(:at AS DOUBLE PRECISION))) AS v
+UPDATE journal SET state = 'done', error = NULL, settled_at = v.column3
+FROM (VALUES (:run_id, :key, CAST(:at AS DOUBLE PRECISION))) AS v
 WHERE journal.run_id = v.column1 AND journal.key = v.column2 AND journal.state <> 'done'
+
+-- name: insert_outcome
+INSERT INTO outcomes (position, outcome)
+SELECT journal.position, v.column3 FROM (VALUES (:run_id, :key, :outcome)) AS v
+JOIN journal ON journal.run_id = v.column1 AND journal.key = v.column2
+WHERE v.column3 IS NOT NULL AND journal.state = 'done'
+ON CONFLICT (position) DO NOTHING
 
 -- name: fail_call
 UPDATE journal SET state = 'failed', error = v.column3, settled_at = v.column4
@@ -24,8 +42,8 @@ FROM (VALUES (:run_id, :key, :error, CAST(:at AS DOUBLE PRECISION))) AS v
 WHERE journal.run_id = v.column1 AND journal.key = v.column2 AND journal.state = 'open'
 
 -- name: insert_entry
-INSERT INTO journal (run_id, key, kind, state, digest, agent, attempts, request, outcome, error, reused_from, opened_at, settled_at)
-VALUES (:run_id, :key, :kind, :state, :digest, :agent, :attempts, :request, :outcome, :error, :reused_from, :opened_at, :settled_at)
+INSERT INTO journal (run_id, key, kind, state, digest, agent, attempts, error, reused_from, opened_at, settled_at)
+VALUES (:run_id, :key, :kind, :state, :digest, :agent, :attempts, :error, :reused_from, :opened_at, :settled_at)
 ON CONFLICT (run_id, key) DO NOTHING
 
 -- name: insert_attempt
@@ -51,6 +69,12 @@ SELECT * FROM attempts WHERE run_id = :run_id ORDER BY started_at, key, n
 
 -- name: select_attempts_in_state
 SELECT * FROM attempts WHERE run_id = :run_id AND state = :state ORDER BY started_at, key, n
+
+-- name: delete_requests
+DELETE FROM requests WHERE position IN (SELECT position FROM journal WHERE run_id = :run_id)
+
+-- name: delete_outcomes
+DELETE FROM outcomes WHERE position IN (SELECT position FROM journal WHERE run_id = :run_id)
 
 -- name: delete_journal
 DELETE FROM journal WHERE run_id = :run_id

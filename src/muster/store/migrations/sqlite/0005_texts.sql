@@ -1,0 +1,13 @@
+CREATE TABLE requests (
+  position INTEGER PRIMARY KEY,
+  request TEXT NOT NULL
+);
+CREATE TABLE outcomes (
+  position INTEGER PRIMARY KEY,
+  outcome TEXT NOT NULL
+);
+INSERT INTO requests (position, request) SELECT position, request FROM journal WHERE request IS NOT NULL ORDER BY position;
+INSERT INTO outcomes (position, outcome) SELECT position, outcome FROM journal WHERE outcome IS NOT NULL ORDER BY position;
+ALTER TABLE journal DROP COLUMN request;
+ALTER TABLE journal DROP COLUMN outcome;
+CREATE INDEX journal_by_run ON journal (run_id, position);
