@@ -106,8 +106,7 @@ def test_a_success_holds_what_a_live_answer_would() -> None:
     name, result = read(text)
     assert name == "n_b_0"
     assert isinstance(result, Answered)
-    assert json.loads(result.body) == MESSAGE
-    reply = SPELLING.decode(result.body, TARIFF, 1000, 100, Timings())
+    reply = SPELLING.decode(result.answer, TARIFF, 1000, 100, Timings())
     assert (reply.text, reply.stop, reply.id, reply.model) == ("Grüße 🎉", Stop.END, "msg_1", "claude-test")
     assert reply.cost == 10 * 1.5 + 20 * 7.5
 
@@ -187,7 +186,7 @@ def test_a_result_that_says_nothing_we_know_may_have_been_paid(result: Any) -> N
     assert name == "n_b_0"
     assert isinstance(found, Answered)
     with pytest.raises(OutcomeUnknown) as caught:
-        SPELLING.decode(found.body, TARIFF, 10, 10, Timings())
+        SPELLING.decode(found.answer, TARIFF, 10, 10, Timings())
     assert caught.value.paid is Paid.UNKNOWN
 
 
@@ -195,7 +194,7 @@ def test_an_error_that_hides_in_a_success_is_raised() -> None:
     _, found = read(line({"type": "succeeded", "message": {"error": {"type": "overloaded_error", "message": "full"}}}))
     assert isinstance(found, Answered)
     with pytest.raises(Overloaded, match="full"):
-        SPELLING.decode(found.body, TARIFF, 10, 10, Timings())
+        SPELLING.decode(found.answer, TARIFF, 10, 10, Timings())
 
 
 @pytest.mark.parametrize(
@@ -226,7 +225,7 @@ def test_half_a_character_does_not_lose_an_answer(half: bytes) -> None:
     text = line({"type": "succeeded", "message": MESSAGE}).replace("🎉".encode(), half)
     _, found = read(text)
     assert isinstance(found, Answered)
-    assert SPELLING.decode(found.body, TARIFF, 10, 10, Timings()).text == "Grüße \ud83c"
+    assert SPELLING.decode(found.answer, TARIFF, 10, 10, Timings()).text == "Grüße \ud83c"
 
 
 @given(
@@ -251,3 +250,18 @@ JSONS = st.recursive(
 )
 def test_every_result_with_a_name_is_somebodys(result: Any) -> None:
     assert read(line(result))[0] == "n_b_0"
+
+
+@given(st.dictionaries(st.sampled_from([*MESSAGE, "error"]), JSONS, max_size=3))
+def test_an_answer_in_a_batch_is_read_like_a_live_one(changes: dict[str, Any]) -> None:
+    message = MESSAGE | changes
+    _, found = read(line({"type": "succeeded", "message": message}))
+    assert isinstance(found, Answered)
+    assert decoded(found.answer) == decoded(json.dumps(message, ensure_ascii=False).encode())
+
+
+def decoded(answer: Any) -> Any:
+    try:
+        return SPELLING.decode(answer, TARIFF, 10, 10, Timings())
+    except WireError as error:
+        return type(error), str(error)

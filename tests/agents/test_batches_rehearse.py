@@ -119,7 +119,7 @@ async def test_a_batch_lives_from_its_bytes_to_its_replies(house: House) -> None
     for place in range(20):
         result = results[f"n_b_{place}"]
         assert isinstance(result, Answered)
-        reply = house.agent.spelling.decode(result.body, TARIFF, 1000, 2048, Timings())
+        reply = house.agent.spelling.decode(result.answer, TARIFF, 1000, 2048, Timings())
         assert reply.text == f"number {place}"
         assert reply.cost == TARIFF.batch.cost(reply.usage) if TARIFF.batch else 0
     assert house.server.audit.calls == 20

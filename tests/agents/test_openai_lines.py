@@ -86,8 +86,7 @@ def test_a_success_holds_what_a_live_answer_would() -> None:
     name, result = read(line(response(COMPLETION)))
     assert name == "n_b_0"
     assert isinstance(result, Answered)
-    assert json.loads(result.body) == COMPLETION
-    reply = SPELLING.decode(result.body, TARIFF, 1000, 100, Timings())
+    reply = SPELLING.decode(result.answer, TARIFF, 1000, 100, Timings())
     assert (reply.text, reply.stop, reply.id, reply.model) == ("Grüße 🎉", Stop.END, "chatcmpl-1", "gpt-test")
     assert reply.cost == 10 * 1.5 + 20 * 7.5
 
@@ -187,7 +186,7 @@ def test_a_result_that_says_nothing_we_know_may_have_been_paid(text: bytes) -> N
     assert name == "n_b_0"
     assert isinstance(found, Answered)
     with pytest.raises(OutcomeUnknown) as caught:
-        SPELLING.decode(found.body, TARIFF, 10, 10, Timings())
+        SPELLING.decode(found.answer, TARIFF, 10, 10, Timings())
     assert caught.value.paid is Paid.UNKNOWN
 
 
@@ -215,7 +214,7 @@ def test_half_a_character_does_not_lose_an_answer(half: bytes) -> None:
     text = line(response(COMPLETION)).replace("🎉".encode(), half)
     _, found = read(text)
     assert isinstance(found, Answered)
-    assert SPELLING.decode(found.body, TARIFF, 10, 10, Timings()).text == "Grüße \ud83c"
+    assert SPELLING.decode(found.answer, TARIFF, 10, 10, Timings()).text == "Grüße \ud83c"
 
 
 JSONS = st.recursive(
@@ -234,3 +233,18 @@ def test_every_result_with_a_name_is_somebodys(body: Any, status: int, error: An
 @given(st.binary())
 def test_nothing_a_stranger_writes_raises(text: bytes) -> None:
     assert SPELLING.read(text) is None
+
+
+@given(st.dictionaries(st.sampled_from([*COMPLETION, "error"]), JSONS, max_size=3))
+def test_an_answer_in_a_batch_is_read_like_a_live_one(changes: dict[str, Any]) -> None:
+    completion = COMPLETION | changes
+    _, found = read(line(response(completion)))
+    assert isinstance(found, Answered)
+    assert decoded(found.answer) == decoded(json.dumps(completion, ensure_ascii=False).encode())
+
+
+def decoded(answer: Any) -> Any:
+    try:
+        return SPELLING.decode(answer, TARIFF, 10, 10, Timings())
+    except WireError as error:
+        return type(error), str(error)

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from muster.domain.agent import Command, Profile, Quote, Timeouts
 from muster.domain.batch import Desk, Found, Limits, MemberResult, Progress, Tariff
@@ -94,8 +94,8 @@ class Spelling(Protocol):
     def read(self, line: bytes) -> tuple[str, MemberResult] | None:
         """Read one line of results: the member's name and what became of it; None when it cannot be read."""
 
-    def decode(self, body: bytes, tariff: Tariff, size: int, max_tokens: int, timings: Timings) -> Reply:
-        """Read an answer at the price of the batch; raises the error that hides in it."""
+    def decode(self, answer: Any, tariff: Tariff, size: int, max_tokens: int, timings: Timings) -> Reply:
+        """Give an answer that `read` found as a reply at the price of the batch; raises the error that hides in it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from muster.domain.budget import Level
 from muster.domain.canonical import Json
@@ -106,9 +106,9 @@ class Found:
 
 
 class Answered(NamedTuple):
-    """A member was answered; the body is the same as that of a live answer. A tuple: every line makes one."""
+    """A member was answered: what a spelling read, for the same one to decode. A tuple: every line makes one."""
 
-    body: bytes
+    answer: Any
 
 
 @dataclass(frozen=True, slots=True)

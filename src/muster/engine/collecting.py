@@ -262,7 +262,7 @@ def _outcome(agent: BatchAgent, batch: Batch, member: Seated, result: MemberResu
         return dropped(batch, result.why)
     tariff = batch.tariffs[member.agent]
     try:
-        reply = agent.spelling.decode(result.body, tariff, member.size, member.max_tokens, timings)
+        reply = agent.spelling.decode(result.answer, tariff, member.size, member.max_tokens, timings)
     except WireError as error:
         return error
     n = member.attempt.n

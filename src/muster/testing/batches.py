@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from typing import Any
 
 from muster.agents.base import Batching, Parcel
 from muster.domain.agent import Quote, Timeouts
@@ -44,12 +45,12 @@ class ObedientSpelling:
             return None
         if "error" in found:
             return found["custom_id"], Errored(ProviderFault(found["error"]))
-        return found["custom_id"], Answered(json.dumps(found["text"]).encode())
+        return found["custom_id"], Answered(found["text"])
 
-    def decode(self, body: bytes, tariff: Tariff, size: int, max_tokens: int, timings: Timings) -> Reply:
+    def decode(self, answer: Any, tariff: Tariff, size: int, max_tokens: int, timings: Timings) -> Reply:
         """Read an answer; it costs a microdollar."""
         usage = Usage(input=size, output=1)
-        return Reply(text=json.loads(body), stop=Stop.END, usage=usage, cost=Microdollars(1), timings=timings)
+        return Reply(text=answer, stop=Stop.END, usage=usage, cost=Microdollars(1), timings=timings)
 
 
 class ObedientBatches:

@@ -1,11 +1,12 @@
 """Members and results of Message Batches. Pure; what they hold is spelled as in live calls."""
 
 from dataclasses import replace
+from typing import Any
 
 import msgspec
 
 from muster.agents.account import Account
-from muster.agents.anthropic.answer import Trouble, decode, without_status
+from muster.agents.anthropic.answer import Said, Trouble, decode, reply_of, without_status
 from muster.agents.faults import error_of, plain, unpaid
 from muster.agents.payload import reader, to_json
 from muster.agents.tally import Ceiling
@@ -27,6 +28,18 @@ class _Line(msgspec.Struct, gc=False):
     result: _Result
 
 
+class _Message(msgspec.Struct, gc=False):
+    type: str
+    message: Said
+
+
+class _Success(msgspec.Struct, gc=False):
+    """What nearly every line is, read in one go."""
+
+    custom_id: str
+    result: _Message
+
+
 class _Failure(msgspec.Struct, gc=False):
     """An error in its envelope; bare ones are understood too."""
 
@@ -36,6 +49,7 @@ class _Failure(msgspec.Struct, gc=False):
     request_id: str | None = None
 
 
+_success = msgspec.json.Decoder(_Success).decode
 _line = reader(_Line, ("result", "message"), ("result", "error"))
 _failure = reader(_Failure)
 
@@ -57,6 +71,16 @@ class AnthropicSpelling:
     def read(self, line: bytes) -> tuple[str, MemberResult] | None:
         """Read one line of results: the member's name and what became of it; None when it cannot be read."""
         try:
+            found = _success(line)
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
+            return self._read(line)
+        if found.result.type == "succeeded":
+            return found.custom_id, Answered(found.result.message)
+        return self._read(line)
+
+    def _read(self, line: bytes) -> tuple[str, MemberResult] | None:
+        """Read a line that is no plain success; an answer in it is kept as it came."""
+        try:
             found = _line(line)
         except (msgspec.DecodeError, UnicodeError, RecursionError):
             return None
@@ -68,9 +92,11 @@ class AnthropicSpelling:
         # Of a type that we do not know, nobody knows whether it was paid: `decode` will find no message in it.
         return found.custom_id, _DROPPED.get(result.type) or Answered(line)
 
-    def decode(self, body: bytes, tariff: Tariff, size: int, max_tokens: int, timings: Timings) -> Reply:
+    def decode(self, answer: Any, tariff: Tariff, size: int, max_tokens: int, timings: Timings) -> Reply:
         """Read an answer at the price of the batch; raises the error that hides in it."""
-        return decode(body, tariff.batch, Ceiling(size, max_tokens), self._account, timings)
+        if isinstance(answer, Said):
+            return reply_of(answer, tariff.batch, Ceiling(size, max_tokens), timings)
+        return decode(answer, tariff.batch, Ceiling(size, max_tokens), self._account, timings)
 
     def _error(self, body: bytes) -> WireError:
         """Read why a member failed; a kind that we do not know is a fault of the provider, to be tried again."""

@@ -7,7 +7,7 @@ import msgspec
 
 from muster.agents.account import Account
 from muster.agents.faults import error_of, unpaid
-from muster.agents.openai.answer import complaint_of, decode, fault
+from muster.agents.openai.answer import Completion, complaint_of, decode, fault, reply_of
 from muster.agents.payload import reader, to_json
 from muster.agents.tally import Ceiling
 from muster.domain.batch import Answered, Dropped, Errored, MemberResult, Shortfall, Tariff
@@ -42,12 +42,25 @@ class _Response(msgspec.Struct, gc=False):
     body: msgspec.Raw = msgspec.Raw()
 
 
+class _Completed(msgspec.Struct, gc=False):
+    status_code: int
+    body: Completion
+
+
+class _Success(msgspec.Struct, gc=False):
+    """What nearly every line is, read in one go."""
+
+    custom_id: str
+    response: _Completed
+
+
 class _Line(msgspec.Struct, gc=False):
     custom_id: str
     response: _Response | None = None
     error: Any = None
 
 
+_success = msgspec.json.Decoder(_Success).decode
 _line = reader(_Line, ("response", "body"))
 
 
@@ -68,6 +81,16 @@ class OpenAISpelling:
     def read(self, line: bytes) -> tuple[str, MemberResult] | None:
         """Read one line of results: the member's name and what became of it; None when it cannot be read."""
         try:
+            found = _success(line)
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
+            return self._read(line)
+        if found.response.status_code == 200 and _is_whole(found.response.body):
+            return found.custom_id, Answered(found.response.body)
+        return self._read(line)
+
+    def _read(self, line: bytes) -> tuple[str, MemberResult] | None:
+        """Read a line that is no plain success; an answer in it is kept as it came."""
+        try:
             found = _line(line)
         except (msgspec.DecodeError, UnicodeError, RecursionError):
             return None
@@ -78,9 +101,11 @@ class OpenAISpelling:
         # Neither an answer nor an error: nobody knows whether it was paid, and `decode` will find nothing in it.
         return found.custom_id, Answered(line)
 
-    def decode(self, body: bytes, tariff: Tariff, size: int, max_tokens: int, timings: Timings) -> Reply:
+    def decode(self, answer: Any, tariff: Tariff, size: int, max_tokens: int, timings: Timings) -> Reply:
         """Read an answer at the price of the batch; raises the error that hides in it."""
-        return decode(body, tariff.batch, Ceiling(size, max_tokens), self._account, timings)
+        if isinstance(answer, Completion) and answer.choices:
+            return reply_of(answer, answer.choices[0], tariff.batch, Ceiling(size, max_tokens), timings)
+        return decode(answer, tariff.batch, Ceiling(size, max_tokens), self._account, timings)
 
     def _answered(self, response: _Response) -> MemberResult:
         body = bytes(response.body)
@@ -102,3 +127,9 @@ class OpenAISpelling:
             text = complaint.text if code is None else f"{code}: {complaint.text}"
             complaint = replace(complaint, status=status, kind=kind, text=text)
         return unpaid(error_of(complaint, self._account))
+
+
+def _is_whole(completion: Completion) -> bool:
+    """Say whether there is an answer in it and no error."""
+    choices = completion.choices or ()
+    return completion.error is None and len(choices) > 0 and choices[0].error is None
