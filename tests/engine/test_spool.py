@@ -3,9 +3,11 @@
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from muster.domain.errors import StoreFailed
-from muster.engine.spool import Spool
+from muster.engine.spool import MOST_LINE, Splitter, Spool
 
 
 def filled(folder: Path, lines: dict[int, bytes]) -> Spool:
@@ -18,18 +20,37 @@ def filled(folder: Path, lines: dict[int, bytes]) -> Spool:
 
 
 def test_lines_come_back_by_pages_of_places(tmp_path: Path) -> None:
-    spool = filled(tmp_path / "spool", {25: b"c", 3: b"a", 21: b"d", 4: b"b"})
-    assert list(spool.pages()) == [(0, 10, [b"a", b"b"]), (20, 30, [b"c", b"d"])]
+    spool = filled(tmp_path / "spool", {25: b"c\n", 3: b"a\n", 21: b"d\n", 4: b"b\n"})
+    assert list(spool.pages()) == [(0, 10, [b"a\n", b"b\n"]), (20, 30, [b"c\n", b"d\n"])]
 
 
 def test_a_carriage_return_ends_no_line(tmp_path: Path) -> None:
-    spool = filled(tmp_path / "spool", {0: b'{"a":\r1}', 1: b"{}\r"})
-    assert list(spool.pages()) == [(0, 10, [b'{"a":\r1}', b"{}\r"])]
+    spool = filled(tmp_path / "spool", {0: b'{"a":\r1}\n', 1: b"{}\r\n"})
+    assert list(spool.pages()) == [(0, 10, [b'{"a":\r1}\n', b"{}\r\n"])]
 
 
 @pytest.mark.parametrize("kept", [b"", b"first\n", b"first\nsec"])
 def test_lines_that_are_gone_from_the_disk_are_an_error(tmp_path: Path, kept: bytes) -> None:
-    spool = filled(tmp_path / "spool", {0: b"first", 1: b"second"})
+    spool = filled(tmp_path / "spool", {0: b"first\n", 1: b"second\n"})
     (tmp_path / "spool" / "0.jsonl").write_bytes(kept)
     with pytest.raises(StoreFailed, match="spooled results are gone"):
         list(spool.pages())
+
+
+@given(st.lists(st.binary(max_size=5) | st.sampled_from([b"\n", b"\r", b"a\nb\n"])))
+def test_lines_are_the_same_however_they_arrive(chunks: list[bytes]) -> None:
+    splitter = Splitter()
+    lines = [line for chunk in chunks for line in splitter.feed(chunk)]
+    *whole, rest = b"".join(chunks).split(b"\n")
+    assert lines == [line + b"\n" for line in whole]
+    assert splitter.rest() == rest + b"\n"
+
+
+def test_a_line_that_never_ends_is_cut_where_it_cannot_be_read() -> None:
+    splitter, piece = Splitter(), b"x" * (MOST_LINE // 4)
+    assert splitter.feed(b'before\n{"text":"') == [b"before\n"]
+    lengths = [len(splitter.feed(piece)) for _ in range(100)]
+    cut, after = splitter.feed(b'"}\nafter\n')
+    assert (sum(lengths), after) == (0, b"after\n")
+    assert MOST_LINE < len(cut) < 2 * MOST_LINE
+    assert not cut.endswith(b'"}\n')

@@ -36,6 +36,7 @@ from muster.engine.trying import Asker, NotThere
 from muster.store.base import Advance, Page
 
 MOST_ODD = 100  # strange lines that are kept
+MOST_ODD_BYTES = 100_000  # of each
 
 Ended = Reply | WireError
 Writing = tuple[Awaitable[int], list[tuple[Seated, Ended]]]
@@ -57,7 +58,7 @@ class Odd:
         self.unreadable += name is None
         self.unknown += name is not None
         if len(self.lines) < MOST_ODD:
-            self.lines.append(line)
+            self.lines.append(line if len(line) <= MOST_ODD_BYTES else line[:MOST_ODD_BYTES] + b"\n")
             self.names += [] if name is None else [name[:80]]
 
     def __str__(self) -> str:
@@ -186,8 +187,8 @@ class Collector:
         outcomes = [(member, _outcome(agent, batch, member, results[member.place][1], timings)) for member in waiting]
         now = self._clock.now()
         settlements = [_settlement(batch, member, outcome, now) for member, outcome in outcomes]
-        kept = b"\n".join([results[member.place][0] for member in waiting])
-        return Page(batch=batch.id, settlements=settlements, lines=kept or None, at=now), outcomes
+        kept = _joined([results[member.place][0] for member in waiting])
+        return Page(batch=batch.id, settlements=settlements, lines=kept, at=now), outcomes
 
     async def _hand_out(self, batch: Batch, writing: "Writing | None") -> None:
         """Wait until a page is written, and then give its outcomes to those who wait for them."""
@@ -200,7 +201,7 @@ class Collector:
             self._waiters.answer(batch.id, member.place, outcome)
 
     async def _tell(self, batch: Batch, odd: Odd) -> None:
-        page = Page(batch=batch.id, settlements=(), lines=b"\n".join(odd.lines) or None, at=self._clock.now())
+        page = Page(batch=batch.id, settlements=(), lines=_joined(odd.lines), at=self._clock.now())
         await self._store.batch_book.settle(page)
         await self._advance(replace(batch, adopted=False, note=str(odd)), "batch.odd")
 
@@ -236,6 +237,10 @@ def _sort(agent: BatchAgent, batch: Batch, names: Names, line: bytes, spool: Spo
         odd.keep(line, None if read is None else read[0])
     else:
         spool.add(place, line)
+
+
+def _joined(lines: list[bytes]) -> bytes | None:
+    return b"".join(lines).removesuffix(b"\n") if lines else None
 
 
 def _results(agent: BatchAgent, batch: Batch, lines: list[bytes], odd: Odd) -> dict[int, tuple[bytes, MemberResult]]:

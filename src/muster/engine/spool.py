@@ -6,6 +6,7 @@ Results come in any order. Members that are neighbours in the store are settled 
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from io import BytesIO
 from itertools import count
 from pathlib import Path
 from typing import BinaryIO, TypeVar
@@ -16,6 +17,7 @@ T = TypeVar("T")
 
 BUFFER = 32 * 1024
 MOST_FILES = 256
+MOST_LINE = 64 * 1024 * 1024  # bytes; no answer is that long
 
 _NUMBERS = count()
 
@@ -35,16 +37,20 @@ class Spool:
         self._attempt(self._folder.mkdir, mode=0o700, parents=True)
 
     def add(self, place: int, line: bytes) -> None:
-        """Put a line where its member's neighbours are."""
+        """Put a line, with its line break, where its member's neighbours are."""
         number = place // self._page
         file = self._files.get(number)
         if file is None:
             file = self._files[number] = self._attempt(self._open, number)
-        self._attempt(file.writelines, (line, b"\n"))
+        self._attempt(file.write, line)
         self.lines += 1
 
     def _open(self, number: int) -> BinaryIO:
         return (self._folder / f"{number}.jsonl").open("wb", BUFFER)
+
+    def _read(self, number: int) -> list[bytes]:
+        with (self._folder / f"{number}.jsonl").open("rb") as file:
+            return file.readlines()
 
     def finish(self) -> None:
         """Write everything out."""
@@ -55,9 +61,8 @@ class Spool:
         """Give the lines page by page, with the first place of the page and the one after it."""
         found = 0
         for number in sorted(self._files):
-            lines = self._attempt((self._folder / f"{number}.jsonl").read_bytes).split(b"\n")
-            lines.pop()  # what comes after the last line break; were it a line that is cut, the count would tell
-            found += len(lines)
+            lines = self._attempt(self._read, number)
+            found += sum(line.endswith(b"\n") for line in lines)  # one that is cut does not count
             yield number * self._page, (number + 1) * self._page, lines
         if found != self.lines:  # what is missing here must not be taken for missing at the provider
             raise StoreFailed(f"{self.lines - found} of {self.lines} spooled results are gone from {self._folder}")
@@ -89,16 +94,30 @@ def own_folder(spool: Path) -> Path:
 
 
 class Splitter:
-    """Cuts a stream of bytes into lines."""
+    """Cuts a stream of bytes into lines, which keep their line breaks."""
 
     def __init__(self) -> None:
-        self._rest = b""
+        self._parts: list[bytes] = []  # of a line that has not ended
+        self._size = 0
 
     def feed(self, chunk: bytes) -> list[bytes]:
         """Give the lines that are whole by now."""
-        *lines, self._rest = (self._rest + chunk).split(b"\n")
+        if self._size > MOST_LINE:  # its end is left out, so that what is kept of it cannot be read
+            chunk = chunk[chunk.find(b"\n") :] if b"\n" in chunk else b""
+        after = chunk.rfind(b"\n") + 1
+        if not after:
+            self._keep(chunk)
+            return []
+        # `split` looks at every byte in turn, and takes six times as long.
+        lines = BytesIO(b"".join((*self._parts, chunk[:after]))).readlines()
+        self._parts, self._size = [], 0
+        self._keep(chunk[after:])
         return lines
 
+    def _keep(self, part: bytes) -> None:
+        self._parts.append(part)
+        self._size += len(part)
+
     def rest(self) -> bytes:
-        """Give what came after the last line break."""
-        return self._rest
+        """Give what came after the last line break, as a line."""
+        return b"".join((*self._parts, b"\n"))
