@@ -11,7 +11,7 @@ from typing import Any
 
 import muster
 from bench.fleet import AGENT, spent
-from muster.cli.main import GARBAGE
+from muster.cli.main import set_up
 from muster.domain.batch import BatchState
 from muster.engine.patience import Patience
 from muster.settings import load_settings
@@ -51,7 +51,7 @@ async def submit(url: str, home: str, calls: int) -> dict[str, Any]:
 
 async def fetch(url: str, home: str, calls: int) -> dict[str, Any]:
     """Bring the results into the store."""
-    gc.set_threshold(GARBAGE)  # as the command does
+    set_up()  # as the command does
     async with open_home(url, home) as m:
         wall, cpu = spent()
         batch = await m.batches.fetch(await m.batches.find("last"))

@@ -1,7 +1,6 @@
 """A child process that runs a suite of many cases with one check against the rehearsal server, or a peer that does."""
 
 import asyncio
-import gc
 import json
 import resource
 import sys
@@ -11,7 +10,7 @@ from typing import Any
 
 import muster
 from bench.fleet import AGENT, spent
-from muster.cli.main import GARBAGE
+from muster.cli.main import set_up
 from muster.settings import load_settings
 
 SUITE = """
@@ -86,7 +85,7 @@ async def peer(url: str, cases: int, concurrency: int) -> dict[str, float]:
 
 def main() -> None:
     """Run one of the two and print its figures as JSON."""
-    gc.set_threshold(GARBAGE)  # for both of them, as the command does
+    set_up()  # for both of them, as the command does
     kind, url, cases, concurrency = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
     figures = asyncio.run({"ours": ours, "peer": peer}[kind](url, cases, concurrency))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -21,12 +21,15 @@ def filled(folder: Path, lines: dict[int, bytes]) -> Spool:
 
 def test_lines_come_back_by_pages_of_places(tmp_path: Path) -> None:
     spool = filled(tmp_path / "spool", {25: b"c\n", 3: b"a\n", 21: b"d\n", 4: b"b\n"})
-    assert list(spool.pages()) == [(0, 10, [b"a\n", b"b\n"]), (20, 30, [b"c\n", b"d\n"])]
+    assert list(spool.pages()) == [
+        (0, 10, [(3, b"a\n"), (4, b"b\n")]),
+        (20, 30, [(25, b"c\n"), (21, b"d\n")]),
+    ]
 
 
 def test_a_carriage_return_ends_no_line(tmp_path: Path) -> None:
     spool = filled(tmp_path / "spool", {0: b'{"a":\r1}\n', 1: b"{}\r\n"})
-    assert list(spool.pages()) == [(0, 10, [b'{"a":\r1}\n', b"{}\r\n"])]
+    assert list(spool.pages()) == [(0, 10, [(0, b'{"a":\r1}\n'), (1, b"{}\r\n")])]
 
 
 @pytest.mark.parametrize("kept", [b"", b"first\n", b"first\nsec"])

@@ -40,6 +40,7 @@ ABOUT = """Runs fleets of AI agents as durable work: answered once, paid once, i
 RUN is an id, the beginning of one, a name (the newest with it), or `last`."""
 
 GARBAGE = 10_000  # new values before circles among them are looked for
+TURN = 0.001  # seconds for which a thread may keep the interpreter while another wants it
 
 
 def about_itself(
@@ -76,10 +77,18 @@ app.add("store", store.app)
 doctor.register(app)
 
 
-def main() -> None:
-    """Run the command of this process and exit."""
+def set_up() -> None:
+    """Set the interpreter of this process up for runs."""
     # A run makes many values and few of them in circles: looking for those all the time cost a thirtieth of its speed.
     gc.set_threshold(GARBAGE)
+    # The store's writer gives the interpreter up for every statement; to wait 5 ms to have it back took longer than
+    # the statement.
+    sys.setswitchinterval(TURN)
+
+
+def main() -> None:
+    """Run the command of this process and exit."""
+    set_up()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # an answer must never be lost to an encoding

@@ -27,6 +27,8 @@ class BatchState(StrEnum):
     ABANDONED = "abandoned"  # given up by the person without knowing; its members are booked as uncertain
 
 
+GLANCE = 256  # bytes at the beginning of a line of results, which hold the name of its member
+
 OVER = frozenset({BatchState.COLLECTED, BatchState.REFUSED, BatchState.ABANDONED})
 UNDER_WAY = frozenset(BatchState) - OVER
 
@@ -196,7 +198,7 @@ class Names:
 
     def __init__(self, nonce: str, batch: BatchId) -> None:
         self._prefix = f"{nonce}_{batch}_"
-        self._opening = f'{{"custom_id":"{self._prefix}'.encode()
+        self._opening = f'"custom_id":"{self._prefix}'.encode()
 
     def name(self, place: int) -> str:
         """Name the member at a place."""
@@ -213,10 +215,12 @@ class Names:
         return place if str(place) == rest else None
 
     def glance(self, line: bytes) -> int | None:
-        """Guess the place from the beginning of a line, without reading it; None when it begins in another way."""
-        if not line.startswith(self._opening):
+        """Guess the place from the beginning of a line, without reading it; None when the name is not seen there."""
+        start = line.find(self._opening, 0, GLANCE)
+        if start < 0:
             return None
-        place = line[len(self._opening) : len(self._opening) + 10].partition(b'"')[0]
+        start += len(self._opening)
+        place = line[start : start + 10].partition(b'"')[0]
         return int(place) if place.isdigit() and len(place) < 10 else None
 
 

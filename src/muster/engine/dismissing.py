@@ -41,7 +41,7 @@ class Dismisser:
         while members := await self._store.batches.waiting(batch.id, after, PAGE):
             fates = [(member, *fate(member)) for member in members]
             settlements = [settlement_of(member, failed, self._clock.now()) for member, failed, _ in fates]
-            page = Page(batch=batch.id, settlements=settlements, lines=None, at=self._clock.now())
+            page = Page(batch=batch.id, settlements=settlements, at=self._clock.now())
             count += await self._store.batch_book.settle(page)
             for member, _, error in fates:
                 self._waiters.answer(batch.id, member.place, error)

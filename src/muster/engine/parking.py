@@ -1,7 +1,7 @@
 """Parked calls: what waits to be put into a batch, and who waits for the results of one."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass
 
 from muster.agents.base import Batching
@@ -65,6 +65,10 @@ class Waiters:
         futures = self._waiting.get(batch, {}).get(place, [])
         if future in futures:
             futures.remove(future)
+
+    def places(self, batch: BatchId) -> Container[int]:
+        """Say which members of a batch somebody waits for."""
+        return self._waiting.get(batch, {})
 
     def answer(self, batch: BatchId, place: int, outcome: Reply | BaseException) -> None:
         """Give a member's outcome to whoever waits for it."""

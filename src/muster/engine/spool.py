@@ -5,6 +5,7 @@ Results come in any order. Members that are neighbours in the store are settled 
 
 import os
 import shutil
+from array import array
 from collections.abc import Callable, Iterator
 from io import BytesIO
 from itertools import count
@@ -29,6 +30,7 @@ class Spool:
         self._folder = folder
         self._page = max(page, -(-places // MOST_FILES))
         self._files: dict[int, BinaryIO] = {}
+        self._places: dict[int, array[int]] = {}  # of the lines of a file, in their order
         self.lines = 0
 
     def begin(self) -> None:
@@ -42,7 +44,9 @@ class Spool:
         file = self._files.get(number)
         if file is None:
             file = self._files[number] = self._attempt(self._open, number)
+            self._places[number] = array("l")
         self._attempt(file.write, line)
+        self._places[number].append(place)
         self.lines += 1
 
     def _open(self, number: int) -> BinaryIO:
@@ -57,13 +61,13 @@ class Spool:
         for file in self._files.values():
             self._attempt(file.close)
 
-    def pages(self) -> Iterator[tuple[int, int, list[bytes]]]:
-        """Give the lines page by page, with the first place of the page and the one after it."""
+    def pages(self) -> Iterator[tuple[int, int, list[tuple[int, bytes]]]]:
+        """Give the lines with their places, page by page, after the first place of the page and the one after it."""
         found = 0
         for number in sorted(self._files):
-            lines = self._attempt(self._read, number)
-            found += sum(line.endswith(b"\n") for line in lines)  # one that is cut does not count
-            yield number * self._page, (number + 1) * self._page, lines
+            lines = [line for line in self._attempt(self._read, number) if line.endswith(b"\n")]  # else it was cut
+            found += len(lines)
+            yield number * self._page, (number + 1) * self._page, list(zip(self._places[number], lines, strict=False))
         if found != self.lines:  # what is missing here must not be taken for missing at the provider
             raise StoreFailed(f"{self.lines - found} of {self.lines} spooled results are gone from {self._folder}")
 
@@ -71,7 +75,7 @@ class Spool:
         """Remove all of it."""
         for file in self._files.values():
             file.close()
-        self._files, self.lines = {}, 0
+        self._files, self._places, self.lines = {}, {}, 0
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _attempt(self, work: Callable[..., T], *arguments: object, **options: object) -> T:

@@ -212,8 +212,8 @@ class Page:
     """Outcomes of members of one batch, with the lines that they were read from."""
 
     batch: BatchId
-    settlements: Sequence[Settlement]
-    lines: bytes | None
+    settlements: Iterable[Settlement]  # gone through once, when the page is handed over
+    lines: Sequence[bytes] = ()  # with their line breaks; may come to be while the settlements are gone through
     at: float
 
 

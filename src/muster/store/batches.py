@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping, Sequenc
 from muster.domain.batch import Batch, BatchState, Member, Plan, Saving, Seated
 from muster.domain.budget import Decision, Granted
 from muster.domain.canonical import Json
-from muster.domain.entry import AttemptState, EntryState, Opening, Replied, Settlement
+from muster.domain.entry import AttemptState, EntryState, Opening, Settlement
 from muster.domain.errors import BadArgument, KeyTaken, MusterError
 from muster.domain.ids import BatchId, RunId
 from muster.domain.run import Driver
@@ -131,7 +131,8 @@ def dismiss(database: Connection, codec: Codec, dismissal: Dismissal) -> bool:
             )
             for member in members
         ]
-        settle_page(database, codec, Page(batch=batch, settlements=settlements, lines=None, at=at))
+        page = Page(batch=batch, settlements=settlements, at=at)
+        settle_page(database, codec, page, settlings(codec, page))
     return True
 
 
@@ -148,17 +149,22 @@ class NotAllParked(Exception):
     """A member of a page has its outcome already; the page must be gone through one by one."""
 
 
-def settle_page(database: Connection, codec: Codec, page: Page) -> int:
+def settlings(codec: Codec, page: Page) -> list[Settling]:
+    """Spell the settlements of a page, each as it comes."""
+    return [Settling(settlement, codec) for settlement in page.settlements]
+
+
+def settle_page(database: Connection, codec: Codec, page: Page, rows: list[Settling]) -> int:
     """Settle the members of a page that are still parked, and keep the lines they were read from."""
-    rows = [Settling(settlement, codec) for settlement in page.settlements]
     try:
         with database.savepoint():
             if database.execute_many("settle_parked", [row.columns for row in rows]) != len(rows):
                 raise NotAllParked
     except NotAllParked:
         rows = [row for row in rows if database.execute_many("settle_parked", [row.columns])]
-    if page.lines is not None:
-        data = zlib.compress(codec.clean_bytes(page.lines), PACKING)
+    if page.lines:
+        lines = b"".join(page.lines).removesuffix(b"\n")
+        data = zlib.compress(codec.clean_bytes(lines), PACKING)
         database.execute("insert_batch_lines", {"batch_id": page.batch, "data": data})
     _write_outcomes(database, codec, page, rows)
     return len(rows)
@@ -168,9 +174,9 @@ def _write_outcomes(database: Connection, codec: Codec, page: Page, rows: Sequen
     telling = Telling(database, codec)
     for row in rows:
         row.count(telling)
-        if row.overdraft or not isinstance(row.outcome, Replied):
+        if row.reply is None or row.overdraft:
             row.tell(telling)
-    for run, done in Counter(row.run for row in rows if isinstance(row.outcome, Replied)).items():
+    for run, done in Counter([row.run for row in rows if row.reply is not None]).items():
         # One fact for all replies of a page: who follows a run of a hundred thousand calls wants to know how far it is.
         telling.tell(Fact(run=run, kind="batch.settled", data={"batch": page.batch, "done": done}, at=page.at))
     end_calls(database, rows)
@@ -180,18 +186,18 @@ def _write_outcomes(database: Connection, codec: Codec, page: Page, rows: Sequen
 
 
 def _counts(rows: Sequence[Settling]) -> dict[str, int]:
-    states = Counter(row.state for row in rows)
-    usages = [row.outcome.reply.usage for row in rows if isinstance(row.outcome, Replied)]
+    states = Counter([row.state for row in rows])
+    usages = [row.reply.usage for row in rows if row.reply is not None]
     return {
         "succeeded": states[AttemptState.SUCCEEDED],
         "errored": states[AttemptState.FAILED],
         "canceled": states[AttemptState.CANCELED],
         "expired": states[AttemptState.EXPIRED],
         "uncertain": states[AttemptState.UNCERTAIN],
-        "cost": sum(row.cost for row in rows if row.state is AttemptState.SUCCEEDED),
-        "live_cost": sum(row.live_cost for row in rows),
-        "input_tokens": sum(usage.all_input for usage in usages),
-        "output_tokens": sum(usage.output for usage in usages),
+        "cost": sum([row.cost for row in rows if row.reply is not None]),
+        "live_cost": sum([row.live_cost for row in rows]),
+        "input_tokens": sum([usage.all_input for usage in usages]),
+        "output_tokens": sum([usage.output for usage in usages]),
     }
 
 
@@ -344,7 +350,8 @@ class DatabaseBatches:
 
     def settle(self, page: Page) -> Awaitable[int]:
         """Settle members that are still parked and say how many."""
-        return self._writer.run(lambda db: settle_page(db, self._codec, page))
+        rows = settlings(self._codec, page)  # here and not in the writer's thread: what is read was just made
+        return self._writer.run(lambda db: settle_page(db, self._codec, page, rows))
 
     def ask_cancel(self, batch: BatchId) -> Awaitable[bool]:
         """Note that a batch is to be canceled; False when it is over."""

@@ -12,6 +12,7 @@ from muster.domain.entry import (
     EntryState,
     Failed,
     Opening,
+    Outcome,
     Replied,
     Settled,
     Settlement,
@@ -104,7 +105,7 @@ def settle_attempts(database: Connection, codec: Codec, settlements: Sequence[Se
 
 def end_calls(database: Connection, rows: "Sequence[Settling]") -> None:
     """Write the replies of calls that are answered and the errors of those that are given up."""
-    answered = [row.columns for row in rows if isinstance(row.outcome, Replied)]
+    answered = [row.columns for row in rows if row.reply is not None]
     database.execute_many("finish_call", answered)
     database.execute_many("insert_outcome", answered)
     database.execute_many("fail_call", [row.columns for row in rows if row.gives_up])
@@ -155,45 +156,39 @@ class Settling:
     """One settlement spelled as rows, a booking and a fact."""
 
     __slots__ = (
-        "_settlement", "columns", "cost", "gives_up", "lane", "live_cost", "outcome", "state", "streamed"
+        "_attempt", "_failure", "at", "columns", "cost", "lane", "levels", "live_cost", "reply", "reserved", "state",
+        "streamed",
     )  # fmt: skip
 
     def __init__(self, settlement: Settlement, codec: Codec) -> None:
-        self._settlement = settlement
-        self.outcome = outcome = settlement.outcome
-        self.state, self.cost, self.lane = _judge(settlement)
-        self.streamed = settlement.streamed
-        self.live_cost = settlement.live_cost
-        self.gives_up = isinstance(outcome, Failed) and outcome.gives_up
-        attempt, at = settlement.attempt, settlement.at
+        attempt, outcome, self.reserved, self.levels, self.at, self.streamed, self.live_cost = settlement
+        self._attempt = run, key, n, epoch = attempt
+        self.state, self.cost, self.lane = _judge(outcome, self.reserved)
+        self.reply = reply = outcome.reply if isinstance(outcome, Replied) else None
+        self._failure = failure = outcome if isinstance(outcome, Failed) else None
         self.columns: dict[str, Any] = {  # of the attempt and of the call
-            "run_id": attempt.run,
-            "key": attempt.key,
-            "n": attempt.n,
-            "epoch": attempt.epoch,
+            "run_id": run,
+            "key": key,
+            "n": n,
+            "epoch": epoch,
             "state": _WORDS[self.state],
             "cost": self.cost,
             "lane": _WORDS[self.lane],
-            "at": at,
-            "error": codec.text(outcome.error) if isinstance(outcome, Failed) else None,
-            "live_cost": settlement.live_cost,
-            "outcome": codec.text(outcome.reply) if isinstance(outcome, Replied) else None,
+            "at": self.at,
+            "error": None if failure is None else codec.text(failure.error),
+            "live_cost": self.live_cost,
+            "outcome": None if reply is None else codec.text(reply),
         }
 
     @property
-    def place(self) -> tuple[tuple[Level, ...], Lane]:
-        """Where it is booked."""
-        return self._settlement.levels, self.lane
-
-    @property
-    def reserved(self) -> Microdollars:
-        """What is given back."""
-        return self._settlement.reserved
+    def gives_up(self) -> bool:
+        """Whether the call has failed with it."""
+        return self._failure is not None and self._failure.gives_up
 
     @property
     def overdraft(self) -> bool:
         """Whether it cost more than was reserved."""
-        return self.cost > self._settlement.reserved
+        return self.cost > self.reserved
 
     @property
     def settled(self) -> Settled:
@@ -203,76 +198,80 @@ class Settling:
     @property
     def run(self) -> RunId:
         """Whose it is."""
-        return self._settlement.attempt.run
+        return self._attempt.run
 
     def count(self, telling: Telling) -> None:
         """Add the counter changes of this settlement."""
-        tally = telling.tally(self._settlement.attempt.run)
-        tally.done += isinstance(self.outcome, Replied)
+        tally = telling.tally(self._attempt.run)
+        if self.reply is not None:
+            tally.done += 1
+            return
         tally.failed += self.gives_up
         tally.uncertain += self.state is AttemptState.UNCERTAIN
 
     def tell(self, telling: Telling) -> None:
         """Add the facts of this settlement."""
-        run, at = self._settlement.attempt.run, self._settlement.at
         if self.state is not AttemptState.UNSENT:
-            telling.tell(Fact(run=run, kind=self._kind, data=self._data, at=at))
+            telling.tell(Fact(run=self.run, kind=self._kind, data=self._data, at=self.at))
         if self.overdraft:
-            data = {"key": self._settlement.attempt.key, "reserved": self._settlement.reserved, "cost": self.cost}
-            telling.tell(Fact(run=run, kind="overdraft", data=data, at=at))
+            data = {"key": self._attempt.key, "reserved": self.reserved, "cost": self.cost}
+            telling.tell(Fact(run=self.run, kind="overdraft", data=data, at=self.at))
 
     @property
     def _kind(self) -> str:
-        if isinstance(self.outcome, Replied):
+        if self.reply is not None:
             return "call.done"
         if self.gives_up:
             return "call.failed"
-        again = isinstance(self.outcome, Failed) and self.outcome.again_in is not None
+        again = self._failure is not None and self._failure.again_in is not None
         return "call.retry" if again else "call.cut"
 
     @property
     def _data(self) -> dict[str, object]:
-        attempt = self._settlement.attempt
         data: dict[str, object] = {
-            "key": attempt.key,
-            "attempt": attempt.n,
+            "key": self._attempt.key,
+            "attempt": self._attempt.n,
             "cost": self.cost,
             "lane": _WORDS[self.lane],
         }
         if self.overdraft:
             data["budget_exceeded"] = True
-        if isinstance(self.outcome, Replied):
-            data["quality"] = _WORDS[self.outcome.reply.quality]
-        elif isinstance(self.outcome, Failed):
-            data |= {"error": self.outcome.error, "again_in": self.outcome.again_in}
+        if self.reply is not None:
+            data["quality"] = _WORDS[self.reply.quality]
+        elif self._failure is not None:
+            data |= {"error": self._failure.error, "again_in": self._failure.again_in}
         return data
 
 
 def bookings(rows: Iterable[Settling]) -> Iterable[Booking]:
     """Give the reservations given back and the costs booked, summed up where levels and lane are the same."""
     sums: dict[tuple[tuple[Level, ...], Lane], list[int]] = {}
+    levels: tuple[Level, ...] | None = None
+    lane, amounts = None, [0, 0]
     for row in rows:
-        amounts = sums.setdefault(row.place, [0, 0])
+        if row.levels is not levels or row.lane is not lane:  # mostly they are its neighbour's, and need no looking up
+            levels, lane = row.levels, row.lane
+            amounts = sums.setdefault((levels, lane), [0, 0])
         amounts[0] += row.reserved
         amounts[1] += row.cost
-    for (levels, lane), (reserved, cost) in sums.items():
-        yield Booking(levels=tuple(level.id for level in levels), reserved=reserved, cost=cost, lane=lane)
+    for (where, how), (reserved, cost) in sums.items():
+        yield Booking(levels=tuple(level.id for level in where), reserved=reserved, cost=cost, lane=how)
 
 
 # Looked up: asking an enum for its value is slow, and this is done for every call.
 _WORDS: Mapping[str, str] = {word: word.value for kind in (AttemptState, Lane, Quality) for word in kind}
 
 
-def _judge(settlement: Settlement) -> tuple[AttemptState, int, Lane]:
+def _judge(outcome: Outcome, reserved: Microdollars) -> tuple[AttemptState, Microdollars, Lane]:
     """Say how an attempt ended, what it cost and in which lane."""
-    match settlement.outcome:
+    match outcome:
         case Replied(reply=reply):
             return AttemptState.SUCCEEDED, reply.cost, reply.lane
         case Failed(uncertain=True):
-            return AttemptState.UNCERTAIN, settlement.reserved, Lane.UNCERTAIN
+            return AttemptState.UNCERTAIN, reserved, Lane.UNCERTAIN
         case Failed(ended_as=state, cost=cost, lane=lane):
             return state, cost, lane
-    return AttemptState.UNSENT, 0, Lane.BILLED
+    return AttemptState.UNSENT, NOTHING, Lane.BILLED
 
 
 def strand_attempts(database: Connection, codec: Codec, run: RunId, at: float) -> tuple[int, Microdollars]:

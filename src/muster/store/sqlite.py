@@ -35,7 +35,7 @@ from muster.store.writer import Group, Writer
 BUSY_SECONDS = 30.0
 LOOK_SECONDS = 0.1
 MOST_ROWS = 32
-PAGE_ROWS = 500  # of groups that are larger still: pages of results
+PAGE_ROWS = 1000  # of groups that are larger still: pages of results
 OWN_FOLDER = ".muster"  # may hold markers before there is a store
 
 

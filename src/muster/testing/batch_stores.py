@@ -67,7 +67,8 @@ async def _settle(store: Store, batch: Batch, places: tuple[int, ...], outcome: 
         )
         for place in places
     ]
-    return await store.batch_book.settle(Page(batch=batch.id, settlements=settlements, lines=b"{}\n{}", at=NOW + 5))
+    page = Page(batch=batch.id, settlements=settlements, lines=(b"{}\n", b"{}\n"), at=NOW + 5)
+    return await store.batch_book.settle(page)
 
 
 async def remembers_how_a_run_is_dispatched(store: Store) -> None:

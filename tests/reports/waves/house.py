@@ -255,7 +255,8 @@ class _Keeper:
             else self._settlement(f"{name}/{place}", replied(prices[0]), prices[1])
             for place, prices in enumerate(members)
         ]
-        await self._store.batch_book.settle(Page(batch=name, settlements=settlements, lines=b"{}", at=self._at + 5))
+        page = Page(batch=name, settlements=settlements, lines=(b"{}\n",), at=self._at + 5)
+        await self._store.batch_book.settle(page)
 
     def _opening(self, key: str) -> Opening:
         return Opening(
