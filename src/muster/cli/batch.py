@@ -77,7 +77,7 @@ def show(
 
     async def write(muster: "Muster") -> None:
         async for piece in muster.store.batches.lines((await muster.batches.find(batch)).id):
-            sys.stdout.buffer.write(piece + b"\n")
+            sys.stdout.buffer.write(piece.removesuffix(b"\n") + b"\n")
         sys.stdout.buffer.flush()
 
     if lines:

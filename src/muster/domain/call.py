@@ -9,6 +9,7 @@ from typing import Any
 
 from muster.domain.canonical import Json, canonical
 from muster.domain.money import NOTHING, Lane, Microdollars
+from muster.domain.value import value
 
 SHORTEST_CACHED = 4096  # characters: a prefix shorter than some thousand tokens is not cached by any provider
 
@@ -104,7 +105,7 @@ class Quality(StrEnum):
     EMPTY = "empty"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Usage:
     """Tokens as the provider counted them; `input` leaves out what the cache read or wrote."""
 
@@ -120,7 +121,7 @@ class Usage:
         return self.input + self.cache_read + self.cache_write + self.cache_write_1h
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Timings:
     """Seconds: waiting for a place, for money or in a batch, until the first token, on the wire."""
 
@@ -145,7 +146,7 @@ class Trace:
     note: str = ""  # what was odd about it: it had to be stopped after its answer
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Reply:
     """What an agent answered, all text blocks joined."""
 

@@ -50,14 +50,14 @@ class Price:
         """Choose the rates for a request of this size."""
         chosen = self.base
         for above, rates in self.tiers:
-            if input_tokens > above:
-                chosen = rates
+            if input_tokens <= above:
+                break
+            chosen = rates
         return chosen
 
     def cost(self, usage: Usage) -> Microdollars:
         """Say what a usage cost."""
-        rates = self.rates(usage.all_input) if self.tiers else self.base
-        return rates.cost(usage)
+        return (self.rates(usage.all_input) if self.tiers else self.base).cost(usage)
 
     def most(self, input_tokens: int, output_tokens: int) -> Microdollars:
         """Say the most that a request can cost with at most so many tokens in and out."""

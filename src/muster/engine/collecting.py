@@ -14,7 +14,6 @@ from muster.agents.base import BatchAgent
 from muster.domain.batch import (
     Batch,
     BatchState,
-    Names,
     Progress,
     Shortfall,
 )
@@ -105,14 +104,13 @@ class Collector:
 
     async def _download(self, agent: BatchAgent, batch: Batch, source: str, spool: Spool) -> Odd:
         """Write the results to disk, sorted by members; lines that are of no member are put aside."""
-        odd, splitter, names = Odd(), Splitter(), batch.names
+        odd, splitter = Odd(), Splitter()
         spool.begin()
         async with aclosing(agent.results(source, self._timeouts)) as chunks:
             async for chunk in chunks:
                 self._kill.reach("batch.downloading")
-                for line in splitter.feed(chunk):
-                    _sort(agent, batch, names, line, spool, odd)
-        _sort(agent, batch, names, splitter.rest(), spool, odd)
+                _sort(agent, batch, splitter.feed(chunk), spool, odd)
+        _sort(agent, batch, [splitter.rest()], spool, odd)
         spool.finish()
         return odd
 
@@ -155,8 +153,10 @@ class Collector:
 
     async def _finish(self, batch: Batch, shortfall: Shortfall) -> None:
         """Give the members without a line their outcome, and close the batch."""
-        lacking = await self._dismisser.settle(batch, lambda _: missing(batch, shortfall))
-        fresh = await self._store.batches.get(batch.id) or batch
+        fresh, lacking = await self._store.batches.get(batch.id) or batch, 0
+        if fresh.tally.over < batch.requests:
+            lacking = await self._dismisser.settle(batch, lambda _: missing(batch, shortfall))
+            fresh = await self._store.batches.get(batch.id) or batch
         tally = fresh.tally
         note = (
             f"{tally.succeeded} succeeded, {tally.errored} errored, {tally.canceled} canceled, "
@@ -172,15 +172,22 @@ class Collector:
         )
 
 
-def _sort(agent: BatchAgent, batch: Batch, names: Names, line: bytes, spool: Spool, odd: Odd) -> None:
-    """Put a line where its member is."""
-    if line.isspace():
-        return
-    read = None
-    place = names.glance(line)  # when the page is settled the line is read in full, and a wrong guess comes to light
-    if place is None:
-        read = agent.spelling.read(line)
-        place = None if read is None else names.place(read[0])
+def _sort(agent: BatchAgent, batch: Batch, lines: Sequence[bytes], spool: Spool, odd: Odd) -> None:
+    """Put lines where their members are."""
+    names = batch.names
+    for line in lines:
+        place = names.glance(
+            line
+        )  # when the page is settled the line is read in full, and a wrong guess comes to light
+        if place is not None and place < batch.requests:
+            spool.add(place, line)
+        elif not line.isspace():
+            _read_and_sort(agent, batch, line, spool, odd)
+
+
+def _read_and_sort(agent: BatchAgent, batch: Batch, line: bytes, spool: Spool, odd: Odd) -> None:
+    read = agent.spelling.read(line)
+    place = None if read is None else batch.names.place(read[0])
     if place is None or place >= batch.requests:
         odd.keep(line, None if read is None else read[0])
     else:

@@ -41,11 +41,13 @@ class Spool:
     def add(self, place: int, line: bytes) -> None:
         """Put a line, with its line break, where its member's neighbours are."""
         number = place // self._page
-        file = self._files.get(number)
-        if file is None:
-            file = self._files[number] = self._attempt(self._open, number)
+        if number not in self._files:
+            self._files[number] = self._attempt(self._open, number)
             self._places[number] = array("l")
-        self._attempt(file.write, line)
+        try:
+            self._files[number].write(line)
+        except OSError as error:
+            raise self._failed(error) from error
         self._places[number].append(place)
         self.lines += 1
 
@@ -53,8 +55,8 @@ class Spool:
         return (self._folder / f"{number}.jsonl").open("wb", BUFFER)
 
     def _read(self, number: int) -> list[bytes]:
-        with (self._folder / f"{number}.jsonl").open("rb") as file:
-            return file.readlines()
+        # Read in one go: every system call gives the interpreter to the store's writer, who is slow to return it.
+        return BytesIO((self._folder / f"{number}.jsonl").read_bytes()).readlines()
 
     def finish(self) -> None:
         """Write everything out."""
@@ -82,10 +84,13 @@ class Spool:
         try:
             return work(*arguments, **options)
         except OSError as error:
-            raise StoreFailed(
-                f"results cannot be spooled to {self._folder}: {error.strerror}",
-                suggestions=("free some space; the results stay at the provider; then try again",),
-            ) from error
+            raise self._failed(error) from error
+
+    def _failed(self, error: OSError) -> StoreFailed:
+        return StoreFailed(
+            f"results cannot be spooled to {self._folder}: {error.strerror}",
+            suggestions=("free some space; the results stay at the provider; then try again",),
+        )
 
 
 def own_folder(spool: Path) -> Path:

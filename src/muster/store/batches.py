@@ -163,8 +163,7 @@ def settle_page(database: Connection, codec: Codec, page: Page, rows: list[Settl
     except NotAllParked:
         rows = [row for row in rows if database.execute_many("settle_parked", [row.columns])]
     if page.lines:
-        lines = b"".join(page.lines).removesuffix(b"\n")
-        data = zlib.compress(codec.clean_bytes(lines), PACKING)
+        data = zlib.compress(codec.clean_bytes(b"".join(page.lines)), PACKING)
         database.execute("insert_batch_lines", {"batch_id": page.batch, "data": data})
     _write_outcomes(database, codec, page, rows)
     return len(rows)
@@ -173,10 +172,12 @@ def settle_page(database: Connection, codec: Codec, page: Page, rows: list[Settl
 def _write_outcomes(database: Connection, codec: Codec, page: Page, rows: Sequence[Settling]) -> None:
     telling = Telling(database, codec)
     for row in rows:
-        row.count(telling)
-        if row.reply is None or row.overdraft:
+        if row.reply is None:
+            row.count(telling)
+        if row.reply is None or row.cost > row.reserved:
             row.tell(telling)
     for run, done in Counter([row.run for row in rows if row.reply is not None]).items():
+        telling.tally(run).done += done
         # One fact for all replies of a page: who follows a run of a hundred thousand calls wants to know how far it is.
         telling.tell(Fact(run=run, kind="batch.settled", data={"batch": page.batch, "done": done}, at=page.at))
     end_calls(database, rows)

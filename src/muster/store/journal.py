@@ -156,18 +156,18 @@ class Settling:
     """One settlement spelled as rows, a booking and a fact."""
 
     __slots__ = (
-        "_attempt", "_failure", "at", "columns", "cost", "lane", "levels", "live_cost", "reply", "reserved", "state",
-        "streamed",
+        "_attempt", "_failure", "at", "columns", "cost", "lane", "levels", "live_cost", "reply", "reserved", "run",
+        "state", "streamed",
     )  # fmt: skip
 
     def __init__(self, settlement: Settlement, codec: Codec) -> None:
         attempt, outcome, self.reserved, self.levels, self.at, self.streamed, self.live_cost = settlement
-        self._attempt = run, key, n, epoch = attempt
+        self.run, key, n, epoch = self._attempt = attempt
         self.state, self.cost, self.lane = _judge(outcome, self.reserved)
         self.reply = reply = outcome.reply if isinstance(outcome, Replied) else None
         self._failure = failure = outcome if isinstance(outcome, Failed) else None
         self.columns: dict[str, Any] = {  # of the attempt and of the call
-            "run_id": run,
+            "run_id": self.run,
             "key": key,
             "n": n,
             "epoch": epoch,
@@ -195,17 +195,10 @@ class Settling:
         """What to tell the driver."""
         return Settled(cost=Microdollars(self.cost), overdraft=self.overdraft)
 
-    @property
-    def run(self) -> RunId:
-        """Whose it is."""
-        return self._attempt.run
-
     def count(self, telling: Telling) -> None:
         """Add the counter changes of this settlement."""
-        tally = telling.tally(self._attempt.run)
-        if self.reply is not None:
-            tally.done += 1
-            return
+        tally = telling.tally(self.run)
+        tally.done += self.reply is not None
         tally.failed += self.gives_up
         tally.uncertain += self.state is AttemptState.UNCERTAIN
 

@@ -137,7 +137,9 @@ class Writer:
                 if members:
                     apply(database, group, members)
             for item in items:
-                if item.group is None:
+                if item.group is None and len(items) == 1:
+                    item.result = item.item(database)  # what fails undoes the transaction
+                elif item.group is None:
                     _apply_alone(database, item, item.item)
             self._reach("store.before_commit")
 
