@@ -259,6 +259,7 @@ class Seated(NamedTuple):
     levels: tuple[Level, ...]
     size: int
     max_tokens: int
+    position: int | None = None  # of its call in the journal of this store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

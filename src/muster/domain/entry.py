@@ -125,6 +125,7 @@ class Settlement(NamedTuple):
     at: float
     streamed: bool = False  # text was shown while it was written
     live_cost: Microdollars = NOTHING  # of a member of a batch: what a live call would have cost
+    position: int | None = None  # of the call in the journal; where it is known it need not be looked for
 
 
 class Settled(NamedTuple):

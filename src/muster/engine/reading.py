@@ -88,7 +88,15 @@ class Reading:
             return settlement_of(member, failed, at)
         live = self._batch.tariffs[member.agent].live
         cost = NOTHING if live is None else live.cost(outcome.usage)
-        return Settlement(member.attempt, Replied(outcome), member.reserved, member.levels, at, live_cost=cost)
+        return Settlement(
+            member.attempt,
+            Replied(outcome),
+            member.reserved,
+            member.levels,
+            at,
+            live_cost=cost,
+            position=member.position,
+        )
 
 
 def missing(batch: Batch, shortfall: Shortfall) -> tuple[Failed, WireError]:

@@ -129,9 +129,9 @@ def _driver_of(row: Row) -> Driver | None:
 
 def seated_of(row: tuple[Any, ...]) -> Seated:
     """Read a member from the columns that the queries of members name, in their order."""
-    run, key, n, epoch, place, state, agent, reserved, levels, size, max_tokens = row
+    run, key, n, epoch, place, state, agent, reserved, levels, size, max_tokens, position = row
     attempt = AttemptId(run, key, n, epoch)
-    return Seated(attempt, place, _STATES[state], agent, reserved, _levels_of(levels), size, max_tokens)
+    return Seated(attempt, place, _STATES[state], agent, reserved, _levels_of(levels), size, max_tokens, position)
 
 
 @lru_cache(maxsize=1024)

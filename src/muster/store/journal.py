@@ -106,8 +106,12 @@ def settle_attempts(database: Connection, codec: Codec, settlements: Sequence[Se
 def end_calls(database: Connection, rows: "Sequence[Settling]") -> None:
     """Write the replies of calls that are answered and the errors of those that are given up."""
     answered = [row.columns for row in rows if row.reply is not None]
-    database.execute_many("finish_call", answered)
-    database.execute_many("insert_outcome", answered)
+    if None in [columns["position"] for columns in answered]:
+        database.execute_many("finish_call", answered)
+        database.execute_many("insert_outcome", answered)
+    else:
+        database.execute_many("finish_call_at", answered)
+        database.execute_many("insert_outcome_at", answered)
     database.execute_many("fail_call", [row.columns for row in rows if row.gives_up])
 
 
@@ -161,7 +165,7 @@ class Settling:
     )  # fmt: skip
 
     def __init__(self, settlement: Settlement, codec: Codec) -> None:
-        attempt, outcome, self.reserved, self.levels, self.at, self.streamed, self.live_cost = settlement
+        attempt, outcome, self.reserved, self.levels, self.at, self.streamed, self.live_cost, position = settlement
         self.run, key, n, epoch = self._attempt = attempt
         self.state, self.cost, self.lane = _judge(outcome, self.reserved)
         self.reply = reply = outcome.reply if isinstance(outcome, Replied) else None
@@ -178,6 +182,7 @@ class Settling:
             "error": None if failure is None else codec.text(failure.error),
             "live_cost": self.live_cost,
             "outcome": None if reply is None else codec.text(reply),
+            "position": position,
         }
 
     @property

@@ -64,6 +64,7 @@ async def _settle(store: Store, batch: Batch, places: tuple[int, ...], outcome: 
             levels=seated[place].levels,
             at=NOW + 5,
             live_cost=Microdollars(80),
+            position=seated[place].position,
         )
         for place in places
     ]

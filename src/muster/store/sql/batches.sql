@@ -114,12 +114,14 @@ SELECT data FROM batch_bodies WHERE batch_id = :batch_id AND part = :part
 SELECT data FROM batch_lines WHERE batch_id = :batch_id AND part = :part
 
 -- name: select_members
-SELECT run_id, key, n, epoch, place, state, agent, reserved, levels, size, max_tokens FROM attempts
-WHERE batch_id = :batch_id AND place >= :first AND place < :after ORDER BY place
+SELECT a.run_id, a.key, a.n, a.epoch, a.place, a.state, a.agent, a.reserved, a.levels, a.size, a.max_tokens, journal.position
+FROM attempts AS a LEFT JOIN journal ON journal.run_id = a.run_id AND journal.key = a.key
+WHERE a.batch_id = :batch_id AND a.place >= :first AND a.place < :after ORDER BY a.place
 
 -- name: select_parked
-SELECT run_id, key, n, epoch, place, state, agent, reserved, levels, size, max_tokens FROM attempts
-WHERE batch_id = :batch_id AND place > :after AND state = 'parked' ORDER BY place LIMIT :limit
+SELECT a.run_id, a.key, a.n, a.epoch, a.place, a.state, a.agent, a.reserved, a.levels, a.size, a.max_tokens, journal.position
+FROM attempts AS a LEFT JOIN journal ON journal.run_id = a.run_id AND journal.key = a.key
+WHERE a.batch_id = :batch_id AND a.place > :after AND a.state = 'parked' ORDER BY a.place LIMIT :limit
 
 -- name: select_parked_call
 SELECT batch_id, place FROM attempts

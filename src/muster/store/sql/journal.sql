@@ -36,6 +36,14 @@ JOIN journal ON journal.run_id = v.column1 AND journal.key = v.column2
 WHERE v.column3 IS NOT NULL AND journal.state = 'done'
 ON CONFLICT (position) DO NOTHING
 
+-- name: finish_call_at
+UPDATE journal SET state = 'done', error = NULL, settled_at = v.column2
+FROM (VALUES (CAST(:position AS BIGINT), CAST(:at AS DOUBLE PRECISION))) AS v
+WHERE journal.position = v.column1 AND journal.state <> 'done'
+
+-- name: insert_outcome_at
+INSERT INTO outcomes (position, outcome) VALUES (:position, :outcome) ON CONFLICT (position) DO NOTHING
+
 -- name: fail_call
 UPDATE journal SET state = 'failed', error = v.column3, settled_at = v.column4
 FROM (VALUES (:run_id, :key, :error, CAST(:at AS DOUBLE PRECISION))) AS v
