@@ -55,7 +55,6 @@ class Spool:
         return (self._folder / f"{number}.jsonl").open("wb", BUFFER)
 
     def _read(self, number: int) -> list[bytes]:
-        # Read in one go: every system call gives the interpreter to the store's writer, who is slow to return it.
         return BytesIO((self._folder / f"{number}.jsonl").read_bytes()).readlines()
 
     def finish(self) -> None:
@@ -67,7 +66,7 @@ class Spool:
         """Give the lines with their places, page by page, after the first place of the page and the one after it."""
         found = 0
         for number in sorted(self._files):
-            lines = [line for line in self._attempt(self._read, number) if line.endswith(b"\n")]  # else it was cut
+            lines = [line for line in self._attempt(self._read, number) if _is_whole(line)]  # else it was cut
             found += len(lines)
             yield number * self._page, (number + 1) * self._page, list(zip(self._places[number], lines, strict=False))
         if found != self.lines:  # what is missing here must not be taken for missing at the provider
@@ -113,14 +112,15 @@ class Splitter:
         """Give the lines that are whole by now."""
         if self._size > MOST_LINE:  # its end is left out, so that what is kept of it cannot be read
             chunk = chunk[chunk.find(b"\n") :] if b"\n" in chunk else b""
-        after = chunk.rfind(b"\n") + 1
-        if not after:
-            self._keep(chunk)
-            return []
-        # `split` looks at every byte in turn, and takes six times as long.
-        lines = BytesIO(b"".join((*self._parts, chunk[:after]))).readlines()
-        self._parts, self._size = [], 0
-        self._keep(chunk[after:])
+        lines = BytesIO(chunk).readlines()  # `split` looks at every byte in turn, and takes six times as long
+        if lines and self._parts:
+            self._keep(lines[0])
+            if not _is_whole(lines[0]):
+                return []
+            lines[0] = b"".join(self._parts)
+            self._parts, self._size = [], 0
+        if lines and not _is_whole(lines[-1]):
+            self._keep(lines.pop())
         return lines
 
     def _keep(self, part: bytes) -> None:
@@ -130,3 +130,7 @@ class Splitter:
     def rest(self) -> bytes:
         """Give what came after the last line break, as a line."""
         return b"".join((*self._parts, b"\n"))
+
+
+def _is_whole(line: bytes) -> bool:
+    return line.endswith(b"\n")
