@@ -262,13 +262,12 @@ _WORDS: Mapping[str, str] = {word: word.value for kind in (AttemptState, Lane, Q
 
 def _judge(outcome: Outcome, reserved: Microdollars) -> tuple[AttemptState, Microdollars, Lane]:
     """Say how an attempt ended, what it cost and in which lane."""
-    match outcome:
-        case Replied(reply=reply):
-            return AttemptState.SUCCEEDED, reply.cost, reply.lane
-        case Failed(uncertain=True):
+    if isinstance(outcome, Replied):
+        return AttemptState.SUCCEEDED, outcome.reply.cost, outcome.reply.lane
+    if isinstance(outcome, Failed):
+        if outcome.uncertain:
             return AttemptState.UNCERTAIN, reserved, Lane.UNCERTAIN
-        case Failed(ended_as=state, cost=cost, lane=lane):
-            return state, cost, lane
+        return outcome.ended_as, outcome.cost, outcome.lane
     return AttemptState.UNSENT, NOTHING, Lane.BILLED
 
 
