@@ -1,5 +1,6 @@
 """Custom ids: no two members of any store have the same one, each leads back to its member, a stranger's to none."""
 
+import json
 import random
 import re
 import string
@@ -133,3 +134,17 @@ async def test_replies_find_their_calls_whatever_the_keys_are(house: House, must
     check_answered(run, asked)
     books = await house.check_to_the_cent(muster, run)
     assert books.texts == asked
+
+
+@given(SEEDS, MOMENTS, PLACES, st.dictionaries(st.text(), st.text(), max_size=3), st.booleans(), st.booleans())
+def test_a_glance_at_a_line_never_takes_it_for_another_members(
+    seed: int, moment: float, place: int, before: dict[str, str], spaced: bool, stranger: bool
+) -> None:
+    names = made(seed, moment)
+    name = f"x{names.name(place)}" if stranger else names.name(place)
+    separators = (", ", ": ") if spaced else (",", ":")
+    text = json.dumps({**before, "custom_id": name, "result": {"text": name}}, separators=separators)
+    seen = names.glance(text.encode())
+    assert seen in ((None,) if stranger or spaced else (None, place))
+    if not (before or stranger or spaced):
+        assert seen == place

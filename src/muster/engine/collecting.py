@@ -176,9 +176,7 @@ def _sort(agent: BatchAgent, batch: Batch, lines: Sequence[bytes], spool: Spool,
     """Put lines where their members are."""
     names = batch.names
     for line in lines:
-        place = names.glance(
-            line
-        )  # when the page is settled the line is read in full, and a wrong guess comes to light
+        place = names.glance(line)  # a wrong guess comes to light when the page is read
         if place is not None and place < batch.requests:
             spool.add(place, line)
         elif not line.isspace():

@@ -256,6 +256,7 @@ class DatabaseArchive:
         rows = [entry_parameters(entry, self._codec) for entry in entries]
 
         def work(database: Connection) -> None:
-            journal.write_entries(database, rows)
+            for row in rows:
+                journal.write_entry(database, row)
 
         return self._writer.run(work)

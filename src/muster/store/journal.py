@@ -310,7 +310,7 @@ def record(database: Connection, codec: Codec, item: Record) -> Json:
         opened_at=item.at,
         settled_at=item.at,
     )
-    if write_entries(database, [entry_parameters(entry, codec)]) == 0:
+    if not write_entry(database, entry_parameters(entry, codec)):
         row = first(database.rows("select_entry", {"run_id": item.run, "key": item.key}))
         return read(row["outcome"]) if row else None
     if item.kind_of_event is not None:
@@ -325,7 +325,7 @@ def reuse(database: Connection, codec: Codec, run: RunId, epoch: int, entry: Ent
     Fences(database).check(run, epoch)
     parameters = entry_parameters(entry, codec)
     copied = {"run_id": run, "reused_from": entry.run, "opened_at": at, "settled_at": at, "attempts": 0}
-    if write_entries(database, [parameters | copied]) and entry.kind == "call":
+    if write_entry(database, parameters | copied) and entry.kind == "call":
         telling = Telling(database, codec)
         tally = telling.tally(run)
         tally.total += 1
@@ -337,12 +337,13 @@ def reuse(database: Connection, codec: Codec, run: RunId, epoch: int, entry: Ent
         telling.write()
 
 
-def write_entries(database: Connection, entries: Sequence[Parameters]) -> int:
-    """Write whole entries and say how many there were; those whose key is taken stay as they are."""
-    written = database.execute_many("insert_entry", entries)
-    database.execute_many("insert_request", entries)
-    database.execute_many("insert_outcome", entries)
-    return written
+def write_entry(database: Connection, entry: Parameters) -> bool:
+    """Write a whole entry; False, and nothing, when its key is taken."""
+    if database.execute_many("insert_entry", [entry]) == 0:
+        return False
+    database.execute_many("insert_request", [entry])
+    database.execute_many("insert_outcome", [entry])
+    return True
 
 
 def find(database: Connection, run: RunId, key: str) -> Entry | None:

@@ -95,6 +95,9 @@ async def remembers_a_step_once(store: Store) -> None:
     )
     assert await store.journal.record(record) == {"v": 1}
     assert await store.journal.record(replace(record, value={"v": 2})) == {"v": 1}
+    nothing = replace(record, key="n", kind=EntryKind.STEP, value=None, kind_of_event=None)
+    assert await store.journal.record(nothing) is None
+    assert await store.journal.record(replace(nothing, value={"v": 2})) is None
     assert [event.kind for event in await store.events.read(run, 0, 100)].count("told") == 1
 
 
