@@ -256,7 +256,6 @@ class DatabaseArchive:
         rows = [entry_parameters(entry, self._codec) for entry in entries]
 
         def work(database: Connection) -> None:
-            for row in rows:
-                journal.write_entry(database, row)
+            journal.write_entries(database, rows)
 
         return self._writer.run(work)

@@ -337,13 +337,34 @@ def reuse(database: Connection, codec: Codec, run: RunId, epoch: int, entry: Ent
         telling.write()
 
 
+class KeysTaken(Exception):
+    """Entries of a group have keys that are in the journal; the group must be gone through one by one."""
+
+
+def write_entries(database: Connection, entries: Sequence[Parameters]) -> None:
+    """Write whole entries; those whose key is taken stay as they are."""
+    try:
+        with database.savepoint():
+            _write_new(database, entries)
+    except KeysTaken:
+        for entry in entries:
+            write_entry(database, entry)
+
+
 def write_entry(database: Connection, entry: Parameters) -> bool:
     """Write a whole entry; False, and nothing, when its key is taken."""
-    if database.execute_many("insert_entry", [entry]) == 0:
+    try:
+        _write_new(database, [entry])
+    except KeysTaken:
         return False
-    database.execute_many("insert_request", [entry])
-    database.execute_many("insert_outcome", [entry])
     return True
+
+
+def _write_new(database: Connection, entries: Sequence[Parameters]) -> None:
+    if database.execute_many("insert_entry", entries) != len(entries):
+        raise KeysTaken
+    database.execute_many("insert_request", entries)
+    database.execute_many("insert_outcome", entries)
 
 
 def find(database: Connection, run: RunId, key: str) -> Entry | None:

@@ -97,6 +97,9 @@ async def restores_a_run_from_elsewhere(store: Store) -> None:
     assert (again.result, again.spent, again.calls, again.state) == (over.result, over.spent, over.calls, over.state)
     assert [entry async for entry in store.archive.entries(run)] == entries
     await raises(Conflict, store.archive.restore(over))
+    other, more = replace(entries[0], reply=None, request=None), replace(entries[0], key="more")
+    await store.archive.restore_entries([other, more])
+    assert [entry async for entry in store.archive.entries(run)] == [*entries, more]
 
 
 CHECKS: tuple[Check, ...] = (
