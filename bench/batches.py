@@ -51,7 +51,7 @@ async def submit(url: str, home: str, calls: int) -> dict[str, Any]:
 
 async def fetch(url: str, home: str, calls: int) -> dict[str, Any]:
     """Bring the results into the store."""
-    set_up()  # as the command does
+    set_up()  # as the command does, for both of them
     async with open_home(url, home) as m:
         wall, cpu = spent()
         batch = await m.batches.fetch(await m.batches.find("last"))
@@ -64,6 +64,7 @@ async def sdk(url: str, provider_id: str, calls: int) -> dict[str, Any]:
     """Read the same results with the official SDK; nothing is kept."""
     from anthropic import AsyncAnthropic
 
+    set_up()  # for both of them
     async with AsyncAnthropic(api_key=KEY, base_url=url) as client:
         wall, cpu = spent()
         count = 0

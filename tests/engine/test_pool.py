@@ -2,12 +2,15 @@
 
 import asyncio
 import random
+from collections.abc import AsyncGenerator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from muster.domain.batch import BatchState, Limits
+from muster.domain.agent import Timeouts
+from muster.domain.batch import BatchState, Limits, Progress
 from muster.domain.call import Message, Request, Role
 from muster.domain.errors import Overloaded, RetriesExhausted, WireError
 from muster.domain.run import Dispatch, Fallback, Mode, Run, RunState
@@ -148,6 +151,35 @@ async def test_failed_members_go_into_the_next_batch(tmp_path: Path) -> None:
         run = await drive(place, questions, batches, spec=4)
     assert (run.state, run.calls.failed) == (RunState.COMPLETED, 0)
     assert [len(taken) for taken in batches.taken] == [4, 4, 4]
+
+
+class Forgetful(ObedientBatches):
+    """Counts all answers, and leaves one out of the results at first."""
+
+    def __init__(self, times: int) -> None:
+        super().__init__()
+        self.times, self.downloads = times, 0
+
+    async def poll(self, provider_id: str, timeouts: Timeouts) -> Progress:
+        return replace(await super().poll(provider_id, timeouts), answered=len(self.taken[int(provider_id)]))
+
+    async def results(self, source: str, timeouts: Timeouts) -> AsyncGenerator[bytes, None]:
+        self.downloads += 1
+        lines = [line async for line in super().results(source, timeouts)]
+        for line in lines[int(self.downloads <= self.times) :]:
+            yield line
+
+
+@pytest.mark.parametrize(("times", "downloads", "uncertain"), [(1, 2, 0), (3, 4, 1)])
+async def test_results_that_lack_answers_are_read_again(
+    tmp_path: Path, times: int, downloads: int, uncertain: int
+) -> None:
+    batches = Forgetful(times)
+    async with house(tmp_path, batches=batches, patience=HASTY, puppet=echo()) as place:
+        run = await drive(place, questions, batches, spec=4)
+    assert run.state is RunState.COMPLETED
+    assert (batches.downloads, run.calls.uncertain) == (downloads, uncertain)
+    assert [len(taken) for taken in batches.taken] == [4, 1][: 1 + uncertain]
 
 
 async def test_after_so_many_batches_a_call_fails(tmp_path: Path) -> None:

@@ -73,11 +73,25 @@ def test_the_first_line_of_a_member_counts() -> None:
     assert (odd.duplicates, odd.answered) == (1, 1)
 
 
-def test_a_line_that_is_of_another_than_was_seen_at_a_glance_settles_nobody() -> None:
-    for name in (NAMES.name(1), "a_stranger"):
-        settlements, reading, odd = read([line(0, name=name, text="whose?")], [member(0), member(1)])
-        assert (settlements, reading.lines) == ([], [])
-        assert (odd.unknown, odd.names, odd.answered) == (1, [name], 0)
+def test_whose_a_line_is_says_its_name_and_not_a_glance() -> None:
+    lines = [line(0, name=NAMES.name(1), text="b"), line(1, text="b again"), line(0, text="a")]
+    settlements, _, odd = read(lines, [member(0), member(1)])
+    keys = [settled.attempt.key for settled in settlements]
+    assert sorted(zip(keys, texts(settlements), strict=True)) == [("k0", "a"), ("k1", "b")]
+    assert (odd.duplicates, odd.unknown, odd.answered) == (1, 0, 2)
+
+
+def test_a_strangers_line_settles_nobody_and_takes_nobodys_place() -> None:
+    settlements, _, odd = read([line(0, name="a_stranger", text="whose?"), line(0, text="a")], [member(0)])
+    assert texts(settlements) == ["a"]
+    assert (odd.unknown, odd.names, odd.duplicates, odd.answered) == (1, ["a_stranger"], 0, 1)
+
+
+def test_a_line_that_was_cut_does_not_take_the_place_of_one_that_is_whole() -> None:
+    settlements, reading, odd = read([(0, b'{"custom_id":"x\n'), line(0, text="whole")], [member(0)])
+    assert texts(settlements) == ["whole"]
+    assert len(reading.lines) == 1
+    assert (odd.unreadable, odd.duplicates, odd.answered) == (1, 0, 1)
 
 
 def test_a_line_that_cannot_be_read_settles_nobody_and_is_kept() -> None:

@@ -221,7 +221,8 @@ class Names:
             return None
         start += len(self._opening)
         place = line[start : start + 10].partition(b'"')[0]
-        return int(place) if place.isdigit() and len(place) < 10 else None
+        plain = place.isdigit() and len(place) < 10 and (place == b"0" or not place.startswith(b"0"))
+        return int(place) if plain else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

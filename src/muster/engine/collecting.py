@@ -56,21 +56,25 @@ class Collector:
             return
         agent = self._directory.reopen(batch.desk)
         shortfall = Shortfall.NONE
+        odds: list[Odd] = []
         for _ in range(self._patience.downloads):
             progress = await self._with_sources(agent, batch, until)
             if progress is None:
                 return
-            shortfall, unreadable, answered = progress.shortfall, 0, 0
+            odds = []
             for source in progress.sources:
                 odd = await self._read_source(agent, batch, source, until)
                 if odd is None:
                     return  # the time is over, or it was not ours
-                unreadable += odd.unreadable
-                answered += odd.answered
-            if answered < (progress.answered or 0):
-                shortfall = Shortfall.NONE  # answers were lost on the way, so what is missing may have been paid
-            if not unreadable or not await self._store.batches.waiting(batch.id, -1, 1):
-                break  # else perhaps it was cut on the way, and is whole the next time
+                odds.append(odd)
+            lost = sum(odd.answered for odd in odds) < (progress.answered or 0)
+            # Answers that were lost on the way may have been paid.
+            shortfall = Shortfall.NONE if lost else progress.shortfall
+            cut = lost or any(odd.unreadable for odd in odds)
+            if not cut or not await self._store.batches.waiting(batch.id, -1, 1):
+                break  # else perhaps it is whole the next time
+        for odd in filter(None, odds):
+            await self._tell(batch, odd)
         await self._finish(batch, shortfall)
 
     async def _with_sources(self, agent: BatchAgent, batch: Batch, until: float) -> Progress | None:
@@ -95,8 +99,6 @@ class Collector:
             await self._settle_pages(agent, batch, spool, odd)
         finally:
             spool.clear()
-        if odd:
-            await self._tell(batch, odd)
         return odd
 
     def _spooling(self, batch: Batch) -> Spool:

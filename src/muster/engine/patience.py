@@ -16,4 +16,4 @@ class Patience:
     poll_longest: float = 300.0
     deadline: float = 86_400.0  # how long this process waits for one batch
     grace: float = 120.0  # how long a created batch may take to show in the provider's list, or a 404 to pass
-    downloads: int = 3  # of results with lines that cannot be read
+    downloads: int = 3  # of results that lack answers, or with lines that cannot be read

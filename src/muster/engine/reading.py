@@ -3,7 +3,8 @@
 What is made of one line is used and let go of before the next is read, so that it is still in the processor's cache.
 """
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
 
 from muster.agents.base import BatchAgent
 from muster.domain.batch import Answered, Batch, Errored, MemberResult, Seated, Shortfall
@@ -17,6 +18,7 @@ from muster.store.base import Page
 
 Ended = Reply | WireError
 
+_BY_PLACE: Callable[[tuple[int, bytes]], int] = itemgetter(0)
 _PARKED = AttemptState.PARKED
 _ENDED_AS = {Expired: AttemptState.EXPIRED, BatchCanceled: AttemptState.CANCELED}
 
@@ -32,21 +34,27 @@ class Reading:
         self.outcomes: list[tuple[int, Ended]] = []
 
     def page(self, lines: Sequence[tuple[int, bytes]], members: Iterable[Seated], at: float) -> Page:
-        """Give the page, which is read when its settlements are gone through; the first line of a member counts."""
-        first = dict(reversed(lines))
-        self._odd.duplicates += len(lines) - len(first)
-        settlements = self._settlements(first, {member.place: member for member in members}, at)
+        """Give the page, which is read when its settlements are gone through."""
+        settlements = self._settlements(lines, {member.place: member for member in members}, at)
         return Page(batch=self._batch.id, settlements=settlements, lines=self.lines, at=at)
 
     def _settlements(
-        self, first: Mapping[int, bytes], members: Mapping[int, Seated], at: float
+        self, lines: Sequence[tuple[int, bytes]], members: Mapping[int, Seated], at: float
     ) -> Iterator[Settlement]:
-        """Settle the members that are still parked, by place."""
-        for place in sorted(first):
-            line = first[place]
-            result = self._read(place, line)
+        """Settle the members that are still parked, about in their order; the first good line of each counts."""
+        read: set[int] = set()
+        for glanced, line in sorted(lines, key=_BY_PLACE):
+            found = self._read(glanced, line, members)
+            if found is None:
+                continue
+            place, result = found
+            if place in read:
+                self._odd.duplicates += 1
+                continue
+            read.add(place)
+            self._odd.answered += isinstance(result, Answered)
             member = members.get(place)
-            if result is None or member is None or member.state is not _PARKED:
+            if member is None or member.state is not _PARKED:
                 continue
             outcome = self._outcome(member, result)
             self.lines.append(line)
@@ -54,18 +62,20 @@ class Reading:
                 self.outcomes.append((place, outcome))
             yield self._settlement(member, outcome, at)
 
-    def _read(self, place: int, line: bytes) -> MemberResult | None:
-        """Read a line; one that is not of the member that it was taken for at a glance is odd."""
+    def _read(self, glanced: int, line: bytes, members: Mapping[int, Seated]) -> tuple[int, MemberResult] | None:
+        """Read a line; whose it is says its name, and not what was seen of it at a glance."""
         read = self._spelling.read(line)
         if read is None:
             self._odd.keep(line)
             return None
         name, result = read
-        if name != self._names.name(place):
+        if name == self._names.name(glanced):
+            return glanced, result
+        place = self._names.place(name)
+        if place is None or place not in members:
             self._odd.keep(line, name)
             return None
-        self._odd.answered += isinstance(result, Answered)
-        return result
+        return place, result
 
     def _outcome(self, member: Seated, result: MemberResult) -> Ended:
         if isinstance(result, Answered):

@@ -62,7 +62,8 @@ async def _lines(store: Store, run: Run) -> AsyncIterator[bytes]:
         async for entry in store.archive.entries(current.id):
             yield _line({"entry": msgspec.to_builtins(entry)})
         async for batch, members in _batches(store, current):
-            yield _line({"batch": msgspec.to_builtins(batch), "members": msgspec.to_builtins(members)})
+            told = [member[:-1] for member in members]  # without the position, which is this store's own affair
+            yield _line({"batch": msgspec.to_builtins(batch), "members": msgspec.to_builtins(told)})
         waiting += await store.archive.children(current.id)
         # One that is not completed may still need the replies of the run it comes from.
         if current.origin is not None and current.state is not RunState.COMPLETED:

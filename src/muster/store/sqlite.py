@@ -295,10 +295,23 @@ def migrate(connection: SqliteConnection) -> None:
     _switch_to_wal(connection)
     with connection.transaction():
         version = connection.pragma("user_version")  # another process may have been faster
+        if 0 < version < newest:
+            _require_undriven(connection)
         for number, _, text in steps:
             if number > version:
                 connection.script(text)
                 connection.pragma(f"user_version = {number}")
+
+
+def _require_undriven(connection: SqliteConnection) -> None:
+    """Refuse to change the tables under an older program that is at work: what it is about to write would be lost."""
+    driven = connection.rows("select_driven", {"now": time.time()})
+    if driven:
+        run, pid = driven[0]["id"], driven[0]["driver_pid"]
+        raise StoreFailed(
+            f"the store {connection.path} must be brought up to date, and run {run} is under way in it (process {pid})",
+            suggestions=("wait until it is done, or stop it; after a crash wait 15 seconds; then try again",),
+        )
 
 
 def _switch_to_wal(connection: SqliteConnection) -> None:

@@ -184,6 +184,7 @@ async def settles_a_member_once(store: Store) -> None:
     assert entry is not None
     assert entry.reply is not None
     assert (entry.state, entry.reply.cost) == (EntryState.DONE, 40)
+    assert await _settle(store, batch, (0, 1), replied(60)) == 0
     assert [piece async for piece in store.batches.lines(batch.id)] == [b"{}\n{}\n"] * 2
     saving = await store.batches.saving(run)
     assert (saving.batches, saving.cost, saving.live_cost, saving.parked) == (1, 130, 240, 0)

@@ -119,3 +119,7 @@ WHERE (origin_id = :id AND state <> 'completed')
 
 -- name: detach_children
 UPDATE runs SET parent_id = NULL, parent_key = NULL WHERE parent_id = :id
+
+-- name: select_driven
+SELECT id, driver_pid FROM runs WHERE state IN ('running', 'waiting') AND driver_pid IS NOT NULL AND lease_until > :now
+ORDER BY id
