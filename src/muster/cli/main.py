@@ -40,7 +40,7 @@ ABOUT = """Runs fleets of AI agents as durable work: answered once, paid once, i
 RUN is an id, the beginning of one, a name (the newest with it), or `last`."""
 
 GARBAGE = 10_000  # new values before circles among them are looked for
-TURN = 0.0005  # seconds for which a thread may keep the interpreter while another wants it
+TURN = 0.0002  # seconds for which a thread may keep the interpreter while another wants it
 
 
 def about_itself(
