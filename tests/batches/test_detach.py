@@ -124,6 +124,26 @@ async def test_the_results_of_a_batch_can_be_fetched_before_the_run_goes_on(hous
         await house.check_to_the_cent(muster, run)
 
 
+async def test_an_exported_run_is_fetched_and_finished_in_another_folder(
+    house: House, agent: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "run.jsonl"
+    async with house.open() as muster:
+        run = await leave(muster, agent)
+        await muster.export_run(run, file)
+    records = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    [members] = [record["members"] for record in records if "members" in record]
+    assert {len(member) for member in members} == {8}  # nothing that is of that store only, and as it always was
+    elsewhere = House(tmp_path / "elsewhere", house.server)
+    async with elsewhere.open() as muster:
+        taken = await muster.import_run(file)
+        [made] = await batches_of(muster, taken)
+        fetched = await muster.batches.fetch(await muster.batches.find(made.id))
+        assert (fetched.state, fetched.tally.succeeded) == (BatchState.COLLECTED, len(ASKED))
+        check_answered(await (await muster.resume(run.id)).wait(), ASKED)
+    assert (len(house.batches), house.audit.calls) == (1, len(ASKED))
+
+
 async def test_a_process_of_its_own_finishes_what_another_left(house: House, agent: str) -> None:
     async with house.open() as muster:
         spec = {"agent": agent, "prompt": "is anybody there?"}
