@@ -154,20 +154,25 @@ def settlings(codec: Codec, page: Page) -> list[Settling]:
     return [Settling(settlement, codec) for settlement in page.settlements]
 
 
-def settle_page(database: Connection, codec: Codec, page: Page, page_rows: Sequence[Settling]) -> int:
+def settle_page(database: Connection, codec: Codec, page: Page, rows: Sequence[Settling]) -> int:
     """Settle the members of a page that are still parked, and keep the lines they were read from."""
-    rows = page_rows
+    settled = _settle_parked(database, rows)
+    if page.lines and (settled or not rows):  # else whoever settled them has kept them
+        data = zlib.compress(codec.clean_bytes(b"".join(page.lines)), PACKING)
+        database.execute("insert_batch_lines", {"batch_id": page.batch, "data": data})
+    _write_outcomes(database, codec, page, settled)
+    return len(settled)
+
+
+def _settle_parked(database: Connection, rows: Sequence[Settling]) -> Sequence[Settling]:
+    """Settle attempts and give those that were still parked."""
     try:
         with database.savepoint():
             if database.execute_many("settle_parked", [row.columns for row in rows]) != len(rows):
                 raise NotAllParked
     except NotAllParked:
-        rows = [row for row in rows if database.execute_many("settle_parked", [row.columns])]
-    if page.lines and (rows or not page_rows):  # else whoever settled them has kept them
-        data = zlib.compress(codec.clean_bytes(b"".join(page.lines)), PACKING)
-        database.execute("insert_batch_lines", {"batch_id": page.batch, "data": data})
-    _write_outcomes(database, codec, page, rows)
-    return len(rows)
+        return [row for row in rows if database.execute_many("settle_parked", [row.columns])]
+    return rows
 
 
 def _write_outcomes(database: Connection, codec: Codec, page: Page, rows: Sequence[Settling]) -> None:
