@@ -3,6 +3,7 @@
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ __all__ = ["ANTHROPIC", "OPENAI", "PROVIDERS", "House", "batch", "open_house", "
 
 PROVIDERS = (ANTHROPIC, OPENAI)
 QUICK = Patience(settle=0.02, poll_first=0.01, poll_longest=0.05, grace=0.3)
+IMPATIENT = replace(QUICK, deadline=0.5)  # does not wait for results that never come
 SOON = Timeouts(connect=5.0, idle=0.3, call=1.0, grace=0.5)
 
 # The server's play money, live and in a batch: so both sides can be compared to the microdollar.
@@ -141,6 +143,17 @@ def check_answered(run: Run, asked: Mapping[str, str]) -> None:
     """Everything was answered, each question with its own echo."""
     assert run.state is RunState.COMPLETED, run.error
     assert run.result == {key: {"text": text} for key, text in asked.items()}
+
+
+async def give_up_and_go_on(muster: Muster, run: Run) -> tuple[Run, int]:
+    """Give up what is open or lost and go on, until the run is over; says how often."""
+    rounds = 0
+    while run.state is RunState.WAITING:
+        assert run.ended_reason in {"batch_open", "batch_lost", "batch_overdue"}, run.error
+        await muster.batches.reconcile(resubmit=True)
+        run = await (await muster.resume(run.id)).wait()
+        rounds += 1
+    return run, rounds
 
 
 async def batches_of(muster: Muster, run: Run) -> list[Batch]:

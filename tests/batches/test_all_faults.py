@@ -11,7 +11,7 @@ from muster.domain.agent import Timeouts
 from muster.domain.batch import BatchState
 from muster.domain.run import Run, RunState
 from muster.engine.patience import Patience
-from tests.batches.house import House, ask_all, batch, open_house, questions
+from tests.batches.house import House, ask_all, batch, give_up_and_go_on, open_house, questions
 
 OPERATIONS = ("batch_create", "batch_retrieve", "batch_list", "batch_results", "file_upload", "file_content")
 OF_REQUESTS = ("429", "500", "529", "timeout", "cut_before", "cut_after", "cut_stream", "truncated", "garbage")
@@ -22,20 +22,9 @@ ONE_IN_TEN = {
     **{f"member/{kind}": 0.1 for kind in OF_MEMBERS},
     **{f"batch/{kind}": 0.1 for kind in OF_BATCHES},
 }
-PATIENCE = Patience(settle=0.02, poll_first=0.01, poll_longest=0.05, grace=0.4, most_requests=25)
+PATIENCE = Patience(settle=0.02, poll_first=0.01, poll_longest=0.05, grace=0.4, deadline=1.5, most_requests=25)
 SHORT = Timeouts(connect=5.0, idle=0.2, call=0.2, grace=0.5)
 HONEST = {"invalid_request", "retries_exhausted"}
-
-
-async def go_on(muster: Muster, run: Run) -> tuple[Run, int]:
-    """Give up what is open and go on, until the run is over; says how often."""
-    rounds = 0
-    while run.state is RunState.WAITING:
-        assert run.ended_reason == "batch_open", run.error
-        await muster.batches.reconcile(resubmit=True)
-        run = await (await muster.resume(run.id)).wait()
-        rounds += 1
-    return run, rounds
 
 
 async def check(house: House, muster: Muster, run: Run, asked: dict[str, str]) -> None:
@@ -60,7 +49,7 @@ async def endure(folder: Path, agent: str, calls: int, seed: int) -> None:
     async with open_house(folder) as house:
         house.play(rates=ONE_IN_TEN, seed=seed, at_most_per_digest=2, counted=True)
         async with house.open(patience=PATIENCE, batch_timeouts=SHORT) as muster:
-            run, rounds = await go_on(muster, await ask_all(muster, agent, asked, batch(batches=10)))
+            run, rounds = await give_up_and_go_on(muster, await ask_all(muster, agent, asked, batch(batches=10)))
             await check(house, muster, run, asked)
             print(f"{agent}, seed {seed}: given up {rounds} times, {time.monotonic() - began:.1f} s")
 

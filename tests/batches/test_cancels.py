@@ -11,11 +11,12 @@ import pytest
 from muster.app import Muster
 from muster.app.handle import RunHandle
 from muster.domain.batch import Batch, BatchState, Tally
-from muster.domain.errors import BatchOpen, Conflict
+from muster.domain.errors import BatchLost, BatchOpen, Conflict
 from muster.domain.run import Run, RunState
 from muster.testing.clock import FakeClock
 from tests.batches.house import (
     ANTHROPIC,
+    IMPATIENT,
     PROVIDERS,
     House,
     batch,
@@ -224,18 +225,24 @@ async def test_the_results_of_a_canceled_batch_may_be_named_late(
     check_stopped(house, agent)
 
 
-async def test_a_lost_result_of_a_canceled_batch_is_uncertain_and_not_refunded(
-    house: House, clock: FakeClock, muster: Muster, agent: str
+async def test_a_lost_result_of_a_canceled_batch_is_not_refunded_and_not_asked_again_by_itself(
+    house: House, clock: FakeClock, agent: str
 ) -> None:
     house.play({"fault": "missing"})
-    handle = await muster.start("survey", survey(agent, ASKED), dispatch=batch())
-    made = await to_the_middle(house, clock, handle, muster)
-    assert (await muster.batches.cancel(made)).tally == Tally(succeeded=19, canceled=20, uncertain=1)
-    await wait_for(lambda: len(house.batches) == 2)  # the lost one is asked again
-    clock.advance(2.0)
-    books = await house.check(muster, await handle.wait())  # by audit, nothing was paid that is not booked
-    assert len(books.uncertain) == 1
-    assert house.audit.calls == len(books.texts) + 1 == 21
+    async with house.open(patience=IMPATIENT) as muster:
+        handle = await muster.start("survey", survey(agent, ASKED), dispatch=batch())
+        made = await to_the_middle(house, clock, handle, muster)
+        with pytest.raises(BatchLost, match="1 more answers"):
+            await muster.batches.cancel(made)
+        run = await handle.wait()
+        assert (run.state, run.ended_reason) == (RunState.WAITING, "batch_lost")
+        [lost] = await muster.batches.reconcile(resubmit=True)
+        assert lost.batch.tally == Tally(succeeded=19, canceled=20, uncertain=1)
+        handle = await muster.resume(run.id)
+        await wait_for(lambda: len(house.batches) == 2)
+        clock.advance(2.0)
+        books = await house.check(muster, await handle.wait())  # by audit, nothing was paid that is not booked
+        assert house.audit.calls == len(books.texts) + 1 == 41  # canceled ones are asked when the run goes on
 
 
 async def cancel_among_turns(folder: Path, agent: str, batch_ms: float) -> None:

@@ -47,7 +47,7 @@ async def test_every_turn_of_200_conversations_is_one_batch(house: House, agent:
 
 
 async def test_conversations_whose_results_come_page_by_page_keep_step_too(house: House, agent: str) -> None:
-    async with house.open(patience=replace(PATIENCE, settle=0.01)) as muster:
+    async with house.open(patience=replace(PATIENCE, settle=0.1)) as muster:
         run = await talk(muster, agent, 2500)
         assert run.state is RunState.COMPLETED, run.error
     assert [theirs["requests"] for theirs in house.batches] == [2500] * TURNS

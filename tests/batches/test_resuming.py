@@ -1,20 +1,21 @@
 """A run that is resumed while its results come in: whatever is settled between two looks is not asked again."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from muster.domain.run import RunState
 from muster.testing.clock import FakeClock
-from tests.batches.house import House, batch, batches_of, open_house
+from tests.batches.house import QUICK, House, batch, batches_of, open_house
 
 MANY = 3000
 
 
 async def fetch_while_resuming(house: House, clock: FakeClock, agent: str) -> None:
     """Bring the results of a run that was left into the store in the same moments in which it looks for them."""
-    async with house.open() as muster:
+    async with house.open(patience=replace(QUICK, settle=0.5)) as muster:
         spec = {"agent": agent, "count": MANY, "turns": 1}
         handle = await muster.start("conversations", spec, dispatch=batch(), detach=True)
         run = await handle.wait()

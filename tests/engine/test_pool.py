@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -170,16 +170,73 @@ class Forgetful(ObedientBatches):
             yield line
 
 
-@pytest.mark.parametrize(("times", "downloads", "uncertain"), [(1, 2, 0), (3, 4, 1)])
-async def test_results_that_lack_answers_are_read_again(
-    tmp_path: Path, times: int, downloads: int, uncertain: int
-) -> None:
+@pytest.mark.parametrize("times", [1, 3, 7])
+async def test_results_that_lack_answers_are_read_again(tmp_path: Path, times: int) -> None:
     batches = Forgetful(times)
     async with house(tmp_path, batches=batches, patience=HASTY, puppet=echo()) as place:
         run = await drive(place, questions, batches, spec=4)
     assert run.state is RunState.COMPLETED
-    assert (batches.downloads, run.calls.uncertain) == (downloads, uncertain)
-    assert [len(taken) for taken in batches.taken] == [4, 1][: 1 + uncertain]
+    assert (batches.downloads, run.calls.uncertain) == (times + 1, 0)
+    assert [len(taken) for taken in batches.taken] == [4]
+
+
+class Endless(ObedientBatches):
+    """Repeats something after its results, for as long as anybody listens."""
+
+    def __init__(self, again: Callable[[bytes], bytes], *, lacks: bool) -> None:
+        super().__init__()
+        self.again, self.lacks, self.sent, self.most_on_disk = again, lacks, 0, 0
+
+    async def poll(self, provider_id: str, timeouts: Timeouts) -> Progress:
+        return replace(await super().poll(provider_id, timeouts), answered=len(self.taken[int(provider_id)]))
+
+    async def results(self, source: str, timeouts: Timeouts) -> AsyncGenerator[bytes, None]:
+        lines = [line async for line in super().results(source, timeouts)]
+        for line in lines[int(self.lacks) :]:
+            yield line
+        while True:
+            chunk = self.again(lines[-1])
+            self.sent += len(chunk)
+            self.most_on_disk = max(self.most_on_disk, self.on_disk())
+            yield chunk
+
+    on_disk: Callable[[], int] = staticmethod(lambda: 0)
+
+
+ENDLESS: dict[str, Callable[[bytes], bytes]] = {
+    "a line of a member": lambda line: line * 1000,
+    "a line of nobody": lambda line: b'{"custom_id":"nobody","text":"x"}\n' * 1000,
+    "garbage": lambda line: b"{" * 50_000 + b"\n",
+    "blank lines": lambda line: b"\n" * 50_000,
+    "one line that never ends": lambda line: b"x" * 50_000,
+}
+
+
+def size_of(folder: Path) -> int:
+    return sum(file.stat().st_size for file in folder.rglob("*.jsonl") if file.exists())
+
+
+@pytest.mark.parametrize("again", ENDLESS.values(), ids=ENDLESS)
+async def test_endless_results_are_read_as_far_as_what_was_asked_can_reach(
+    tmp_path: Path, again: Callable[[bytes], bytes]
+) -> None:
+    batches = Endless(again, lacks=False)
+    batches.on_disk = lambda: size_of(tmp_path)
+    async with house(tmp_path, batches=batches, patience=HASTY, puppet=echo()) as place:
+        run = await drive(place, questions, batches, spec=4)
+        [made] = await place.store.batches.of_run(run.id)
+    assert run.state is RunState.COMPLETED
+    assert (made.state, made.tally.succeeded) == (BatchState.COLLECTED, 4)
+    assert batches.sent < 2_000_000
+    assert batches.most_on_disk < 100_000
+
+
+async def test_endless_results_that_lack_an_answer_leave_the_run_waiting(tmp_path: Path) -> None:
+    batches = Endless(ENDLESS["a line of a member"], lacks=True)
+    async with house(tmp_path, batches=batches, patience=replace(HASTY, deadline=0.3), puppet=echo()) as place:
+        run = await drive(place, questions, batches, spec=4)
+    assert (run.state, run.ended_reason) == (RunState.WAITING, "batch_lost")
+    assert [len(taken) for taken in batches.taken] == [4]
 
 
 async def test_after_so_many_batches_a_call_fails(tmp_path: Path) -> None:

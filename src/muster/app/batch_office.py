@@ -1,12 +1,14 @@
 """What a person does to batches: look, fetch, cancel, reconcile."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from muster.domain.batch import OVER, UNDER_WAY, Batch, BatchState
 from muster.domain.errors import BadArgument, BatchLost, BatchOpen, Conflict, MusterError, NotFound
 from muster.domain.ids import BatchId
+from muster.domain.run import Driver
 from muster.engine.clock import Clock
 from muster.engine.pool import Pool
 from muster.store.base import Store
@@ -21,6 +23,17 @@ class Reconciled:
 
     batch: Batch
     error: MusterError | None = None  # why it is still open
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """A batch that a process creates, or of which it finds out whether it was created."""
+
+    batch: Batch
+    by: Driver
+
+
+OnHeld = Callable[[Held], None]
 
 
 class BatchOffice:
@@ -70,31 +83,40 @@ class BatchOffice:
             raise Conflict(f"batch {batch.id} is {batch.state} already; there is nothing to cancel")
         return await self.get(batch.id)
 
-    async def reconcile(self, *, resubmit: bool) -> Sequence[Reconciled]:
-        """Find out what became of batches whose create is unresolved, and which the provider has no more.
+    async def reconcile(self, *, resubmit: bool, on_held: OnHeld = lambda held: None) -> Sequence[Reconciled]:
+        """Find out what became of batches whose create is unresolved, and of those that cannot be read any more.
 
-        If told to, what cannot be found is given up.
+        If told to, what cannot be found or read is given up. `on_held` hears of batches that another process is at.
         """
         unresolved = await self._store.batches.select((BatchState.SENT,), limit=1000)
-        found = [await self._reconcile(batch, resubmit) for batch in reversed(unresolved)]
+        found = [await self._reconcile(batch, resubmit, on_held) for batch in reversed(unresolved)]
         submitted = await self._store.batches.select((BatchState.RUNNING, BatchState.ENDED), limit=1000)
         known = {each.batch.id for each in found}
-        seen = [await self._reconcile(batch, resubmit) for batch in reversed(submitted) if batch.id not in known]
+        others = [batch for batch in reversed(submitted) if batch.id not in known]
+        # Side by side: each may fetch its results again for a while.
+        seen = await asyncio.gather(*(self._reconcile(batch, resubmit, on_held) for batch in others))
         return [*found, *(each for each in seen if each.error is not None or each.batch.state in OVER)]
 
-    async def _reconcile(self, batch: Batch, resubmit: bool) -> Reconciled:
+    async def _reconcile(self, batch: Batch, resubmit: bool, on_held: OnHeld) -> Reconciled:
+        holder = self._pool.holder(batch)
+        if holder is not None:
+            on_held(Held(batch=batch, by=holder))
+        try:
+            await self._find_out(batch, resubmit)
+        except MusterError as error:
+            return Reconciled(batch=await self.get(batch.id), error=error)
+        return Reconciled(batch=await self.get(batch.id))
+
+    async def _find_out(self, batch: Batch, resubmit: bool) -> None:
         try:
             if batch.state is BatchState.SENT:
                 await self._pool.resolve(batch.id)
             else:
                 await self._pool.look(batch.id)
-        except (BatchOpen, BatchLost) as error:
+        except (BatchOpen, BatchLost):
             if not resubmit:
-                return Reconciled(batch=await self.get(batch.id), error=error)
+                raise
             await self._pool.abandon(await self.get(batch.id))
-        except MusterError as error:
-            return Reconciled(batch=await self.get(batch.id), error=error)
-        return Reconciled(batch=await self.get(batch.id))
 
     async def stats(self, since: float) -> "BatchStats":
         """Sum up the batches that were planned since then."""

@@ -12,7 +12,7 @@ from muster.cli.speech import answer, fail_with, note, warn
 
 if TYPE_CHECKING:
     from muster.app import Muster, Patience
-    from muster.app.batch_office import Reconciled
+    from muster.app.batch_office import Held, Reconciled
     from muster.domain.batch import BatchState
     from muster.domain.ids import RunId
 
@@ -53,15 +53,21 @@ def reconcile(
 
 async def _reconcile(muster: "Muster", manner: Manner, resubmit: bool) -> "list[Found]":
     from muster.cli.batch_errands import resumable
-    from muster.cli.batch_portrait import some_batches
+    from muster.cli.batch_portrait import batch_name, some_batches
+    from muster.cli.spans import local
     from muster.domain.batch import BatchState
 
-    unclear = len(await muster.batches.list((BatchState.SENT,), limit=1000))
+    unclear = len(await muster.batches.list((BatchState.SENT, BatchState.ENDED), limit=1000))
     if unclear:
         note(manner, f"looking for {some_batches(unclear)} at the provider; that can take a few minutes")
     if unclear and resubmit:
         warn(f"--resubmit: {TWICE}")
-    decided = await muster.batches.reconcile(resubmit=resubmit)
+
+    def tell_holder(held: "Held") -> None:
+        since = "" if held.batch.claimed_at is None else f" since {local(held.batch.claimed_at)}"
+        note(manner, f"{batch_name(held.batch)} is held by {held.by}{since}; waiting until it is done or gives up")
+
+    decided = await muster.batches.reconcile(resubmit=resubmit, on_held=tell_holder)
     return [(one, await resumable(muster, one.batch)) for one in decided]
 
 

@@ -178,7 +178,10 @@ class Batch:
     tally: Tally = field(default_factory=Tally)
     input_tokens: int = 0
     output_tokens: int = 0
-    driver: Driver | None = None  # who sent it, or died over it
+    driver: Driver | None = None  # who holds the claim, or held it last
+    epoch: int = 0  # counts the claims; a write under an older one is refused
+    lease_until: float = 0.0  # when the claim ends, unless it is renewed
+    claimed_at: float | None = None
 
     @property
     def seconds(self) -> float:

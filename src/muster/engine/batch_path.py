@@ -10,7 +10,7 @@ from muster.agents.base import Batching
 from muster.domain.budget import Level
 from muster.domain.call import Reply
 from muster.domain.entry import AttemptId, Entry, EntryState
-from muster.domain.errors import RecordedFailure, RetriesExhausted, TryLater
+from muster.domain.errors import LeftWaiting, RecordedFailure, RetriesExhausted, StopRun, TryLater
 from muster.domain.ids import BatchId, RunId
 from muster.domain.money import Microdollars
 from muster.domain.run import Dispatch, Fallback
@@ -38,6 +38,7 @@ class BatchPath:
         activity: Activity,
         find: Find,
         check: Callable[[], None],
+        halt: Callable[[StopRun], None],
         live: Callable[[Asking], Awaitable[Reply]],
         on_overdraft: Callable[[str, Microdollars, Microdollars], None],
         capped: Callable[[], bool],
@@ -46,7 +47,7 @@ class BatchPath:
         self._run, self._epoch, self._dispatch = run, epoch, dispatch
         self._levels, self._inheritance, self._activity = levels, inheritance, activity
         self._find, self._check, self._live, self._on_overdraft = find, check, live, on_overdraft
-        self._capped = capped
+        self._halt, self._capped = halt, capped
 
     async def ask(self, asking: Asking, batching: Batching) -> Reply:
         """Get the reply from the journal or from batches, and after enough of them live, if the run says so."""
@@ -70,6 +71,10 @@ class BatchPath:
                     return reply
             except TryLater as error:
                 last = error
+            except LeftWaiting as error:
+                self._halt(error)
+                self._with.pool.leave(self._run, error)
+                raise
             finally:
                 self._activity.end_park()
                 if item is not None:
@@ -86,7 +91,7 @@ class BatchPath:
                 if waited and entry is not None and entry.error is not None:
                     raise RecordedFailure(entry.error)  # another process collected the batch, and this is what it found
                 self._check()
-                self._remember(asking, entry)
+                await self._remember(asking, entry)
                 held = await self._held(asking)
                 if held is not None or not await self._settled_meanwhile(asking, entry):
                     break
@@ -101,7 +106,7 @@ class BatchPath:
             return False
         return await self._find(asking.key, asking.identity.digest) != entry
 
-    def _remember(self, asking: Asking, entry: Entry | None) -> None:
+    async def _remember(self, asking: Asking, entry: Entry | None) -> None:
         """Learn from the journal how often the call was tried; what failed for good starts anew."""
         if entry is None:
             return
@@ -110,6 +115,8 @@ class BatchPath:
         asking.known, asking.attempts = True, entry.attempts
         asking.failed = entry.state is EntryState.FAILED
         asking.turn = entry.attempts - asking.base
+        if asking.turn:  # a batch that a person gave up says nothing about the call
+            asking.turn -= await self._with.store.batches.abandoned(self._run, asking.key, asking.base)
 
     async def _held(self, asking: Asking) -> tuple[BatchId, int] | None:
         """Give the batch that holds the call, in this run or in one that it comes from."""

@@ -80,6 +80,7 @@ class CallPath:
             activity=activity,
             find=self._find,
             check=self.check,
+            halt=self.halt,
             live=self._ask,
             on_overdraft=self._mind_overdraft,
             capped=lambda: levels.capped,

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
+from itertools import count
 from pathlib import Path
 
 from muster.agents.base import BatchAgent
@@ -17,15 +18,19 @@ from muster.domain.batch import (
     Progress,
     Shortfall,
 )
+from muster.domain.errors import BatchLost
 from muster.engine.dismissing import PAGE, Dismisser
 from muster.engine.odd import Odd
 from muster.engine.parking import Waiters
 from muster.engine.reading import Ended, Reading, missing
-from muster.engine.resolving import Resolver
+from muster.engine.resolving import rejection
 from muster.engine.spool import Splitter, Spool
 from muster.engine.tools import Tools
-from muster.engine.trying import Asker, NotThere
+from muster.engine.trying import Asker, NotThere, Pulse
 from muster.store.base import Advance, Page
+
+MEMBER_BYTES = 64 * 1024  # around an answer in a line of results, at most
+TOKEN_BYTES = 64  # of an answer as JSON, at most and on average
 
 Writing = tuple[Awaitable[int], Sequence[tuple[int, Ended]]]
 
@@ -39,43 +44,85 @@ class Collector:
         *,
         asker: Asker,
         dismisser: Dismisser,
-        resolver: Resolver,
         waiters: Waiters,
         spool: Path,
     ) -> None:
         self._store, self._directory, self._clock = tools.store, tools.directory, tools.clock
         self._kill, self._patience, self._timeouts = tools.kill, tools.patience, tools.timeouts
-        self._asker, self._dismisser, self._resolver = asker, dismisser, resolver
+        self._random = tools.random
+        self._asker, self._dismisser = asker, dismisser
         self._waiters, self._spool = waiters, spool
 
     async def __call__(self, batch: Batch, until: float) -> None:
-        """Read all results and end the batch; what is missing then has an outcome too."""
-        if not await self._store.batches.waiting(batch.id, -1, 1):  # whoever settled the last page died over it
+        """Read all results and end the batch; what is missing then has an outcome too.
+
+        Answers that the provider counts and that are not in its results are paid for: their members wait, and the
+        results are fetched again after growing pauses.
+        """
+        pulse = Pulse(self._patience, self._random)
+        for download in count(1):
+            with self._waiters.answering():  # but not while it pauses: others need not wait for that
+                lacking = await self._collect(batch, until, last=download >= self._patience.downloads)
+            if lacking is None:
+                return
+            delay = pulse.delay()
+            if self._clock.monotonic() + delay >= until:
+                raise results_missing(batch, lacking)
+            await self._clock.sleep(delay)
+
+    async def _collect(self, batch: Batch, until: float, *, last: bool) -> int | None:
+        """Read the results once; returns how many answers are lacking when they must be fetched again."""
+        if not await self._waiting(batch):  # whoever settled the last page died over it
             self._spooling(batch).clear()
             await self._finish(batch, Shortfall.NONE)
-            return
+            return None
         agent = self._directory.reopen(batch.desk)
-        shortfall = Shortfall.NONE
-        odds: list[Odd] = []
-        for _ in range(self._patience.downloads):
-            progress = await self._with_sources(agent, batch, until)
-            if progress is None:
-                return
-            odds = []
-            for source in progress.sources:
-                odd = await self._read_source(agent, batch, source, until)
-                if odd is None:
-                    return  # the time is over, or it was not ours
-                odds.append(odd)
-            lost = sum(odd.answered for odd in odds) < (progress.answered or 0)
-            # Answers that were lost on the way may have been paid.
-            shortfall = Shortfall.NONE if lost else progress.shortfall
-            cut = lost or any(odd.unreadable for odd in odds)
-            if not cut or not await self._store.batches.waiting(batch.id, -1, 1):
-                break  # else perhaps it is whole the next time
+        progress = await self._with_sources(agent, batch, until)
+        odds = None if progress is None else await self._read_sources(agent, batch, progress, until)
+        if progress is None or odds is None:
+            return None  # the time is over, or it was not ours
+        lacking = await self._lacking(batch, progress, odds)
+        unreadable = any(odd.unreadable for odd in odds) and await self._waiting(batch)
+        if lacking or (unreadable and not last):
+            await self._note_lacking(batch, lacking)
+            return lacking
         for odd in filter(None, odds):
             await self._tell(batch, odd)
-        await self._finish(batch, shortfall)
+        await self._finish(batch, progress.shortfall)
+        return None
+
+    async def _waiting(self, batch: Batch) -> bool:
+        """Return whether any member has no outcome yet."""
+        return bool(await self._store.batches.waiting(batch.id, -1, 1))
+
+    async def _lacking(self, batch: Batch, progress: Progress, odds: Sequence[Odd]) -> int:
+        """Return how many answers the provider counts that were never in its results."""
+        if not await self._waiting(batch):
+            return 0
+        fresh = await self._store.batches.get(batch.id) or batch
+        read = max(sum(odd.answered for odd in odds), fresh.tally.succeeded)
+        if progress.answered is not None:
+            return max(0, progress.answered - read)
+        # A provider that counts nothing: after a batch that ran to its end every member is taken for answered.
+        whole = progress.shortfall is Shortfall.NONE
+        return max(0, batch.requests - read - sum(odd.failed for odd in odds)) if whole else 0
+
+    async def _note_lacking(self, batch: Batch, lacking: int) -> None:
+        note = f"{lacking} answers that the provider counts are not in its results; they are fetched again"
+        fresh = await self._store.batches.get(batch.id) or batch
+        if lacking and fresh.note != note:
+            await self._advance(replace(fresh, epoch=batch.epoch, note=note), "batch.short")
+
+    async def _read_sources(
+        self, agent: BatchAgent, batch: Batch, progress: Progress, until: float
+    ) -> Sequence[Odd] | None:
+        odds = []
+        for source in progress.sources:
+            odd = await self._read_source(agent, batch, source, until)
+            if odd is None:
+                return None
+            odds.append(odd)
+        return odds
 
     async def _with_sources(self, agent: BatchAgent, batch: Batch, until: float) -> Progress | None:
         """Ask where the results are; an ended batch without an address may get one, but not for ever."""
@@ -92,7 +139,7 @@ class Collector:
         """Bring one source of results into the store; None when the time is over or the batch is not ours."""
         spool = self._spooling(batch)
         try:
-            download = partial(self._download, agent, batch, source, spool)
+            download = partial(self._download, agent, batch, source, spool, until)
             odd = await self._asker.ask(download, f"the results of batch {batch.provider_id}", until)
             if odd is None or (batch.adopted and not await self._confirm(batch, spool, odd)):
                 return None
@@ -104,24 +151,35 @@ class Collector:
     def _spooling(self, batch: Batch) -> Spool:
         return Spool(self._spool / batch.id, places=batch.requests, page=PAGE)
 
-    async def _download(self, agent: BatchAgent, batch: Batch, source: str, spool: Spool) -> Odd:
+    async def _download(self, agent: BatchAgent, batch: Batch, source: str, spool: Spool, until: float) -> Odd:
         """Write the results to disk, sorted by members; lines that are of no member are put aside."""
-        odd, splitter = Odd(), Splitter()
+        odd, splitter, received = Odd(), Splitter(), 0
         spool.begin()
         async with aclosing(agent.results(source, self._timeouts)) as chunks:
             async for chunk in chunks:
                 self._kill.reach("batch.downloading")
+                received += len(chunk)
+                if await self._too_long(batch, received) or self._clock.monotonic() >= until:
+                    odd.endless = received
+                    break
                 _sort(agent, batch, splitter.feed(chunk), spool, odd)
         _sort(agent, batch, [splitter.rest()], spool, odd)
         spool.finish()
         return odd
+
+    async def _too_long(self, batch: Batch, received: int) -> bool:
+        """Return whether results are longer than the answers that were asked for can be."""
+        frame = MEMBER_BYTES * batch.requests
+        if received <= frame:  # mostly: so nobody has to add anything up
+            return False
+        return received > frame + TOKEN_BYTES * await self._store.batches.max_tokens(batch.id)
 
     async def _confirm(self, batch: Batch, spool: Spool, odd: Odd) -> bool:
         """Say whether an adopted batch is ours, by its custom ids."""
         if spool.lines:
             await self._advance(replace(batch, adopted=False, note="its custom ids confirm it"), "batch.confirmed")
         elif odd.unknown:
-            await self._resolver.reject(batch, batch.provider_id or "", BatchState.ENDED)
+            await self._advance(replace(batch, **rejection(batch, batch.provider_id or "")), "batch.rejected")
             return False
         return True
 
@@ -174,13 +232,25 @@ class Collector:
         )
 
 
+def results_missing(batch: Batch, lacking: int) -> BatchLost:
+    """Say that answers which were paid for cannot be read."""
+    return BatchLost(
+        f"the provider counts {lacking} more answers in batch {batch.id} than its results hold; they are paid for, so "
+        "their calls are not asked again by themselves",
+        suggestions=(
+            f"look again later: muster batch fetch {batch.id}",
+            "give them up and ask again, paying twice: muster batch reconcile --resubmit",
+        ),
+    )
+
+
 def _sort(agent: BatchAgent, batch: Batch, lines: Sequence[bytes], spool: Spool, odd: Odd) -> None:
     """Put lines where their members are."""
     names = batch.names
     for line in lines:
         place = names.glance(line)  # a wrong guess comes to light when the page is read
         if place is not None and place < batch.requests:
-            spool.add(place, line)
+            odd.duplicates += not spool.add(place, line)
         elif not line.isspace():
             _read_and_sort(agent, batch, line, spool, odd)
 
@@ -191,4 +261,4 @@ def _read_and_sort(agent: BatchAgent, batch: Batch, line: bytes, spool: Spool, o
     if place is None or place >= batch.requests:
         odd.keep(line, None if read is None else read[0])
     else:
-        spool.add(place, line)
+        odd.duplicates += not spool.add(place, line)

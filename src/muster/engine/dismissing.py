@@ -30,10 +30,10 @@ class Dismisser:
         error = BatchCanceled(f"batch {batch.id}: {note}")
         await self._dismiss(batch, BatchState.PLANNED, BatchState.REFUSED, note, error, AttemptState.CANCELED)
 
-    async def abandon(self, batch: Batch, note: str) -> None:
+    async def abandon(self, batch: Batch, note: str) -> bool:
         """Give a batch up that may have been paid: its members are booked as uncertain and can be asked again."""
         error = OutcomeUnknown(f"batch {batch.id}: {note}")
-        await self._dismiss(batch, batch.state, BatchState.ABANDONED, note, error)
+        return await self._dismiss(batch, batch.state, BatchState.ABANDONED, note, error)
 
     async def settle(self, batch: Batch, fate: Fate) -> int:
         """Give every member that has no outcome one, and say how many there were."""
@@ -56,13 +56,15 @@ class Dismisser:
         note: str,
         error: WireError,
         ended_as: AttemptState = AttemptState.FAILED,
-    ) -> None:
+    ) -> bool:
         now = self._clock.now()
         over = replace(batch, state=state, note=note, error=error.record(), collected_at=now)
         advance = Advance(batch=over, was=was, kind=f"batch.{state}", at=now)
         outcome, _ = fate_of(error, ended_as)
-        if await self._store.batch_book.dismiss(Dismissal(advance=advance, outcome=outcome)):
-            self._waiters.end(batch.id, error)
+        if not await self._store.batch_book.dismiss(Dismissal(advance=advance, outcome=outcome)):
+            return False
+        self._waiters.end(batch.id, error)
+        return True
 
 
 def fate_of(error: WireError, ended_as: AttemptState = AttemptState.FAILED) -> tuple[Failed, WireError]:

@@ -139,6 +139,7 @@ class Engine:
             buried.append((run, claim))
         if buried:
             await self._with.reap()
+        await self._with.pool.cancel_orphans()
         return buried
 
     def _abandoned(self, run: Run) -> bool:

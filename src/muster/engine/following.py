@@ -4,7 +4,7 @@ Every step starts from what is stored, so a process that died is replaced by doi
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import Protocol
 
 from muster.domain.batch import OVER, Batch, BatchState
@@ -34,13 +34,7 @@ class Follower:
         self._steps, self._deadline = steps, deadline
         self._tasks: dict[BatchId, asyncio.Task[None]] = {}
         self._unsent: dict[BatchId, set[RunId]] = {}  # of followed batches that the provider may not have yet
-        self._handing_out = 0
         self.on_change: Callable[[], None] = lambda: None
-
-    @property
-    def handing_out(self) -> bool:
-        """Whether results are being given to those who wait for them."""
-        return self._handing_out > 0
 
     def unsent(self, run: RunId) -> bool:
         """Whether calls of a run are in a batch that the provider may not have yet."""
@@ -61,13 +55,14 @@ class Follower:
         """Follow a batch to its end and wait for that; raises what stopped it."""
         await asyncio.shield(self.follow(batch))
 
-    async def out_of(self, name: BatchId, state: BatchState) -> None:
-        """Take a batch out of one state, and no further."""
-        until = self._clock.monotonic() + self._deadline
-        while (batch := await self._stored(name)).state is state:
+    async def out_of(self, name: BatchId, states: Container[BatchState], seconds: float | None = None) -> None:
+        """Take a batch out of some states, and no further; raises BatchOverdue after so long, or the usual deadline."""
+        seconds = self._deadline if seconds is None else seconds
+        until = self._clock.monotonic() + seconds
+        while (batch := await self._stored(name)).state in states:
             if self._clock.monotonic() >= until:
-                raise overdue(batch, self._deadline)
-            await self._steps[state](batch, until)
+                raise overdue(batch, seconds)
+            await self._steps[batch.state](batch, until)
 
     async def close(self) -> None:
         """Let go of all batches; what is stored is enough to go on."""
@@ -102,25 +97,13 @@ class Follower:
                 return
             if self._clock.monotonic() >= until:
                 raise overdue(batch, self._deadline)
-            await self._step(batch, until)
+            await self._steps[batch.state](batch, until)
 
     async def _stored(self, name: BatchId) -> Batch:
         batch = await self._store.batches.get(name)
         if batch is None:
             raise BatchLost(f"there is no batch {name} in this store")
         return batch
-
-    async def _step(self, batch: Batch, until: float) -> None:
-        step = self._steps[batch.state]
-        if batch.state is not BatchState.ENDED:
-            await step(batch, until)
-            return
-        self._handing_out += 1
-        try:
-            await step(batch, until)
-        finally:
-            self._handing_out -= 1
-            self.on_change()
 
     def _forget(self, batch: BatchId) -> None:
         task = self._tasks.pop(batch)

@@ -13,7 +13,9 @@ class Odd:
     unreadable: int = 0
     unknown: int = 0
     duplicates: int = 0
+    endless: int = 0  # bytes that were received when the rest was left unread
     answered: int = 0  # not strange: members with an answer
+    failed: int = 0  # nor this: members that were not answered
     names: list[str] = field(default_factory=list)
     lines: list[bytes] = field(default_factory=list)
 
@@ -30,7 +32,12 @@ class Odd:
         return (
             f"{self.unreadable} lines of the results cannot be read, {self.unknown} have unknown ids{shown}, "
             f"{self.duplicates} came twice"
+            + (
+                f"; the rest after {self.endless} bytes was not read: no such results were asked for"
+                if self.endless
+                else ""
+            )
         )
 
     def __bool__(self) -> bool:
-        return bool(self.unreadable or self.unknown or self.duplicates)
+        return bool(self.unreadable or self.unknown or self.duplicates or self.endless)

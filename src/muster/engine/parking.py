@@ -1,7 +1,8 @@
 """Parked calls: what waits to be put into a batch, and who waits for the results of one."""
 
 import asyncio
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from muster.agents.base import Batching
@@ -55,6 +56,23 @@ class Waiters:
 
     def __init__(self) -> None:
         self._waiting: dict[BatchId, dict[int, list[asyncio.Future[Outcome]]]] = {}
+        self._answering = 0
+        self.on_answered: Callable[[], None] = lambda: None
+
+    @property
+    def being_answered(self) -> bool:
+        """Whether results are being read, so that some of those who wait are about to go on."""
+        return self._answering > 0
+
+    @contextmanager
+    def answering(self) -> Iterator[None]:
+        """Tell that results are being read."""
+        self._answering += 1
+        try:
+            yield
+        finally:
+            self._answering -= 1
+            self.on_answered()
 
     def add(self, batch: BatchId, place: int, future: "asyncio.Future[Outcome]") -> None:
         """Let somebody wait for a member."""

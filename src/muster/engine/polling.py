@@ -3,7 +3,6 @@
 from dataclasses import replace
 from functools import partial
 
-from muster.agents.base import BatchAgent
 from muster.domain.batch import Batch, BatchState, Phase, Progress
 from muster.domain.errors import InvalidRequest, TryLater, UnknownModel
 from muster.engine.dismissing import Dismisser
@@ -30,8 +29,8 @@ class Poller:
             batch = await self._store.batches.get(batch.id) or batch
             if batch.state is not BatchState.RUNNING:
                 return
-            if batch.cancel_requested and not told and not batch.adopted:  # one that may be a stranger's is left alone
-                told = await self._cancel(agent, batch)
+            if batch.cancel_requested and not told:
+                told = await self.cancel(batch)
             question = partial(agent.poll, batch.provider_id or "", self._timeouts)
             progress = await self._asker.ask(question, f"batch {batch.provider_id}", until)
             self._kill.reach("batch.polled")
@@ -60,9 +59,12 @@ class Poller:
                 if fresh is not None and fresh.cancel_requested:
                     return
 
-    async def _cancel(self, agent: BatchAgent, batch: Batch) -> bool:
+    async def cancel(self, batch: Batch) -> bool:
+        """Ask the provider to cancel a running batch; False when that must be tried again, or may be a stranger's."""
+        if batch.state is not BatchState.RUNNING or batch.adopted:
+            return False
         try:
-            await agent.cancel(batch.provider_id or "", self._timeouts)
+            await self._directory.reopen(batch.desk).cancel(batch.provider_id or "", self._timeouts)
         except (TryLater, UnknownModel):  # a 404 may pass, shortly after the creation
             return False
         note = "the provider was asked to cancel it"

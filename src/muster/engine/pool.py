@@ -5,6 +5,7 @@ results are being handed out, and nothing new came for a short while. Or when a 
 """
 
 import asyncio
+import contextlib
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -12,9 +13,10 @@ from contextlib import contextmanager
 from muster.agents.base import BatchAgent
 from muster.domain.batch import UNDER_WAY, Batch, BatchState, Desk, Limits, Phase
 from muster.domain.budget import Decision, Granted, Refused, Wait
-from muster.domain.errors import BudgetExhausted, KeyTaken, MusterError, StoreFailed
+from muster.domain.errors import BudgetExhausted, KeyTaken, LeftWaiting, MusterError, StoreFailed
 from muster.domain.ids import BatchId, RunId, new_batch_id, new_nonce
-from muster.domain.run import TERMINAL
+from muster.domain.run import Driver
+from muster.engine.claims import Claims, lost
 from muster.engine.composing import Composition, compose
 from muster.engine.dismissing import Dismisser
 from muster.engine.following import Follower
@@ -23,18 +25,26 @@ from muster.engine.polling import Poller
 from muster.engine.tools import Tools
 
 LOOK_SECONDS = 2.0
+CANCEL_SECONDS = 5.0  # that a process which ends waits for a provider to take a cancel
 
 
 class Pool:
     """The parked calls of this process."""
 
     def __init__(
-        self, tools: Tools, *, follower: Follower, waiters: Waiters, dismisser: Dismisser, poller: Poller
+        self,
+        tools: Tools,
+        *,
+        claims: Claims,
+        follower: Follower,
+        waiters: Waiters,
+        dismisser: Dismisser,
+        poller: Poller,
     ) -> None:
         self._store, self._clock, self._random = tools.store, tools.clock, tools.random
         self._kill, self._patience = tools.kill, tools.patience
         self._follower, self._waiters = follower, waiters
-        self._dismisser, self._poller = dismisser, poller
+        self._claims, self._dismisser, self._poller = claims, dismisser, poller
         self._lanes: dict[Desk, deque[Parked]] = {}
         self._agents: dict[Desk, BatchAgent] = {}
         self._short: list[Parked] = []  # what did not fit under a budget the last time
@@ -45,7 +55,9 @@ class Pool:
         self._changed = asyncio.Event()
         self._room = asyncio.Condition()
         self._gathering: asyncio.Task[None] | None = None
-        follower.on_change = self.stir
+        self._left: dict[RunId, LeftWaiting] = {}  # runs that stop because a batch of theirs cannot be waited for
+        self._orphans: dict[BatchId, asyncio.Task[None]] = {}  # batches of canceled runs, canceled by this process
+        follower.on_change = waiters.on_answered = self.stir
 
     @contextmanager
     def moving(self) -> Iterator[None]:
@@ -98,18 +110,42 @@ class Pool:
         settled = self._last + self._patience.settle <= self._clock.monotonic()
         return settled and not self._busy and self._unsent[run] == 0 and not self._follower.unsent(run)
 
+    def leave(self, run: RunId, error: LeftWaiting) -> None:
+        """Put no further call of a run into a batch: one of its batches cannot be waited for any longer.
+
+        Calls that wait for money would wait for ever, since that batch keeps what was reserved for its members.
+        """
+        self._left[run] = error
+        parked = [*self._short, *(parked for lane in self._lanes.values() for parked in lane)]
+        for each in parked:
+            if each.attempt.run == run and not each.future.done():
+                each.future.set_exception(error)
+                each.future.exception()
+
     async def cancel_batches(self, run: RunId) -> Sequence[BatchId]:
-        """Cancel the batches that hold calls of this run only, and wait until their results are here."""
-        canceled = []
-        for batch in await self._store.batches.of_run(run):
-            if batch.state in UNDER_WAY and await self._nobody_else_needs(batch.id, run):
-                await self._store.batch_book.ask_cancel(batch.id)
-                canceled.append(batch.id)
+        """Wait until the batches that were canceled with a run have ended and their results are here."""
+        batches = await self._store.batches.of_run(run)
+        canceled = [batch.id for batch in batches if batch.state in UNDER_WAY and batch.cancel_requested]
         await asyncio.gather(*(self._follower.to_end(batch) for batch in canceled))
         return canceled
 
+    async def cancel_orphans(self) -> None:
+        """Cancel the batches of canceled runs whose driver died before it could; each is followed here once."""
+        for batch in await self._store.batches.orphans():
+            if batch not in self._orphans:
+                self._orphans[batch] = asyncio.get_running_loop().create_task(self._cancel_orphan(batch))
+
+    async def _cancel_orphan(self, name: BatchId) -> None:
+        """Tell the provider at once; how the batch ends is followed as long as this process lives."""
+        batch = await self._store.batches.get(name)
+        with contextlib.suppress(MusterError):  # it stays to be canceled, and the next process tries again
+            if batch is not None:
+                await self._poller.cancel(batch)
+            self._follower.follow(name)
+
     async def round_off(self, run: RunId) -> None:
         """Close the batches of a run whose members all have their outcome; nobody is asked for that."""
+        self._left.pop(run, None)
         for batch in await self._store.batches.of_run(run):
             if batch.state is BatchState.ENDED and batch.tally.over == batch.requests:
                 await self._follower.to_end(batch.id)
@@ -127,31 +163,39 @@ class Pool:
 
     async def resolve(self, batch: BatchId) -> None:
         """Find out whether a batch was created; raises BatchOpen when nobody can say."""
-        await self._follower.out_of(batch, BatchState.SENT)
+        await self._follower.out_of(batch, {BatchState.SENT})
 
     async def look(self, batch: BatchId) -> None:
         """Look whether the provider still has a batch, and collect it if it has ended; raises BatchLost otherwise."""
-        found = await self._store.batches.get(batch)
-        if found is not None and found.state in (BatchState.RUNNING, BatchState.ENDED):
+        found, submitted = await self._store.batches.get(batch), (BatchState.RUNNING, BatchState.ENDED)
+        if found is not None and found.state in submitted:
             progress = await self._poller.look(found)
             if progress is not None and progress.phase is not Phase.RUNNING:
-                await self._follower.to_end(batch)
+                await self._follower.out_of(batch, submitted, self._patience.grace)
+
+    def holder(self, batch: Batch) -> Driver | None:
+        """Return the process that creates a batch, or finds out whether it was created."""
+        return self._claims.holder(batch)
 
     async def abandon(self, batch: Batch) -> None:
-        """Give up a batch of which nobody knows whether it was created; its calls can be asked again."""
-        await self._dismisser.abandon(batch, "given up by hand; if it was created after all, it was paid for")
+        """Give up a batch that cannot be found or read; its calls can be asked again. Raises Conflict if it is held."""
+        found: Batch | None = batch
+        if batch.state is BatchState.SENT:
+            found = await self._claims.take(batch)
+        note = "given up by hand; if it was created after all, it was paid for"
+        if found is None or not await self._dismisser.abandon(found, note):
+            raise lost(batch)
 
     async def close(self) -> None:
-        """Gather no more; a create that is under way is waited for."""
+        """Gather no more; a create that is under way is waited for, and a cancel for a moment."""
+        if self._orphans:
+            await asyncio.wait(self._orphans.values(), timeout=CANCEL_SECONDS)
+            for canceling in self._orphans.values():
+                canceling.cancel()
         if self._gathering is not None:
             self._gathering.cancel()
             await asyncio.wait({self._gathering})
         await self._follower.close()
-
-    async def _nobody_else_needs(self, batch: BatchId, run: RunId) -> bool:
-        others = [other for other in await self._store.batches.runs(batch) if other != run]
-        found = [await self._store.runs.get(other) for other in others]
-        return all(other is None or other.state in TERMINAL for other in found)
 
     async def _enter(self) -> None:
         async with self._room:
@@ -216,7 +260,7 @@ class Pool:
     @property
     def _busy(self) -> bool:
         """Whether calls are on their way to be parked, or to come back from it."""
-        return self._moving > 0 or self._follower.handing_out
+        return self._moving > 0 or self._waiters.being_answered
 
     def _again(self) -> None:
         for parked in self._short:
@@ -274,6 +318,8 @@ class Pool:
     def _sort(self, parked: Parked, decision: Decision | MusterError, lane: deque[Parked]) -> None:
         if isinstance(decision, Granted):
             lane.appendleft(parked)
+        elif isinstance(decision, Wait) and parked.attempt.run in self._left:
+            self._fail(parked, self._left[parked.attempt.run])
         elif isinstance(decision, Wait):
             self._unsent[parked.attempt.run] -= 1  # nobody waits for it to be handed in before there is money
             self._short.append(parked)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from muster.domain.agent import Timeouts
 from muster.domain.batch import BatchState
+from muster.engine.claims import Claims
 from muster.engine.collecting import Collector
 from muster.engine.dismissing import Dismisser
 from muster.engine.following import Follower, Step
@@ -24,17 +25,16 @@ def make_pool(tools: Tools, spool: Path) -> Pool:
     """Make the pool of this process."""
     waiters, asker = Waiters(), Asker(tools.clock, tools.random, tools.patience)
     dismisser = Dismisser(store=tools.store, clock=tools.clock, waiters=waiters)
-    resolver = Resolver(tools, asker=asker)
+    claims = Claims(tools)
+    resolver = Resolver(tools, claims=claims, asker=asker)
     poller = Poller(tools, asker=asker, dismisser=dismisser)
     steps: dict[BatchState, Step] = {
-        BatchState.PLANNED: Sender(tools, dismisser=dismisser, resolver=resolver),
+        BatchState.PLANNED: Sender(tools, claims=claims, dismisser=dismisser, resolver=resolver),
         BatchState.SENT: resolver,
         BatchState.RUNNING: poller,
-        BatchState.ENDED: Collector(
-            tools, asker=asker, dismisser=dismisser, resolver=resolver, waiters=waiters, spool=own_folder(spool)
-        ),
+        BatchState.ENDED: Collector(tools, asker=asker, dismisser=dismisser, waiters=waiters, spool=own_folder(spool)),
     }
     follower = Follower(
         store=tools.store, clock=tools.clock, waiters=waiters, steps=steps, deadline=tools.patience.deadline
     )
-    return Pool(tools, follower=follower, waiters=waiters, dismisser=dismisser, poller=poller)
+    return Pool(tools, claims=claims, follower=follower, waiters=waiters, dismisser=dismisser, poller=poller)

@@ -52,7 +52,9 @@ class Reading:
                 self._odd.duplicates += 1
                 continue
             read.add(place)
-            self._odd.answered += isinstance(result, Answered)
+            answered = isinstance(result, Answered)
+            self._odd.answered += answered
+            self._odd.failed += not answered
             member = members.get(place)
             if member is None or member.state is not _PARKED:
                 continue

@@ -4,22 +4,23 @@ OpenAI's list names the input file and our id. Anthropic's names neither: there,
 and that fits in time and count is taken for ours, and its custom ids confirm or refute that when it ends.
 """
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import contextlib
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 from muster.agents.base import BatchAgent
 from muster.domain.agent import Timeouts
 from muster.domain.batch import Batch, BatchState, Found
-from muster.domain.errors import BadConfiguration, BatchLost, BatchOpen, CallFailed
+from muster.domain.errors import BadConfiguration, BatchLost, BatchOpen, CallFailed, Conflict
 from muster.domain.ids import BatchId
+from muster.engine.claims import Claims
 from muster.engine.tools import Tools
 from muster.engine.trying import Asker, Pulse
-from muster.store.base import Advance
 
 SKEW = 300.0  # seconds that the provider's clock may differ from ours
-LONGEST_CREATE = 3600.0  # of a process on another machine, which cannot be asked whether it lives
+LONGEST_CREATE = 3600.0  # seconds that a create may take from the moment it was claimed
 LOOK_SECONDS = 1.0
 
 
@@ -73,63 +74,45 @@ def _fits(batch: Batch, found: Found) -> bool:
 class Resolver:
     """Takes a batch whose create is unresolved to running, or back to planned when it cannot have been created."""
 
-    def __init__(self, tools: Tools, *, asker: Asker) -> None:
+    def __init__(self, tools: Tools, *, claims: Claims, asker: Asker) -> None:
         self._store, self._directory, self._clock = tools.store, tools.directory, tools.clock
-        self._random, self._patience = tools.random, tools.patience
-        self._driver, self._timeouts = tools.driver, tools.timeouts
-        self._is_gone = tools.is_gone
-        self._asker = asker
+        self._random, self._patience, self._timeouts = tools.random, tools.patience, tools.timeouts
+        self._claims, self._asker = claims, asker
         self._looking_since: dict[BatchId, float] = {}
-        self._sending: set[BatchId] = set()  # creates of this process that are on the wire
 
-    @contextmanager
-    def sending(self, batch: BatchId) -> Iterator[None]:
-        """Leave a batch alone while this process creates it."""
-        self._sending.add(batch)
-        try:
-            yield
-        finally:
-            self._sending.discard(batch)
-
-    async def if_abandoned(self, batch: Batch, until: float) -> None:
-        """Resolve a batch that nobody is sending any more."""
-        if not self._is_being_sent(batch):
+    async def if_unclaimed(self, batch: Batch, until: float) -> None:
+        """Resolve a batch that nobody is at."""
+        if self._claims.holder(batch) is None:
             await self(batch, until)
 
     async def __call__(self, batch: Batch, until: float) -> None:
         """Look for the batch until it is found, or long enough to say that it is open."""
-        if self._is_being_sent(batch):
+        claimed = await self._claims.take(batch)
+        if claimed is None:
             await self._store.changes.wait(LOOK_SECONDS)
             return
+        with contextlib.suppress(Conflict):  # another process has claimed it, and decides what becomes of it
+            await self._claims.keep(claimed, self._resolve(claimed, until))
+
+    async def _resolve(self, batch: Batch, until: float) -> None:
         if batch.desk.kind == "openai" and batch.file is None:
             note = "its requests were never uploaded, so it cannot have been created"
-            await self._advance(batch, "batch.put_back", state=BatchState.PLANNED, sent_at=None, note=note)
+            await self._claims.change(batch, "batch.put_back", state=BatchState.PLANNED, sent_at=None, note=note)
             return
         agent = self._directory.reopen(batch.desk)
         pulse = Pulse(self._patience, self._random)
         since = self._looking_since.setdefault(batch.id, self._clock.monotonic())
         while self._clock.monotonic() < until:
-            batch = await self._store.batches.get(batch.id) or batch
-            if batch.state is not BatchState.SENT:
-                return  # its custom ids decided, or another process did
             judgment = await self._look(agent, batch, until)
+            if isinstance(judgment, Several):
+                judgment = await self._wait_for_ends(agent, batch, judgment, until)
             if isinstance(judgment, Adopt):
                 await self._adopt(batch, judgment)
                 return
-            if isinstance(judgment, Several):
-                await self._wait_for_ends(agent, batch, judgment, until)
-            elif self._clock.monotonic() - since >= self._patience.grace:
+            if isinstance(judgment, Nothing) and self._clock.monotonic() - since >= self._patience.grace:
                 raise still_open(batch)
             await self._clock.sleep(min(pulse.delay(), max(self._patience.grace / 4, self._patience.poll_first)))
-
-    def _is_being_sent(self, batch: Batch) -> bool:
-        """Whether another process that may be alive is at it."""
-        if batch.id in self._sending:
-            return True
-        if batch.driver is None or batch.driver == self._driver or self._is_gone(batch.driver):
-            return False
-        elsewhere = batch.driver.host != self._driver.host
-        return not elsewhere or self._clock.now() < (batch.sent_at or 0.0) + LONGEST_CREATE
+            batch = replace(await self._store.batches.get(batch.id) or batch, epoch=batch.epoch)
 
     async def _look(self, agent: BatchAgent, batch: Batch, until: float) -> Judgment | None:
         since = (batch.sent_at or batch.created_at) - SKEW
@@ -144,7 +127,7 @@ class Resolver:
 
     async def _adopt(self, batch: Batch, adopt: Adopt) -> None:
         self._looking_since.pop(batch.id, None)
-        await self._advance(
+        await self._claims.change(
             batch,
             "batch.adopted",
             state=BatchState.RUNNING,
@@ -154,12 +137,12 @@ class Resolver:
             note=f"{adopt.id} was found in the provider's list and taken for ours: {adopt.why}",
         )
 
-    async def _wait_for_ends(self, agent: BatchAgent, batch: Batch, several: Several, until: float) -> None:
+    async def _wait_for_ends(self, agent: BatchAgent, batch: Batch, several: Several, until: float) -> Judgment:
         """Read the first result of those that have ended; what is not ours is rejected for good."""
         ids = ", ".join(found.id for found in several.found)
         note = f"any of {ids} may be it; their custom ids will tell when they end"
         if batch.note != note:
-            await self._advance(batch, "batch.undecided", state=BatchState.SENT, note=note)
+            batch = await self._claims.change(batch, "batch.undecided", note=note)
         for found in several.found:
             if not found.ended:
                 continue
@@ -168,10 +151,10 @@ class Resolver:
             except (BatchLost, BadConfiguration, CallFailed):
                 continue  # its results cannot be read; another one may be ours
             if ours is False:
-                batch = await self.reject(batch, found.id, BatchState.SENT)
+                batch = await self._claims.change(batch, "batch.rejected", **rejection(batch, found.id))
             elif ours:
-                await self._adopt(batch, Adopt(id=found.id, sure=True, why="its results carry our custom ids"))
-                return
+                return Adopt(id=found.id, sure=True, why="its results carry our custom ids")
+        return several
 
     async def _is_ours(self, agent: BatchAgent, batch: Batch, found: Found) -> bool | None:
         progress = await agent.poll(found.id, self._timeouts)
@@ -181,29 +164,20 @@ class Resolver:
                 return batch.names.place(name) is not None
         return None
 
-    async def reject(self, batch: Batch, provider_id: str, was: BatchState) -> Batch:
-        """Remember that a batch of the provider is not ours, and go on looking."""
-        changed = replace(
-            batch,
-            state=BatchState.SENT,
-            provider_id=None,
-            adopted=False,
-            submitted_at=None,
-            ended_at=None,
-            done=None,
-            word="",
-            rejected=(*batch.rejected, provider_id),
-            note=f"{provider_id} is not ours: its results carry other custom ids",
-        )
-        advance = Advance(batch=changed, was=was, kind="batch.rejected", at=self._clock.now())
-        await self._store.batch_book.advance(advance)
-        return changed
 
-    async def _advance(self, batch: Batch, kind: str, **changes: object) -> None:
-        changed = replace(batch, **changes)  # type: ignore[arg-type]
-        await self._store.batch_book.advance(
-            Advance(batch=changed, was=BatchState.SENT, kind=kind, at=self._clock.now())
-        )
+def rejection(batch: Batch, provider_id: str) -> dict[str, Any]:
+    """Return what changes in a batch when one of the provider's turns out not to be it: it is looked for again."""
+    return {
+        "state": BatchState.SENT,
+        "provider_id": None,
+        "adopted": False,
+        "submitted_at": None,
+        "ended_at": None,
+        "done": None,
+        "word": "",
+        "rejected": (*batch.rejected, provider_id),
+        "note": f"{provider_id} is not ours: its results carry other custom ids",
+    }
 
 
 async def first_name(agent: BatchAgent, source: str, timeouts: Timeouts) -> str | None:
@@ -224,7 +198,7 @@ def still_open(batch: Batch) -> BatchOpen:
     """Say that nobody can tell whether a batch was created."""
     return BatchOpen(
         f"batch {batch.id} ({batch.requests} requests) was sent, and the provider's list does not show it; it is not "
-        "sent again by itself, because it may still have arrived",
+        f"sent again by itself, because it may still have arrived ({batch.note})",
         suggestions=(
             "look again later: muster batch reconcile",
             "give it up and ask again, at the risk of paying twice: muster batch reconcile --resubmit",

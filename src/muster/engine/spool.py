@@ -18,6 +18,7 @@ T = TypeVar("T")
 
 BUFFER = 32 * 1024
 MOST_FILES = 256
+MOST_LINES = 3  # of one member: a line that is cut or a stranger's may come before the good one
 MOST_LINE = 64 * 1024 * 1024  # bytes; no answer is that long
 
 _NUMBERS = count()
@@ -31,6 +32,7 @@ class Spool:
         self._page = max(page, -(-places // MOST_FILES))
         self._files: dict[int, BinaryIO] = {}
         self._places: dict[int, array[int]] = {}  # of the lines of a file, in their order
+        self._counts = bytearray(places)  # of the lines of each member
         self.lines = 0
 
     def begin(self) -> None:
@@ -38,8 +40,11 @@ class Spool:
         self.clear()
         self._attempt(self._folder.mkdir, mode=0o700, parents=True)
 
-    def add(self, place: int, line: bytes) -> None:
-        """Put a line, with its line break, where its member's neighbours are."""
+    def add(self, place: int, line: bytes) -> bool:
+        """Put a line, with its line break, where its member's neighbours are; False when there are enough of it."""
+        if self._counts[place] == MOST_LINES:
+            return False
+        self._counts[place] += 1
         number = place // self._page
         if number not in self._files:
             self._files[number] = self._attempt(self._open, number)
@@ -50,6 +55,7 @@ class Spool:
             raise self._failed(error) from error
         self._places[number].append(place)
         self.lines += 1
+        return True
 
     def _open(self, number: int) -> BinaryIO:
         return (self._folder / f"{number}.jsonl").open("wb", BUFFER)
@@ -77,6 +83,7 @@ class Spool:
         for file in self._files.values():
             file.close()
         self._files, self._places, self.lines = {}, {}, 0
+        self._counts = bytearray(len(self._counts))
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _attempt(self, work: Callable[..., T], *arguments: object, **options: object) -> T:

@@ -1,6 +1,7 @@
 """A worker: takes queued runs out of the store and drives them, a few at a time."""
 
 import asyncio
+import math
 from collections.abc import Callable
 
 from muster.domain.errors import Conflict, MusterError
@@ -12,6 +13,7 @@ from muster.store.base import Store
 
 LOOK_SECONDS = 2.0
 ATTEND_SECONDS = 5.0
+AGAIN_SECONDS = 300.0  # after which a run is taken up again that waits for a batch which could not be found or read
 
 
 class Worker:
@@ -30,7 +32,7 @@ class Worker:
         self._store, self._engine, self._clock = store, engine, clock
         self._most, self._on_end, self._on_error = most, on_end, on_error
         self._tasks: dict[RunId, asyncio.Task[None]] = {}
-        self._left_alone: set[RunId] = set()
+        self._left_alone: dict[RunId, float] = {}  # runs that were let go of, and when they are taken up again
         self._closing = False
         self._attended = 0.0
 
@@ -70,18 +72,19 @@ class Worker:
                 self._tasks[run.id] = asyncio.get_running_loop().create_task(self._drive(run.id))
 
     def _takes(self, run: Run) -> bool:
-        return run.id not in self._tasks and run.id not in self._left_alone and self._engine.knows(run.workload)
+        due = self._left_alone.get(run.id, 0.0) <= self._clock.monotonic()
+        return due and run.id not in self._tasks and self._engine.knows(run.workload)
 
     async def _drive(self, run_id: RunId) -> None:
         try:
             run = await self._engine.drive(run_id)
             if run.state is RunState.WAITING:
-                self._left_alone.add(run_id)  # it was waited for long enough, or cannot be waited for from here
+                self._left_alone[run_id] = self._clock.monotonic() + AGAIN_SECONDS
             self._on_end(run)
         except Conflict:
             return  # another worker was faster
         except MusterError as error:
-            self._left_alone.add(run_id)  # trying it again at once would fail again at once
+            self._left_alone[run_id] = math.inf  # trying it again would fail again
             self._on_error(run_id, error)
         finally:
             del self._tasks[run_id]

@@ -133,7 +133,7 @@ class RunDesk(Protocol):
     """What a person does to runs from outside."""
 
     def cancel(self, run: RunId, at: float) -> Awaitable[Run]:
-        """Ask the driver to stop; a run that nobody drives is canceled at once."""
+        """Ask the driver to stop; a run that nobody drives is canceled at once. Its children are treated likewise."""
 
     def requeue(self, run: RunId, at: float) -> Awaitable[Run]:
         """Hand a run that stands still to the workers."""
@@ -155,7 +155,7 @@ class Leases(Protocol):
         """Keep the lease of a run that is at work or waits; says whether somebody asked to cancel."""
 
     def release(self, run: RunId, epoch: int, ending: Ending) -> Awaitable[Run]:
-        """Let go of the run in its new state."""
+        """Let go of the run in its new state; canceled, its batches are to be canceled that no other run needs."""
 
     def bury(self, run: RunId, expected_epoch: int, at: float, message: str) -> Awaitable[Claim]:
         """Mark the run of a dead driver as interrupted, or canceled if asked for; open attempts become uncertain."""
@@ -199,12 +199,26 @@ class Changes(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Advance:
-    """A batch goes on to another state, and why; `batch` is as it will be, but for what is counted."""
+    """A batch goes on to another state, and why; `batch` is as it will be, but for what is counted.
+
+    It carries the epoch under which it was read or claimed: once somebody else claimed the batch, it is refused.
+    """
 
     batch: Batch
     was: BatchState
     kind: str  # of the event
     at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchClaim:
+    """A request for the right to create a planned batch, or to find out whether a sent one was created."""
+
+    batch: Batch  # as it was read: its epoch and state must still be the stored ones
+    driver: Driver
+    at: float
+    until: float  # when the claim ends by itself, unless it is renewed
+    alone: bool = False  # refuse a planned batch while another create of its account is unresolved
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -258,6 +272,15 @@ class Batches(Protocol):
     async def waiting(self, batch: BatchId, after: int, limit: int) -> Sequence[Seated]:
         """Give the members that have no outcome, by place."""
 
+    async def max_tokens(self, batch: BatchId) -> int:
+        """Return the most tokens that all answers of a batch together may have."""
+
+    async def orphans(self) -> Sequence[BatchId]:
+        """Return the batches that are to be canceled and are not yet, and hold only calls of runs that are over."""
+
+    async def abandoned(self, run: RunId, key: str, after: int) -> int:
+        """Return how many attempts of a call, after the one of this number, were in batches that were given up."""
+
     def bodies(self, batch: BatchId) -> AsyncIterator[bytes]:
         """Give the pieces of the body, exactly as they were planned."""
 
@@ -283,14 +306,20 @@ class BatchBook(Protocol):
     def plan(self, plan: Plan) -> Awaitable[Sequence[Decision | MusterError]]:
         """Reserve the money of all members and store the batch, or neither when one of them is not granted."""
 
-    def claim(self, batch: Batch, driver: Driver, at: float, *, alone: bool) -> Awaitable[bool]:
-        """Take the right to send a planned batch; `alone`: only if no other create of its account is unresolved."""
+    def claim(self, claim: BatchClaim) -> Awaitable[Batch | None]:
+        """Claim a batch and return it under its new epoch; None when somebody else was faster or it may not be sent."""
+
+    def renew(self, batch: Batch, until: float) -> Awaitable[bool]:
+        """Extend the claim on a batch; False when it is lost."""
+
+    def release(self, batch: Batch) -> Awaitable[bool]:
+        """Give up the claim on a batch; False when it is lost, or not needed any more."""
 
     def advance(self, advance: Advance) -> Awaitable[bool]:
-        """Write a batch's next state; False when it is not any more where it was."""
+        """Write a batch's next state; False when its state or its epoch is another by now."""
 
     def dismiss(self, dismissal: Dismissal) -> Awaitable[bool]:
-        """End a batch and settle its members in one go; False, and nothing, when it is not any more where it was."""
+        """End a batch and settle its members in one go; False, and nothing, when its state or epoch is another."""
 
     def settle(self, page: Page) -> Awaitable[int]:
         """Settle members that are still parked and say how many; the others have their outcome already."""

@@ -59,6 +59,7 @@ def batch_parameters(batch: Batch, codec: Codec) -> dict[str, Any]:
     """Spell what changes in a batch as parameters."""
     return {
         "id": batch.id,
+        "epoch": batch.epoch,
         "state": str(batch.state),
         "provider_id": batch.provider_id,
         "file": batch.file,
@@ -108,6 +109,9 @@ def batch_of(row: Row) -> Batch:
         input_tokens=row["input_tokens"],
         output_tokens=row["output_tokens"],
         driver=_driver_of(row),
+        epoch=row["epoch"],
+        lease_until=row["lease_until"],
+        claimed_at=row["claimed_at"],
     )
 
 

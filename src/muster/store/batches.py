@@ -11,8 +11,7 @@ from muster.domain.canonical import Json
 from muster.domain.entry import AttemptState, EntryState, Opening, Settlement
 from muster.domain.errors import BadArgument, KeyTaken, MusterError
 from muster.domain.ids import BatchId, RunId
-from muster.domain.run import Driver
-from muster.store.base import Advance, Dismissal, Page
+from muster.store.base import Advance, BatchClaim, Dismissal, Page
 from muster.store.batch_codec import (
     batch_of,
     batch_parameters,
@@ -92,11 +91,18 @@ def _write_batch(database: Connection, codec: Codec, plan: Plan) -> None:
     telling.write()
 
 
-def claim(database: Connection, batch: Batch, driver: Driver, at: float, *, alone: bool) -> bool:
-    """Take the right to send a planned batch."""
+def claim(database: Connection, request: BatchClaim) -> Batch | None:
+    """Claim a planned or sent batch if nobody has since it was read."""
+    batch, driver = request.batch, request.driver
     who = {"host": driver.host, "pid": driver.pid, "started": driver.started}
-    name = {"id": batch.id, "account": batch.desk.account, "at": at, "alone": int(alone)}
-    return database.execute("claim_batch", {**name, **who}) == 1
+    parameters = {"id": batch.id, "epoch": batch.epoch, "at": request.at, "until": request.until, **who}
+    if batch.state is BatchState.PLANNED:
+        account = {"account": batch.desk.account, "alone": int(request.alone)}
+        claimed = database.execute("claim_planned_batch", parameters | account)
+    else:
+        claimed = database.execute("claim_sent_batch", parameters)
+    row = first(database.rows("select_batch", {"id": batch.id})) if claimed else None
+    return batch_of(row) if row else None
 
 
 def advance(database: Connection, codec: Codec, step: Advance) -> bool:
@@ -304,6 +310,20 @@ class DatabaseBatches:
         parameters = {"batch_id": batch, "after": after, "limit": limit}
         return [seated_of(row) for row in self._reader.tuples("select_parked", parameters)]
 
+    async def max_tokens(self, batch: BatchId) -> int:
+        """Return the most tokens that all answers of a batch together may have."""
+        row = first(self._reader.rows("sum_max_tokens", {"batch_id": batch}))
+        return int(row["tokens"]) if row else 0
+
+    async def orphans(self) -> Sequence[BatchId]:
+        """Return the batches of canceled runs that nobody has canceled yet."""
+        return [BatchId(row["id"]) for row in self._reader.rows("select_orphans", {})]
+
+    async def abandoned(self, run: RunId, key: str, after: int) -> int:
+        """Return how many attempts of a call, after the one of this number, were in batches that were given up."""
+        row = first(self._reader.rows("count_abandoned", {"run_id": run, "key": key, "after": after}))
+        return int(row["tries"]) if row else 0
+
     def bodies(self, batch: BatchId) -> AsyncIterator[bytes]:
         """Give the pieces of the body."""
         return self._pieces("select_batch_bodies", batch)
@@ -343,9 +363,19 @@ class DatabaseBatches:
         """Reserve the money of all members and store the batch, or neither."""
         return self._writer.run(lambda db: plan_batch(db, self._codec, plan))
 
-    def claim(self, batch: Batch, driver: Driver, at: float, *, alone: bool) -> Awaitable[bool]:
-        """Take the right to send a planned batch."""
-        return self._writer.run(lambda db: claim(db, batch, driver, at, alone=alone))
+    def claim(self, claim_: BatchClaim) -> Awaitable[Batch | None]:
+        """Claim a planned or sent batch, and return it as it then is."""
+        return self._writer.run(lambda db: claim(db, claim_))
+
+    def renew(self, batch: Batch, until: float) -> Awaitable[bool]:
+        """Extend the claim on a batch; False when it is lost."""
+        parameters = {"id": batch.id, "epoch": batch.epoch, "until": until}
+        return self._writer.run(lambda db: db.execute("renew_batch", parameters) == 1)
+
+    def release(self, batch: Batch) -> Awaitable[bool]:
+        """Give up the claim on a batch; False when it is lost, or not needed any more."""
+        parameters = {"id": batch.id, "epoch": batch.epoch}
+        return self._writer.run(lambda db: db.execute("release_batch", parameters) == 1)
 
     def advance(self, advance_: Advance) -> Awaitable[bool]:
         """Write a batch's next state; False when it is not any more where it was."""

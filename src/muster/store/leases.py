@@ -76,6 +76,8 @@ def release(database: Connection, codec: Codec, run: RunId, epoch: int, ending: 
     if ending.error is not None:
         data["error"] = ending.error
     tell(database, codec, Fact(run=run, kind=f"run.{ending.state}", data=data, at=ending.at))
+    if ending.state is RunState.CANCELED:
+        database.execute("cancel_batches_of_run", {"run_id": run})
     return get(database, run)
 
 
@@ -102,19 +104,36 @@ def bury(database: Connection, codec: Codec, run: RunId, expected_epoch: int, at
     data = {"reason": "driver_died", "error": error, "uncertain": uncertain, "uncertain_cost": cost}
     state = get(database, run).state
     tell(database, codec, Fact(run=run, kind=f"run.{state}", data=data, at=at))
+    if state is RunState.CANCELED:
+        database.execute("cancel_batches_of_run", {"run_id": run})
+        _cancel_children(database, codec, run, at)
     return Claim(epoch=expected_epoch + 1, uncertain=uncertain, uncertain_cost=cost)
 
 
 def cancel(database: Connection, codec: Codec, run: RunId, at: float) -> Run:
-    """Ask the driver to stop, or cancel at once what nobody drives."""
-    if database.execute("cancel_idle_run", {"id": run, "at": at}):
-        tell(database, codec, Fact(run=run, kind="run.canceled", data={"reason": "canceled"}, at=at))
-    elif database.execute("ask_cancel", {"id": run}):
-        tell(database, codec, Fact(run=run, kind="run.canceling", data={}, at=at))
-    else:
+    """Ask the driver to stop, or cancel at once what nobody drives; children likewise."""
+    if not _cancel(database, codec, run, at):
         state = get(database, run).state
         raise Conflict(f"run {run} is {state} already; there is nothing to cancel")
     return get(database, run)
+
+
+def _cancel(database: Connection, codec: Codec, run: RunId, at: float) -> bool:
+    """Cancel a run with its children; False when it is over."""
+    if database.execute("cancel_idle_run", {"id": run, "at": at}):
+        tell(database, codec, Fact(run=run, kind="run.canceled", data={"reason": "canceled"}, at=at))
+        database.execute("cancel_batches_of_run", {"run_id": run})
+    elif database.execute("ask_cancel", {"id": run}):
+        tell(database, codec, Fact(run=run, kind="run.canceling", data={}, at=at))
+    else:
+        return False
+    _cancel_children(database, codec, run, at)
+    return True
+
+
+def _cancel_children(database: Connection, codec: Codec, run: RunId, at: float) -> None:
+    for row in database.rows("select_children", {"parent_id": run}):
+        _cancel(database, codec, RunId(row["id"]), at)
 
 
 def requeue(database: Connection, codec: Codec, run: RunId, at: float) -> Run:

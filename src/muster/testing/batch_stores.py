@@ -12,8 +12,8 @@ from muster.domain.errors import BadArgument, Conflict, KeyTaken, LeaseLost
 from muster.domain.ids import BatchId, RunId
 from muster.domain.money import Microdollars
 from muster.domain.price import Price, Rates
-from muster.domain.run import Dispatch, Fallback, Mode, RunState
-from muster.store.base import Advance, Ending, Page, Store
+from muster.domain.run import Dispatch, Driver, Fallback, Mode, RunState
+from muster.store.base import Advance, BatchClaim, Dismissal, Ending, Page, Store
 from muster.testing.stores import DRIVER, NOW, OTHER, driven, new_run, opening, raises, replied
 
 ONE = Decimal(1)
@@ -52,6 +52,11 @@ async def planned(store: Store, count: int = 3) -> tuple[RunId, Batch]:
     run, claim = await driven(store)
     assert list(await store.batch_book.plan(planning(run, claim.epoch, count))) == [Granted()] * count
     return run, await stored(store)
+
+
+def claiming(batch: Batch, driver: Driver = DRIVER, *, alone: bool = False) -> BatchClaim:
+    """Make a request for the claim on a batch."""
+    return BatchClaim(batch=batch, driver=driver, at=NOW, until=NOW + 30, alone=alone)
 
 
 async def _settle(store: Store, batch: Batch, places: tuple[int, ...], outcome: object) -> int:
@@ -145,19 +150,62 @@ async def lets_only_one_create_be_unresolved(store: Store) -> None:
     claim = await store.runs.get(run)
     assert claim is not None
     await store.batch_book.plan(planning(run, claim.lease.epoch, 2, name="b2"))
-    assert await store.batch_book.claim(batch, DRIVER, NOW, alone=True)
-    assert not await store.batch_book.claim(batch, OTHER, NOW, alone=True)
+    claimed = await store.batch_book.claim(claiming(batch, alone=True))
+    assert claimed == await stored(store)
+    assert (claimed.state, claimed.driver, claimed.epoch) == (BatchState.SENT, DRIVER, batch.epoch + 1)
+    assert await store.batch_book.claim(claiming(batch, OTHER, alone=True)) is None
     other = await stored(store, "b2")
-    assert not await store.batch_book.claim(other, DRIVER, NOW, alone=True)
-    assert await store.batch_book.claim(other, DRIVER, NOW, alone=False)
-    assert (await stored(store)).driver == DRIVER
+    assert await store.batch_book.claim(claiming(other, alone=True)) is None
+    assert await store.batch_book.claim(claiming(other)) is not None
+
+
+async def refuses_writes_under_a_claim_that_was_taken_over(store: Store) -> None:
+    """Whoever claims a sent batch ends the claim before: renewing, releasing, moving on and dismissing are refused."""
+    _, batch = await planned(store)
+    first = await store.batch_book.claim(claiming(batch))
+    assert first is not None
+    second = await store.batch_book.claim(claiming(first, OTHER))
+    assert second is not None
+    assert (second.driver, second.epoch, second.sent_at) == (OTHER, first.epoch + 1, first.sent_at)
+    assert await store.batch_book.claim(claiming(first)) is None
+    assert not await store.batch_book.renew(first, NOW + 99)
+    assert not await store.batch_book.release(first)
+    running = replace(first, state=BatchState.RUNNING, provider_id="p1")
+    step = Advance(batch=running, was=BatchState.SENT, kind="batch.submitted", at=NOW)
+    assert not await store.batch_book.advance(step)
+    refused = replace(first, state=BatchState.REFUSED)
+    dismissal = Dismissal(
+        advance=Advance(batch=refused, was=BatchState.SENT, kind="batch.refused", at=NOW),
+        outcome=Failed(error={"code": "x"}, uncertain=False, gives_up=True),
+    )
+    assert not await store.batch_book.dismiss(dismissal)
+    assert await stored(store) == second
+    assert await store.batch_book.renew(second, NOW + 99)
+    assert (await stored(store)).lease_until == NOW + 99
+    assert await store.batch_book.release(second)
+    assert ((await stored(store)).driver, (await stored(store)).lease_until) == (None, 0.0)
+
+
+async def counts_attempts_in_batches_that_were_given_up(store: Store) -> None:
+    """Only attempts after the given number count, and only those whose batch was given up."""
+    run, batch = await planned(store)
+    assert await store.batches.abandoned(run, "b1/0", 0) == 0
+    given_up = replace(batch, state=BatchState.ABANDONED)
+    advance = Advance(batch=given_up, was=BatchState.PLANNED, kind="batch.abandoned", at=NOW)
+    assert await store.batch_book.dismiss(
+        Dismissal(advance=advance, outcome=Failed(error={"code": "x"}, uncertain=True))
+    )
+    assert await store.batches.abandoned(run, "b1/0", 0) == 1
+    assert await store.batches.abandoned(run, "b1/0", 1) == 0
+    assert await store.batches.max_tokens(batch.id) == 15
 
 
 async def moves_a_batch_on_once_and_tells_why(store: Store) -> None:
     """A step from a state that it has left is refused; every step is told to the run."""
     run, batch = await planned(store)
-    await store.batch_book.claim(batch, DRIVER, NOW, alone=True)
-    running = replace(batch, state=BatchState.RUNNING, provider_id="p1", submitted_at=NOW, note="because")
+    claimed = await store.batch_book.claim(claiming(batch, alone=True))
+    assert claimed is not None
+    running = replace(claimed, state=BatchState.RUNNING, provider_id="p1", submitted_at=NOW, note="because")
     step = Advance(batch=running, was=BatchState.SENT, kind="batch.submitted", at=NOW)
     assert await store.batch_book.advance(step)
     assert not await store.batch_book.advance(step)
@@ -292,6 +340,8 @@ CHECKS = (
     does_not_plan_what_was_answered_meanwhile,
     turns_away_a_driver_that_was_replaced,
     lets_only_one_create_be_unresolved,
+    refuses_writes_under_a_claim_that_was_taken_over,
+    counts_attempts_in_batches_that_were_given_up,
     moves_a_batch_on_once_and_tells_why,
     settles_a_member_once,
     tells_the_ends_of_members_apart,

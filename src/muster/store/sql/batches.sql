@@ -80,24 +80,58 @@ SELECT run_id, members FROM batch_runs WHERE batch_id = :batch_id ORDER BY run_i
 -- name: select_known_batches
 SELECT provider_id FROM batches WHERE account = :account AND provider_id IS NOT NULL
 
--- name: claim_batch
+-- name: claim_planned_batch
 UPDATE batches
-SET state = 'sent', sent_at = :at, note = 'it is being sent', driver_host = :host, driver_pid = :pid, driver_started = :started
-WHERE id = :id AND state = 'planned' AND cancel_requested = 0
+SET state = 'sent', epoch = epoch + 1, sent_at = :at, note = 'it is being sent', claimed_at = :at, lease_until = :until,
+    driver_host = :host, driver_pid = :pid, driver_started = :started
+WHERE id = :id AND epoch = :epoch AND state = 'planned' AND cancel_requested = 0
   AND NOT EXISTS (
     SELECT 1 FROM batches AS other
     WHERE other.account = :account AND other.state = 'sent' AND CAST(:alone AS BIGINT) = 1
   )
 
+-- name: claim_sent_batch
+UPDATE batches
+SET epoch = epoch + 1, claimed_at = :at, lease_until = :until,
+    driver_host = :host, driver_pid = :pid, driver_started = :started
+WHERE id = :id AND epoch = :epoch AND state = 'sent'
+
+-- name: renew_batch
+UPDATE batches SET lease_until = :until WHERE id = :id AND epoch = :epoch AND state = 'sent'
+
+-- name: release_batch
+UPDATE batches
+SET lease_until = 0, claimed_at = NULL, driver_host = NULL, driver_pid = NULL, driver_started = NULL
+WHERE id = :id AND epoch = :epoch AND state = 'sent'
+
 -- name: update_batch
 UPDATE batches
 SET state = :state, provider_id = :provider_id, file = :file, sent_at = :sent_at, submitted_at = :submitted_at,
     ended_at = :ended_at, collected_at = :collected_at, adopted = :adopted, rejected = :rejected, done = :done,
-    word = :word, polled_at = :polled_at, note = :note, error = :error
-WHERE id = :id AND state = :was
+    word = :word, polled_at = :polled_at, note = :note, error = :error,
+    lease_until = CASE WHEN state = 'sent' AND CAST(:state AS TEXT) = 'sent' THEN lease_until ELSE 0 END
+WHERE id = :id AND state = :was AND epoch = :epoch
 
 -- name: ask_batch_cancel
 UPDATE batches SET cancel_requested = 1 WHERE id = :id AND state NOT IN ('collected', 'refused', 'abandoned')
+
+-- name: cancel_batches_of_run
+UPDATE batches SET cancel_requested = 1
+WHERE state NOT IN ('collected', 'refused', 'abandoned')
+  AND id IN (SELECT batch_id FROM batch_runs WHERE run_id = :run_id)
+  AND NOT EXISTS (
+    SELECT 1 FROM batch_runs JOIN runs ON runs.id = batch_runs.run_id
+    WHERE batch_runs.batch_id = batches.id AND runs.state IN ('queued', 'running', 'waiting', 'interrupted')
+  )
+
+-- name: select_orphans
+SELECT id FROM batches
+WHERE state IN ('planned', 'running') AND cancel_requested = 1
+  AND NOT EXISTS (
+    SELECT 1 FROM batch_runs JOIN runs ON runs.id = batch_runs.run_id
+    WHERE batch_runs.batch_id = batches.id AND runs.state IN ('queued', 'running', 'waiting', 'interrupted')
+  )
+ORDER BY created_at, id
 
 -- name: count_batch
 UPDATE batches
@@ -122,6 +156,13 @@ WHERE a.batch_id = :batch_id AND a.place >= :first AND a.place < :after ORDER BY
 SELECT a.run_id, a.key, a.n, a.epoch, a.place, a.state, a.agent, a.reserved, a.levels, a.size, a.max_tokens, journal.position
 FROM attempts AS a LEFT JOIN journal ON journal.run_id = a.run_id AND journal.key = a.key
 WHERE a.batch_id = :batch_id AND a.place > :after AND a.state = 'parked' ORDER BY a.place LIMIT :limit
+
+-- name: sum_max_tokens
+SELECT COALESCE(SUM(max_tokens), 0) AS tokens FROM attempts WHERE batch_id = :batch_id
+
+-- name: count_abandoned
+SELECT COUNT(*) AS tries FROM attempts JOIN batches ON batches.id = attempts.batch_id
+WHERE attempts.run_id = :run_id AND attempts.key = :key AND attempts.n > :after AND batches.state = 'abandoned'
 
 -- name: select_parked_call
 SELECT batch_id, place FROM attempts
