@@ -1,16 +1,22 @@
 """Cancel from another process: at any instant the run ends canceled, the books are in order, the wire is closed."""
 
 import asyncio
+import os
 import random
+import signal
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from muster.domain.agent import Timeouts
+from muster.domain.batch import BatchState
 from muster.domain.entry import AttemptState
 from muster.domain.errors import NotFound
 from muster.domain.run import RunState
 from muster.testing.sim import RehearsalProcess
+from tests.chaos import work
 from tests.chaos.books import Books, check_books, check_paid_once, read_books
 from tests.chaos.stage import Stage, until
 
@@ -91,3 +97,43 @@ async def test_a_run_canceled_at_random_instants_leaves_its_books_in_order(tmp_p
 @pytest.mark.chaos
 async def test_a_run_canceled_at_24_random_instants_leaves_its_books_in_order(tmp_path: Path) -> None:
     await cancel_many(tmp_path, times=24, at_once=3)
+
+
+async def stop_between_writes(pid: int, store: Path) -> None:
+    """Stop a process at a moment in which it does not hold the lock of the store."""
+    while True:
+        os.kill(pid, signal.SIGSTOP)
+        with closing(sqlite3.connect(store, timeout=0.0, isolation_level=None)) as database:
+            try:
+                database.execute("BEGIN IMMEDIATE")
+                return
+            except sqlite3.OperationalError:
+                os.kill(pid, signal.SIGCONT)
+        await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize("agent", [work.ANTHROPIC, work.OPENAI])
+@pytest.mark.parametrize("workload", ["judged", "parent"])
+async def test_whoever_buries_a_canceled_run_cancels_its_batch_and_its_children(
+    tmp_path: Path, agent: str, workload: str
+) -> None:
+    with RehearsalProcess(batch_ms=600_000) as sim:
+        stage = Stage(tmp_path / "stage", sim)
+        driver = await stage.start(stage.order(20, workload=workload, agent=agent, dispatch="batch"))
+        async with stage.open() as muster:
+
+            async def handed_in() -> bool:
+                return bool(await muster.batches.list((BatchState.RUNNING,)))
+
+            await until(handed_in)
+            await stop_between_writes(driver.pid, stage.folder / ".muster" / "muster.db")
+            await muster.cancel("fleet")  # its driver does not live to see it
+        await driver.kill()
+        [before] = (await asyncio.to_thread(sim.audit)).batches
+        async with stage.open() as muster:
+            await muster.engine.sweep()
+            runs = await muster.store.runs.select()
+        [after] = (await asyncio.to_thread(sim.audit)).batches
+    assert [run.state for run in runs] == [RunState.CANCELED] * (2 if workload == "parent" else 1)
+    assert before["status"] in ("validating", "in_progress")
+    assert after["status"] in ("cancelled", "ended"), after

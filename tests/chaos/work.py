@@ -83,6 +83,12 @@ async def judged(ctx: muster.Context, spec: dict[str, Any]) -> dict[str, Any]:
     return {"texts": [text async for text in ctx.map(verdict, answers)]}
 
 
+@muster.workload("parent")
+async def parent(ctx: muster.Context, spec: dict[str, Any]) -> Any:
+    """Leave everything to a child."""
+    return await ctx.child("child", "judged", spec)
+
+
 # What each mood of the scripted CLI agent comes to: "done", or the code of the failure.
 MOODS = {
     "ok": "done",

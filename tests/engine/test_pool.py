@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from muster.agents.base import Parcel
 from muster.domain.agent import Timeouts
 from muster.domain.batch import BatchState, Limits, Progress
 from muster.domain.call import Message, Request, Role
@@ -178,6 +179,27 @@ async def test_results_that_lack_answers_are_read_again(tmp_path: Path, times: i
     assert run.state is RunState.COMPLETED
     assert (batches.downloads, run.calls.uncertain) == (times + 1, 0)
     assert [len(taken) for taken in batches.taken] == [4]
+
+
+class Repeating(ObedientBatches):
+    """Gives every batch the same id."""
+
+    async def submit(self, parcel: Parcel, timeouts: Timeouts) -> str:
+        await super().submit(parcel, timeouts)
+        return "0"
+
+
+async def test_an_id_that_another_batch_has_is_told_and_its_batch_is_open(tmp_path: Path) -> None:
+    async def twice(ctx: Context, spec: Any) -> Any:
+        return [(await ctx.call("puppet", f"question {number}", key=f"q/{number}")).text for number in range(2)]
+
+    batches = Repeating()
+    async with house(tmp_path, batches=batches, patience=replace(HASTY, grace=0.1), puppet=echo()) as place:
+        run = await drive(place, twice, batches)
+        made = await place.store.batches.of_run(run.id)
+    assert (run.state, run.ended_reason) == (RunState.WAITING, "batch_open")
+    assert "the provider gave it the id of another batch, 0" in str(run.error)
+    assert [each.state for each in made] == [BatchState.COLLECTED, BatchState.SENT]
 
 
 class Endless(ObedientBatches):
