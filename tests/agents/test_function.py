@@ -197,17 +197,12 @@ UNFIT: dict[str, tuple[Any, str]] = {
     "no text": ({}, "text is NoneType"),
     "a text that is none": ({"text": 3}, "text is int"),
     "an unknown part": ({"text": "x", "answer": "y"}, "'answer'"),
-    "a number of tokens that is none": ({"text": "x", "input_tokens": "3"}, "input_tokens = '3'"),
-    "tokens below nothing": ({"text": "x", "output_tokens": -1}, "output_tokens = -1"),
-    "a cost that is none": ({"text": "x", "cost_usd": "much"}, "cost_usd = 'much'"),
-    "a cost below nothing": ({"text": "x", "cost_usd": -0.1}, "cost_usd = -0.1"),
     "tool calls that are none": ({"text": "x", "tool_calls": "search"}, "tool_calls"),
     "a tool call without a name": ({"text": "x", "tool_calls": [{"id": "c"}]}, "tool_calls"),
     "a number for tool calls": ({"text": "x", "tool_calls": 3}, "tool_calls"),
     "arguments that are no JSON": ({"tool_calls": [{"name": "x", "arguments": {"a": {1}}}]}, "tool_calls is not plain"),
     "data that is no JSON": ({"data": {1, 2}}, "data is not plain JSON"),
     "a reply without a text": (Reply(text=None, stop=Stop.END), "text is no str"),  # type: ignore[arg-type]
-    "a reply that earns": (Reply(text="", stop=Stop.END, cost=Microdollars(-1)), "costs -1"),
     "a reply with odd data": (Reply(text="", stop=Stop.END, data=object()), "data is not plain JSON"),
 }
 
@@ -222,6 +217,28 @@ async def test_anything_else_is_bad_output(result: Any, words: str) -> None:
 
 
 # What it costs.
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        {"text": "x", "input_tokens": "3"},
+        {"text": "x", "output_tokens": -1},
+        {"text": "x", "cost_usd": "much"},
+        {"text": "x", "cost_usd": -0.1},
+        {"text": "x", "cost_usd": float("nan")},
+        {"text": "x", "cost_usd": 0.1, "input_tokens": 2**60},
+        Reply(text="x", stop=Stop.END, cost=Microdollars(-1)),
+        Reply(text="x", stop=Stop.END, cost=True),  # type: ignore[arg-type]
+        Reply(text="x", stop=Stop.END, cost=float("inf")),  # type: ignore[arg-type]
+        Reply(text="x", stop=Stop.END, usage=Usage(output=-5)),
+    ],
+)
+async def test_figures_that_cannot_be_right_are_booked_as_the_reservation_and_the_answer_stands(result: Any) -> None:
+    agent = returning(result, PRICED)
+    most = agent.quote(ask("hi")).most
+    reply = (await agent.call(ask("hi"), SOON)).booked(most)
+    assert (reply.text, reply.cost, reply.lane) == ("x", most, Lane.UNCERTAIN)
 
 
 async def test_a_function_that_says_nothing_of_its_cost_is_booked_as_declared() -> None:

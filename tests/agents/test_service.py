@@ -415,10 +415,21 @@ async def test_usage_and_cost_are_found_where_the_person_says_and_added_up(
 async def test_a_service_that_counts_nothing_is_counted_by_bytes_when_it_has_a_price(
     host: Host, service: Callable[..., Agent]
 ) -> None:
-    host.play_json({"answer": "four", "usage": {"output_tokens": "many"}})
+    host.play_json({"answer": "four", "usage": {"output_tokens": None}})
     reply = await service(price=PRICE).call(ask("hi"), SOON)
     assert reply.usage == Usage(input=len(host.seen[0].body), output=4)
     assert reply.cost == reply.usage.input + 40
+
+
+@pytest.mark.parametrize("tokens", [-1, "many", True, 1.5, 2**53 + 1, float("nan"), float("inf")])
+@pytest.mark.parametrize("field", ["input_tokens", "output_tokens"])
+async def test_a_service_whose_counts_cannot_be_right_costs_the_most_that_it_can(
+    host: Host, service: Callable[..., Agent], field: str, tokens: Any
+) -> None:
+    host.play_json({"answer": "four", "usage": {"input_tokens": 1, "output_tokens": 1, field: tokens}})
+    agent = service(price=PRICE)
+    reply = await agent.call(ask("hi"), SOON)
+    assert (reply.text, reply.lane, reply.cost) == ("four", Lane.UNCERTAIN, agent.quote(ask("hi")).most)
 
 
 @pytest.mark.parametrize("cost", [None, "much", -1, True, [], float(10**12)])
@@ -429,7 +440,7 @@ async def test_a_cost_that_nobody_knows_is_booked_as_the_most_that_it_can_be(
     reply = await service(cost_usd="$.cost", most=DECLARED).call(ask("hi"), SOON)
     assert (reply.text, reply.cost, reply.lane) == ("x", DECLARED, Lane.UNCERTAIN)
     assert reply.trace is not None
-    assert "did not say what it cost" in reply.trace.note
+    assert "the most that it can cost is booked" in reply.trace.note
 
 
 async def test_a_service_of_which_nothing_is_said_costs_nothing(host: Host, service: Callable[..., Agent]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from muster.domain.money import MOST_DOLLARS, Microdollars
 
-MOST_COUNT = 10**12
+MOST_COUNT = 2**53  # beyond it, numbers in JSON are not exact
 
 _NOISE = Decimal("1e-9")  # dollars; what is finer comes from sums of floating-point numbers
 
@@ -25,6 +25,16 @@ def count_of(*values: Any) -> int | None:
     """Read a number of things, such as tokens; None when it is not known."""
     count = _sum(values, MOST_COUNT) if all(value is None or _is_whole(value) for value in values) else None
     return None if count is None else int(count)
+
+
+def tokens_of(*values: Any) -> tuple[int, ...] | None:
+    """Read counts of tokens, null as 0; None when one of them is not a count."""
+    counts = [0 if value is None else value for value in values]
+    return tuple(map(int, counts)) if all(map(_is_count, counts)) else None
+
+
+def _is_count(value: Any) -> bool:
+    return (type(value) is int or (type(value) is float and value.is_integer())) and 0 <= value <= MOST_COUNT
 
 
 def _sum(values: tuple[Any, ...], most: int) -> Decimal | None:

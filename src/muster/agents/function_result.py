@@ -1,10 +1,10 @@
 """What a function of the user's gave back, as a reply: a text, a mapping of parts, or a reply of its own. Pure."""
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, replace
-from typing import Any, TypeVar
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, astuple, replace
+from typing import Any
 
-from muster.agents.amounts import count_of, microdollars_of
+from muster.agents.amounts import count_of, microdollars_of, tokens_of
 from muster.agents.payload import to_json
 from muster.agents.retold import retold
 from muster.agents.service_terms import Counted, Terms
@@ -13,15 +13,13 @@ from muster.agents.tally import ceiling_of
 from muster.domain.call import Reply, Request, Stop, ToolCall, Trace, Usage
 from muster.domain.canonical import Json, plain_json
 from muster.domain.errors import BadArgument, BadOutput
-from muster.domain.money import Lane
+from muster.domain.money import NOTHING, Lane, is_cost
 from muster.shapes.schema import shaped
-
-N = TypeVar("N", bound=int)
 
 PARTS = ("text", "tool_calls", "input_tokens", "output_tokens", "cost_usd", "data")
 
 _KINDS: Mapping[str, type] = {
-    "text": str, "stop": Stop, "tool_calls": tuple, "usage": Usage, "cost": int, "lane": Lane
+    "text": str, "stop": Stop, "tool_calls": tuple, "usage": Usage, "lane": Lane
 }  # fmt: skip
 
 
@@ -66,15 +64,12 @@ def _checked(reply: Reply, terms: Terms) -> Reply:
     for name, kind in _KINDS.items():
         if not isinstance(getattr(reply, name), kind):
             raise BadOutput(f"the function returned a Reply whose {name} is no {kind.__name__}")
-    if reply.cost < 0:
-        raise BadOutput(f"the function returned a Reply that costs {reply.cost} microdollars")
-    unpriced = not reply.cost and reply.usage != Usage()
-    return replace(
-        reply,
-        tool_calls=_calls(reply.tool_calls),
-        data=_plain(reply.data, "data"),
-        cost=terms.price.cost(reply.usage) if terms.price is not None and unpriced else reply.cost,
-    )
+    reply = replace(reply, tool_calls=_calls(reply.tool_calls), data=_plain(reply.data, "data"))
+    if tokens_of(*astuple(reply.usage)) is None or not is_cost(reply.cost):
+        return replace(reply, usage=Usage(), cost=NOTHING, lane=Lane.UNCERTAIN)
+    if terms.price is None or reply.cost or reply.usage == Usage():
+        return reply
+    return replace(reply, cost=terms.price.cost(reply.usage))
 
 
 def _shaped(reply: Reply, request: Request) -> Reply:
@@ -96,19 +91,10 @@ def _require_known(parts: Mapping[str, Any]) -> None:
 
 
 def _counted(parts: Mapping[str, Any]) -> Counted:
-    return Counted(
-        input=_number(parts, "input_tokens", count_of),
-        output=_number(parts, "output_tokens", count_of),
-        cost=_number(parts, "cost_usd", microdollars_of),
-    )
-
-
-def _number(parts: Mapping[str, Any], name: str, read: Callable[[Any], N | None]) -> N | None:
-    value = parts.get(name)
-    number = None if value is None else read(value)
-    if value is not None and number is None:
-        raise BadOutput(f"the function returned {name} = {value!r:.100}, which is no such number")
-    return number
+    sent, wrote, cost = parts.get("input_tokens"), parts.get("output_tokens"), parts.get("cost_usd")
+    counted = Counted(input=count_of(sent), output=count_of(wrote), cost=microdollars_of(cost))
+    told = ((sent, counted.input), (wrote, counted.output), (cost, counted.cost))
+    return replace(counted, wrong=any(value is not None and number is None for value, number in told))
 
 
 def _calls(items: Any) -> tuple[ToolCall, ...]:

@@ -11,8 +11,10 @@ from muster.domain.canonical import Json
 
 MALFORMED = "_malformed"  # holds the arguments of a tool call that are not a JSON object, as they came
 
-# Half of a pair that stands for one character, escaped or raw. A model that is cut in the middle of an emoji leaves it.
-_HALF = re.compile(rb"\\u[dD][89a-fA-F]|\xed[\xa0-\xbf]")
+# What msgspec refuses and the standard library reads. Half of a pair that stands for one character, escaped or raw: a
+# model that is cut in the middle of an emoji leaves it. And numbers that are none, or are larger than any.
+_LENIENT = re.compile(rb"\\u[dD][89a-fA-F]|\xed[\xa0-\xbf]|NaN|Infinity|[0-9]{300}|[eE]\+?[0-9]{3}")
+_LONGEST_INTEGER = 300  # digits; floating-point numbers end at 309
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 
 _encode = msgspec.json.Encoder().encode
@@ -30,12 +32,10 @@ def reader(kind: type[T], *raw: tuple[str, str]) -> Callable[[bytes], T]:
     def read(body: bytes) -> T:
         try:
             return decode(body)
-        except msgspec.ValidationError:
-            raise
         except (msgspec.DecodeError, UnicodeError):
-            if _HALF.search(body) is None:
+            if _LENIENT.search(body) is None:
                 raise
-        return msgspec.convert(_left_raw(_with_halves(body), raw), kind)
+        return msgspec.convert(_left_raw(_loaded(body), raw), kind)
 
     return read
 
@@ -64,10 +64,10 @@ def arguments_of(text: Any) -> Mapping[str, Json]:
         return {MALFORMED: text}
 
 
-def _with_halves(body: bytes) -> Any:
-    """Read what msgspec refuses for half a pair; the standard library keeps it, and a paid answer with it."""
+def _loaded(body: bytes) -> Any:
+    """Read what msgspec refuses, so that a paid answer is kept."""
     try:
-        return json.loads(body)
+        return json.loads(body, parse_int=_integer)
     except (ValueError, RecursionError) as error:
         raise msgspec.DecodeError(str(error)) from None
 
@@ -76,8 +76,13 @@ def _left_raw(value: Any, parts: Iterable[tuple[str, str]]) -> Any:
     for outer, inner in parts:
         holder = value.get(outer) if isinstance(value, dict) else None
         if isinstance(holder, dict) and inner in holder:
-            holder[inner] = msgspec.Raw(to_json(holder[inner]))
+            holder[inner] = msgspec.Raw(json.dumps(holder[inner], separators=(",", ":")).encode())
     return value
+
+
+def _integer(digits: str) -> int | float:
+    """Read an integer of any length; a very long one is infinite, as the standard library refuses to read it."""
+    return int(digits) if len(digits) <= _LONGEST_INTEGER else float(digits)
 
 
 def _paired(halves: re.Match[str]) -> str:

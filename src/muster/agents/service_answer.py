@@ -80,11 +80,10 @@ def parse(answer: Answer, places: Places) -> Json | Missing:
 
 def counted_of(value: Json, places: Places) -> Counted:
     """Read what the service says that it used; several numbers at one place are added."""
-    return Counted(
-        input=_search(value, places.input_tokens, lambda found: count_of(*found)),
-        output=_search(value, places.output_tokens, lambda found: count_of(*found)),
-        cost=_search(value, places.cost_usd, lambda found: microdollars_of(*found)),
-    )
+    told = [_told(value, paths) for paths in (places.input_tokens, places.output_tokens, places.cost_usd)]
+    sent, wrote, cost = count_of(*told[0]), count_of(*told[1]), microdollars_of(*told[2])
+    wrong = any(values and number is None for values, number in zip(told, (sent, wrote, cost), strict=True))
+    return Counted(input=sent, output=wrote, cost=cost, wrong=wrong)
 
 
 def calls_of(value: Json, places: Places) -> tuple[ToolCall, ...] | None:
@@ -108,6 +107,12 @@ def _search(value: Json, paths: Iterable[JsonPath], read: Callable[[list[Json]],
         if found and (result := read(found)) is not None:
             return result
     return None
+
+
+def _told(value: Json, paths: Iterable[JsonPath]) -> list[Json]:
+    """Return the values at the first of the paths that holds any; null is none."""
+    found = ([told for told in path.all(value) if told is not None] for path in paths)
+    return next((values for values in found if values), [])
 
 
 def _text(found: list[Json]) -> Said | None:

@@ -15,6 +15,7 @@ from muster.domain.script import BYTES_PER_TOKEN
 _MAY_HAVE_COST = (OutcomeUnknown, ProviderFault, AgentFailed)
 
 _UNSAID = "it did not say what it cost, so the most that it can cost is booked"
+_WRONG = "what it says of its cost cannot be right, so the most that it can cost is booked"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +25,7 @@ class Counted:
     input: int | None = None
     output: int | None = None
     cost: Microdollars | None = None
+    wrong: bool = False  # one of the figures is negative, not a number, or beyond 2**53
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,8 +53,10 @@ class Terms:
     def book(self, counted: Counted, ceiling: Ceiling, text: str, calls: Sequence[ToolCall]) -> Booked:
         """Say what a reply cost: rather too much than nothing, where the person said that it costs something."""
         said = Usage(input=counted.input or 0, output=counted.output or 0)
-        if counted.cost is not None:
+        if counted.cost is not None and not counted.wrong:
             return Booked(usage=said, cost=counted.cost)
+        if counted.wrong and (self.most or self.price is not None):
+            return Booked(usage=said, cost=self._bound(ceiling), lane=Lane.UNCERTAIN, note=_WRONG)
         if self.price is not None:
             usage = _completed(counted, count_bytes(ceiling, text, calls))
             return Booked(usage=usage, cost=cost_of(usage, self.price))
@@ -76,6 +80,8 @@ class Terms:
 
     def known(self, counted: Counted) -> Microdollars | None:
         """Say what an application certainly cost, by what it says that it used; None when that is not enough."""
+        if counted.wrong:
+            return None
         if counted.cost is not None or self.price is None or counted.input is None or counted.output is None:
             return counted.cost
         return self.price.cost(Usage(input=counted.input, output=counted.output))

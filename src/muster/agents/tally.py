@@ -1,15 +1,20 @@
 """Counting what an attempt used: by the provider's usage, or by bytes when a server gives none."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from enum import Enum
+from typing import Any, NamedTuple
 
 from muster.agents.payload import to_json
 from muster.domain.agent import DEFAULT_MAX_TOKENS
-from muster.domain.call import Request, ToolCall, Usage
-from muster.domain.money import NOTHING, Microdollars
+from muster.domain.call import Request, ToolCall, Trace, Usage
+from muster.domain.money import NOTHING, Lane, Microdollars
 from muster.domain.price import Price
 
 TOOL_TOKENS = 1024  # providers put a text of their own before tools: up to some 800 tokens that we do not send
+
+
+# Where a provider's usage or a part of it is expected, but any JSON value may stand.
+Stray = int | float | str | bool | list[Any] | None
 
 
 class Ceiling(NamedTuple):
@@ -17,6 +22,39 @@ class Ceiling(NamedTuple):
 
     input: int  # a token is never shorter than a byte
     output: int  # max_tokens
+
+
+class Impossible(Enum):
+    """The usage that a provider reports cannot be right: negative, not a number, or beyond 2**53."""
+
+    USAGE = "the usage that was reported cannot be right, so the cost is not known and the whole reservation is booked"
+
+
+class Charge(NamedTuple):
+    """What an answer used and cost."""
+
+    usage: Usage
+    cost: Microdollars
+    lane: Lane = Lane.BILLED
+    trace: Trace | None = None
+
+
+_UNCHARGED = Charge(Usage(), NOTHING)
+_UNKNOWN = Charge(Usage(), NOTHING, Lane.UNCERTAIN, Trace(note=Impossible.USAGE.value))
+
+
+def charge_of(
+    reported: Usage | Impossible | None,
+    price: Price | None,
+    ceiling: Ceiling,
+    text: str,
+    calls: Sequence[ToolCall],
+) -> Charge:
+    """Return what an answer is charged: by its usage, by its bytes without one, and uncertain when it is impossible."""
+    if reported is Impossible.USAGE:
+        return _UNKNOWN if price is not None else _UNCHARGED
+    usage = reported or count_bytes(ceiling, text, calls)
+    return Charge(usage, cost_of(usage, price))
 
 
 def ceiling_of(request: Request, size: int) -> Ceiling:

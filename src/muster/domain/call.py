@@ -3,12 +3,12 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
 from muster.domain.canonical import Json, canonical
-from muster.domain.money import NOTHING, Lane, Microdollars
+from muster.domain.money import NOTHING, Lane, Microdollars, is_cost
 from muster.domain.value import value
 
 SHORTEST_CACHED = 4096  # characters: a prefix shorter than some thousand tokens is not cached by any provider
@@ -155,7 +155,7 @@ class Reply:
     tool_calls: tuple[ToolCall, ...] = ()
     usage: Usage = Usage()
     cost: Microdollars = NOTHING
-    lane: Lane = Lane.BILLED
+    lane: Lane = Lane.BILLED  # uncertain without a cost: the engine books the whole reservation
     model: str = ""
     id: str = ""  # the provider's name for it
     timings: Timings = Timings()
@@ -171,6 +171,12 @@ class Reply:
         if self.stop is Stop.MAX_TOKENS:
             return Quality.CUT
         return Quality.GOOD if self.text.strip() or self.tool_calls else Quality.EMPTY
+
+    def booked(self, reserved: Microdollars) -> "Reply":
+        """Return the reply as it is booked: with no cost that can be right, it costs its reservation, uncertain."""
+        if is_cost(self.cost) and (self.cost or self.lane is not Lane.UNCERTAIN):
+            return self
+        return replace(self, cost=reserved, lane=Lane.UNCERTAIN)
 
     def finished(self, attempt: int, waited: float, wire: float) -> "Reply":
         """Give the reply with what only the engine knows of it."""

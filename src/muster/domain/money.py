@@ -10,6 +10,7 @@ Microdollars = NewType("Microdollars", int)
 
 NOTHING = Microdollars(0)
 MOST_DOLLARS = 1_000_000_000
+MOST = Microdollars(MOST_DOLLARS * 1_000_000)  # of one cost; sums of them fit into 64 bits
 
 
 class Lane(StrEnum):
@@ -33,6 +34,11 @@ def from_usd(amount: str | int | float | Decimal) -> Microdollars:
     if micro != whole:
         raise BadArgument(f"{amount!r} is finer than a millionth of a dollar")
     return Microdollars(whole)
+
+
+def is_cost(value: object) -> bool:
+    """Whether a value can be the cost of a call: a whole number of microdollars, from zero to a billion dollars."""
+    return type(value) is int and 0 <= value <= MOST
 
 
 def to_usd(amount: int) -> float:

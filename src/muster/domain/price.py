@@ -5,7 +5,7 @@ from decimal import ROUND_CEILING, Decimal
 from functools import cached_property
 
 from muster.domain.call import Usage
-from muster.domain.money import Microdollars
+from muster.domain.money import MOST, Microdollars
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,12 +19,12 @@ class Rates:
     cache_write_1h: Decimal
 
     def cost(self, usage: Usage) -> Microdollars:
-        """Sum up a usage, rounded up once to a whole microdollar."""
+        """Sum up a usage, rounded up once to a whole microdollar, and never above a billion dollars."""
         scale, plain, output, read, write, write_1h = self._whole
         exact = plain * usage.input + output * usage.output
         if usage.cache_read or usage.cache_write or usage.cache_write_1h:
             exact += read * usage.cache_read + write * usage.cache_write + write_1h * usage.cache_write_1h
-        return Microdollars(-(-exact // scale))
+        return min(Microdollars(-(-exact // scale)), MOST)  # a store counts in 64 bits
 
     @property
     def dearest_input(self) -> Decimal:

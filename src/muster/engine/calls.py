@@ -330,7 +330,7 @@ class CallPath:
         """Steps 5 and 6: decide what an error means, write the outcome, then return, raise or try again."""
         self._with.kill.reach("call.answered")
         if isinstance(answer, Reply):
-            reply = answer.finished(started.id.n, started.waited, asking.wire)
+            reply = answer.booked(started.most).finished(started.id.n, started.waited, asking.wire)
             settled = await self._book(started, Replied(reply=reply), asking)
             self._with.kill.reach("call.settled")
             if settled.overdraft:

@@ -99,6 +99,7 @@ class Exchange:
     def _settle_canceled(self, asking: Asking, started: Started, answer: Reply | WireError | None) -> None:
         """Settle an exchange that was canceled: an answer that arrived counts, else the outcome is unknown."""
         if isinstance(answer, Reply):
-            self._book(started, Replied(reply=answer.finished(started.id.n, started.waited, asking.wire)), asking)
+            reply = answer.booked(started.most).finished(started.id.n, started.waited, asking.wire)
+            self._book(started, Replied(reply=reply), asking)
         elif answer is not None:
             self._book(started, failed_of(answer), asking)

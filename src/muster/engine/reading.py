@@ -11,7 +11,7 @@ from muster.domain.batch import Answered, Batch, Errored, MemberResult, Seated, 
 from muster.domain.call import Reply, Timings
 from muster.domain.entry import AttemptState, Failed, Replied, Settlement
 from muster.domain.errors import BatchCanceled, Expired, OutcomeUnknown, WireError
-from muster.domain.money import NOTHING
+from muster.domain.money import NOTHING, Lane, Microdollars
 from muster.engine.dismissing import fate_of, settlement_of
 from muster.engine.odd import Odd
 from muster.store.base import Page
@@ -92,23 +92,27 @@ class Reading:
             reply = self._spelling.decode(result.answer, tariff, member.size, member.max_tokens, self._timings)
         except WireError as error:
             return error
-        return reply if n == 1 else reply.finished(n, self._timings.waited, 0.0)
+        booked = reply.booked(member.reserved)
+        return booked if n == 1 else booked.finished(n, self._timings.waited, 0.0)
 
     def _settlement(self, member: Seated, outcome: Ended, at: float) -> Settlement:
         if isinstance(outcome, WireError):
             failed, _ = fate_of(outcome, _ENDED_AS.get(type(outcome), AttemptState.FAILED))
             return settlement_of(member, failed, at)
-        live = self._batch.tariffs[member.agent].live
-        cost = NOTHING if live is None else live.cost(outcome.usage)
         return Settlement(
             member.attempt,
             Replied(outcome),
             member.reserved,
             member.levels,
             at,
-            live_cost=cost,
+            live_cost=self._live_cost(member, outcome),
             position=member.position,
         )
+
+    def _live_cost(self, member: Seated, reply: Reply) -> Microdollars:
+        """Return what a live call would have cost; nothing where the cost is uncertain, as it is not compared."""
+        live = self._batch.tariffs[member.agent].live
+        return NOTHING if live is None or reply.lane is Lane.UNCERTAIN else live.cost(reply.usage)
 
 
 def missing(batch: Batch, shortfall: Shortfall) -> tuple[Failed, WireError]:

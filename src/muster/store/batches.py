@@ -11,6 +11,7 @@ from muster.domain.canonical import Json
 from muster.domain.entry import AttemptState, EntryState, Opening, Settlement
 from muster.domain.errors import BadArgument, KeyTaken, MusterError
 from muster.domain.ids import BatchId, RunId
+from muster.domain.money import Lane
 from muster.store.base import Advance, BatchClaim, Dismissal, Page
 from muster.store.batch_codec import (
     batch_of,
@@ -24,7 +25,7 @@ from muster.store.codec import Codec
 from muster.store.connection import Connection, first
 from muster.store.events import Fact, Telling
 from muster.store.journal import Fences, Settling, bookings, call_parameters, end_calls, write_calls
-from muster.store.ledger import Reservations, book
+from muster.store.ledger import Reservations, book, total
 from muster.store.writer import Writer
 
 NONCE = "nonce"
@@ -186,7 +187,7 @@ def _write_outcomes(database: Connection, codec: Codec, page: Page, rows: Sequen
     for row in rows:
         if row.reply is None:
             row.count(telling)
-        if row.reply is None or row.cost > row.reserved:
+        if row.reply is None or row.cost > row.reserved or row.lane is Lane.UNCERTAIN:
             row.tell(telling)
     for run, done in Counter([row.run for row in rows if row.reply is not None]).items():
         telling.tally(run).done += done
@@ -207,10 +208,10 @@ def _counts(rows: Sequence[Settling]) -> dict[str, int]:
         "canceled": states[AttemptState.CANCELED],
         "expired": states[AttemptState.EXPIRED],
         "uncertain": states[AttemptState.UNCERTAIN],
-        "cost": sum([row.cost for row in rows if row.reply is not None]),
-        "live_cost": sum([row.live_cost for row in rows]),
-        "input_tokens": sum([usage.all_input for usage in usages]),
-        "output_tokens": sum([usage.output for usage in usages]),
+        "cost": total([row.cost for row in rows if row.reply is not None and row.lane is not Lane.UNCERTAIN]),
+        "live_cost": total([row.live_cost for row in rows]),
+        "input_tokens": total([usage.all_input for usage in usages]),
+        "output_tokens": total([usage.output for usage in usages]),
     }
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from muster.domain.budget import Decision, Granted, Level
-from muster.domain.call import Quality
+from muster.domain.call import Quality, Reply
 from muster.domain.canonical import Json
 from muster.domain.entry import (
     AttemptState,
@@ -19,7 +19,7 @@ from muster.domain.entry import (
 )
 from muster.domain.errors import LeaseLost, MusterError, NotFound
 from muster.domain.ids import RunId
-from muster.domain.money import NOTHING, Lane, Microdollars
+from muster.domain.money import NOTHING, Lane, Microdollars, is_cost
 from muster.store.base import Record
 from muster.store.codec import Codec, entry_of, entry_parameters, read
 from muster.store.connection import Connection, Parameters, first
@@ -167,8 +167,8 @@ class Settling:
     def __init__(self, settlement: Settlement, codec: Codec) -> None:
         attempt, outcome, self.reserved, self.levels, self.at, self.streamed, self.live_cost, position = settlement
         self.run, key, n, epoch = self._attempt = attempt
-        self.state, self.cost, self.lane = _judge(outcome, self.reserved)
-        self.reply = reply = outcome.reply if isinstance(outcome, Replied) else None
+        self.reply = reply = outcome.reply.booked(self.reserved) if isinstance(outcome, Replied) else None
+        self.state, self.cost, self.lane = _judge(outcome, reply, self.reserved)
         self._failure = failure = outcome if isinstance(outcome, Failed) else None
         self.columns: dict[str, Any] = {  # of the attempt and of the call
             "run_id": self.run,
@@ -260,12 +260,12 @@ def bookings(rows: Iterable[Settling]) -> Iterable[Booking]:
 _WORDS: Mapping[str, str] = {word: word.value for kind in (AttemptState, Lane, Quality) for word in kind}
 
 
-def _judge(outcome: Outcome, reserved: Microdollars) -> tuple[AttemptState, Microdollars, Lane]:
-    """Say how an attempt ended, what it cost and in which lane."""
-    if isinstance(outcome, Replied):
-        return AttemptState.SUCCEEDED, outcome.reply.cost, outcome.reply.lane
+def _judge(outcome: Outcome, reply: Reply | None, reserved: Microdollars) -> tuple[AttemptState, Microdollars, Lane]:
+    """Say how an attempt ended, what it cost and in which lane; no cost below zero gets past this."""
+    if reply is not None:
+        return AttemptState.SUCCEEDED, reply.cost, reply.lane
     if isinstance(outcome, Failed):
-        if outcome.uncertain:
+        if outcome.uncertain or not is_cost(outcome.cost):
             return AttemptState.UNCERTAIN, reserved, Lane.UNCERTAIN
         return outcome.ended_as, outcome.cost, outcome.lane
     return AttemptState.UNSENT, NOTHING, Lane.BILLED

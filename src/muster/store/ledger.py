@@ -10,6 +10,8 @@ from muster.domain.money import Lane, Microdollars
 from muster.store.codec import spent_of
 from muster.store.connection import Connection
 
+MOST_SUM = 2**60  # where sums stop, here and in the queries: four of them still fit into 64 bits
+
 
 class Reservations:
     """Decides a group of reservations one after the other, then writes them in one update a level."""
@@ -76,4 +78,10 @@ def book(database: Connection, bookings: Iterable[Booking]) -> None:
             amounts = sums[level]
             amounts["reserved"] += booking.reserved
             amounts[booking.lane.value] += booking.cost
-    database.execute_many("book", [{"id": level, **sums[level]} for level in sorted(sums)])
+    rows = [{name: min(amount, MOST_SUM) for name, amount in sums[level].items()} for level in sorted(sums)]
+    database.execute_many("book", [{"id": level, **row} for level, row in zip(sorted(sums), rows, strict=True)])
+
+
+def total(amounts: Iterable[int]) -> int:
+    """Return the sum of amounts that others reported, as far as a database can count."""
+    return min(sum(amounts), MOST_SUM)

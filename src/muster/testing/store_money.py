@@ -11,7 +11,7 @@ from muster.domain.entry import (
     Unsent,
 )
 from muster.domain.errors import Conflict
-from muster.domain.money import Lane, Microdollars
+from muster.domain.money import MOST, Lane, Microdollars
 from muster.domain.run import RunState
 from muster.store.base import Ending, Store
 from muster.testing.store_stage import (
@@ -37,6 +37,38 @@ async def reserves_and_books_in_one_go(store: Store) -> None:
     assert (settled.cost, settled.kept, settled.overdraft) == (40, True, False)
     assert (after.spent.reserved, after.spent.billed, after.spent.uncertain) == (0, 40, 0)
     assert (after.calls.total, after.calls.done, after.calls.failed) == (1, 1, 0)
+
+
+async def books_no_cost_below_zero(store: Store) -> None:
+    """What cannot be a cost is booked as the whole reservation, uncertain; a reply with it stands."""
+    run, claim = await driven(store, cap=1000)
+    for place, cost in enumerate((-1, -(2**70), 2**70, float("nan"), True)):
+        answered = opening(run, claim.epoch, f"reply/{place}", most=100, cap=1000)
+        failed = opening(run, claim.epoch, f"failure/{place}", most=10, cap=1000)
+        assert await store.journal.open(answered) == await store.journal.open(failed) == Granted()
+        await store.journal.settle(settling(answered, replied(cost)))  # type: ignore[arg-type]
+        error = Failed(error={}, uncertain=False, gives_up=True, cost=cost)  # type: ignore[arg-type]
+        await store.journal.settle(settling(failed, error))
+        entry = await store.journal.find(run, f"reply/{place}")
+        assert entry is not None
+        assert entry.reply is not None
+        assert (entry.reply.text, entry.reply.cost, entry.reply.lane) == ("hello", 100, Lane.UNCERTAIN)
+    after = await stored(store, run)
+    assert (after.spent.reserved, after.spent.billed, after.spent.uncertain) == (0, 0, 550)
+    assert (after.calls.done, after.calls.failed, after.calls.uncertain) == (5, 5, 5)
+
+
+async def counts_sums_that_no_database_could(store: Store) -> None:
+    """Costs that add up to more than 64 bits hold still stop at a number, which no cap lets pass."""
+    run, claim = await driven(store)
+    for place in range(3):
+        opened = [opening(run, claim.epoch, f"{place}/{n}", most=0) for n in range(1500)]
+        await asyncio.gather(*(store.journal.open(one) for one in opened))
+        await asyncio.gather(*(store.journal.settle(settling(one, replied(MOST))) for one in opened))
+    spent = (await stored(store, run)).spent
+    assert spent.billed == 2**60
+    refused = await store.journal.open(opening(run, claim.epoch, "one more", most=1, cap=10**15))
+    assert isinstance(refused, Refused)
 
 
 async def waits_then_refuses_at_the_cap(store: Store) -> None:
@@ -161,6 +193,8 @@ async def books_what_a_failure_says_it_cost(store: Store) -> None:
 
 CHECKS: tuple[Check, ...] = (
     reserves_and_books_in_one_go,
+    books_no_cost_below_zero,
+    counts_sums_that_no_database_could,
     waits_then_refuses_at_the_cap,
     never_reserves_above_the_cap_together,
     books_an_unknown_outcome_in_full,

@@ -206,3 +206,12 @@ def test_tokens_are_those_of_the_api() -> None:
     }
     assert outcome(usage=usage).usage == Usage(input=5, output=7, cache_read=11, cache_write=20, cache_write_1h=10)
     assert outcome(usage=None).usage == Usage()
+
+
+@pytest.mark.parametrize("wrong", [-1, "5", True, 2**60, float("nan"), []])
+def test_figures_that_cannot_be_right_leave_the_answer_and_book_the_reservation(wrong: Any) -> None:
+    tokens = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+    usage = {**dict.fromkeys(tokens, wrong), "cache_creation": {"ephemeral_1h_input_tokens": wrong}}
+    assert outcome(usage=usage).usage == outcome(usage=wrong).usage == Usage()
+    reply = outcome(total_cost_usd=None if wrong == "5" else wrong)
+    assert (reply.text, reply.cost, reply.lane) == ("Done.", TERMS.most, Lane.UNCERTAIN)

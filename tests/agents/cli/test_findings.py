@@ -26,6 +26,14 @@ TOOLS = {
 }
 
 
+@pytest.mark.parametrize("cost", [-1, "much", True, [1], float("nan"), 10**12])
+def test_a_cost_that_cannot_be_right_makes_an_earlier_one_unknown(cost: Any) -> None:
+    found = findings(answer="$.a", cost_usd="$.c")
+    for line in ({"c": 0.01}, {"a": "done", "c": cost}, {"c": None}):
+        found.take(line)
+    assert found.cost is None
+
+
 def test_the_last_that_was_told_counts() -> None:
     found = findings(answer="$.a", session="$.s", turns="$.t", cost_usd="$.c", input_tokens="$.i", output_tokens="$.o")
     for line in ({"a": "one", "s": "x", "t": 1, "c": 1, "i": 5}, {"a": "two"}, {"a": None, "s": None, "o": 7}, {}):

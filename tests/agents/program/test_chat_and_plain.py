@@ -225,11 +225,6 @@ async def test_a_tool_call_that_is_none_is_refused_and_its_cost_counts(
 @pytest.mark.parametrize(
     "fields",
     [
-        {"cost_usd": "free"},
-        {"cost_usd": -1},
-        {"usage": []},
-        {"usage": {"input_tokens": -1}},
-        {"usage": {"output_tokens": True}},
         {"stop_reason": 1},
         {"session": []},
         {"content": 3},
@@ -237,6 +232,22 @@ async def test_a_tool_call_that_is_none_is_refused_and_its_cost_counts(
 )
 async def test_other_fields_in_a_wrong_shape_are_refused(household: Household, fields: Mapping[str, Json]) -> None:
     await refused(household, {"text": "", **fields})
+
+
+@pytest.mark.parametrize("cost", ["free", -1, True, [], 10**12])
+async def test_a_cost_that_cannot_be_right_is_booked_as_the_reservation_and_the_answer_stands(
+    household: Household, cost: Json
+) -> None:
+    agent = bash(household, says(spelled({"text": "hi", "cost_usd": cost})), mode="chat", most=Microdollars(700))
+    reply = await agent.call(ask("x"), PATIENT)
+    assert (reply.text, reply.cost, reply.lane) == ("hi", 700, Lane.UNCERTAIN)
+
+
+@pytest.mark.parametrize("usage", [[], {"input_tokens": -1}, {"output_tokens": True}, {"input_tokens": 2**60}])
+async def test_counts_that_cannot_be_right_are_left_out(household: Household, usage: Json) -> None:
+    agent = bash(household, says(spelled({"text": "hi", "cost_usd": 0.25, "usage": usage})), mode="chat")
+    reply = await agent.call(ask("x"), PATIENT)
+    assert (reply.text, reply.cost, reply.usage) == ("hi", 250_000, Usage())
 
 
 async def test_a_chat_program_that_fails_may_say_what_it_cost(household: Household) -> None:

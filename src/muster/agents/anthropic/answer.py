@@ -6,9 +6,10 @@ from typing import Any
 import msgspec
 
 from muster.agents.account import Account
+from muster.agents.amounts import tokens_of
 from muster.agents.faults import Complaint, error_of, plain, retry_after, unreadable
 from muster.agents.payload import arguments_of, reader
-from muster.agents.tally import Ceiling, cost_of, count_bytes
+from muster.agents.tally import Ceiling, Impossible, Stray, charge_of
 from muster.domain.call import Reply, Stop, Timings, ToolCall, Usage
 from muster.domain.errors import AuthRefused, OutcomeUnknown, WireError
 from muster.domain.price import Price
@@ -42,18 +43,18 @@ _STATUSES = {
 class Kept(msgspec.Struct, gc=False):
     """Tokens written to the cache, by how long they are kept."""
 
-    ephemeral_5m_input_tokens: int | None = None
-    ephemeral_1h_input_tokens: int | None = None
+    ephemeral_5m_input_tokens: Any = None
+    ephemeral_1h_input_tokens: Any = None
 
 
 class Counts(msgspec.Struct, gc=False):
-    """Usage as the API spells it."""
+    """Usage as the API spells it; none of it is trusted before `_usage` has looked at it."""
 
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    cache_creation_input_tokens: int | None = None
-    cache_read_input_tokens: int | None = None
-    cache_creation: Kept | None = None
+    input_tokens: Any = None
+    output_tokens: Any = None
+    cache_creation_input_tokens: Any = None
+    cache_read_input_tokens: Any = None
+    cache_creation: Kept | Stray = None
 
 
 class Block(msgspec.Struct, gc=False):
@@ -73,7 +74,7 @@ class Said(msgspec.Struct, gc=False):
     id: str | None = None
     model: str | None = None
     stop_reason: str | None = None
-    usage: Counts | None = None
+    usage: Counts | Stray = None
 
 
 class Trouble(msgspec.Struct, gc=False):
@@ -108,16 +109,18 @@ def decode(body: bytes, price: Price | None, ceiling: Ceiling, account: Account,
 def reply_of(said: Said, price: Price | None, ceiling: Ceiling, timings: Timings) -> Reply:
     """Give a message of the model as a reply."""
     text, calls = _content(said.content)
-    usage = _usage(said.usage) or count_bytes(ceiling, text, calls)
+    charge = charge_of(_usage(said.usage), price, ceiling, text, calls)
     return Reply(
         text=text,
         stop=_STOPS.get(said.stop_reason or "", Stop.OTHER),
         tool_calls=calls,
-        usage=usage,
-        cost=cost_of(usage, price),
+        usage=charge.usage,
+        cost=charge.cost,
+        lane=charge.lane,
         model=said.model or "",
         id=said.id or "",
         timings=timings,
+        trace=charge.trace,
     )
 
 
@@ -162,18 +165,33 @@ def _call(block: Block) -> ToolCall:
     return ToolCall(id=str(block.id), name=str(block.name), arguments=arguments_of(block.input))
 
 
-def _usage(counts: Counts | None) -> Usage | None:
-    if counts is None or counts.input_tokens is None or counts.output_tokens is None:
+def _usage(counts: Counts | Stray) -> Usage | Impossible | None:
+    """Read a usage; None when it does not say what went in and out."""
+    if counts is None:
         return None
-    kept = counts.cache_creation
-    hour = (kept.ephemeral_1h_input_tokens or 0) if kept else 0
-    written = counts.cache_creation_input_tokens or 0
-    if kept and not written:
-        written = hour + (kept.ephemeral_5m_input_tokens or 0)
+    if not isinstance(counts, Counts) or (tokens := _tokens(counts)) is None:
+        return Impossible.USAGE
+    if counts.input_tokens is None or counts.output_tokens is None:
+        return None
+    sent, wrote, read, written, minutes, hour = tokens
     return Usage(
-        input=counts.input_tokens,
-        output=counts.output_tokens,
-        cache_read=counts.cache_read_input_tokens or 0,
-        cache_write=max(0, written - hour),
+        input=sent,
+        output=wrote,
+        cache_read=read,
+        cache_write=max(0, (written or hour + minutes) - hour),
         cache_write_1h=hour,
+    )
+
+
+def _tokens(counts: Counts) -> tuple[int, ...] | None:
+    kept = counts.cache_creation
+    if not isinstance(kept, Kept | None):
+        return None
+    return tokens_of(
+        counts.input_tokens,
+        counts.output_tokens,
+        counts.cache_read_input_tokens,
+        counts.cache_creation_input_tokens,
+        kept and kept.ephemeral_5m_input_tokens,
+        kept and kept.ephemeral_1h_input_tokens,
     )

@@ -9,7 +9,7 @@ from muster.agents.anthropic.answer import UNTIMED, Block, Counts, Said, reply_o
 from muster.agents.faults import error_of, unreadable
 from muster.agents.payload import arguments_of, joined, reader
 from muster.agents.sse import Event
-from muster.agents.tally import Ceiling
+from muster.agents.tally import Ceiling, Stray
 from muster.domain.call import Reply, Timings
 from muster.domain.errors import OutcomeUnknown, WireError
 from muster.domain.price import Price
@@ -28,13 +28,13 @@ class _Step(msgspec.Struct, gc=False):
     message: Any = None
     content_block: Block | None = None
     delta: _Delta | None = None
-    usage: Counts | None = None
+    usage: Counts | Stray = None
 
 
 class _Opening(msgspec.Struct, gc=False):
     id: str | None = None
     model: str | None = None
-    usage: Counts | None = None
+    usage: Counts | Stray = None
 
 
 _step = reader(_Step)
@@ -46,7 +46,7 @@ class Fold:
     def __init__(self, price: Price | None, ceiling: Ceiling, account: Account) -> None:
         self._price, self._ceiling, self._account = price, ceiling, account
         self._opening: _Opening | None = None
-        self._counts: Counts | None = None
+        self._counts: Counts | Stray = None
         self._blocks: dict[int, Block] = {}
         self._pieces: dict[int, list[str]] = {}  # text, or JSON of a tool's input, by block
         self._stop_reason: str | None = None
@@ -123,9 +123,9 @@ class Fold:
         return error if self._opening is None else OutcomeUnknown(error.message, status=error.status)
 
 
-def _newer(old: Counts | None, new: Counts | None) -> Counts | None:
+def _newer(old: Counts | Stray, new: Counts | Stray) -> Counts | Stray:
     """Let later counts replace earlier ones: they are totals, and leave out what did not change."""
-    if old is None or new is None:
-        return new or old
+    if not isinstance(old, Counts) or not isinstance(new, Counts):
+        return old if new is None else new
     merged = {name: getattr(new, name) for name in Counts.__struct_fields__ if getattr(new, name) is not None}
     return msgspec.structs.replace(old, **merged)

@@ -4,7 +4,8 @@ from typing import Any
 
 import msgspec
 
-from muster.agents.amounts import microdollars_of
+from muster.agents.amounts import count_of, microdollars_of
+from muster.agents.tally import Stray
 from muster.domain.call import Usage
 from muster.domain.canonical import Json
 from muster.domain.money import Microdollars
@@ -13,23 +14,23 @@ from muster.domain.money import Microdollars
 class Kept(msgspec.Struct, frozen=True):
     """Tokens written to the cache, by how long they are kept."""
 
-    ephemeral_1h_input_tokens: int | None = None
+    ephemeral_1h_input_tokens: Any = None
 
 
 class Counts(msgspec.Struct, frozen=True):
     """Tokens of this call, as the API spells them."""
 
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    cache_creation_input_tokens: int | None = None
-    cache_read_input_tokens: int | None = None
-    cache_creation: Kept | None = None
+    input_tokens: Any = None
+    output_tokens: Any = None
+    cache_creation_input_tokens: Any = None
+    cache_read_input_tokens: Any = None
+    cache_creation: Kept | Stray = None
 
 
 class Share(msgspec.Struct, frozen=True, rename="camel"):
     """What one model had of the cost."""
 
-    cost_usd: float | None = msgspec.field(default=None, name="costUSD")
+    cost_usd: Any = msgspec.field(default=None, name="costUSD")
 
 
 class Result(msgspec.Struct, frozen=True):
@@ -44,9 +45,9 @@ class Result(msgspec.Struct, frozen=True):
     stop_reason: str | None = None
     errors: list[Any] | None = None
     api_error_status: int | None = None
-    total_cost_usd: float | None = None  # of the whole session, in all its calls
+    total_cost_usd: Any = None  # of the whole session, in all its calls
     model_usage_since_last_result: dict[str, Share] | None = None  # of this call alone
-    usage: Counts | None = None
+    usage: Counts | Stray = None
 
     @property
     def why(self) -> str:
@@ -63,14 +64,15 @@ class Result(msgspec.Struct, frozen=True):
 
     @property
     def tokens(self) -> Usage:
-        """Give the tokens of this call."""
-        counts = self.usage or Counts()
-        hour = (counts.cache_creation.ephemeral_1h_input_tokens or 0) if counts.cache_creation else 0
+        """Return the tokens of this call; a count that cannot be right is 0."""
+        counts = self.usage if isinstance(self.usage, Counts) else Counts()
+        kept = counts.cache_creation if isinstance(counts.cache_creation, Kept) else Kept()
+        hour = count_of(kept.ephemeral_1h_input_tokens) or 0
         return Usage(
-            input=counts.input_tokens or 0,
-            output=counts.output_tokens or 0,
-            cache_read=counts.cache_read_input_tokens or 0,
-            cache_write=max(0, (counts.cache_creation_input_tokens or 0) - hour),
+            input=count_of(counts.input_tokens) or 0,
+            output=count_of(counts.output_tokens) or 0,
+            cache_read=count_of(counts.cache_read_input_tokens) or 0,
+            cache_write=max(0, (count_of(counts.cache_creation_input_tokens) or 0) - hour),
             cache_write_1h=hour,
         )
 

@@ -57,8 +57,8 @@ class Findings:
         return "".join(text for text in _all(places.delta, said) if isinstance(text, str))
 
     def _count(self, said: Json) -> None:
-        cost = microdollars_of(*_all(self.places.cost_usd, said))
-        self.cost = self.cost if cost is None else cost
+        told = [value for value in _all(self.places.cost_usd, said) if value is not None]
+        self.cost = microdollars_of(*told) if told else self.cost  # not known, when the last one is not an amount
         turns = count_of(*_all(self.places.turns, said))
         self.turns = self.turns if turns is None else turns
         sent = count_of(*_all(self.places.input_tokens, said))

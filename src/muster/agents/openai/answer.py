@@ -6,9 +6,10 @@ from typing import Any
 import msgspec
 
 from muster.agents.account import Account
+from muster.agents.amounts import tokens_of
 from muster.agents.faults import Complaint, error_of, plain, retry_after, unreadable
 from muster.agents.payload import arguments_of, reader, to_json
-from muster.agents.tally import Ceiling, cost_of, count_bytes
+from muster.agents.tally import Ceiling, Impossible, Stray, charge_of
 from muster.domain.call import Reply, Stop, Timings, ToolCall, Usage
 from muster.domain.errors import AuthRefused, InvalidRequest, OutcomeUnknown, WireError
 from muster.domain.price import Price
@@ -27,16 +28,16 @@ _STOPS = {
 class Details(msgspec.Struct, gc=False):
     """What of the prompt met the cache."""
 
-    cached_tokens: int | None = None
-    cache_write_tokens: int | None = None
+    cached_tokens: Any = None
+    cache_write_tokens: Any = None
 
 
 class Counts(msgspec.Struct, gc=False):
-    """Usage as the API spells it; the prompt's tokens include what the cache read and wrote."""
+    """Usage as the API spells it, not trusted yet; the prompt's tokens include what the cache read and wrote."""
 
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    prompt_tokens_details: Details | None = None
+    prompt_tokens: Any = None
+    completion_tokens: Any = None
+    prompt_tokens_details: Details | Stray = None
 
 
 class Function(msgspec.Struct, gc=False):
@@ -76,7 +77,7 @@ class Completion(msgspec.Struct, gc=False):
     choices: list[Choice] | None = None
     id: str | None = None
     model: str | None = None
-    usage: Counts | None = None
+    usage: Counts | Stray = None
     error: Any = None
 
 
@@ -103,16 +104,18 @@ def reply_of(completion: Completion, choice: Choice, price: Price | None, ceilin
     said = choice.message
     text = text_of(said.content) + (said.refusal or "")
     calls = _calls(said.tool_calls) if said.tool_calls else ()
-    usage = _usage(completion.usage) or count_bytes(ceiling, text, calls)
+    charge = charge_of(_usage(completion.usage), price, ceiling, text, calls)
     return Reply(
         text=text,
         stop=_stop(choice, bool(calls)),
         tool_calls=calls,
-        usage=usage,
-        cost=cost_of(usage, price),
+        usage=charge.usage,
+        cost=charge.cost,
+        lane=charge.lane,
         model=completion.model or "",
         id=completion.id or "",
         timings=timings,
+        trace=charge.trace,
     )
 
 
@@ -191,18 +194,27 @@ def _call(use: Use, place: int) -> ToolCall:
     return ToolCall(id=use.id or f"call_{place}", name=function.name or "", arguments=arguments_of(function.arguments))
 
 
-def _usage(counts: Counts | None) -> Usage | None:
-    if counts is None or counts.prompt_tokens is None or counts.completion_tokens is None:
+def _usage(counts: Counts | Stray) -> Usage | Impossible | None:
+    """Read a usage; None when it does not say what went in and out."""
+    if counts is None:
         return None
-    if counts.prompt_tokens == counts.completion_tokens == 0:
+    if not isinstance(counts, Counts) or (tokens := _tokens(counts)) is None:
+        return Impossible.USAGE
+    if counts.prompt_tokens is None or counts.completion_tokens is None:
+        return None
+    sent, wrote, read, written = tokens
+    if sent == wrote == 0:
         return None  # some servers fill the field without counting
+    return Usage(input=max(0, sent - read - written), output=wrote, cache_read=read, cache_write=written)
+
+
+def _tokens(counts: Counts) -> tuple[int, ...] | None:
     details = counts.prompt_tokens_details
-    if details is None or not (details.cached_tokens or details.cache_write_tokens):
-        return Usage(input=max(0, counts.prompt_tokens), output=counts.completion_tokens)
-    read, written = details.cached_tokens or 0, details.cache_write_tokens or 0
-    return Usage(
-        input=max(0, counts.prompt_tokens - read - written),
-        output=counts.completion_tokens,
-        cache_read=read,
-        cache_write=written,
+    if not isinstance(details, Details | None):
+        return None
+    return tokens_of(
+        counts.prompt_tokens,
+        counts.completion_tokens,
+        details and details.cached_tokens,
+        details and details.cache_write_tokens,
     )

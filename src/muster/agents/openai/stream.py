@@ -21,7 +21,7 @@ from muster.agents.openai.answer import (
 )
 from muster.agents.payload import joined, reader
 from muster.agents.sse import Event
-from muster.agents.tally import Ceiling
+from muster.agents.tally import Ceiling, Stray
 from muster.domain.call import Reply, Timings
 from muster.domain.errors import OutcomeUnknown, WireError
 from muster.domain.price import Price
@@ -38,7 +38,7 @@ class _Chunk(msgspec.Struct, gc=False):
     choices: list[_Part] | None = None
     id: str | None = None
     model: str | None = None
-    usage: Counts | None = None
+    usage: Counts | Stray = None
     error: Any = None
 
 
@@ -87,7 +87,8 @@ class Fold:
     def _note(self, chunk: _Chunk) -> None:
         self._completion.id = self._completion.id or chunk.id
         self._completion.model = self._completion.model or chunk.model
-        self._completion.usage = chunk.usage or self._completion.usage  # totals: the last one holds
+        if chunk.usage is not None:
+            self._completion.usage = chunk.usage  # totals: the last one holds
 
     def _take(self, part: _Part) -> str:
         if part.error is not None:

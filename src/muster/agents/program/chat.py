@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from muster.agents.amounts import count_of, microdollars_of
+from muster.agents.amounts import microdollars_of
 from muster.agents.program import plain
 from muster.agents.program.answer import Answer, counts
 from muster.agents.program.envelope import written
@@ -17,7 +17,6 @@ from muster.shapes.json_limits import flaw_of
 from muster.shapes.json_search import parseable
 
 _OTHER_SHAPE = "its answer is not in the shape of chat mode: "
-_TOKENS = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
 
 # Our own words, and those that providers use for the same.
 _STOPS = {str(stop): stop for stop in Stop} | {
@@ -41,7 +40,7 @@ def decode(output: bytes) -> Answer:
     found = find_marked(parseable(output), _is_answer)
     if found is None:
         return plain.decode(output)
-    cost = _cost(found)
+    cost = microdollars_of(found.get("cost_usd"))
     try:
         return _answer(found, cost)
     except BadOutput as error:
@@ -54,7 +53,6 @@ def _is_answer(value: Mapping[str, Json]) -> bool:
 
 def _answer(found: Mapping[str, Json], cost: Microdollars | None) -> Answer:
     calls = _calls(found.get("tool_calls"))
-    _check_usage(found.get("usage"))
     return Answer(
         text=_string(found, "text") or _string(found, "content"),
         stop=_stop(_string(found, "stop_reason"), bool(calls)),
@@ -63,24 +61,6 @@ def _answer(found: Mapping[str, Json], cost: Microdollars | None) -> Answer:
         cost=cost,
         session=_string(found, "session"),
     )
-
-
-def _cost(found: Mapping[str, Json]) -> Microdollars | None:
-    said = found.get("cost_usd")
-    cost = microdollars_of(said)
-    if said is not None and cost is None:
-        raise BadOutput(f"{_OTHER_SHAPE}cost_usd is no amount in dollars: {said!r}")
-    return cost
-
-
-def _check_usage(usage: Json) -> None:
-    if usage is None:
-        return
-    if not isinstance(usage, dict):
-        raise BadOutput("usage must be an object")
-    for name in _TOKENS:
-        if usage.get(name) is not None and count_of(usage[name]) is None:
-            raise BadOutput(f"usage.{name} must be a whole number, 0 or more")
 
 
 def _calls(calls: Json) -> tuple[ToolCall, ...]:

@@ -136,9 +136,11 @@ ORDER BY created_at, id
 -- name: count_batch
 UPDATE batches
 SET succeeded = succeeded + :succeeded, errored = errored + :errored, canceled = canceled + :canceled,
-    expired = expired + :expired, uncertain = uncertain + :uncertain, cost = cost + :cost,
-    live_cost = live_cost + :live_cost, input_tokens = input_tokens + :input_tokens,
-    output_tokens = output_tokens + :output_tokens
+    expired = expired + :expired, uncertain = uncertain + :uncertain,
+    cost = CASE WHEN cost + CAST(:cost AS BIGINT) > 1152921504606846976 THEN 1152921504606846976 ELSE cost + CAST(:cost AS BIGINT) END,
+    live_cost = CASE WHEN live_cost + CAST(:live_cost AS BIGINT) > 1152921504606846976 THEN 1152921504606846976 ELSE live_cost + CAST(:live_cost AS BIGINT) END,
+    input_tokens = CASE WHEN input_tokens + CAST(:input_tokens AS BIGINT) > 1152921504606846976 THEN 1152921504606846976 ELSE input_tokens + CAST(:input_tokens AS BIGINT) END,
+    output_tokens = CASE WHEN output_tokens + CAST(:output_tokens AS BIGINT) > 1152921504606846976 THEN 1152921504606846976 ELSE output_tokens + CAST(:output_tokens AS BIGINT) END
 WHERE id = :id
 
 -- name: select_batch_bodies
@@ -180,7 +182,8 @@ FROM (VALUES (:run_id, :key, CAST(:n AS BIGINT), :state, CAST(:cost AS BIGINT), 
 WHERE attempts.run_id = v.column1 AND attempts.key = v.column2 AND attempts.n = v.column3 AND attempts.state = 'parked'
 
 -- name: sum_batches_of_run
-SELECT COUNT(DISTINCT batch_id) AS batches, COALESCE(SUM(CASE WHEN state = 'succeeded' THEN cost ELSE 0 END), 0) AS cost,
-       COALESCE(SUM(live_cost), 0) AS live_cost,
+SELECT COUNT(DISTINCT batch_id) AS batches,
+       COALESCE(SUM(CASE WHEN state = 'succeeded' AND lane <> 'uncertain' THEN CAST(cost AS DOUBLE PRECISION) ELSE 0 END), 0) AS cost,
+       COALESCE(SUM(CAST(live_cost AS DOUBLE PRECISION)), 0) AS live_cost,
        SUM(CASE WHEN state = 'parked' THEN 1 ELSE 0 END) AS parked
 FROM attempts WHERE run_id = :run_id AND batch_id IS NOT NULL

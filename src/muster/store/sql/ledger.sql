@@ -14,8 +14,10 @@ WHERE budgets.id = v.column1 AND (cap IS NULL OR billed + imputed + uncertain + 
 
 -- name: book
 UPDATE budgets
-SET reserved = reserved - v.column2, billed = billed + v.column3, imputed = imputed + v.column4,
-    uncertain = uncertain + v.column5
+SET reserved = reserved - v.column2,
+    billed = CASE WHEN billed + v.column3 > 1152921504606846976 THEN 1152921504606846976 ELSE billed + v.column3 END,
+    imputed = CASE WHEN imputed + v.column4 > 1152921504606846976 THEN 1152921504606846976 ELSE imputed + v.column4 END,
+    uncertain = CASE WHEN uncertain + v.column5 > 1152921504606846976 THEN 1152921504606846976 ELSE uncertain + v.column5 END
 FROM (VALUES (:id, CAST(:reserved AS BIGINT), CAST(:billed AS BIGINT), CAST(:imputed AS BIGINT),
               CAST(:uncertain AS BIGINT))) AS v
 WHERE budgets.id = v.column1
