@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -11,6 +12,7 @@ from muster.domain.canonical import Json, canonical
 from muster.domain.money import NOTHING, Lane, Microdollars, is_cost
 from muster.domain.value import value
 
+_SURROGATE = re.compile("[\ud800-\udfff]")
 SHORTEST_CACHED = 4096  # characters: a prefix shorter than some thousand tokens is not cached by any provider
 
 
@@ -202,21 +204,36 @@ class Identity:
 
     digest: str
     text: str  # the request as canonical JSON
+    half: str = ""  # where half of a surrogate pair is, which is not Unicode and no provider takes; empty: nowhere
 
 
 def identify(agent: str, request: Request) -> Identity:
     """Name a call by what it asks of whom."""
     text = canonical(request_json(request))
     name = hashlib.sha256(agent.encode() + b"\n" + text).hexdigest()
-    return Identity(digest=name, text=_readable(text))
-
-
-def _readable(text: bytes) -> str:
-    """Give canonical JSON as text that every store takes: half a character, which is no UTF-8, becomes an escape."""
     try:
-        return text.decode("utf-8")
-    except UnicodeDecodeError:
-        return json.dumps(json.loads(text.decode("utf-8", "surrogatepass")), sort_keys=True, separators=(",", ":"))
+        return Identity(digest=name, text=text.decode())
+    except UnicodeDecodeError:  # half a character is written as an escape, which every store takes
+        value = json.loads(text.decode("utf-8", "surrogatepass"))
+        return Identity(
+            digest=name,
+            text=json.dumps(value, sort_keys=True, separators=(",", ":")),
+            half=_half(value) or "the request",
+        )
+
+
+def _half(value: Json, place: str = "") -> str:
+    """Return the place of the first text with half of a surrogate pair; empty when there is none."""
+    if isinstance(value, str):
+        return place if _SURROGATE.search(value) else ""
+    if isinstance(value, Mapping):
+        named = (_half(name, f"a name in {place or 'the request'}") for name in value)
+        parts = (_half(part, f"{place}.{name}".removeprefix(".")) for name, part in value.items())
+    elif isinstance(value, list):
+        named, parts = iter(()), (_half(part, f"{place}[{index}]") for index, part in enumerate(value))
+    else:
+        return ""
+    return next((found for found in (*named, *parts) if found), "")
 
 
 def request_json(request: Request) -> dict[str, Any]:

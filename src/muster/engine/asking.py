@@ -11,6 +11,7 @@ from muster.domain.agent import Timeouts
 from muster.domain.budget import Level
 from muster.domain.call import Identity, Reply, Request
 from muster.domain.entry import AttemptId
+from muster.domain.errors import InvalidRequest
 from muster.domain.money import Microdollars
 from muster.domain.run import Driver
 from muster.engine.clock import Clock
@@ -60,6 +61,15 @@ class Asking:
     sent_at: float = 0.0  # when it last went on the wire
     task: "asyncio.Task[object] | None" = None  # who waits for it
     over: "asyncio.Future[Reply] | None" = None  # made when somebody else waits for this call
+
+
+def require_unicode(asking: Asking) -> None:
+    """Refuse a request that is not Unicode before anything is sent: a provider would refuse its whole batch."""
+    if asking.identity.half:
+        raise InvalidRequest(
+            f"call {asking.key!r}: {asking.identity.half} holds half of a surrogate pair, which is not valid Unicode",
+            suggestions=("take it out, or replace it: text.encode('utf-8', 'replace').decode()",),
+        )
 
 
 class Started(NamedTuple):

@@ -15,7 +15,7 @@ from muster.domain.ids import BatchId, RunId
 from muster.domain.money import Microdollars
 from muster.domain.run import Dispatch, Fallback
 from muster.engine.activity import Activity
-from muster.engine.asking import Asking, Equipment
+from muster.engine.asking import Asking, Equipment, require_unicode
 from muster.engine.inheritance import Inheritance
 from muster.engine.mapping import item_under_way
 from muster.engine.parking import Outcome, Parked
@@ -125,6 +125,7 @@ class BatchPath:
         return await self._inheritance.parked(asking.key, asking.identity.digest)
 
     def _park(self, asking: Asking, batching: Batching) -> Awaitable[Outcome]:
+        require_unicode(asking)
         return self._with.pool.park(
             Parked(
                 batching=batching,

@@ -36,7 +36,7 @@ from muster.domain.ids import RunId
 from muster.domain.money import Microdollars, show_usd
 from muster.domain.run import LIVE, Dispatch, Mode, mode_of
 from muster.engine.activity import Activity
-from muster.engine.asking import Asking, Equipment, Started
+from muster.engine.asking import Asking, Equipment, Started, require_unicode
 from muster.engine.batch_path import BatchPath
 from muster.engine.booking import Booking, failed_of
 from muster.engine.exchange import Exchange
@@ -182,10 +182,10 @@ class CallPath:
         timeouts = agent.profile.allow(request, self._with.timeouts)
         if timeout is not None:
             timeouts = replace(timeouts, call=timeout)
-        if isinstance(who, Command):  # it may say nothing until it is done
-            timeouts = replace(timeouts, idle=timeouts.call)
         request = agent.profile.complete(request)
         identity = identify(agent.profile.name, request)
+        if isinstance(who, Command):  # it may say nothing until it is done, and takes any text
+            timeouts, identity = replace(timeouts, idle=timeouts.call), replace(identity, half="")
         return Asking(agent=agent, request=request, key=key, identity=identity, timeouts=timeouts)
 
     def _begin(self, asking: Asking) -> None:
@@ -243,6 +243,7 @@ class CallPath:
         return entry
 
     async def _ask(self, asking: Asking) -> Reply:
+        require_unicode(asking)
         while True:
             asking.turn += 1
             asking.attempts += 1
