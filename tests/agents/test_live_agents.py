@@ -24,8 +24,11 @@ from muster.domain.errors import (
     InvalidRequest,
     MusterError,
     OutcomeUnknown,
+    Paid,
+    ProviderFault,
     RateLimited,
     Unreachable,
+    WireError,
 )
 from muster.domain.price import Price
 
@@ -184,6 +187,34 @@ async def test_a_failure_is_reported_the_same_way_in_both_modes(host: Host, agen
     with pytest.raises(RateLimited, match="slow down") as caught:
         await agent.call(ask("hi"), SOON, (lambda _: None) if streams else None)
     assert caught.value.retry_after == 3.0
+
+
+def _spoiled(host: Host, status: int) -> dict[str, tuple[Any, ...]]:
+    head = f"HTTP/1.1 {status} X\r\nretry-after: 3\r\n".encode()
+    return {
+        "compressed": (head + b"content-encoding: gzip\r\ncontent-length: 3\r\n\r\nabc",),
+        "compressed, in chunks": (head + b"content-encoding: br\r\ntransfer-encoding: chunked\r\n\r\n", host.hangs),
+        "too long": (head + b"content-length: 9999999999\r\n\r\n" + b"x" * 2**21, host.hangs),
+        "endless": (head + b"\r\n" + b"x" * 2**21, host.hangs),
+        "cut": (head + b'content-length: 100\r\n\r\n{"error', host.hangs_up),
+        "stalled": (head + b'content-length: 100\r\n\r\n{"error', host.hangs),
+        "bad chunk": (head + b"transfer-encoding: chunked\r\n\r\nzz\r\n{\r\n", host.hangs_up),
+    }
+
+
+@pytest.mark.parametrize("streams", [False, True])
+@pytest.mark.parametrize("status", [429, 500])
+@pytest.mark.parametrize(
+    "how", ["compressed", "compressed, in chunks", "too long", "endless", "cut", "stalled", "bad chunk"]
+)
+async def test_an_error_whose_body_cannot_be_read_is_told_by_its_status(
+    host: Host, agent: ModelAgent, how: str, status: int, streams: bool
+) -> None:
+    host.play(*_spoiled(host, status)[how])
+    with pytest.raises(WireError) as caught:
+        await agent.call(ask("hi"), Timeouts(call=0.5, idle=0.3), (lambda _: None) if streams else None)
+    assert type(caught.value) is (RateLimited if status == 429 else ProviderFault)
+    assert (caught.value.paid, caught.value.status, caught.value.retry_after) == (Paid.NO, status, 3.0)
 
 
 async def test_a_redirect_is_refused_and_the_key_goes_nowhere_else(host: Host, agent: ModelAgent) -> None:

@@ -10,7 +10,7 @@ import pytest
 from muster.agents.cargo import Cargo
 from muster.agents.http import HttpClient
 from muster.domain.agent import Timeouts
-from muster.domain.errors import OutcomeUnknown, Paid, Unreachable
+from muster.domain.errors import OutcomeUnknown, Paid, Untrusted
 from tests.agents.conftest import Host
 
 CERTIFICATE = Path(__file__).parent / "tls" / "localhost.pem"
@@ -109,12 +109,12 @@ async def test_canceling_closes_the_connection(guarded: Host, trusting: HttpClie
 
 
 async def test_a_certificate_that_nobody_trusts_is_sent_nothing(guarded: Host, http: HttpClient) -> None:
-    with pytest.raises(Unreachable, match=r"cannot connect: .*self.signed") as caught:
+    with pytest.raises(Untrusted, match=r"the certificate is not valid: .*self.signed") as caught:
         await http.post(f"https://localhost:{guarded.port}", HEADERS, b"", SOON)
     assert (caught.value.paid, guarded.seen) == (Paid.NO, [])
 
 
 async def test_a_certificate_for_another_name_is_sent_nothing(guarded: Host, trusting: HttpClient) -> None:
-    with pytest.raises(Unreachable, match=r"cannot connect: .*127"):
+    with pytest.raises(Untrusted, match=r"the certificate is not valid: .*127"):
         await trusting.post(f"https://127.0.0.1:{guarded.port}", HEADERS, b"", SOON)
     assert guarded.seen == []

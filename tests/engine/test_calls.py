@@ -24,7 +24,10 @@ from muster.domain.errors import (
     ProviderFault,
     RateLimited,
     RetriesExhausted,
+    Undecodable,
     Unreachable,
+    Untrusted,
+    WireError,
 )
 from muster.domain.run import RunState
 from muster.engine.context import Context
@@ -203,6 +206,25 @@ async def test_trying_ends_and_tells_the_last_error(tmp_path: Path) -> None:
         run = await h.drive(one)
         assert (run.ended_reason, len(agent.asked)) == (RetriesExhausted.code, 4)
         assert "failed after 4 attempts: broken" in (run.error or {})["message"]
+
+
+@pytest.mark.parametrize(
+    ("error", "uncertain"),
+    [(Undecodable("answered 200 encoded as 'gzip'"), 100), (Untrusted("the certificate is not valid"), 0)],
+)
+async def test_what_would_fail_again_in_the_same_way_is_not_tried_again(
+    tmp_path: Path, error: WireError, uncertain: int
+) -> None:
+    agent = failing(error, error)
+
+    async def work(ctx: Context, spec: Any) -> Json:
+        with pytest.raises(type(error), match=error.message):
+            await ctx.call("a", "hi", key="k")
+        return None
+
+    async with house(tmp_path, a=agent) as h:
+        run = await h.drive(work, cap=1000)
+    assert (len(agent.asked), run.spent.uncertain, run.spent.billed) == (1, uncertain, 0)
 
 
 async def test_a_retry_after_of_a_week_is_capped(tmp_path: Path) -> None:

@@ -202,7 +202,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def _fail(self, error: WireError) -> None:
         # A result, not an exception of the future: the owner may be canceled in this very turn and never look.
-        if self._trouble is None and not (self._busy and self.response.whole):
+        done = self._busy and (self.response.whole or self.response.cut_short())
+        if self._trouble is None and not done:
             self._trouble = error
         self._transport.abort()
         self._wake()

@@ -12,7 +12,7 @@ from muster.agents.connection import Connection
 from muster.agents.dial import dial
 from muster.agents.origin import Origin
 from muster.domain.agent import Timeouts
-from muster.domain.errors import Unreachable
+from muster.domain.errors import Unreachable, Untrusted
 
 READ_BYTES = 64 * 1024
 _TURNS = 10  # of the loop: an aborted transport gives its socket back within three
@@ -87,6 +87,11 @@ class Connections:
                     ssl=context,
                     server_hostname=origin.host if origin.secure else None,
                 )
+        except ssl.SSLCertVerificationError as error:
+            raise Untrusted(
+                f"{origin.place}: the certificate is not valid: {error.verify_message}; nothing was sent",
+                suggestions=("name the certificates to trust: SSL_CERT_FILE=/path/to/ca.pem", "check the base address"),
+            ) from error
         except OSError as error:  # of the system, of the resolver, of TLS, or the time is over
             if limit.expired():
                 raise Unreachable(f"{origin.place}: no connection within {seconds:g} s") from None

@@ -3,9 +3,10 @@
 import httptools
 
 from muster.agents.headers import Headers
-from muster.domain.errors import OutcomeUnknown
+from muster.domain.errors import OutcomeUnknown, Undecodable
 
 MOST_HEAD_BYTES = 64 * 1024
+MOST_ERROR_BYTES = 1024 * 1024  # of an answer whose status says that it failed; the rest is not read
 _PLAIN = (b"identity", b"")
 _WITHOUT_BODY = (204, 304)
 
@@ -74,8 +75,16 @@ class Response:
         """Learn that nothing follows, or raise OutcomeUnknown when the answer is not whole."""
         if self.headed and self._until_close:
             self.whole = True
-        if not self.whole:
+        if not self.whole and not self.cut_short():
             raise OutcomeUnknown(f"{self._place}: the connection broke: the server closed it before a whole answer")
+
+    def cut_short(self) -> bool:
+        """End an answer whose status alone says that it failed; False when its body is needed."""
+        if not self.headed or 200 <= self.status < 300:
+            return False
+        if not self.whole:
+            self.whole, self.reusable = True, False
+        return True
 
     # The side of httptools.
 
@@ -108,19 +117,23 @@ class Response:
 
     def on_body(self, piece: bytes) -> None:
         """Take a piece of the body."""
+        if self.whole:
+            return
         self._silent = 0
         self._parts.append(piece)
         size = len(piece)
         self.unread += size
         self._size += size
-        if self._size > self._most_bytes and not self._endless:
+        if self._size > MOST_ERROR_BYTES and self.cut_short():
+            return
+        if self._size > self._most_bytes and not self._endless and not self.cut_short():
             raise OutcomeUnknown(f"{self._place}: the answer is longer than {self._most_bytes} bytes")
 
     def on_message_complete(self) -> None:
         """End the answer, unless it only announced the true one."""
         if self._interim:
             self._interim = False
-        else:
+        elif not self.whole:
             self.whole = True
             self.reusable = self._parser.should_keep_alive()
 
@@ -134,8 +147,10 @@ class Response:
         framing = self._lines.get(b"transfer-encoding", b"chunked").lower()
         coding = self._lines.get(b"content-encoding", b"identity").lower()
         if framing != b"chunked" or coding not in _PLAIN:
+            if self.cut_short():
+                return
             shown = (coding if framing == b"chunked" else framing).decode("utf-8", "replace")
-            raise OutcomeUnknown(
+            raise Undecodable(
                 f"{self._place}: answered {self.status} encoded as {shown!r}, though only plain answers were asked for"
             )
         if b"transfer-encoding" not in self._lines and b"content-length" not in self._lines:

@@ -7,11 +7,13 @@ MusterError
 │   ├── ProviderFault       the provider broke and says so (other 5xx)
 │   ├── Unreachable         the request never left: refused, no such host, no TLS
 │   ├── OutcomeUnknown      it left and no whole answer came: cut, stalled, garbled
-│   │   └── OutOfTime       the same, because its time was over
+│   │   ├── OutOfTime       the same, because its time was over
+│   │   └── Undecodable     it came in an encoding that was not asked for; not tried again
 │   └── Expired             its batch ran out of time before it was processed
 ├── CallFailed              give up this call; the run may go on
 │   ├── InvalidRequest      the provider refuses the request (400, 413, 422)
 │   ├── UnknownModel        the provider has no such model (404)
+│   ├── Untrusted           the certificate of the server is not valid; nothing was sent
 │   ├── RetriesExhausted    every attempt failed; holds the last error
 │   ├── BatchCanceled       its batch was canceled before it was processed
 │   ├── AgentFailed         a program or CLI agent did not do it; holds what it wrote to standard error
@@ -148,6 +150,12 @@ class OutOfTime(OutcomeUnknown):
     code = "out_of_time"
 
 
+class Undecodable(OutcomeUnknown):
+    """A success came in an encoding that was not asked for; asking again would pay for another."""
+
+    code = "undecodable"
+
+
 class Expired(TryLater):
     """The batch ran out of time before it came to this call; nothing was charged."""
 
@@ -171,6 +179,13 @@ class UnknownModel(CallFailed):
     """The provider has no such model."""
 
     code = "unknown_model"
+    exit_code = 3
+
+
+class Untrusted(CallFailed):
+    """The certificate of the server is not valid, so nothing was sent to it."""
+
+    code = "untrusted"
     exit_code = 3
 
 
