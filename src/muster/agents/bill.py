@@ -8,6 +8,10 @@ from muster.domain.money import NOTHING, Lane, Microdollars
 
 _TOLD = Decimal("0.8")
 
+# How Claude Code, and agents that write like it, name an end at a limit of their own. What they then say of their cost
+# counts; after other failures it does not: answers of the API that they could not read were paid too.
+OWN_LIMITS = frozenset({"error_max_turns", "error_max_budget_usd", "error_max_structured_output_retries"})
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bill:
@@ -33,9 +37,9 @@ class Bill:
             return reported, self.lane
         return (self.reserved, Lane.UNCERTAIN) if self.reserved else (NOTHING, self.lane)
 
-    def charge(self, error: AgentFailed, reported: Microdollars | None = None) -> None:
-        """Write into a failure what it cost, as far as anybody knows and it does not say so itself."""
-        if reported is not None:
+    def charge(self, error: AgentFailed, reported: Microdollars | None = None, *, sure: bool = True) -> None:
+        """Write into a failure what it cost; a report that is not sure counts only from the reservation on."""
+        if reported is not None and (sure or reported >= self.reserved):
             error.paid, error.cost, error.imputed = Paid.YES, reported, self.lane is Lane.IMPUTED
         elif self.reserved and error.paid is Paid.NO and not isinstance(error, NotStarted):
             error.paid = Paid.UNKNOWN

@@ -226,14 +226,13 @@ def _half(value: Json, place: str = "") -> str:
     """Return the place of the first text with half of a surrogate pair; empty when there is none."""
     if isinstance(value, str):
         return place if _SURROGATE.search(value) else ""
+    found: list[str] = []
     if isinstance(value, Mapping):
-        named = (_half(name, f"a name in {place or 'the request'}") for name in value)
-        parts = (_half(part, f"{place}.{name}".removeprefix(".")) for name, part in value.items())
+        found += [_half(name, f"a name in {place or 'the request'}") for name in value]
+        found += [_half(part, f"{place}.{name}".removeprefix(".")) for name, part in value.items()]
     elif isinstance(value, list):
-        named, parts = iter(()), (_half(part, f"{place}[{index}]") for index, part in enumerate(value))
-    else:
-        return ""
-    return next((found for found in (*named, *parts) if found), "")
+        found += [_half(part, f"{place}[{index}]") for index, part in enumerate(value)]
+    return next(filter(None, found), "")
 
 
 def request_json(request: Request) -> dict[str, Any]:

@@ -113,7 +113,9 @@ def test_an_error_names_its_kind_its_words_its_tool_and_its_cost(subtype: str) -
     failed = failure(subtype=subtype, errors=["so it is", 7], result=None, using="Bash")
     assert type(failed) is AgentFailed
     assert failed.message == f"agent 'coder': Claude Code ended with {subtype}: so it is"
-    assert (failed.tool, failed.paid, failed.cost, failed.log) == ("Bash", Paid.YES, 12_300, "a word")
+    own = subtype in ("error_max_turns", "error_max_budget_usd")
+    assert (failed.paid, failed.cost) == ((Paid.YES, 12_300) if own else (Paid.NO, 0))  # who knows the quote decides
+    assert (failed.tool, failed.log) == ("Bash", "a word")
 
 
 def test_a_limit_says_how_to_raise_it() -> None:
@@ -145,14 +147,34 @@ def test_an_api_that_refuses_the_first_question_is_that_error(status: int, kind:
     assert (failed.status, failed.paid, failed.cost) == (status, Paid.NO, 0)
 
 
-def test_a_cost_of_nothing_is_known_when_the_api_had_answered_before() -> None:
+def test_after_an_error_of_the_api_what_was_paid_is_not_known_if_it_had_answered_before() -> None:
     fields: dict[str, Any] = {"is_error": True, "api_error_status": 529, "result": "full"}
     talk = Talk()
     talk.hear({"type": "assistant", "message": {"model": "m", "content": []}})
-    for dollars, paid in ((0, Paid.YES), (None, Paid.NO)):  # whoever knows the quote decides about the second
+    for dollars in (0, 0.01, None):
         with pytest.raises(Overloaded) as caught:
             read_outcome(TERMS, talk, result(**fields, total_cost_usd=dollars), Remains())
-        assert (caught.value.paid, caught.value.cost) == (paid, 0)
+        assert (caught.value.paid, caught.value.cost) == (Paid.UNKNOWN, 0)
+
+
+@pytest.mark.parametrize(
+    ("status", "paid"), [(None, Paid.UNKNOWN), (502, Paid.UNKNOWN), (429, Paid.NO), (529, Paid.NO)]
+)
+def test_after_an_error_of_the_api_what_was_paid_is_not_known_if_an_earlier_answer_was_no_refusal(
+    status: int | None, paid: Paid
+) -> None:
+    talk = Talk()
+    talk.hear({"type": "system", "subtype": "api_retry", "error_status": status})
+    ended = result(is_error=True, api_error_status=529, result="full", total_cost_usd=0)
+    with pytest.raises(Overloaded) as caught:
+        read_outcome(TERMS, talk, ended, Remains())
+    assert caught.value.paid is paid
+
+
+def test_an_answer_of_the_api_that_it_cannot_read_is_not_free() -> None:
+    failed = failure(is_error=True, result="API Error: Unexpected token", total_cost_usd=0)
+    assert type(failed) is AgentFailed
+    assert failed.paid is Paid.NO  # not YES at 0: the agent knows the quote, and makes it unknown
 
 
 def test_the_name_of_a_session_is_cut() -> None:
@@ -171,7 +193,7 @@ def test_a_refused_key_names_its_variable_and_a_refused_login_has_none() -> None
 def test_an_api_that_fails_later_is_not_asked_again_since_tools_were_used() -> None:
     failed = failure(using="Bash", is_error=True, api_error_status=529, result="API Error: full")
     assert type(failed) is AgentFailed
-    assert (failed.status, failed.cost) == (529, 12_300)
+    assert (failed.status, failed.paid, failed.cost) == (529, Paid.NO, 0)  # who knows the quote decides
     assert "API Error: full" in failed.message
 
 

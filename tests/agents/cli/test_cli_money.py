@@ -1,5 +1,7 @@
 """What a call costs: what it says, what was reserved, and what nobody knows."""
 
+from typing import Any
+
 import pytest
 
 from muster.agents.bill import Bill
@@ -56,11 +58,13 @@ async def test_a_failure_of_one_that_costs_nothing_costs_nothing(stage: Stage) -
         ("time.sleep(60)", Paid.UNKNOWN, 0),  # stopped: it may have cost more by then
         ("os.close(1); time.sleep(60)", Paid.UNKNOWN, 0),
         ('print(\'{"asks": "Bash"}\', flush=True); time.sleep(60)', Paid.UNKNOWN, 0),
-        ("sys.exit(3)", Paid.YES, 30_000),  # its own end: the last that it said counts
-        ('print(\'{"error": "no"}\')', Paid.YES, 30_000),
+        ("sys.exit(3)", Paid.UNKNOWN, 0),  # it may not have counted answers that it could not read
+        ('print(\'{"error": "no"}\')', Paid.UNKNOWN, 0),
+        ('print(\'{"error": "no", "subtype": "error_max_turns"}\')', Paid.YES, 30_000),  # a limit of its own
+        ('print(\'{"error": "no", "cost": 0.75}\')', Paid.YES, 750_000),  # more than was reserved: at least that
     ],
 )
-async def test_a_cost_that_was_told_on_the_way_counts_only_if_it_ended_by_itself(
+async def test_the_cost_of_a_failure_counts_at_a_limit_of_its_own_and_above_the_reservation(
     stage: Stage, after: str, paid: Paid, cost: int
 ) -> None:
     script = f"import os, sys, time; print('{{\"cost\": 0.03}}', flush=True); {after}"
@@ -75,8 +79,9 @@ async def test_what_a_subscription_covers_is_imputed(stage: Stage) -> None:
     agent = stage.rehearsal(subscription=True)
     reply = await call(agent)
     assert (reply.cost, reply.lane) == (10_000, Lane.IMPUTED)
+    limited: list[dict[str, Any]] = [{"error": {"subtype": "error_max_turns", "text": "too many"}}, {"cost": 0.03}]
     with pytest.raises(AgentFailed) as caught:
-        await call(agent, "MOOD:error")
+        await call(stage.playing(limited, subscription=True))
     assert (caught.value.cost, caught.value.imputed) == (30_000, True)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from muster.agents.bill import Bill
+from muster.agents.bill import OWN_LIMITS, Bill
 from muster.agents.claude_code.result import Result
 from muster.agents.claude_code.talk import Talk
 from muster.agents.faults import MOST_MESSAGE, kind_of
@@ -112,7 +112,7 @@ def _failure(terms: Terms, talk: Talk, result: Result, log: str) -> WireError:
         f"agent {terms.agent!r}: Claude Code ended with {what}{why}",
         log=log,
         tool=talk.tool,
-        cost=result.cost(resumed=terms.resumed),
+        cost=result.cost(resumed=terms.resumed) if result.subtype in OWN_LIMITS else None,
         imputed=terms.lane is Lane.IMPUTED,
         status=result.api_error_status,
         suggestions=(f"{_ADVICE[result.subtype]} in [agents.{terms.agent}]",) if result.subtype in _ADVICE else (),
@@ -126,9 +126,8 @@ def _api_failure(terms: Terms, talk: Talk, result: Result, status: int) -> WireE
         error = turned_away(terms, status)
     else:
         error = kind(f"agent {terms.agent!r}: Claude Code: {result.why[:MOST_MESSAGE]}", status=status)
-    cost = result.cost(resumed=terms.resumed)
-    if cost is not None and (cost or talk.answered):
-        error.paid, error.cost, error.imputed = Paid.YES, cost, terms.lane is Lane.IMPUTED
+    if talk.answered or talk.unclear or result.cost(resumed=terms.resumed):
+        error.paid = Paid.UNKNOWN
     return error
 
 

@@ -5,9 +5,11 @@ from dataclasses import replace
 from typing import Any
 
 from muster.agents.claude_code.result import Result, read_result
+from muster.agents.faults import kind_of
 from muster.agents.tool_limits import MOST_CALLS, MOST_NAME, MOST_RESULT, TOO_MANY, kept_arguments
 from muster.domain.call import ToolCall
 from muster.domain.canonical import Json
+from muster.domain.errors import OutcomeUnknown
 
 Frame = Mapping[str, Json]
 
@@ -34,6 +36,7 @@ class Talk:
         self.greeted = False  # it has answered the SDK; the question follows at once
         self.spoke = False  # something was said
         self.answered = False  # by the API: from then on it costs money
+        self.unclear = False  # the API was asked again after something else than a refusal: that may have been paid
         self.asked: str | None = None  # the tool that it wants permission for
         self.turned_away: int | None = None  # the status with which the API refused its key
         self.model = ""
@@ -113,14 +116,23 @@ class Talk:
                 self._calls[call.id] = replace(call, result=text, failed=block.get("is_error") is True)
 
     def _hear_system(self, frame: Frame) -> None:
+        if frame.get("subtype") != "api_retry":
+            return
+        status = frame.get("error_status")
+        self.unclear = self.unclear or not _is_refusal(status)
         # A key that is refused is refused the next time too, and it would try for minutes.
-        if self._keyed and frame.get("subtype") == "api_retry" and frame.get("error_status") in (401, 403):
-            self.turned_away = int(frame["error_status"])
+        if self._keyed and status in (401, 403):
+            self.turned_away = int(status)
 
     def _hear_result(self, frame: Frame) -> None:
         self.result = read_result(frame)
         if self.result is None:
             self.unread = "its result is not of the shape that this version knows"
+
+
+def _is_refusal(status: Json) -> bool:
+    """Whether a status says that the API did not answer, and charged nothing."""
+    return type(status) is int and 400 <= status < 600 and not issubclass(kind_of(status), OutcomeUnknown)
 
 
 def _name(value: Json) -> str:

@@ -23,7 +23,7 @@ from muster.agents.volatile import folder_of, session_of
 from muster.domain.agent import Profile, Quote, Timeouts
 from muster.domain.call import Reply, Request
 from muster.domain.canonical import Json
-from muster.domain.errors import AgentFailed, BadConfiguration, NotStarted
+from muster.domain.errors import AgentFailed, BadConfiguration, BadOutput, NotStarted
 from muster.domain.money import Lane, Microdollars
 from muster.domain.script import count_tokens
 from muster.shapes.json_search import find, parseable, readable
@@ -76,7 +76,8 @@ class CliAgent:
         except AgentFailed as error:
             # What it had cost until it was stopped is not what it cost in the end.
             by_itself = status is not None or found.ended or found.error is not None
-            self._bill.charge(error, found.cost if by_itself else None)
+            answered = isinstance(error, BadOutput) and found.whole and found.error is None
+            self._bill.charge(error, found.cost if by_itself else None, sure=answered or found.limited)
             raise
         deltas.finish(reply.text)
         return reply

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from muster.agents.amounts import count_of, microdollars_of
+from muster.agents.bill import OWN_LIMITS
 from muster.agents.cli.dialect import Places
 from muster.agents.cli.showing import shown
 from muster.agents.cli.tools import ToolLog
@@ -29,6 +30,7 @@ class Findings:
     error: str | None = None
     permission: str | None = None  # the tool that it wants to use
     ended: bool = False  # the last line was there
+    limited: bool = False  # it failed at a limit of its own, such as the number of turns
 
     def __post_init__(self) -> None:
         self.tools = ToolLog(self.places)
@@ -52,6 +54,7 @@ class Findings:
         self.tools.take(said)
         self.ended = self.ended or bool(_all(places.ends, said))
         self.error = self._failure(_last(places.error, said, None))
+        self.limited = self.error is not None and isinstance(said, dict) and said.get("subtype") in OWN_LIMITS
         asked = _last(places.permission, said, None)
         self.permission = self.permission if asked is None else shown(asked)[:MOST_NAME]
         return "".join(text for text in _all(places.delta, said) if isinstance(text, str))

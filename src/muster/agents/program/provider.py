@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from muster.agents.amounts import count_of, microdollars_of
+from muster.agents.bill import OWN_LIMITS
 from muster.agents.program.answer import counts
 from muster.domain.call import Usage
 from muster.domain.canonical import Json
@@ -33,12 +34,14 @@ def is_envelope(value: Mapping[str, Json]) -> bool:
 
 def read_envelope(value: Mapping[str, Json]) -> ProviderEnvelope:
     """Read an envelope."""
-    session = value.get("session_id")
+    session, failed = value.get("session_id"), value.get("is_error") is True
+    cost = microdollars_of(value.get("total_cost_usd"))
+    sure = not failed or value.get("subtype") in OWN_LIMITS  # else nothing was counted of what may have been paid
     return ProviderEnvelope(
         result=value.get("result"),
-        failed=value.get("is_error") is True,
+        failed=failed,
         words=_words(value),
-        cost=microdollars_of(value.get("total_cost_usd")),
+        cost=cost if cost or sure else None,
         usage=counts(value.get("usage")),
         session=session if isinstance(session, str) else "",
         turns=count_of(value.get("num_turns")) or 0,
