@@ -25,6 +25,7 @@ from muster.domain.errors import (
     PermissionAsked,
     Stalled,
     TimedOut,
+    WireError,
 )
 from muster.sim.faults import Cue, Fault, Faults, Kind
 from tests.claude.conftest import House
@@ -216,7 +217,15 @@ async def test_a_result_that_comes_before_an_error_wins(house: House) -> None:
     play = 'result(is_error=True, subtype="error_of_a_new_kind", errors=["so it is"])\nsys.exit(1)'
     with pytest.raises(AgentFailed, match="error_of_a_new_kind: so it is") as caught:
         await house.agent(cli_path=player(house, play)).call(ask("Hello"), PATIENT)
-    assert (caught.value.paid, caught.value.cost) == (Paid.YES, 10_000)
+    assert (caught.value.paid, caught.value.cost) == (Paid.UNKNOWN, 0)
+
+
+async def test_a_real_session_that_gets_garbage_from_the_api_may_have_cost_money(house: House) -> None:
+    house.server.play(Faults(script=(Cue(fault=Fault(kind=Kind.GARBAGE), times=None),)))
+    with pytest.raises(WireError) as caught:
+        await house.agent().call(ask("Hello"), PATIENT)
+    assert house.server.audit.calls > 0
+    assert caught.value.paid is Paid.UNKNOWN
 
 
 async def test_a_result_that_cannot_be_read_is_bad_output(house: House) -> None:

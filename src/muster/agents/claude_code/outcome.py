@@ -112,7 +112,7 @@ def _failure(terms: Terms, talk: Talk, result: Result, log: str) -> WireError:
         f"agent {terms.agent!r}: Claude Code ended with {what}{why}",
         log=log,
         tool=talk.tool,
-        cost=result.cost(resumed=terms.resumed) if result.subtype in OWN_LIMITS else None,
+        cost=_sure(terms, result),
         imputed=terms.lane is Lane.IMPUTED,
         status=result.api_error_status,
         suggestions=(f"{_ADVICE[result.subtype]} in [agents.{terms.agent}]",) if result.subtype in _ADVICE else (),
@@ -126,9 +126,17 @@ def _api_failure(terms: Terms, talk: Talk, result: Result, status: int) -> WireE
         error = turned_away(terms, status)
     else:
         error = kind(f"agent {terms.agent!r}: Claude Code: {result.why[:MOST_MESSAGE]}", status=status)
-    if talk.answered or talk.unclear or result.cost(resumed=terms.resumed):
+    if cost := _sure(terms, result):
+        error.paid, error.cost, error.imputed = Paid.YES, cost, terms.lane is Lane.IMPUTED
+    elif terms.most and (talk.answered or talk.unclear or result.cost(resumed=terms.resumed)):
         error.paid = Paid.UNKNOWN
     return error
+
+
+def _sure(terms: Terms, result: Result) -> Microdollars | None:
+    """Return the cost of a failure, if it counts: at a limit of its own, or not below what was reserved."""
+    cost = result.cost(resumed=terms.resumed)
+    return cost if cost is not None and (result.subtype in OWN_LIMITS or cost >= terms.most) else None
 
 
 def _reply(terms: Terms, talk: Talk, result: Result, remains: Remains, text: str, data: Json = None) -> Reply:
