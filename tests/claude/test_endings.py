@@ -268,8 +268,9 @@ async def test_what_a_killed_driver_left_is_found_and_ended_at_the_next_start(ho
     driver.send_signal(signal.SIGKILL)
     await driver.wait()
     assert away in house.alive()  # nobody else ends it
-    here = this_process().host
-    reaped = await Reaper(house.registry, here, lambda gone: is_gone(gone, here)).reap()
+    us = this_process()
+    here = us.host
+    reaped = await Reaper(house.registry, here, lambda gone: is_gone(gone, us)).reap()
     assert away in {process.pid for process in reaped}
     assert proc.started(away) is None
     assert (house.alive(), await house.registry.all(here)) == ([], [])

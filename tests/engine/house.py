@@ -4,13 +4,13 @@ import asyncio
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from muster.agents.base import Agent, BatchAgent, Batching, OnDelta
-from muster.agents.processes.identity import is_gone, this_process
+from muster.agents.processes.identity import birth_of, is_gone, sees, this_process
 from muster.agents.processes.reaper import Reaper
 from muster.domain.agent import Command, Profile, Quote, Timeouts
 from muster.domain.batch import Desk
@@ -85,6 +85,13 @@ def failing(*errors: Exception, then: str = "ok") -> Puppet:
         return reply(then)
 
     return Puppet(answer)
+
+
+def dead_driver() -> Driver:
+    """Make a driver of this host, boot and namespace that is certainly dead: this process did not start at tick 1."""
+    us = this_process()
+    birth = birth_of(us.started)
+    return replace(us, started="/".join(part for part in (birth.boot, "1", birth.namespace) if part))
 
 
 class Hanging:
@@ -181,7 +188,7 @@ async def house(
     chance = random.Random(7)
     directory = Agents(batches, **agents)
     driver = driver or this_process()
-    gone = partial(is_gone, here=driver.host)
+    gone, seen = partial(is_gone, us=driver), partial(sees, us=driver)
     tools = Tools(
         store=store,
         directory=directory,
@@ -190,6 +197,7 @@ async def house(
         kill=KillPoints(),
         driver=driver,
         is_gone=gone,
+        sees=seen,
         patience=patience or Patience(),
         timeouts=TIMEOUTS,
         create_timeouts=CREATE_TIMEOUTS,
@@ -207,6 +215,7 @@ async def house(
         timeouts=timeouts or Timeouts(call=30.0, grace=0.05),
         pool=pool,
         is_gone=gone,
+        sees=seen,
         reap=Reaper(store.processes, driver.host, gone).reap,
     )
     workloads = Workloads()

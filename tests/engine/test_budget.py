@@ -2,11 +2,9 @@
 
 import asyncio
 import random
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from muster.agents.processes.identity import this_process
 from muster.domain.budget import Granted, Level
 from muster.domain.call import Reply, Request
 from muster.domain.canonical import Json
@@ -16,7 +14,7 @@ from muster.domain.run import RunState
 from muster.engine.context import Context
 from muster.engine.levels import Levels
 from muster.testing.stores import NOW, new_run, opening
-from tests.engine.house import Hanging, Puppet, check_books, echo, house, reply
+from tests.engine.house import Hanging, Puppet, check_books, dead_driver, echo, house, reply
 
 
 async def all_at_once(ctx: Context, spec: Any) -> Json:
@@ -137,7 +135,7 @@ async def test_money_of_a_dead_process_comes_back_as_uncertain(tmp_path: Path) -
     """A driver died with the whole day reserved; a new call waits, buries it, and is then refused for good."""
 
     async with house(tmp_path, a=echo(most=100), day_cap=150) as h:
-        dead = replace(this_process(), started="another boot")
+        dead = dead_driver()
         run = await h.store.runs.create(new_run("run1"))
         claim = await h.store.leases.claim(run.id, dead, 0, NOW, NOW + 15)
         day = h.clock.now()

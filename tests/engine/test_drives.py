@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from muster.agents.processes.identity import this_process
+from muster.agents.processes.identity import birth_of, this_process
 from muster.domain.call import Reply, Request
 from muster.domain.canonical import Json
 from muster.domain.entry import AttemptState
@@ -27,14 +27,14 @@ from muster.domain.errors import (
 )
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
-from muster.domain.run import Origin, Reuse, Run, RunState
+from muster.domain.run import Driver, Origin, Reuse, Run, RunState
 from muster.engine.bus import follow
 from muster.engine.context import Context
 from muster.engine.retry import RetryPolicy
 from muster.engine.worker import Worker
 from muster.testing.clock import FakeClock
 from muster.testing.stores import new_run
-from tests.engine.house import Hanging, House, Puppet, check_books, echo, failing, house, reply
+from tests.engine.house import Hanging, House, Puppet, check_books, dead_driver, echo, failing, house, reply
 
 
 async def chain(ctx: Context, spec: Any) -> Json:
@@ -322,13 +322,28 @@ async def test_a_driver_that_was_replaced_stops_and_writes_nothing_more(tmp_path
         assert (after.state, after.lease.driver) == (RunState.RUNNING, usurper)
 
 
-async def test_a_driver_elsewhere_is_replaced_when_its_lease_is_over(tmp_path: Path) -> None:
+BIRTH = birth_of(this_process().started)
+
+
+@pytest.mark.parametrize(
+    "elsewhere",
+    [
+        replace(this_process(), host="elsewhere"),
+        replace(this_process(), pid=1, started=f"{BIRTH.boot}/1/1"),
+        replace(this_process(), pid=1, started=f"another/1/{BIRTH.namespace}"),
+        replace(this_process(), pid=1, started=f"{BIRTH.boot}/1"),
+    ],
+    ids=["another host", "another namespace", "another boot", "an older version"],
+)
+async def test_a_driver_that_cannot_be_seen_is_replaced_when_its_lease_is_over(
+    tmp_path: Path, elsewhere: Driver
+) -> None:
     clock = FakeClock()
     async with house(tmp_path, a=echo(), clock=clock) as h:
         run = await h.create(chain)
-        elsewhere = replace(this_process(), host="elsewhere")
         await h.store.leases.claim(run.id, elsewhere, 0, clock.now(), clock.now() + 15)
-        with pytest.raises(Conflict, match="on elsewhere"):
+        assert await h.engine.sweep() == []
+        with pytest.raises(Conflict, match=f"driven by process {elsewhere.pid} on {elsewhere.host}"):
             await h.engine.drive(run.id)
         clock.advance(15.1)
         assert (await h.engine.drive(run.id)).state is RunState.COMPLETED
@@ -445,7 +460,7 @@ async def test_a_worker_goes_on_with_the_run_of_a_dead_one(tmp_path: Path) -> No
     ended: list[Run] = []
     async with house(tmp_path, a=echo()) as h:
         run = await h.create(chain, submitted=True)
-        dead = replace(this_process(), started="another boot")
+        dead = dead_driver()
         await h.store.leases.claim(run.id, dead, 0, h.clock.now(), h.clock.now() + 15)
         await Worker(h.store, h.engine, h.clock, most=2, on_end=ended.append, on_error=unexpected).serve(
             until_idle=True
@@ -554,7 +569,7 @@ async def test_a_run_told_to_stop_while_it_is_claimed_does_not_begin(tmp_path: P
 async def test_whoever_follows_a_run_learns_that_its_driver_died(tmp_path: Path) -> None:
     async with house(tmp_path, a=echo()) as h:
         run = await h.create(chain)
-        dead = replace(this_process(), started="another boot")
+        dead = dead_driver()
         await h.store.leases.claim(run.id, dead, 0, h.clock.now(), h.clock.now() + 15)
         kinds = [event.kind async for event in follow(h.store, run.id, 0, h.engine.sweep)]
         assert kinds[-1] == "run.interrupted"
@@ -694,7 +709,7 @@ async def test_a_cancel_that_a_dead_driver_never_saw_is_carried_out(tmp_path: Pa
     agent = echo()
     async with house(tmp_path, a=agent) as h:
         run = await h.create(chain)
-        dead = replace(this_process(), started="another boot")
+        dead = dead_driver()
         await h.store.leases.claim(run.id, dead, 0, h.clock.now(), h.clock.now() + 15)
         await h.store.desk.cancel(run.id, h.clock.now())
         with pytest.raises(Conflict, match="canceled"):

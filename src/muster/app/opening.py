@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from muster.agents.processes.household import Household
-from muster.agents.processes.identity import is_gone, this_process
+from muster.agents.processes.identity import is_gone, sees, this_process
 from muster.agents.processes.reaper import Reaper
 from muster.app.directory import AgentDirectory
 from muster.app.muster import Muster
@@ -54,7 +54,7 @@ async def open_muster(
     kill = _kill_points(settings)
     store = open_sqlite(settings.database, secrets=settings.secrets, reach=kill.reach)
     driver = this_process()
-    gone = partial(is_gone, here=driver.host)
+    gone, seen = partial(is_gone, us=driver), partial(sees, us=driver)
     reaper = Reaper(store.processes, driver.host, gone)
     household = Household(store.processes, driver)
     directory = AgentDirectory(
@@ -76,6 +76,7 @@ async def open_muster(
         kill=kill,
         driver=driver,
         is_gone=gone,
+        sees=seen,
         patience=patience or Patience(),
         timeouts=batch_timeouts or BATCH_TIMEOUTS,
         create_timeouts=batch_timeouts or CREATE_TIMEOUTS,
@@ -93,6 +94,7 @@ async def open_muster(
         timeouts=timeouts or Timeouts(),
         pool=pool,
         is_gone=gone,
+        sees=seen,
         reap=reaper.reap,
     )
     engine = Engine(equipment, workloads=REGISTRY, driver=driver, day_cap=settings.day_cap)

@@ -38,6 +38,7 @@ class Equipment:
     timeouts: Timeouts
     pool: Pool
     is_gone: Callable[[Driver], bool]  # whether a driver is certainly dead
+    sees: Callable[[Driver], bool]  # whether this process can tell; if not, the lease decides
     reap: Callable[[], Awaitable[object]]  # ends the processes that dead drivers left behind
 
 

@@ -148,9 +148,9 @@ class Engine:
             return False  # nobody drives it: it was left waiting for its batches
         if driver == self._driver and run.id not in _UNDER_WAY:
             return True  # one of this process that could not be let go of
-        return self._with.is_gone(driver) or (
-            driver.host != self._driver.host and run.lease.until < self._with.clock.now()
-        )
+        if self._with.sees(driver):
+            return self._with.is_gone(driver)
+        return run.lease.until < self._with.clock.now()
 
     async def _drive(
         self, run: Run, levels: Levels, on_delta: Listener | None, parent: Drive | None, *, detach: bool = False

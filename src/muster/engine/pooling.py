@@ -24,6 +24,7 @@ CREATE_TIMEOUTS = Timeouts(call=600.0)  # the provider may have to look at a qua
 def make_pool(tools: Tools, spool: Path) -> Pool:
     """Make the pool of this process."""
     waiters, asker = Waiters(), Asker(tools.clock, tools.random, tools.patience)
+    folder = own_folder(spool, tools.driver, tools.is_gone, tools.clock.now())
     dismisser = Dismisser(store=tools.store, clock=tools.clock, waiters=waiters)
     claims = Claims(tools)
     resolver = Resolver(tools, claims=claims, asker=asker)
@@ -32,7 +33,7 @@ def make_pool(tools: Tools, spool: Path) -> Pool:
         BatchState.PLANNED: Sender(tools, claims=claims, dismisser=dismisser, resolver=resolver),
         BatchState.SENT: resolver,
         BatchState.RUNNING: poller,
-        BatchState.ENDED: Collector(tools, asker=asker, dismisser=dismisser, waiters=waiters, spool=own_folder(spool)),
+        BatchState.ENDED: Collector(tools, asker=asker, dismisser=dismisser, waiters=waiters, spool=folder),
     }
     follower = Follower(
         store=tools.store, clock=tools.clock, waiters=waiters, steps=steps, deadline=tools.patience.deadline

@@ -3,7 +3,7 @@
 Results come in any order. Members that are neighbours in the store are settled together, which is many times faster.
 """
 
-import os
+import math
 import shutil
 from array import array
 from collections.abc import Callable, Iterator
@@ -11,14 +11,17 @@ from io import BytesIO
 from itertools import count
 from pathlib import Path
 from typing import BinaryIO, TypeVar
+from urllib.parse import quote, unquote
 
 from muster.domain.errors import StoreFailed
+from muster.domain.run import Driver
 
 T = TypeVar("T")
 
 BUFFER = 32 * 1024
 MOST_FILES = 256
 MOST_LINES = 3  # of one member: a line that is cut or a stranger's may come before the good one
+UNUSED_SECONDS = 86_400.0  # after which a folder whose process cannot be looked at is removed
 MOST_LINE = 64 * 1024 * 1024  # bytes; no answer is that long
 
 _NUMBERS = count()
@@ -99,13 +102,32 @@ class Spool:
         )
 
 
-def own_folder(spool: Path) -> Path:
+def own_folder(spool: Path, driver: Driver, is_gone: Callable[[Driver], bool], now: float) -> Path:
     """Give a folder that no other process writes to, and remove those of processes that are gone."""
-    for other in spool.glob("*-*"):
-        pid = other.name.partition("-")[0]
-        if pid.isdigit() and int(pid) != os.getpid() and not Path(f"/proc/{pid}").exists():
+    for other in spool.glob("*"):
+        owner = _owner(other.name)
+        gone = owner is not None and is_gone(owner)
+        # Of a process in another PID namespace or on another machine nobody can tell: its age decides.
+        if gone or (owner != driver and _last_change(other) < now - UNUSED_SECONDS):
             shutil.rmtree(other, ignore_errors=True)
-    return spool / f"{os.getpid()}-{next(_NUMBERS)}"
+    parts = (driver.host, str(driver.pid), driver.started, str(next(_NUMBERS)))
+    return spool / "+".join(quote(part, safe="") for part in parts)
+
+
+def _owner(name: str) -> Driver | None:
+    """Read the name of a folder; None when an older version gave it."""
+    parts = [unquote(part) for part in name.split("+")]
+    if len(parts) != 4 or not parts[1].isdecimal():
+        return None
+    return Driver(host=parts[0], pid=int(parts[1]), started=parts[2])
+
+
+def _last_change(folder: Path) -> float:
+    """Return when a folder or a file in it was last written to; never for one that is being removed."""
+    try:
+        return max(path.stat().st_mtime for path in (folder, *folder.iterdir()))
+    except OSError:
+        return math.inf
 
 
 class Splitter:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from muster.agents.processes import proc
-from muster.agents.processes.identity import is_gone, this_process
+from muster.agents.processes.identity import birth_of, is_gone, this_process
 from muster.agents.processes.reaper import Reaper
 from muster.domain.process import OwnedProcess
 from muster.domain.run import Driver
@@ -45,10 +45,11 @@ async def main():
 
 asyncio.run(main())
 """
-DEAD = replace(this_process(), started="another boot/1")
+BIRTH = birth_of(this_process().started)
+DEAD = replace(this_process(), started=f"{BIRTH.boot}/1/{BIRTH.namespace}")
 # Tests run side by side, and must not take each other's processes for their own.
 OURS = f"muster-{secrets.token_hex(6)}"
-gone = partial(is_gone, here=this_process().host)
+gone = partial(is_gone, us=this_process())
 
 
 def alive(house: str) -> list[int]:

@@ -1,10 +1,14 @@
-"""What the system says of processes. Elsewhere than on Linux it says little, and nobody is taken for ours."""
+"""What the system says of processes. Elsewhere than on Linux it says little, and nobody is taken for ours.
+
+A /proc of another PID namespace numbers processes differently, so only what it says of `self` is used.
+"""
 
 import os
 import signal
 from collections.abc import Collection, Iterator
 from functools import cache
 from pathlib import Path
+from typing import Literal
 
 TOKEN_VARIABLE = "MUSTER_PROCESS"  # noqa: S105  # the name of a variable, no secret
 
@@ -12,14 +16,32 @@ _PROC = Path("/proc")
 _MARK = TOKEN_VARIABLE.encode() + b"="
 
 
-def started(pid: int) -> str | None:
+def started(pid: int | Literal["self"]) -> str | None:
     """Give the boot and the tick at which a process started; None when there is none, or only its zombie."""
     fields = stat(pid)
     return None if fields is None or fields[0] in ("Z", "X") else f"{_boot()}/{fields[19]}"
 
 
-def stat(pid: int) -> list[str] | None:
+def namespace() -> str | None:
+    """Return the number of this process's PID namespace; None where the system knows none."""
+    try:
+        return str((_PROC / "self/ns/pid").stat().st_ino)
+    except OSError:
+        return None
+
+
+def is_ours() -> bool:
+    """Return whether /proc shows the PID namespace of this process."""
+    try:
+        return (_PROC / "self").readlink().name == str(os.getpid())
+    except OSError:
+        return False
+
+
+def stat(pid: int | Literal["self"]) -> list[str] | None:
     """Give the fields of a process after its name: state, parent, group, session and so on."""
+    if pid != "self" and not is_ours():
+        return None
     try:
         text = (_PROC / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -34,6 +56,8 @@ def group_alive(group: int) -> bool:
     except ProcessLookupError:
         return False
     except PermissionError:
+        return True
+    if _PROC.exists() and not is_ours():
         return True
     # Zombies that nobody reaps keep a group in being: look closer.
     return any(_runs_in(group, pid) for pid in _pids())
@@ -93,6 +117,8 @@ def _runs_in(group: int, pid: int) -> bool:
 
 
 def _pids() -> Iterator[int]:
+    if not is_ours():
+        return
     try:
         names = os.listdir(_PROC)  # noqa: PTH208  # a path object for each process would cost more than all the rest
     except OSError:

@@ -1,0 +1,95 @@
+"""Drivers in different PID namespaces of one host that share a store: no living one is taken for dead."""
+
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+
+import pytest
+
+from .shell import COMMAND, PATIENCE, Result, Shell
+
+# With a /proc of its own, as in a container, and with the one of the host, as in a sandbox that mounts nothing.
+SPACES = {"container": ("--mount-proc",), "sandbox": ()}
+
+# Answers when the file `go` is there; says before that it has started.
+PROGRAM = "touch started; until [ -e go ]; do sleep 0.02; done; echo done"
+
+
+@cache
+def unshare() -> tuple[str, ...]:
+    """Return the command that starts another one in a PID namespace of its own."""
+    refusals = []
+    for more in ((), ("--user", "--map-root-user")):
+        command = ("unshare", *more, "--pid", "--fork", "--kill-child", "--mount-proc")
+        tried = subprocess.run([*command, "true"], capture_output=True, text=True)
+        if tried.returncode == 0:
+            return command[:-1]
+        refusals.append(tried.stderr.strip())
+    pytest.fail(f"these tests make PID namespaces, which this system refuses: {refusals}")
+
+
+@contextmanager
+def driving(shell: Shell, *space: str) -> "Iterator[subprocess.Popen[str]]":
+    """Start a run, in a namespace of its own if one is given, whose only call is on its way."""
+    command = f"['bash', '-c', '{PROGRAM}']"
+    shell.write("muster.toml", f'[agents.slow]\nkind = "program"\nmode = "plain"\ncommand = {command}\n')
+    with subprocess.Popen(
+        [*space, *COMMAND, "ask", "slow", "hello", "--name", "asked"],
+        cwd=shell.folder,
+        env=shell.environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            until = time.monotonic() + PATIENCE
+            while not (shell.folder / "started").exists():
+                assert process.poll() is None, process.communicate()
+                assert time.monotonic() < until
+            yield process
+        finally:
+            process.kill()
+
+
+def muster(shell: Shell, space: tuple[str, ...], *arguments: str) -> Result:
+    done = subprocess.run(
+        [*space, *COMMAND, *arguments],
+        cwd=shell.folder,
+        env=shell.environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )
+    return Result(code=done.returncode, out=done.stdout, err=done.stderr)
+
+
+@pytest.mark.parametrize("space", SPACES)
+@pytest.mark.parametrize("inside", ["driver", "visitor", "both"])
+def test_a_living_driver_of_another_namespace_keeps_its_run_and_its_program(
+    shell: Shell, inside: str, space: str
+) -> None:
+    there = (*unshare(), *SPACES[space])
+    with driving(shell, *(there if inside in ("driver", "both") else ())) as process:
+        visit = there if inside in ("visitor", "both") else ()
+        listed = muster(shell, visit, "runs", "list", "--json")  # which buries the runs of dead drivers first
+        assert [run["state"] for run in listed.data()] == ["running"]
+        assert listed.err == ""
+        resumed = muster(shell, visit, "runs", "resume", "asked", "--json")
+        assert "is being driven by process" in resumed.error()["message"]
+        (shell.folder / "go").touch()
+        out, err = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, out) == (0, "done\n"), err
+    run = shell.run("asked")
+    assert (run["state"], run["calls"]["uncertain"]) == ("completed", 0)
+
+
+@pytest.mark.parametrize("space", SPACES)
+def test_a_process_in_a_namespace_ends_what_it_started_and_nothing_else(shell: Shell, space: str) -> None:
+    (shell.folder / "go").touch()
+    with driving(shell, *unshare(), *SPACES[space]) as process:
+        out, err = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, out, "Traceback" in err) == (0, "done\n", False)
