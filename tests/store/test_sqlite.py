@@ -17,7 +17,6 @@ from muster.domain.entry import Failed
 from muster.domain.errors import StoreFailed
 from muster.domain.ids import RunId
 from muster.domain.run import RunState
-from muster.store import sqlite as sqlite_store
 from muster.store.base import Ending
 from muster.store.queries import migrations
 from muster.store.sqlite import open_sqlite
@@ -170,21 +169,6 @@ def test_a_home_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     with pytest.raises(StoreFailed, match="cannot be made") as caught:
         open_sqlite(tmp_path / "file" / "muster.db")
     assert "--home" in caught.value.suggestions[0]
-
-
-async def test_a_lock_that_is_never_given_back_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "muster.db"
-    await open_sqlite(path).housekeeping.close()
-    holder = sqlite3.connect(path, isolation_level=None)
-    holder.execute("BEGIN IMMEDIATE")
-    monkeypatch.setattr(sqlite_store, "BUSY_SECONDS", 0.05)  # a setting, not behaviour: nobody waits 30 s in a test
-    store = open_sqlite(path)
-    with pytest.raises(StoreFailed, match="locked by another process"):
-        await store.runs.create(new_run("run1"))
-    holder.execute("ROLLBACK")
-    holder.close()
-    assert (await store.runs.create(new_run("run1"))).id == "run1"
-    await store.housekeeping.close()
 
 
 async def test_configured_secrets_never_reach_the_file(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 import importlib
 import random
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -46,13 +46,18 @@ async def open_muster(
     timeouts: Timeouts | None = None,
     batch_timeouts: Timeouts | None = None,
     patience: Patience | None = None,
+    on_wait: Callable[[str], None] | None = None,
 ) -> AsyncIterator[Muster]:
-    """Open the store of a folder with everything around it; `async with` closes it again."""
+    """Open the store of a folder with everything around it; `async with` closes it again.
+
+    `on_wait` is told when a write has waited for some seconds because another process keeps the store locked.
+    """
     settings = settings or load_settings(None if home is None else Path(home))
     import_workloads(settings)
     clock = clock or SystemClock()
     kill = _kill_points(settings)
-    store = open_sqlite(settings.database, secrets=settings.secrets, reach=kill.reach)
+    heard = {} if on_wait is None else {"on_wait": on_wait}
+    store = open_sqlite(settings.database, secrets=settings.secrets, reach=kill.reach, **heard)
     driver = this_process()
     gone, seen = partial(is_gone, us=driver), partial(sees, us=driver)
     reaper = Reaper(store.processes, driver.host, gone)

@@ -1,5 +1,6 @@
 """The checks of the doctor; each gives findings and never raises."""
 
+import errno
 import os
 import shutil
 import sys
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 OLDEST_PYTHON = (3, 11)
 PLAUSIBLE = datetime(2025, 1, 1, tzinfo=UTC).timestamp()
 SLACK_SECONDS = 60.0
+ROOM = 131_072  # bytes that must fit on the disk of the home
 STAND_IN = "a-key-that-is-never-sent"
 
 
@@ -54,7 +56,7 @@ async def examine(home: Path | None) -> list[Finding]:
     found.append(_ok("settings", f"{file} is sound" if file.exists() else f"no {CONFIG_FILE} here; it is not needed"))
     writable = _home(settings)
     found += [writable, *_keys(settings), _workloads(settings)]
-    if writable.state == "ok":
+    if writable.state == "ok" or settings.database.exists():
         found += await _with_store(settings)
     return found
 
@@ -69,11 +71,15 @@ def _python() -> Finding:
 def _home(settings: Settings) -> Finding:
     try:
         settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with tempfile.TemporaryFile(dir=settings.home):
+        with tempfile.TemporaryFile(dir=settings.home) as file:
+            file.write(bytes(ROOM))  # a full disk still takes an empty file
+            file.flush()
             return _ok("home", f"{settings.home} can be written")
     except OSError as error:
         words = f"{settings.home} cannot be written: {error.strerror}"
-        return Finding(subject="home", state="broken", words=words, suggestions=("choose another with --home",))
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        remedy = "free some space on its disk" if full else "choose another with --home"
+        return Finding(subject="home", state="broken", words=words, suggestions=(remedy,))
 
 
 def _keys(settings: Settings) -> list[Finding]:

@@ -13,7 +13,7 @@ from muster.cli.line import Group, Misuse, Option
 from muster.cli.line.group import Command as Member
 from muster.cli.line.reading import HelpWanted, read, read_before
 from muster.cli.manner import Manner
-from muster.cli.speech import fail, fail_with, note, print_json, say
+from muster.cli.speech import fail, fail_with, note, print_json, say, warn
 
 if TYPE_CHECKING:
     from muster.app import Muster, Patience
@@ -156,16 +156,38 @@ def with_muster(
 
     from muster.app import open_muster
 
+    opened: list[Muster] = []
+
     async def inside() -> T:
         async with open_muster(
-            manner.home, allow_unpriced=allow_unpriced, keyless=keyless, patience=patience
+            manner.home, allow_unpriced=allow_unpriced, keyless=keyless, patience=patience, on_wait=warn
         ) as muster:
+            opened.append(muster)
             if muster.reaped:
                 agents = ", ".join(sorted({process.agent for process in muster.reaped if process.agent}))
                 count = "a process" if len(muster.reaped) == 1 else f"{len(muster.reaped)} processes"
                 note(manner, f"stopped {count} that a dead driver had left behind ({agents})")
             if sweep:
-                await muster.engine.sweep()
+                await _sweep(muster)
             return await work(muster)
 
-    return asyncio.run(inside())
+    with asyncio.Runner() as runner:
+        try:
+            return runner.run(inside())
+        except KeyboardInterrupt:
+            for muster in opened:  # told twice: what still waits for another process's lock waits no longer
+                muster.store.housekeeping.give_up()
+            raise
+
+
+async def _sweep(muster: "Muster") -> None:
+    """Bury the runs of dead drivers; a store that cannot be written to can still be read."""
+    from muster.domain.errors import StoreFailed
+
+    shortage = muster.store.housekeeping.shortage()
+    if shortage is not None:
+        warn(f"{shortage}; what it holds can be read, and nothing can be stored or started")
+    try:
+        await muster.engine.sweep()
+    except StoreFailed as error:
+        warn(f"runs whose driver died are still shown as running: {error.message}")

@@ -359,6 +359,12 @@ class Housekeeping(Protocol):
     def vacuum(self) -> Awaitable[None]:
         """Give free space back to the disk."""
 
+    def shortage(self) -> str | None:
+        """Say what keeps the store from being written to, if anything is known."""
+
+    def give_up(self) -> None:
+        """Wait no longer for a lock of another process: what cannot be written now fails."""
+
     async def close(self) -> None:
         """Write what is queued and let go of the file."""
 

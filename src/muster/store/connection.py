@@ -4,8 +4,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
+from muster.domain.errors import StoreFailed
+
 Row = Mapping[str, Any]
 Parameters = Mapping[str, Any]
+
+
+class Locked(StoreFailed):
+    """Another process holds the lock that a write needs; nothing was written."""
 
 
 class Connection(Protocol):

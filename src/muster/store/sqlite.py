@@ -5,19 +5,18 @@ import os
 import sqlite3
 import stat
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from muster.domain.canonical import Json
-from muster.domain.errors import KeyTaken, MusterError, StoreFailed
+from muster.domain.errors import MusterError, StoreFailed
 from muster.store import journal
 from muster.store.baselines import DatabaseBaselines
 from muster.store.batches import DatabaseBatches
 from muster.store.codec import Codec
-from muster.store.connection import Connection, Parameters, Row
+from muster.store.connection import Connection, Locked
 from muster.store.database import (
     DatabaseArchive,
     DatabaseAttendance,
@@ -28,165 +27,29 @@ from muster.store.database import (
 )
 from muster.store.processes import DatabaseProcesses
 from muster.store.pulse import Pulse
-from muster.store.queries import migrations, queries, rows_of
+from muster.store.queries import migrations
 from muster.store.reviews import DatabaseReviews
+from muster.store.sqlite_connection import BUSY_SECONDS, SqliteConnection, is_full, lock_holder
 from muster.store.writer import Group, Writer
 
-BUSY_SECONDS = 30.0
 LOOK_SECONDS = 0.1
-MOST_ROWS = 32
-PAGE_ROWS = 1000  # of groups that are larger still: pages of results
+TURN_SECONDS = 1.0  # for which the writer waits for a lock before it looks whether it still should
 OWN_FOLDER = ".muster"  # may hold markers before there is a store
-
-
-class SqliteConnection:
-    """One connection to the file; every failure says which file and what to do."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._queries = queries()
-        with explained(path):
-            self._raw = sqlite3.connect(
-                path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=512
-            )
-            self._raw.row_factory = sqlite3.Row
-            self._raw.execute("PRAGMA synchronous = FULL")
-            self._raw.execute("PRAGMA cache_size = -4000")  # 4 MB: memory must not grow with the file
-
-    @property
-    def changes(self) -> int:
-        """Say how many rows were changed since it was opened."""
-        return self._raw.total_changes
-
-    def rows(self, query: str, parameters: Parameters) -> Sequence[Row]:
-        """Run a query and give its rows."""
-        with explained(self.path):
-            return self._raw.execute(self._queries[query], parameters).fetchall()
-
-    def tuples(self, query: str, parameters: Parameters) -> Sequence[tuple[Any, ...]]:
-        """Run a query and give its rows as tuples."""
-        with explained(self.path):
-            cursor = self._raw.cursor()
-            cursor.row_factory = None
-            return cursor.execute(self._queries[query], parameters).fetchall()
-
-    def rows_of_many(self, query: str, parameters: Sequence[Parameters]) -> Sequence[Row]:
-        """Run a query for all sets of parameters at once and give its rows."""
-        template = rows_of(query)
-        values = [row[name] for row in parameters for name in template.names]
-        with explained(self.path):
-            return self._raw.execute(template.text(len(parameters)), values).fetchall()
-
-    def execute(self, query: str, parameters: Parameters) -> int:
-        """Run a query and say how many rows it changed."""
-        with explained(self.path):
-            return self._raw.execute(self._queries[query], parameters).rowcount
-
-    def execute_many(self, query: str, parameters: Iterable[Parameters]) -> int:
-        """Run a query for each set of parameters and say how many rows were changed in all."""
-        rows = list(parameters)
-        # One statement for many rows: every statement gives the interpreter lock to an event loop that is slow to
-        # return it. Up to so many, so that SQLite keeps the spelling for each number of rows prepared.
-        whole = len(rows) - len(rows) % PAGE_ROWS
-        starts = [(start, PAGE_ROWS) for start in range(0, whole, PAGE_ROWS)]
-        starts += [(start, MOST_ROWS) for start in range(whole, len(rows), MOST_ROWS)]
-        return sum(self._execute_rows(query, rows[start : start + size]) for start, size in starts)
-
-    def _execute_rows(self, query: str, rows: Sequence[Parameters]) -> int:
-        template = rows_of(query)
-        values = [row[name] for row in rows for name in template.names]
-        with explained(self.path):
-            return self._raw.execute(template.text(len(rows)), values).rowcount
-
-    @contextmanager
-    def transaction(self) -> Iterator[None]:
-        """Begin for writing, commit at the end, roll back on an error."""
-        with explained(self.path):
-            # IMMEDIATE takes the write lock at once and waits its turn for it; a plain BEGIN would fail half-way.
-            self._raw.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-                self._raw.execute("COMMIT")
-            except BaseException:
-                if self._raw.in_transaction:
-                    self._raw.execute("ROLLBACK")
-                raise
-
-    @contextmanager
-    def savepoint(self) -> Iterator[None]:
-        """Undo only what happens inside when it fails."""
-        if not self._raw.in_transaction:  # else what follows would be written on its own
-            raise StoreFailed(f"the store {self.path} ended a transaction by itself; nothing of it is written")
-        self._raw.execute("SAVEPOINT item")
-        try:
-            yield
-        except BaseException:
-            if self._raw.in_transaction:  # a full disk ends the transaction by itself
-                self._raw.execute("ROLLBACK TO item")
-                self._raw.execute("RELEASE item")
-            raise
-        self._raw.execute("RELEASE item")
-
-    def pragma(self, text: str) -> Any:
-        """Run a pragma and give its first value."""
-        with explained(self.path):
-            row = self._raw.execute(f"PRAGMA {text}").fetchone()
-            return row[0] if row else None
-
-    def script(self, text: str) -> None:
-        """Run the statements of a migration inside the transaction that is open."""
-        with explained(self.path):
-            for statement in text.split(";\n"):
-                if statement.strip():
-                    self._raw.execute(statement)
-
-    def vacuum(self) -> None:
-        """Give free space back to the disk."""
-        with explained(self.path):
-            self._raw.execute("VACUUM")
-            self._raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # the smaller file is in the log until then
-
-    def close(self) -> None:
-        """Let go of the file."""
-        self._raw.close()
-
-
-@contextmanager
-def explained(path: Path) -> Iterator[None]:
-    """Turn failures of SQLite into errors that say what happened, where, and what to do."""
-    try:
-        yield
-    except sqlite3.Error as error:
-        raise explain(path, error) from error
-
-
-_EXPLANATIONS: Mapping[str, tuple[str, str]] = {
-    "SQLITE_BUSY": ("is locked by another process", "end the process that holds it, or wait and try again"),
-    "SQLITE_FULL": ("cannot grow: the disk is full", "free some space; nothing was half-written; then resume"),
-    "SQLITE_IOERR": ("cannot be read or written", "check the disk; nothing was half-written; then resume"),
-    "SQLITE_READONLY": ("cannot be written", "make the folder writable or choose another with --home"),
-    "SQLITE_CANTOPEN": ("cannot be opened", "make the folder readable and writable or choose another with --home"),
-    "SQLITE_NOTADB": ("is not a store of ours", "move the file away or choose another folder with --home"),
-    "SQLITE_CORRUPT": ("is damaged", "restore it from a copy, or move it away to start anew"),
-}
-
-
-def explain(path: Path, error: sqlite3.Error) -> MusterError:
-    """Make the error that a person can act on."""
-    name = getattr(error, "sqlite_errorname", "") or ""
-    if name == "SQLITE_CONSTRAINT_UNIQUE" and "journal.key" in str(error):
-        return KeyTaken("the journal has an entry under this key already")
-    for prefix, (what, remedy) in _EXPLANATIONS.items():
-        if name.startswith(prefix):
-            return StoreFailed(f"the store {path} {what} ({error})", suggestions=(remedy,))
-    return StoreFailed(f"the store {path} failed: {error} ({name or type(error).__name__})")
 
 
 class SqliteHousekeeping:
     """The store as a file."""
 
-    def __init__(self, path: Path, reader: SqliteConnection, writer: Writer, close: Callable[[], Awaitable[None]]):
-        self._path, self._reader, self._writer, self._close = path, reader, writer, close
+    def __init__(
+        self,
+        path: Path,
+        reader: SqliteConnection,
+        writer: Writer,
+        close: Callable[[], Awaitable[None]],
+        refusal: MusterError | None,
+    ) -> None:
+        self._path, self._reader, self._writer = path, reader, writer
+        self._close, self._refusal = close, refusal
 
     async def info(self) -> Mapping[str, Json]:
         """Say where the store is, how large, of which version."""
@@ -209,22 +72,45 @@ class SqliteHousekeeping:
         finally:
             connection.close()
 
+    def shortage(self) -> str | None:
+        """Say what keeps the store from being written to, if anything is known."""
+        if self._refusal is not None:
+            return self._refusal.message
+        return f"the store {self._path} cannot grow: the disk is full" if is_full(self._path) else None
+
+    def give_up(self) -> None:
+        """Wait no longer for a lock of another process: what cannot be written now fails."""
+        self._writer.give_up()
+
     async def close(self) -> None:
         """Write what is queued and let go of the file."""
         await self._close()
 
 
 class SqliteStore:
-    """All parts of the store on one file."""
+    """All parts of the store on one file; with a `refusal` it can only be read, by nobody else at the same time."""
 
-    def __init__(self, path: Path, *, secrets: Sequence[str], reach: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        secrets: Sequence[str],
+        reach: Callable[[str], None],
+        on_wait: Callable[[str], None],
+        refusal: MusterError | None = None,
+    ) -> None:
         codec = Codec(secrets)
-        self._reader = reader = SqliteConnection(path)
+        self._reader = reader = SqliteConnection(path, alone=refusal is not None)
         self.changes = Pulse(lambda: reader.pragma("data_version"), LOOK_SECONDS)
         opens = Group(partial(_with_codec, journal.open_attempts, codec))
         settles = Group(partial(_with_codec, journal.settle_attempts, codec))
         self._writer = writer = Writer(
-            partial(SqliteConnection, path), groups=(opens, settles), on_commit=self.changes.beat, reach=reach
+            partial(SqliteConnection, path, patience=TURN_SECONDS),
+            groups=(opens, settles),
+            on_commit=self.changes.beat,
+            reach=reach,
+            on_wait=lambda: on_wait(_who_is_waited_for(path)),
+            refusal=refusal,
         )
         self.journal = self.reuser = DatabaseJournal(reader, writer, codec, opens, settles)
         self.runs = self.desk = DatabaseRuns(reader, writer, codec)
@@ -236,7 +122,7 @@ class SqliteStore:
         self.reviews = DatabaseReviews(reader, writer, codec)
         self.baselines = DatabaseBaselines(reader, writer, codec)
         self.archive = DatabaseArchive(reader, writer, codec)
-        self.housekeeping = SqliteHousekeeping(path, reader, writer, self._shut)
+        self.housekeeping = SqliteHousekeeping(path, reader, writer, self._shut, refusal)
 
     async def _shut(self) -> None:
         await self._writer.close()
@@ -251,15 +137,51 @@ def _nowhere(point: str) -> None:
     """Pass a kill point without dying."""
 
 
-def open_sqlite(path: Path, *, secrets: Sequence[str] = (), reach: Callable[[str], None] = _nowhere) -> SqliteStore:
+def _unheard(words: str) -> None:
+    """Say it to nobody."""
+
+
+def open_sqlite(
+    path: Path,
+    *,
+    secrets: Sequence[str] = (),
+    reach: Callable[[str], None] = _nowhere,
+    on_wait: Callable[[str], None] = _unheard,
+) -> SqliteStore:
     """Open the store, making the file or bringing it up to date; call inside a running event loop."""
     _prepare_file(path)
-    connection = SqliteConnection(path)
+    refusal = None
     try:
-        migrate(connection)
+        connection = SqliteConnection(path)
+        try:
+            migrate(connection)
+        finally:
+            connection.close()
+    except StoreFailed as error:
+        if not is_full(path) or not _is_readable(path):
+            raise
+        refusal = error
+    return SqliteStore(path, secrets=secrets, reach=reach, on_wait=on_wait, refusal=refusal)
+
+
+def _is_readable(path: Path) -> bool:
+    """Return whether a store on a full disk can be read as it is."""
+    try:
+        connection = SqliteConnection(path, alone=True)
+    except StoreFailed:
+        return False
+    try:
+        return bool(connection.pragma("user_version") == migrations("sqlite")[-1][0])
+    except StoreFailed:
+        return False
     finally:
         connection.close()
-    return SqliteStore(path, secrets=secrets, reach=reach)
+
+
+def _who_is_waited_for(path: Path) -> str:
+    holder = lock_holder(path)
+    who = "another process" if holder is None else f"process {holder}"
+    return f"waiting for the store {path}: {who} is writing to it; press Ctrl-C twice to wait no longer"
 
 
 def _prepare_file(path: Path) -> None:
@@ -321,9 +243,8 @@ def _switch_to_wal(connection: SqliteConnection) -> None:
         try:
             connection.pragma("journal_mode = WAL")
             return
-        except StoreFailed as error:
-            busy = isinstance(error.__cause__, sqlite3.OperationalError) and "locked" in str(error.__cause__)
-            if not busy or time.monotonic() > until:
+        except Locked:
+            if time.monotonic() > until:
                 raise
             time.sleep(0.01)
 

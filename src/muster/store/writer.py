@@ -11,10 +11,11 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 
 from muster.domain.errors import MusterError, StoreFailed
-from muster.store.connection import Connection
+from muster.store.connection import Connection, Locked
 
 BUSY = 4  # writes in one commit
 REST = 0.004  # seconds
+NOTICE = 5.0  # seconds after which it is told that a lock is waited for
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -43,8 +44,16 @@ class _Queued:
     result: Any = None
 
 
+def _nothing() -> None:
+    """Do nothing."""
+
+
 class Writer:
-    """Queues writes in order; each future ends when its write is on the disk."""
+    """Queues writes in order; each future ends when its write is on the disk.
+
+    A lock of another process is waited for without end, since an answer that was paid for must not be dropped;
+    `on_wait` is told after some seconds, and `give_up` ends it. With a `refusal` every write fails with that error.
+    """
 
     def __init__(
         self,
@@ -53,18 +62,25 @@ class Writer:
         groups: Sequence[Group[Any, Any]],
         on_commit: Callable[[], None],
         reach: Callable[[str], None],
+        on_wait: Callable[[], None] = _nothing,
+        refusal: MusterError | None = None,
     ) -> None:
-        self._database = connect()  # here, so that a store that cannot be opened is told at once
         self._groups = groups
-        self._on_commit = on_commit
+        self._on_commit, self._on_wait = on_commit, on_wait
         self._reach = reach
         self._loop = asyncio.get_running_loop()
         self._queue: deque[_Queued] = deque()
+        self._items: list[_Queued] = []  # taken out of the queue, and not told yet
         self._wake = threading.Event()
         self._knocks = False  # the thread is about to be woken
         self._closing = False
-        self._thread = threading.Thread(target=self._work, name="muster-writer", daemon=True)
-        self._thread.start()
+        self._gives_up = False
+        self._dead = refusal  # why nothing is written any more
+        self._thread: threading.Thread | None = None
+        if refusal is None:
+            database = connect()  # here, so that a store that cannot be opened is told at once
+            self._thread = threading.Thread(target=self._work, args=(database,), name="muster-writer", daemon=True)
+            self._thread.start()
 
     def submit(self, group: Group[T, R], item: T) -> "asyncio.Future[R]":
         """Queue one item of a group."""
@@ -74,16 +90,24 @@ class Writer:
         """Queue one function; an error in it undoes only its own writes."""
         return self._put(None, work)
 
+    def give_up(self) -> None:
+        """Wait no longer for a lock of another process: what cannot be written now fails."""
+        self._gives_up = True
+
     async def close(self) -> None:
         """Write what is queued and end the thread."""
         self._closing = True
         self._wake.set()
-        await asyncio.to_thread(self._thread.join)
+        if self._thread is not None:
+            await asyncio.to_thread(self._thread.join)
 
     def _put(self, group: Group[Any, Any] | None, item: Any) -> "asyncio.Future[Any]":
         if self._closing:
             raise StoreFailed("the store is closed")
         future: Written[Any] = Written(loop=self._loop)
+        if self._dead is not None:
+            _fail(future, self._dead)
+            return future
         self._queue.append(_Queued(group, item, future))
         if not self._knocks:
             # When this turn of the loop is over, so that whatever is queued until then goes into one commit.
@@ -95,31 +119,52 @@ class Writer:
         self._knocks = False
         self._wake.set()
 
-    def _work(self) -> None:
-        database = self._database
-        items: list[_Queued] = []
+    def _work(self, database: Connection) -> None:
+        try:
+            with contextlib.closing(database):
+                self._serve(database)
+        except BaseException as error:
+            while True:
+                with contextlib.suppress(MemoryError):  # tried until there is room: else all would wait for ever
+                    self._in_loop(self._fail_all, _ended_by(error))
+                    return
+
+    def _serve(self, database: Connection) -> None:
         while True:
             self._wake.wait()
             self._wake.clear()
-            if len(items) >= BUSY and not self._closing:
+            if len(self._items) >= BUSY and not self._closing:
                 # Whoever writes so much gains more from fewer commits than it loses by waiting for them.
                 time.sleep(REST)
-            items = [self._queue.popleft() for _ in range(len(self._queue))]
+            items = self._items = self._take()
             if items:
                 before = database.changes
                 self._commit(database, items)
-                with contextlib.suppress(RuntimeError):  # the loop was closed without us: written, but nobody to tell
-                    self._loop.call_soon_threadsafe(self._tell, items, database.changes != before)
+                self._in_loop(self._tell, items, database.changes != before)
             if self._closing and not self._queue:
-                database.close()
                 return
+
+    def _take(self) -> list[_Queued]:
+        self._items = items = []
+        for _ in range(len(self._queue)):
+            items.append(self._queue[0])  # taken out after it, so that no error in between can lose one
+            self._queue.popleft()
+        return items
+
+    def _in_loop(self, function: Callable[..., None], *arguments: Any) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop was closed without us: nobody is there to be told
+            self._loop.call_soon_threadsafe(function, *arguments)
+
+    def _fail_all(self, error: MusterError) -> None:
+        self._dead = error
+        for item in (*self._items, *self._queue):
+            if not item.future.done():
+                _fail(item.future, error)
+        self._queue.clear()
 
     def _commit(self, database: Connection, items: Sequence[_Queued]) -> None:
         try:
-            try:
-                self._transact(database, items, _apply_group)
-            except TakeApart:
-                self._transact(database, items, _apply_singly)
+            self._write(database, items)
             self._reach("store.after_commit")
         except MusterError as error:
             for item in items:
@@ -127,6 +172,22 @@ class Writer:
         except Exception as error:
             for item in items:
                 item.result = StoreFailed(f"a write failed unexpectedly: {error!r}")
+
+    def _write(self, database: Connection, items: Sequence[_Queued]) -> None:
+        since, told = time.monotonic(), False
+        while True:
+            try:
+                try:
+                    self._transact(database, items, _apply_group)
+                except TakeApart:
+                    self._transact(database, items, _apply_singly)
+                return
+            except Locked:
+                if self._gives_up:
+                    raise
+                if not told and time.monotonic() - since >= NOTICE:
+                    told = True
+                    self._in_loop(self._on_wait)
 
     def _transact(self, database: Connection, items: Sequence[_Queued], apply: "_ApplyGroup") -> None:
         # Openings first, settlements next, the rest in order: a driver never has two of one call queued in
@@ -145,15 +206,32 @@ class Writer:
 
     def _tell(self, items: Sequence[_Queued], changed: bool) -> None:
         for item in items:
-            if item.future.done():
-                continue
-            if isinstance(item.result, BaseException):
-                item.future.set_exception(item.result)
-                item.future.exception()  # a caller that was canceled never looks: no warning for that
-            else:
-                item.future.set_result(item.result)
+            try:
+                if not item.future.done():
+                    _tell_one(item)
+            except Exception as error:  # nobody else may wait for ever because of it
+                _fail(item.future, StoreFailed(f"the result of a write cannot be told: {error!r}"))
         if changed:  # else whoever waits for a change would wake itself by looking
             self._on_commit()
+
+
+def _ended_by(error: BaseException) -> StoreFailed:
+    return StoreFailed(
+        f"the thread that writes to the store ended unexpectedly: {error!r}",
+        suggestions=("what was being written may be stored or not; start the program again and resume",),
+    )
+
+
+def _tell_one(item: _Queued) -> None:
+    if isinstance(item.result, BaseException):
+        _fail(item.future, item.result)
+    else:
+        item.future.set_result(item.result)
+
+
+def _fail(future: "asyncio.Future[Any]", error: BaseException) -> None:
+    future.set_exception(error)
+    future.exception()  # a caller that was canceled never looks: no warning for that
 
 
 _ApplyGroup = Callable[[Connection, Group[Any, Any], Sequence[_Queued]], None]

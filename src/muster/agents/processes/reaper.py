@@ -3,10 +3,12 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Protocol
 
 from muster.agents.processes import proc
+from muster.domain.errors import MusterError
 from muster.domain.process import OwnedProcess
 from muster.domain.run import Driver
 
@@ -37,8 +39,9 @@ class Reaper:
             return []
         reaped: dict[int, OwnedProcess] = {}
         if await _end_all(left, reaped):
-            for process in left:
-                await self._remains.forget(process.token)
+            with suppress(MusterError):  # dead they are; whoever can write to the store again forgets them
+                for process in left:
+                    await self._remains.forget(process.token)
         return list(reaped.values())
 
 

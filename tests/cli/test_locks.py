@@ -1,0 +1,52 @@
+"""Another process keeps the store locked: it is waited for, that is said, and nothing that was paid for is dropped."""
+
+import signal
+import sqlite3
+import subprocess
+
+import pytest
+
+from muster.testing.sim import RehearsalProcess
+
+from .shell import PATIENCE, Shell, line_with
+
+MODEL = "anthropic/claude-haiku-5-5"
+
+
+def lock(shell: Shell) -> sqlite3.Connection:
+    """Take the write lock of the store."""
+    raw = sqlite3.connect(shell.folder / ".muster" / "muster.db", isolation_level=None, timeout=PATIENCE)
+    raw.execute("BEGIN IMMEDIATE")
+    return raw
+
+
+def test_a_run_waits_for_a_locked_store_and_every_answer_counts(shell: Shell) -> None:
+    shell.declare_workloads()
+    with RehearsalProcess(latency_ms=300) as rehearsal:
+        shell.use(rehearsal)
+        run = shell.submit("triage", {"agent": MODEL, "tickets": ["a", "b", "c", "d", "e", "f"]}, concurrency=2)
+        with shell.start("runs", "resume", run) as process:
+            line_with(process.stderr, "2 on the wire")
+            holder = lock(shell)
+            told = line_with(process.stderr, "waiting for the store")
+            holder.close()
+            process.communicate(timeout=PATIENCE)
+        paid = rehearsal.audit().calls
+    assert "is writing to it; press Ctrl-C twice to wait no longer" in told
+    found = shell.run(run)
+    assert (process.returncode, found["state"], found["calls"]["uncertain"], paid) == (0, "completed", 0, 6)
+
+
+def test_a_command_that_waits_for_a_locked_store_ends_when_it_is_told_twice(shell: Shell) -> None:
+    shell.muster("ask", "sim/echo", "hello", "--name", "asked")
+    holder = lock(shell)
+    with shell.start("runs", "delete", "asked") as process:
+        line_with(process.stderr, "waiting for the store")
+        process.send_signal(signal.SIGINT)
+        with pytest.raises(subprocess.TimeoutExpired):  # it may still be written
+            process.wait(1)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=PATIENCE)
+    holder.close()
+    assert (process.returncode, "Traceback" in err) == (4, False), err
+    assert shell.run("asked")["state"] == "completed"
