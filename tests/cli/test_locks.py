@@ -50,3 +50,29 @@ def test_a_command_that_waits_for_a_locked_store_ends_when_it_is_told_twice(shel
     holder.close()
     assert (process.returncode, "Traceback" in err) == (4, False), err
     assert shell.run("asked")["state"] == "completed"
+
+
+def test_a_vacuum_is_refused_while_a_run_is_driven_and_harms_nothing(shell: Shell) -> None:
+    shell.declare_workloads()
+    with RehearsalProcess(latency_ms=300) as rehearsal:
+        shell.use(rehearsal)
+        run = shell.submit("triage", {"agent": MODEL, "tickets": ["a", "b", "c", "d"]}, concurrency=1)
+        with shell.start("runs", "resume", run) as process:
+            line_with(process.stderr, "1 on the wire")
+            refused = shell.muster("store", "vacuum", "--json")
+            process.communicate(timeout=PATIENCE)
+    assert (refused.code, refused.error()["code"]) == (4, "conflict")
+    assert f"{run} by process {process.pid} on " in refused.error()["message"]
+    assert (process.returncode, shell.run(run)["state"]) == (0, "completed")
+    assert shell.muster("store", "vacuum").code == 0
+
+
+def test_a_deletion_that_was_killed_leaves_no_run_and_is_finished_by_the_next_vacuum(shell: Shell) -> None:
+    shell.muster("ask", "sim/echo", "a private question", "--name", "asked")
+    shell.crash("store.after_commit", "runs", "delete", "asked")
+    assert shell.muster("runs", "list", "--json").data() == []
+    assert shell.muster("runs", "show", "asked").code == 5
+    assert shell.muster("store", "info", "--json").data()["unfinished_deletions"] == 1
+    assert shell.muster("store", "vacuum").code == 0
+    assert shell.muster("store", "info", "--json").data()["unfinished_deletions"] == 0
+    assert b"a private question" not in (shell.folder / ".muster" / "muster.db").read_bytes()

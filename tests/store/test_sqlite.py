@@ -18,9 +18,9 @@ from muster.domain.errors import StoreFailed
 from muster.domain.ids import RunId
 from muster.domain.run import RunState
 from muster.store.base import Ending
-from muster.store.queries import migrations
+from muster.store.queries import migrations, queries
 from muster.store.sqlite import open_sqlite
-from muster.testing.stores import NOW, driven, new_run, opening, replied, settling
+from muster.testing.stores import DRIVER, NOW, driven, new_run, opening, replied, settling
 
 
 async def test_a_store_is_private_to_its_owner(tmp_path: Path) -> None:
@@ -235,7 +235,7 @@ from pathlib import Path
 from muster.domain.budget import Granted, Level
 from muster.domain.money import Microdollars
 from muster.store.sqlite import open_sqlite
-from muster.testing.stores import NOW, driven, opening
+from muster.testing.stores import DRIVER, NOW, driven, opening
 async def main():
     store = open_sqlite(Path(sys.argv[1]))
     run, claim = await driven(store, sys.argv[2])
@@ -326,7 +326,7 @@ async def test_vacuum_gives_space_back(tmp_path: Path) -> None:
         run = await store.runs.create(new_run(f"run{i}", name="x" * 5000))
         await store.desk.delete(run.id, 0.0)
     before = await store.housekeeping.info()
-    await store.housekeeping.vacuum()
+    await store.housekeeping.vacuum(DRIVER, NOW)
     after = await store.housekeeping.info()
     assert after["free_bytes"] == 0
     assert after["bytes"] <= before["bytes"]
@@ -348,3 +348,19 @@ async def test_closing_writes_what_is_queued(tmp_path: Path) -> None:
     again = open_sqlite(tmp_path / "muster.db")
     assert len(await again.runs.select()) == 20
     await again.housekeeping.close()
+
+
+async def test_the_attempts_of_one_call_are_read_without_those_of_all_others(tmp_path: Path) -> None:
+    store = open_sqlite(tmp_path / "muster.db")
+    run, claim = await driven(store)
+    for key, n in (("a", 1), ("k", 1), ("k", 2), ("z", 1)):
+        opened = opening(run, claim.epoch, key, n=n)
+        await store.journal.open(opened)
+        await store.journal.settle(settling(opened, Failed(error={"message": "no"}, uncertain=False)))
+    assert [(attempt.key, attempt.n) for attempt in await store.archive.attempts_of(run, "k")] == [("k", 1), ("k", 2)]
+    await store.housekeeping.close()
+    with contextlib.closing(sqlite3.connect(tmp_path / "muster.db")) as raw:
+        plan = raw.execute(
+            f"EXPLAIN QUERY PLAN {queries()['select_attempts_of_call']}", {"run_id": run, "key": "k"}
+        ).fetchall()
+    assert [row[3] for row in plan] == ["SEARCH attempts USING PRIMARY KEY (run_id=? AND key=?)"]

@@ -201,6 +201,12 @@ class Muster:
         """Forget a run with everything in it."""
         await self.store.desk.delete(run, self._clock.now())
 
+    async def vacuum(self) -> None:
+        """Give the free space of the store back to the disk; refused while runs are driven."""
+        await self.engine.sweep()
+        await self.store.desk.finish_deletions()
+        await self.store.housekeeping.vacuum(self.engine.driver, self._clock.now())
+
     async def queue(self, run: Run) -> Run:
         """Hand a run that stands still to the workers."""
         return await self.store.desk.requeue(run.id, self._clock.now())

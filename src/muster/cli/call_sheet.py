@@ -77,8 +77,7 @@ async def look(muster: "Muster", reference: str, key: str) -> CallSheet:
         raise NotFound(
             f"run {run.id} has no call under the key {key!r}", suggestions=(f"muster runs show {run.id} --calls",)
         )
-    attempts = [attempt for attempt in await muster.store.archive.attempts(run.id) if attempt.key == key]
-    return CallSheet(entry=entry, attempts=tuple(attempts))
+    return CallSheet(entry=entry, attempts=tuple(await muster.store.archive.attempts_of(run.id, key)))
 
 
 def reply_json(reply: Reply) -> dict[str, Any]:

@@ -43,11 +43,11 @@ def info(manner: Manner) -> None:
 
 @command(app, "vacuum")
 def vacuum(manner: Manner) -> None:
-    """Give free space back to the disk."""
+    """Give free space back to the disk; refused while runs are driven."""
 
     async def shrink(muster: "Muster") -> int:
         before = await muster.store.housekeeping.info()
-        await muster.store.housekeeping.vacuum()
+        await muster.vacuum()
         return _size(before)
 
     async def measure(muster: "Muster") -> int:

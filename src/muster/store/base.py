@@ -142,7 +142,13 @@ class RunDesk(Protocol):
         """Change the budget of a run that is not over."""
 
     def delete(self, run: RunId, at: float) -> Awaitable[None]:
-        """Forget a run that nobody drives, no unfinished run needs and no baseline names, with everything in it."""
+        """Forget a run that nobody drives, no unfinished run needs and no baseline names, with everything in it.
+
+        It is gone from the list at once; what it held goes in small transactions, so that others can write meanwhile.
+        """
+
+    def finish_deletions(self) -> Awaitable[None]:
+        """Delete what is left of runs whose deletion was interrupted."""
 
 
 class Leases(Protocol):
@@ -340,6 +346,9 @@ class Archive(Protocol):
     async def attempts(self, run: RunId, states: Iterable[AttemptState] = ()) -> Sequence[Attempt]:
         """Give the attempts, of these states if any are named."""
 
+    async def attempts_of(self, run: RunId, key: str) -> Sequence[Attempt]:
+        """Return the attempts of one call, in order."""
+
     def restore(self, run: Run, parked: Sequence[tuple[Batch, Sequence[Seated]]] = ()) -> Awaitable[None]:
         """Store a run from elsewhere, and the batches that hold calls of it; refuses an id that is known."""
 
@@ -356,8 +365,8 @@ class Housekeeping(Protocol):
     async def info(self) -> Mapping[str, Json]:
         """Say where the store is, how large, of which version."""
 
-    def vacuum(self) -> Awaitable[None]:
-        """Give free space back to the disk."""
+    def vacuum(self, driver: Driver, at: float) -> Awaitable[None]:
+        """Give free space back to the disk; raises Conflict while runs are driven, and runs wait until it is done."""
 
     def shortage(self) -> str | None:
         """Say what keeps the store from being written to, if anything is known."""

@@ -1,6 +1,8 @@
 """A store over any database: the shared parts put behind the door, reads on one connection, writes on another."""
 
-from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping, Sequence
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 
 from muster.domain.batch import Batch, Seated
 from muster.domain.budget import Decision
@@ -10,13 +12,16 @@ from muster.domain.event import Event
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
 from muster.domain.run import Driver, NewRun, Run, RunState
-from muster.store import journal, leases
+from muster.store import journal, leases, upkeep
 from muster.store.base import Attempt, Claim, Ending, Record
 from muster.store.batches import restore_batch
 from muster.store.codec import Codec, attempt_of, entry_of, entry_parameters, event_of, read, run_of
 from muster.store.connection import Connection, Parameters, first
 from muster.store.events import Fact, tell
-from muster.store.writer import Group, Writer
+from muster.store.writer import NOTICE, Group, Writer
+
+LONGEST_PAUSE = 0.1  # seconds between two parts of a deletion
+CLAIM_LOOK_SECONDS = 0.1
 
 
 class DatabaseJournal:
@@ -116,20 +121,42 @@ class DatabaseRuns:
         """Change the budget of a run that is not over."""
         return self._writer.run(lambda db: leases.set_cap(db, run, cap))
 
-    def delete(self, run: RunId, at: float) -> Awaitable[None]:
-        """Forget a run that nobody drives."""
-        return self._writer.run(lambda db: leases.delete(db, self._codec, run, at))
+    async def delete(self, run: RunId, at: float) -> None:
+        """Forget a run that nobody drives, and what is left of others whose deletion was interrupted."""
+        await self._writer.run(lambda db: upkeep.begin_deletion(db, self._codec, run, at))
+        await self.finish_deletions()
+
+    async def finish_deletions(self) -> None:
+        """Delete what is left of deleted runs, piece by piece."""
+        while True:
+            began = time.monotonic()
+            if not await self._writer.run(upkeep.delete_some):
+                return
+            # As long a pause as it took: else no other process would get the lock in between.
+            await asyncio.sleep(min(time.monotonic() - began, LONGEST_PAUSE))
 
 
 class DatabaseLeases:
     """Who drives which run."""
 
-    def __init__(self, writer: Writer, codec: Codec) -> None:
-        self._writer, self._codec = writer, codec
+    def __init__(self, writer: Writer, codec: Codec, on_wait: Callable[[str], None]) -> None:
+        self._writer, self._codec, self._on_wait = writer, codec, on_wait
 
-    def claim(self, run: RunId, driver: Driver, expected_epoch: int, at: float, until: float) -> Awaitable[Claim]:
-        """Take the run if nobody else has since."""
-        return self._writer.run(lambda db: leases.claim(db, self._codec, run, driver, expected_epoch, at, until))
+    async def claim(self, run: RunId, driver: Driver, expected_epoch: int, at: float, until: float) -> Claim:
+        """Take the run if nobody else has since; waits while another process has the store for itself."""
+        began, told = time.monotonic(), False
+        while True:
+            waited = time.monotonic() - began
+            try:
+                return await self._claim(run, driver, expected_epoch, at + waited, until + waited)
+            except upkeep.StoreClaimed as error:
+                if not told and waited >= NOTICE:
+                    told = True
+                    self._on_wait(f"run {run} waits: {error.message}")
+                await asyncio.sleep(CLAIM_LOOK_SECONDS)
+
+    def _claim(self, run: RunId, driver: Driver, epoch: int, at: float, until: float) -> Awaitable[Claim]:
+        return self._writer.run(lambda db: leases.claim(db, self._codec, run, driver, epoch, at, until))
 
     def beat(self, run: RunId, epoch: int, until: float, active: float, state: RunState) -> Awaitable[bool]:
         """Keep the lease; says whether somebody asked to cancel."""
@@ -236,6 +263,11 @@ class DatabaseArchive:
             for state in wanted
             for row in self._reader.rows("select_attempts_in_state", {"run_id": run, "state": str(state)})
         ]
+
+    async def attempts_of(self, run: RunId, key: str) -> Sequence[Attempt]:
+        """Return the attempts of one call, in order."""
+        rows = self._reader.rows("select_attempts_of_call", {"run_id": run, "key": key})
+        return [attempt_of(row) for row in rows]
 
     def restore(self, run: Run, parked: Sequence[tuple[Batch, Sequence[Seated]]] = ()) -> Awaitable[None]:
         """Store a run from elsewhere, and the batches that hold calls of it."""

@@ -124,8 +124,8 @@ def _settle_closed(database: Connection, codec: Codec, settlement: Settlement) -
     attempt = settlement.attempt
     name = {"run_id": attempt.run, "key": attempt.key, "n": attempt.n}
     row = first(database.rows("select_attempt", name))
-    if row is None or row["epoch"] != attempt.epoch:
-        # It was never opened: the opening was refused or had to wait. There is nothing to settle.
+    if row is None or row["epoch"] != attempt.epoch or not database.rows("select_lease", {"id": attempt.run}):
+        # It was never opened: the opening was refused or had to wait. Or its run is being deleted.
         return Settled(cost=NOTHING, kept=False)
     if row["state"] == AttemptState.UNCERTAIN and isinstance(settlement.outcome, Replied):
         return _settle_late(database, codec, settlement, row["levels"])

@@ -1,6 +1,5 @@
 """Runs in the database: made, claimed, released and forgotten, inside somebody's transaction."""
 
-import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,6 +12,7 @@ from muster.store.codec import Codec, restore_parameters, run_of, run_parameters
 from muster.store.connection import Connection, first
 from muster.store.events import Fact, tell
 from muster.store.journal import strand_attempts
+from muster.store.upkeep import require_deleted, require_unclaimed
 
 
 def get(database: Connection, run: RunId) -> Run:
@@ -42,6 +42,7 @@ def claim(
     database: Connection, codec: Codec, run: RunId, driver: Driver, expected_epoch: int, at: float, until: float
 ) -> Claim:
     """Take a run if nobody else has since its epoch was read."""
+    require_unclaimed(database, at)
     before = get(database, run)
     move(before.state, RunState.RUNNING)
     lease = {"host": driver.host, "pid": driver.pid, "started": driver.started, "until": until, "at": at}
@@ -151,47 +152,11 @@ def set_cap(database: Connection, run: RunId, cap: Microdollars) -> None:
     database.execute("cap_budget", {"id": f"run:{run}", "cap": cap})
 
 
-def delete(database: Connection, codec: Codec, run: RunId, at: float) -> None:
-    """Forget a run that nobody drives and nobody needs; what it cost stays in the day's budget."""
-    found = get(database, run)
-    if found.state in (RunState.RUNNING, RunState.WAITING):
-        raise Conflict(f"run {run} is {found.state}; cancel it first")
-    row = first(database.rows("count_parked_of_run", {"run_id": run}))
-    if row and row["parked"]:
-        raise Conflict(
-            f"{row['parked']} calls of run {run} are in batches whose results are not here yet",
-            suggestions=("muster batch list", "muster batch fetch ID"),
-        )
-    if found.parent is not None and get(database, found.parent).state not in TERMINAL:
-        raise Conflict(f"run {run} is a child of run {found.parent}, which is not over")
-    _require_nameless(database, run)
-    strand_attempts(database, codec, run, at)
-    row = first(database.rows("count_heirs", {"id": run}))
-    if row and row["heirs"]:
-        raise Conflict(f"{row['heirs']} runs that are not completed may still need run {run}; delete them first")
-    for table in ("requests", "outcomes", "journal", "attempts", "events", "partials", "batch_runs", "reviews"):
-        database.execute(f"delete_{table}", {"run_id": run})
-    for query in ("delete_lonely_bodies", "delete_lonely_lines"):  # prompts and answers go; the figures stay
-        database.execute(query, {})
-    database.execute("detach_children", {"id": run})
-    database.execute("delete_budget", {"id": f"run:{run}"})
-    database.execute("delete_run", {"id": run})
-
-
-def _require_nameless(database: Connection, run: RunId) -> None:
-    """Refuse to forget what others are compared with."""
-    names = [row["name"] for row in database.rows("select_baselines_of_run", {"run_id": run})]
-    if names:
-        raise Conflict(
-            f"run {run} is the baseline {names[0]!r} and is kept as long as it is",
-            suggestions=tuple(f"muster baseline remove {shlex.quote(name)}" for name in names),
-        )
-
-
 def restore(database: Connection, codec: Codec, run: Run) -> None:
     """Store a run from elsewhere."""
     if first(database.rows("select_run", {"id": run.id})) is not None:
         raise Conflict(f"run {run.id} is in this store already")
+    require_deleted(database, run.id)
     database.execute("restore_run", restore_parameters(run, codec))
     spent = run.spent
     lanes = {"billed": spent.billed, "imputed": spent.imputed, "uncertain": spent.uncertain}

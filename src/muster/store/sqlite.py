@@ -12,7 +12,8 @@ from typing import Any
 
 from muster.domain.canonical import Json
 from muster.domain.errors import MusterError, StoreFailed
-from muster.store import journal
+from muster.domain.run import Driver
+from muster.store import journal, upkeep
 from muster.store.baselines import DatabaseBaselines
 from muster.store.batches import DatabaseBatches
 from muster.store.codec import Codec
@@ -33,6 +34,7 @@ from muster.store.sqlite_connection import BUSY_SECONDS, SqliteConnection, is_fu
 from muster.store.writer import Group, Writer
 
 LOOK_SECONDS = 0.1
+VACUUM_PATIENCE = 10.0  # seconds; shorter than its claim
 TURN_SECONDS = 1.0  # for which the writer waits for a lock before it looks whether it still should
 OWN_FOLDER = ".muster"  # may hold markers before there is a store
 
@@ -61,16 +63,27 @@ class SqliteHousekeeping:
             "sqlite": sqlite3.sqlite_version,
             **sizes,
             "free_bytes": self._reader.pragma("freelist_count") * self._reader.pragma("page_size"),
+            "unfinished_deletions": len(upkeep.unfinished_deletions(self._reader)),
             "check": self._reader.pragma("quick_check"),
         }
 
-    async def vacuum(self) -> None:
-        """Give free space back to the disk."""
-        connection = SqliteConnection(self._path)
+    async def vacuum(self, driver: Driver, at: float) -> None:
+        """Give free space back to the disk; no run may be driven meanwhile."""
+        claim = await self._writer.run(lambda database: upkeep.claim_store(database, driver, at))
         try:
-            await asyncio.to_thread(connection.vacuum)
+            connection = SqliteConnection(self._path, patience=VACUUM_PATIENCE)
+            working = asyncio.ensure_future(asyncio.to_thread(connection.vacuum))
+            try:
+                await asyncio.shield(working)
+            except asyncio.CancelledError:
+                connection.interrupt()  # nothing was changed
+                await asyncio.wait({working})
+                working.exception()
+                raise
+            finally:
+                connection.close()
         finally:
-            connection.close()
+            await self._writer.run(lambda database: upkeep.unclaim_store(database, claim))
 
     def shortage(self) -> str | None:
         """Say what keeps the store from being written to, if anything is known."""
@@ -114,7 +127,7 @@ class SqliteStore:
         )
         self.journal = self.reuser = DatabaseJournal(reader, writer, codec, opens, settles)
         self.runs = self.desk = DatabaseRuns(reader, writer, codec)
-        self.leases = DatabaseLeases(writer, codec)
+        self.leases = DatabaseLeases(writer, codec, on_wait)
         self.attendance = DatabaseAttendance(reader, writer)
         self.processes = DatabaseProcesses(reader, writer)
         self.events = DatabaseEvents(reader, writer, codec)

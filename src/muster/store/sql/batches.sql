@@ -68,12 +68,6 @@ WHERE batch_runs.run_id = :run_id ORDER BY batches.created_at, batches.id
 -- name: delete_batch_runs
 DELETE FROM batch_runs WHERE run_id = :run_id
 
--- name: delete_lonely_bodies
-DELETE FROM batch_bodies WHERE batch_id NOT IN (SELECT batch_id FROM batch_runs)
-
--- name: delete_lonely_lines
-DELETE FROM batch_lines WHERE batch_id NOT IN (SELECT batch_id FROM batch_runs)
-
 -- name: select_runs_of_batch
 SELECT run_id, members FROM batch_runs WHERE batch_id = :batch_id ORDER BY run_id
 

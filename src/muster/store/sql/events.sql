@@ -18,6 +18,3 @@ DELETE FROM partials WHERE (run_id, key) IN (VALUES (:run_id, :key))
 
 -- name: delete_partials
 DELETE FROM partials WHERE run_id = :run_id
-
--- name: delete_events
-DELETE FROM events WHERE run_id = :run_id

@@ -72,20 +72,11 @@ WHERE run_id = :run_id AND key = :key AND n = :n AND state = 'uncertain'
 -- name: select_attempt
 SELECT * FROM attempts WHERE run_id = :run_id AND key = :key AND n = :n
 
+-- name: select_attempts_of_call
+SELECT * FROM attempts WHERE run_id = :run_id AND key = :key ORDER BY n
+
 -- name: select_attempts
 SELECT * FROM attempts WHERE run_id = :run_id ORDER BY started_at, key, n
 
 -- name: select_attempts_in_state
 SELECT * FROM attempts WHERE run_id = :run_id AND state = :state ORDER BY started_at, key, n
-
--- name: delete_requests
-DELETE FROM requests WHERE position IN (SELECT position FROM journal WHERE run_id = :run_id)
-
--- name: delete_outcomes
-DELETE FROM outcomes WHERE position IN (SELECT position FROM journal WHERE run_id = :run_id)
-
--- name: delete_journal
-DELETE FROM journal WHERE run_id = :run_id
-
--- name: delete_attempts
-DELETE FROM attempts WHERE run_id = :run_id

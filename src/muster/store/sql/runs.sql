@@ -121,5 +121,5 @@ WHERE (origin_id = :id AND state <> 'completed')
 UPDATE runs SET parent_id = NULL, parent_key = NULL WHERE parent_id = :id
 
 -- name: select_driven
-SELECT id, driver_pid FROM runs WHERE state IN ('running', 'waiting') AND driver_pid IS NOT NULL AND lease_until > :now
+SELECT id, driver_pid, driver_host FROM runs WHERE state IN ('running', 'waiting') AND driver_pid IS NOT NULL AND lease_until > :now
 ORDER BY id

@@ -1,0 +1,149 @@
+"""Upkeep of the store: runs are deleted in small transactions, and a vacuum claims the store for itself."""
+
+import json
+import shlex
+from dataclasses import asdict, dataclass
+
+from muster.domain.errors import Conflict, NotFound
+from muster.domain.ids import RunId
+from muster.domain.run import TERMINAL, Driver, Run, RunState
+from muster.store.codec import Codec, run_of
+from muster.store.connection import Connection, first
+from muster.store.journal import strand_attempts
+
+DELETING = "deleting:"  # a trait for each run that is gone from the list and not yet from all tables
+CLAIM = "claim"  # the trait that says who has the store for itself
+CLAIM_SECONDS = 15.0  # a claim is written once; nobody else can write while the vacuum has the lock
+MOST_ROWS = 1000  # deleted in one transaction
+MOST_PIECES = 16  # of a megabyte each
+
+
+class StoreClaimed(Conflict):
+    """Another process has the store for itself."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreClaim:
+    """Who has the store for itself, and until when at the latest."""
+
+    host: str
+    pid: int
+    until: float
+
+    @property
+    def text(self) -> str:
+        """Spell it for the store."""
+        return json.dumps(asdict(self))
+
+
+def claim_store(database: Connection, driver: Driver, at: float) -> StoreClaim:
+    """Claim the store; refused while runs are driven or another process has it."""
+    require_unclaimed(database, at)
+    driven = database.rows("select_driven", {"now": at})
+    if driven:
+        which = ", ".join(f"{row['id']} by process {row['driver_pid']} on {row['driver_host']}" for row in driven[:5])
+        more = f" and {len(driven) - 5} more" if len(driven) > 5 else ""
+        raise Conflict(
+            f"runs are being driven, and would have to wait for minutes: {which}{more}",
+            suggestions=("wait until they are over, or stop them with Ctrl-C and resume them later",),
+        )
+    claim = StoreClaim(host=driver.host, pid=driver.pid, until=at + CLAIM_SECONDS)
+    database.execute("set_trait", {"name": CLAIM, "value": claim.text})
+    return claim
+
+
+def unclaim_store(database: Connection, claim: StoreClaim) -> None:
+    """End a claim, unless somebody else has the store by now."""
+    database.execute("delete_trait", {"name": CLAIM, "value": claim.text})
+
+
+def require_unclaimed(database: Connection, at: float) -> None:
+    """Raise while another process has the store for itself; a claim that was never ended ends by itself."""
+    row = first(database.rows("select_trait", {"name": CLAIM}))
+    if row is None:
+        return
+    claim = StoreClaim(**json.loads(row["value"]))
+    if at < claim.until <= at + CLAIM_SECONDS:  # one from a clock that was ahead counts for nothing
+        raise StoreClaimed(
+            f"process {claim.pid} on {claim.host} is vacuuming the store",
+            suggestions=("wait until it is done, and try again",),
+        )
+
+
+def begin_deletion(database: Connection, codec: Codec, run: RunId, at: float) -> None:
+    """Take a run that nobody drives and nobody needs out of the list; what it cost stays in the day's budget.
+
+    What is left of it in other tables is named by a trait, and found by no one else.
+    """
+    found = _get(database, run)
+    if found.state in (RunState.RUNNING, RunState.WAITING):
+        raise Conflict(f"run {run} is {found.state}; cancel it first")
+    row = first(database.rows("count_parked_of_run", {"run_id": run}))
+    if row and row["parked"]:
+        raise Conflict(
+            f"{row['parked']} calls of run {run} are in batches whose results are not here yet",
+            suggestions=("muster batch list", "muster batch fetch ID"),
+        )
+    if found.parent is not None and _get(database, found.parent).state not in TERMINAL:
+        raise Conflict(f"run {run} is a child of run {found.parent}, which is not over")
+    _require_nameless(database, run)
+    strand_attempts(database, codec, run, at)
+    row = first(database.rows("count_heirs", {"id": run}))
+    if row and row["heirs"]:
+        raise Conflict(f"{row['heirs']} runs that are not completed may still need run {run}; delete them first")
+    database.execute("set_trait", {"name": DELETING + run, "value": str(at)})
+    for table in ("partials", "batch_runs", "reviews"):
+        database.execute(f"delete_{table}", {"run_id": run})
+    database.execute("detach_children", {"id": run})
+    database.execute("delete_budget", {"id": f"run:{run}"})
+    database.execute("delete_run", {"id": run})
+
+
+def _get(database: Connection, run: RunId) -> Run:
+    row = first(database.rows("select_run", {"id": run}))
+    if row is None:
+        raise NotFound(f"there is no run {run}")
+    return run_of(row)
+
+
+def _require_nameless(database: Connection, run: RunId) -> None:
+    """Refuse to forget what others are compared with."""
+    names = [row["name"] for row in database.rows("select_baselines_of_run", {"run_id": run})]
+    if names:
+        raise Conflict(
+            f"run {run} is the baseline {names[0]!r} and is kept as long as it is",
+            suggestions=tuple(f"muster baseline remove {shlex.quote(name)}" for name in names),
+        )
+
+
+def unfinished_deletions(database: Connection) -> list[RunId]:
+    """Return the runs of which something is left."""
+    rows = database.rows("select_traits", {"low": DELETING, "high": DELETING[:-1] + ";"})
+    return [RunId(row["name"].removeprefix(DELETING)) for row in rows]
+
+
+def delete_some(database: Connection) -> bool:
+    """Delete a part of what is left of deleted runs; returns whether there may be more."""
+    left = unfinished_deletions(database)
+    if not left:
+        return False
+    scope = {"run_id": left[0], "most": MOST_ROWS}
+    for query in ("delete_some_requests", "delete_some_outcomes"):
+        database.execute(query, scope)
+    for query in ("delete_some_journal", "delete_some_attempts", "delete_some_events"):
+        if database.execute(query, scope):
+            return True
+    for query in ("delete_some_bodies", "delete_some_lines"):  # prompts and answers go; the figures stay
+        if database.execute(query, {"most": MOST_PIECES}):
+            return True
+    for row in database.rows("select_traits", {"low": DELETING + left[0], "high": DELETING + left[0] + " "}):
+        database.execute("delete_trait", {"name": row["name"], "value": row["value"]})
+    return len(left) > 1
+
+
+def require_deleted(database: Connection, run: RunId) -> None:
+    """Refuse to restore a run of which something is still to be deleted."""
+    if run in unfinished_deletions(database):
+        raise Conflict(
+            f"run {run} is being deleted", suggestions=("wait until that is done; after a crash: muster store vacuum",)
+        )
