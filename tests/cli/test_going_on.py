@@ -50,6 +50,29 @@ def test_resuming_a_run_that_failed_makes_a_new_one_and_tells_its_id(shell: Shel
     assert rehearsal.audit().calls == 40
 
 
+def test_a_budget_holds_over_all_resumes_of_a_run_and_is_shown(shell: Shell, rehearsal: RehearsalProcess) -> None:
+    shell.use(rehearsal)
+    shell.declare_workloads()
+    run = shell.submit("triage", {"agent": MODEL, "tickets": tickets(40)}, budget_usd="0.0011", concurrency=1)
+    shell.muster("runs", "resume", run)
+    paid = rehearsal.audit().calls
+    again = shell.muster("runs", "resume", run)
+    assert (again.code, rehearsal.audit().calls) == (1, paid)
+    first, second = shell.run(run), shell.run("last")
+    assert "of the budget of $0.0011 is spent" in again.err
+    assert second["spent_usd"] == 0
+    assert second["lineage"]["spent_usd"] == first["spent_usd"] == first["lineage"]["spent_usd"] > 0
+    refused = shell.muster("runs", "resume", run, "--budget", "0.000001", "--json")
+    assert (refused.code, refused.error()["code"]) == (1, "budget")
+    assert "of its budget of $0.000001 is spent" in refused.error()["message"]
+    assert shell.run("last")["id"] == second["id"]
+    shown = shell.muster("runs", "show", "last").out
+    assert "of $0.0011, with the runs that it was resumed from or as" in shown, shown
+    forked = shell.muster("runs", "fork", run, "--from", "ticket/0")
+    assert "it is a new run with a budget of its own ($0.0011)" in forked.err
+    assert (forked.code, rehearsal.audit().calls) == (1, 2 * paid)
+
+
 def test_a_new_budget_must_be_one(shell: Shell) -> None:
     run = shell.submit("ask", {"agent": "sim/echo", "prompt": "hello"})
     assert shell.muster("runs", "resume", run, "--budget", "0").code == 2

@@ -10,6 +10,7 @@ from pathlib import Path
 from muster.app.batch_office import BatchOffice
 from muster.app.directory import AgentDirectory
 from muster.app.handle import RunHandle
+from muster.domain.budget import Budgets, require_left
 from muster.domain.call import Reply
 from muster.domain.canonical import Json, plain_json
 from muster.domain.errors import BadArgument, Conflict, Interrupted, MusterError, NotFound
@@ -116,7 +117,10 @@ class Muster:
     async def resume(
         self, reference: str, *, budget_usd: str | float | None = None, on_delta: Listener | None = None
     ) -> RunHandle:
-        """Go on with a run: the same one if it stands still, a new one with all its replies if it is over."""
+        """Go on with a run: the same one if it stands still, a new one with all its replies if it is over.
+
+        Both spend from the budget that the run was started with; `budget_usd` sets a new total.
+        """
         run = await self.prepare_resume(reference, budget_usd=budget_usd)
         return self.drive(run, on_delta)
 
@@ -132,9 +136,12 @@ class Muster:
             )
         if run.state in TERMINAL:
             replayed = run.origin is not None and run.origin.reuse in REPLAYS  # then nobody is asked now either
-            return await self._descend(run, run.origin.reuse if run.origin and replayed else Reuse.REPLIES, cap=cap)
+            reuse = run.origin.reuse if run.origin and replayed else Reuse.REPLIES
+            return await self._descend(run, reuse, cap=cap, budgets=await self.engine.budgets_of(run))
         if cap is not None:
             await self.store.desk.set_cap(run.id, cap)
+        elif run.calls.done < run.calls.total:  # else what is left to do may cost nothing
+            require_left(run.id, run.cap, run.total.settled)
         return await self.get(run)
 
     async def fork(self, reference: str, key: str, *, budget_usd: str | float | None = None) -> Run:
@@ -144,11 +151,13 @@ class Muster:
             raise NotFound(
                 f"run {run.id} has nothing under the key {key!r}", suggestions=(f"muster runs show {run.id} --calls",)
             )
-        return await self._descend(run, Reuse.REPLIES, cap=parse_budget(budget_usd), fork_key=key)
+        cap = parse_budget(budget_usd) or run.cap
+        return await self._descend(run, Reuse.REPLIES, cap=cap, fork_key=key)
 
     async def replay(self, reference: str) -> Run:
         """Make a run that takes every outcome from another and asks nobody."""
-        return await self._descend(await self.find(reference), Reuse.REPLAY, cap=None)
+        run = await self.find(reference)
+        return await self._descend(run, Reuse.REPLAY, cap=run.cap)
 
     def drive(self, run: Run, on_delta: Listener | None = None, *, detach: bool = False) -> RunHandle:
         """Drive a run in this process."""
@@ -281,8 +290,16 @@ class Muster:
             )
         )
 
-    async def _descend(self, run: Run, reuse: Reuse, *, cap: Microdollars | None, fork_key: str | None = None) -> Run:
-        """Make a run that comes from another; it gets a budget of its own."""
+    async def _descend(
+        self,
+        run: Run,
+        reuse: Reuse,
+        *,
+        cap: Microdollars | None,
+        fork_key: str | None = None,
+        budgets: Budgets | None = None,
+    ) -> Run:
+        """Make a run that comes from another; it has a budget of its own, unless it continues one."""
         return await self.engine.create(
             NewRun(
                 id=self.engine.new_id(),
@@ -292,10 +309,11 @@ class Muster:
                 name=run.name,
                 tags=run.tags,
                 seed=run.seed,
-                cap=run.cap if cap is None else cap,
+                cap=cap,
                 timeout=run.timeout,
                 concurrency=run.concurrency,
                 dispatch=run.dispatch,
                 origin=Origin(run=run.id, reuse=reuse, fork_key=fork_key),
+                budgets=budgets,
             )
         )

@@ -15,7 +15,14 @@ if TYPE_CHECKING:
     from muster.domain.run import Run
 
 RunArgument = Annotated[str, Argument(metavar="RUN", help="An id, the beginning of one, a name, or `last`.")]
-BudgetOption = Annotated[str | None, Option("--budget", metavar="USD", help="A new cap for the run.")]
+BudgetOption = Annotated[
+    str | None,
+    Option("--budget", metavar="USD", help="A new total for the run and all that it is resumed as."),
+]
+ForkBudgetOption = Annotated[
+    str | None,
+    Option("--budget", metavar="USD", help="The budget of the new run; left out, as much as the other had, anew."),
+]
 UnpricedOption = Annotated[bool, Option("--allow-unpriced", help="Ask models whose price is not known.")]
 
 
@@ -80,14 +87,15 @@ def fork(
     patience: "Patience",
     run: RunArgument,
     from_key: Annotated[str, Option("--from", metavar="KEY", help="The first key to ask anew.")],
-    budget: BudgetOption = None,
+    budget: ForkBudgetOption = None,
     allow_unpriced: UnpricedOption = False,
 ) -> int:
     """Make a new run that asks anew from a key on."""
 
     async def prepare(muster: "Muster") -> "Run":
         made = await muster.fork(run, from_key, budget_usd=budget)
-        note(manner, f"run {made.id} takes over what stands before {from_key} in run {_origin(made)}")
+        taken = f"run {made.id} takes over what stands before {from_key} in run {_origin(made)}"
+        note(manner, f"{taken}; it is {new_run_words(made.cap)}")
         return made
 
     return go_on(manner, prepare, patience, allow_unpriced=allow_unpriced)
@@ -164,9 +172,18 @@ def _before_spending(before: "Run", after: "Run", parked: int) -> str:
     words = f"{counts.done} replies reused, {counts.uncertain} calls were uncertain ({lost})"
     if parked:
         words += f", {calls(parked)} already in batches"
+    if after.cap is not None:
+        words += f"; {show_usd(after.total.settled)} of the budget of {show_usd(after.cap)} is spent"
     if after.id == before.id:
         return words
     return f"run {before.id} is {before.state}; going on as run {after.id}\n{words}"
+
+
+def new_run_words(cap: int | None) -> str:
+    """Say that what an earlier run spent does not count in a run that is not resumed."""
+    from muster.domain.money import show_usd
+
+    return "a new run " + ("without a budget" if cap is None else f"with a budget of its own ({show_usd(cap)})")
 
 
 def _origin(run: "Run") -> str:

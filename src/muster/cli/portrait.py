@@ -34,6 +34,11 @@ def run_json(run: Run) -> dict[str, Any]:
         "spent_usd": to_usd(run.spent.billed),
         "imputed_usd": to_usd(run.spent.imputed),
         "uncertain_usd": to_usd(run.spent.uncertain),
+        "lineage": {
+            "spent_usd": to_usd(run.total.billed),
+            "imputed_usd": to_usd(run.total.imputed),
+            "uncertain_usd": to_usd(run.total.uncertain),
+        },
         "calls": {
             "total": calls.total,
             "done": calls.done,

@@ -15,6 +15,7 @@ from muster.app.suite_office import (
     survey,
 )
 from muster.cli.ending import drive_and_conclude
+from muster.cli.going_on import new_run_words
 from muster.cli.manner import Manner
 from muster.cli.question import check_name
 from muster.cli.report_files import Wanted, wanted_reports
@@ -25,6 +26,7 @@ from muster.cli.sending import Sending
 from muster.cli.speech import note
 from muster.cli.suite_reports import FORMATS
 from muster.domain.errors import BadArgument, NotFound
+from muster.domain.money import Microdollars
 from muster.domain.run import Origin, Reuse, Run
 from muster.formats.suite_spec import SuiteSpec, read_spec
 from muster.settings import parse_budget
@@ -79,7 +81,9 @@ async def carry_out(muster: "Muster", chosen: Chosen, source: Source, order: Ord
     spec = await wanted_spec(muster, chosen, source)
     asks = not source.replays or source.answers is not None
     found = survey(muster, spec, order.sending.dispatch, Quoting.FIRST if asks else Quoting.NONE)
-    note(manner, _first_words(found) + source.words())
+    known = source.run is not None or chosen.only_failed is not None
+    anew = f"; this is {new_run_words(_budget(muster, order))}" if known and asks else ""
+    note(manner, _first_words(found) + source.words() + anew)
     return await _start(muster, spec, source.origin, order, manner)
 
 
@@ -89,8 +93,14 @@ async def judge_again(muster: "Muster", reference: str, said: Mapping[str, Any],
     given = {name: value for name, value in said.items() if value is not None}
     spec = read_spec({**before.spec, **given, "generate": False})
     require_judge(muster, spec)
-    note(manner, f"the answers of run {before.id} are judged by {spec.judge}; no agent is asked anew")
+    judged = f"the answers of run {before.id} are judged by {spec.judge}; no agent is asked anew"
+    note(manner, f"{judged}; this is {new_run_words(_budget(muster, order))}")
     return await _start(muster, spec, Origin(run=before.id, reuse=Reuse.REPLIES), order, manner)
+
+
+def _budget(muster: "Muster", order: Order) -> Microdollars | None:
+    budget = parse_budget(order.terms.budget)
+    return muster.settings.run_cap if budget is None else budget
 
 
 async def source_of(muster: "Muster", replay: str | None, reuse: str | None) -> Source:

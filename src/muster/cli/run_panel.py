@@ -79,7 +79,11 @@ def _money(run: Run) -> Text:
         text.append(f", {show_usd(spent.uncertain)} uncertain", style="yellow")
     if spent.reserved:
         text.append(f", {show_usd(spent.reserved)} reserved")
-    return text.append("  (no cap)" if run.cap is None else f"  of {show_usd(run.cap)}", style="dim")
+    if run.total.settled == spent.settled:
+        return text.append("  (no cap)" if run.cap is None else f"  of {show_usd(run.cap)}", style="dim")
+    cap = "(no cap)" if run.cap is None else f"of {show_usd(run.cap)}"
+    everything = f"{show_usd(run.total.settled)} {cap}, with the runs that it was resumed from or as"
+    return text.append(f"\n{everything}", style="dim")
 
 
 def _calls(run: Run, pooled: Pooled) -> Text:

@@ -1,25 +1,63 @@
-"""Budgets: whether the most an attempt can cost may be reserved now, later, or never."""
+"""Budgets: which levels a run counts under, and whether an amount may be reserved now, later, or never."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from muster.domain.errors import BudgetExhausted
+from muster.domain.ids import RunId
 from muster.domain.money import NOTHING, Microdollars, show_usd
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Level:
-    """One budget above a call: its run's, a parent run's, or the day's; no cap means no limit."""
+    """One budget above a call: its run's, its lineage's, a parent run's, or the day's; no cap means no limit."""
 
     id: str
     cap: Microdollars | None = None
+    in_ledger: bool = False  # the cap in the ledger counts, since others may change it; `cap` is what it was when read
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budgets:
+    """The levels that a run counts under besides its own, stored when it is created and inherited by resumes."""
+
+    lineage: str  # of the run that was started first and all that were resumed from it; its cap is the budget
+    above: tuple[str, ...] = ()  # of the runs that it is a child of
+    day_cap: Microdollars | None = None  # what a day may cost, as the settings said when the first run was created
+
+
+def run_level(run: RunId) -> str:
+    """Return the level that counts what one run and its children spend."""
+    return f"run:{run}"
+
+
+def lineage_level(run: RunId) -> str:
+    """Return the level that counts what a run and all runs resumed from it spend."""
+    return f"lineage:{run}"
+
+
+def lowest(*caps: Microdollars | None) -> Microdollars | None:
+    """Return the lowest of the caps that are set."""
+    return min((cap for cap in caps if cap is not None), default=None)
+
+
+def require_left(run: RunId, cap: Microdollars | None, settled: Microdollars) -> None:
+    """Raise BudgetExhausted if nothing is left for resuming a run."""
+    if cap is not None and settled >= cap:
+        raise BudgetExhausted(
+            f"run {run} cannot be resumed: {show_usd(settled)} of its budget of {show_usd(cap)} is spent, "
+            "by it and the runs it continues",
+            suggestions=(f"set a new total with --budget, above {show_usd(settled)}",),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Balance:
-    """What a budget holds: reserved may come back, settled does not."""
+    """What a budget holds: reserved may come back, settled does not; and its cap in the ledger."""
 
     reserved: Microdollars = NOTHING
     settled: Microdollars = NOTHING
+    cap: Microdollars | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,9 +85,14 @@ class Refused:
     def message(self) -> str:
         """Say which rule fired, with the numbers."""
         return (
-            f"budget {self.level}: {show_usd(self.settled)} of {show_usd(self.cap)} is spent "
+            f"budget {_named(self.level)}: {show_usd(self.settled)} of {show_usd(self.cap)} is spent "
             f"and this call can cost up to {show_usd(self.most)}"
         )
+
+
+def _named(level: str) -> str:
+    kind, _, name = level.partition(":")
+    return f"of run {name}" if kind in ("run", "lineage") else level
 
 
 Decision = Granted | Wait | Refused
@@ -61,11 +104,12 @@ def decide(levels: Iterable[Level], balances: Mapping[str, Balance], most: Micro
     """Refuse only when it can never fit; wait while reservations may still come back."""
     waits: Wait | None = None
     for level in levels:
-        if level.cap is None:
-            continue
         balance = balances[level.id]
-        if balance.settled + most > level.cap:
-            return Refused(level=level.id, cap=level.cap, settled=balance.settled, most=most)
-        if waits is None and balance.settled + balance.reserved + most > level.cap:
+        cap = balance.cap if level.in_ledger else level.cap
+        if cap is None:
+            continue
+        if balance.settled + most > cap:
+            return Refused(level=level.id, cap=cap, settled=balance.settled, most=most)
+        if waits is None and balance.settled + balance.reserved + most > cap:
             waits = Wait(level=level.id)
     return waits or GRANTED

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from muster.domain.budget import Budgets, run_level
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument, Conflict
 from muster.domain.ids import RunId
@@ -165,6 +166,7 @@ class NewRun:
     parent: RunId | None = None
     parent_key: str | None = None
     origin: Origin | None = None
+    budgets: Budgets | None = None  # none: it begins a lineage of its own
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,7 +182,7 @@ class Run:
     name: str | None = None
     tags: tuple[str, ...] = ()
     seed: int = 0
-    cap: Microdollars | None = None
+    cap: Microdollars | None = None  # of its lineage
     timeout: float | None = None
     concurrency: int = 20
     active: float = 0.0  # seconds of its own clock that are used up
@@ -197,4 +199,11 @@ class Run:
     cancel_requested: bool = False
     last_seq: int = 0
     calls: CallCounts = field(default_factory=CallCounts)
-    spent: Spent = field(default_factory=Spent)
+    spent: Spent = field(default_factory=Spent)  # by it and its children
+    total: Spent = field(default_factory=Spent)  # by all runs of its lineage
+    budgets: Budgets | None = None  # none: it was stored before runs kept their levels
+
+    @property
+    def lineage_level(self) -> str:
+        """The level that counts what its lineage spends; of a run without stored levels its own."""
+        return self.budgets.lineage if self.budgets else run_level(self.id)

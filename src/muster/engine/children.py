@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 
-from muster.domain.budget import Level
+from muster.domain.budget import Budgets, lineage_level, run_level
 from muster.domain.canonical import Json, digest
 from muster.domain.entry import EntryKind
 from muster.domain.errors import ChildFailed, Interrupted, KeyReused, LeftWaiting
@@ -11,9 +11,10 @@ from muster.domain.money import Microdollars
 from muster.domain.run import TERMINAL, NewRun, Origin, Reuse, Run, RunState
 from muster.engine.clock import Clock
 from muster.engine.inheritance import Inheritance
+from muster.engine.levels import budgets_of
 from muster.store.base import Record, Store
 
-DriveChild = Callable[[Run, tuple[Level, ...]], Awaitable[Run]]
+DriveChild = Callable[[Run], Awaitable[Run]]
 
 AGAIN = "\x1f"  # between a key and the run that was tried under it before; no key can hold it
 
@@ -29,13 +30,12 @@ class Children:
         new_id: Callable[[], RunId],
         parent: Run,
         epoch: int,
-        levels: tuple[Level, ...],
         inheritance: Inheritance,
         drive: DriveChild,
     ) -> None:
         self._store, self._clock, self._new_id = store, clock, new_id
         self._parent, self._epoch = parent, epoch
-        self._levels, self._inheritance = levels, inheritance
+        self._inheritance = inheritance
         self._drive = drive
         self._driven: set[RunId] = set()
 
@@ -53,7 +53,7 @@ class Children:
             await self._note(key, run)
         if run.state not in TERMINAL:
             self._driven.add(run.id)
-            run = await self._drive(run, (*self._levels, Level(id=f"run:{run.id}", cap=run.cap)))
+            run = await self._drive(run)
         return _result(run, key)
 
     def _worth_another(self, run: Run) -> bool:
@@ -64,9 +64,10 @@ class Children:
         reuse = self._inheritance.reuse
         if failed is not None and not self._inheritance.replays:
             reuse = Reuse.REPLIES  # it was a child of this very run: what it did counts wholly
+        child = self._new_id()
         return await self._store.runs.create(
             NewRun(
-                id=self._new_id(),
+                id=child,
                 workload=workload,
                 spec=spec,
                 created_at=self._clock.now(),
@@ -78,8 +79,23 @@ class Children:
                 parent=self._parent.id,
                 parent_key=key if failed is None else f"{key}{AGAIN}{failed.id}",
                 origin=Origin(run=before, reuse=reuse) if before is not None else None,
+                budgets=await self._budgets(child, before),
             )
         )
+
+    async def _budgets(self, child: RunId, before: RunId | None) -> Budgets:
+        """Return the budgets of a child: below its parent's, and that of the run it continues if both have one story.
+
+        The parent of that run may be one that this parent was forked from, which has a budget of its own.
+        """
+        parent = await budgets_of(self._store, self._parent)
+        above = tuple(dict.fromkeys((run_level(self._parent.id), parent.lineage, *parent.above)))
+        lineage = lineage_level(child)
+        continued = await self._store.runs.get(before) if before is not None else None
+        if continued is not None:
+            its = await budgets_of(self._store, continued)
+            lineage = its.lineage if parent.lineage in its.above else lineage
+        return Budgets(lineage=lineage, above=above, day_cap=parent.day_cap)
 
     async def _note(self, key: str, run: Run) -> None:
         """Note the child in the journal, once; also one that was made by a driver that died before it could."""

@@ -2,8 +2,9 @@
 
 import asyncio
 import contextlib
+from dataclasses import replace
 
-from muster.domain.budget import Level
+from muster.domain.budget import Budgets, lineage_level
 from muster.domain.errors import (
     BadConfiguration,
     Conflict,
@@ -25,7 +26,7 @@ from muster.engine.clock import Stopwatch
 from muster.engine.context import Context
 from muster.engine.drive import LEASE_SECONDS, Drive, Listener
 from muster.engine.inheritance import inheritance_of
-from muster.engine.levels import Levels
+from muster.engine.levels import budgets_of, levels_of
 from muster.engine.pool import Pool
 from muster.engine.workload import Workloads
 from muster.store.base import Claim, Ending
@@ -52,15 +53,20 @@ class Engine:
         return new_run_id(self._with.clock.now(), self._with.random)
 
     async def create(self, new: NewRun) -> Run:
-        """Store a run; nothing drives it yet."""
-        return await self._with.store.runs.create(new)
+        """Store a run, under a budget of its own unless it says another; nothing drives it yet."""
+        budgets = new.budgets or Budgets(lineage=lineage_level(new.id), day_cap=self._day_cap)
+        return await self._with.store.runs.create(replace(new, budgets=budgets))
+
+    async def budgets_of(self, run: Run) -> Budgets:
+        """Return the budgets that a run counts under, for one that resumes it."""
+        return await budgets_of(self._with.store, run)
 
     async def drive(self, run_id: RunId, on_delta: Listener | None = None, *, detach: bool = False) -> Run:
         """Claim a run and drive it until it is over, let go, or with `detach` only waits for batches."""
         run = await self._with.store.runs.get(run_id)
         if run is None:
             raise NotFound(f"there is no run {run_id}")
-        run = await self._drive(run, await self._levels(run), on_delta, parent=None, detach=detach)
+        run = await self._drive(run, on_delta, parent=None, detach=detach)
         if run.state is RunState.CANCELED:
             with contextlib.suppress(WireError, LeftWaiting, BadConfiguration):  # the run is canceled all the same
                 await self.cancel_batches(run.id)
@@ -152,10 +158,9 @@ class Engine:
             return self._with.is_gone(driver)
         return run.lease.until < self._with.clock.now()
 
-    async def _drive(
-        self, run: Run, levels: Levels, on_delta: Listener | None, parent: Drive | None, *, detach: bool = False
-    ) -> Run:
+    async def _drive(self, run: Run, on_delta: Listener | None, parent: Drive | None, *, detach: bool = False) -> Run:
         workload = self._workloads.find(run.workload)
+        levels = await levels_of(self._with.store, run, self._day_cap)
         inheritance = await inheritance_of(self._with.store, run)
         claim, told = await self._begin(run)
         activity = Activity(Stopwatch(self._with.clock, run.active))
@@ -170,8 +175,8 @@ class Engine:
             dispatch=run.dispatch,
         )
 
-        async def drive_child(child: Run, below: tuple[Level, ...]) -> Run:
-            return await self._drive(child, Levels(below, self._day_cap), None, drive)
+        async def drive_child(child: Run) -> Run:
+            return await self._drive(child, None, drive)
 
         context = Context(
             run=run,
@@ -186,7 +191,6 @@ class Engine:
                 new_id=self.new_id,
                 parent=run,
                 epoch=claim.epoch,
-                levels=levels.runs,
                 inheritance=inheritance,
                 drive=drive_child,
             ),
@@ -262,18 +266,6 @@ class Engine:
             if winner is not None and winner.lease.driver is not None:
                 raise _driven(winner) from error
             raise
-
-    async def _levels(self, run: Run) -> Levels:
-        """Collect the budgets above a run: its own and those of its parents."""
-        found = [Level(id=f"run:{run.id}", cap=run.cap)]
-        parent = run.parent
-        while parent is not None:
-            above = await self._with.store.runs.get(parent)
-            if above is None:
-                break
-            found.append(Level(id=f"run:{above.id}", cap=above.cap))
-            parent = above.parent
-        return Levels(tuple(found), self._day_cap)
 
 
 def _driven(run: Run) -> Conflict:

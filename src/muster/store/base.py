@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from muster.domain.batch import Batch, BatchState, Plan, Saving, Seated
-from muster.domain.budget import Decision
+from muster.domain.budget import Decision, Level
 from muster.domain.canonical import Json
 from muster.domain.entry import AttemptState, Entry, EntryKind, Failed, Opening, Settled, Settlement
 from muster.domain.errors import MusterError
@@ -115,6 +115,9 @@ class Runs(Protocol):
 
     async def get(self, run: RunId) -> Run | None:
         """Give a run as it stands."""
+
+    async def levels(self, names: Iterable[str]) -> Sequence[Level]:
+        """Return budgets with the caps that the ledger holds; one that is not there has no cap."""
 
     async def select(self, states: Iterable[RunState] = (), limit: int = 100) -> Sequence[Run]:
         """Give the newest runs, of these states if any are named."""

@@ -228,15 +228,16 @@ def give_up(
         telling.write()
 
 
-def restore_batch(database: Connection, codec: Codec, batch: Batch, members: Sequence[Seated]) -> None:
-    """Store a batch from elsewhere with its members; their money is reserved under the budgets of their runs."""
+def restore_batch(
+    database: Connection, codec: Codec, batch: Batch, members: Sequence[Seated], levels: Sequence[str]
+) -> None:
+    """Store a batch from elsewhere with the members of one run; their money is reserved under its budgets."""
     database.execute("restore_batch", restored_parameters(batch, codec))
     for member in members:
-        level = f"run:{member.attempt.run}"
         row = member.attempt._asdict() | {
             "run_id": member.attempt.run,
             "reserved": member.reserved,
-            "levels": level,
+            "levels": " ".join(levels),
             "at": batch.created_at,
             "agent": member.agent,
             "batch_id": batch.id,
@@ -245,7 +246,8 @@ def restore_batch(database: Connection, codec: Codec, batch: Batch, members: Seq
             "max_tokens": member.max_tokens,
         }
         if database.execute("restore_attempt", row):
-            database.execute("reserve_again", {"id": level, "amount": member.reserved})
+            for level in levels:
+                database.execute("reserve_again", {"id": level, "amount": member.reserved})
             database.execute("hold_more", {"id": batch.id, "reserved": member.reserved})
     for run, count in Counter(member.attempt.run for member in members).items():
         database.execute("count_batch_run", {"batch_id": batch.id, "run_id": run, "members": count})

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from muster.domain.budget import Budgets, lineage_level
 from muster.domain.call import Reply
 from muster.domain.canonical import Json
 from muster.domain.entry import AttemptState, Entry, EntryKind, EntryState
@@ -35,6 +36,7 @@ PROBE = 12  # characters of a secret that are looked for first: with more, Pytho
 _encoder = msgspec.json.Encoder()
 _reply_decoder = msgspec.json.Decoder(Reply)
 _dispatch_decoder = msgspec.json.Decoder(Dispatch)
+_budgets_decoder = msgspec.json.Decoder(Budgets)
 
 
 class Codec:
@@ -97,6 +99,7 @@ def read(text: str | None) -> Json:
 def run_parameters(new: NewRun, codec: Codec) -> dict[str, Any]:
     """Spell a new run as parameters."""
     origin = new.origin
+    budgets = new.budgets or Budgets(lineage=lineage_level(new.id))
     return {
         "id": new.id,
         "name": new.name and codec.clean(new.name),
@@ -114,6 +117,8 @@ def run_parameters(new: NewRun, codec: Codec) -> dict[str, Any]:
         "origin_reuse": str(origin.reuse) if origin else None,
         "origin_key": origin.fork_key if origin else None,
         "created_at": new.created_at,
+        "lineage": budgets.lineage,
+        "levels": codec.text(budgets),
     }
 
 
@@ -148,11 +153,13 @@ def restore_parameters(run: Run, codec: Codec) -> dict[str, Any]:
         "calls_failed": run.calls.failed,
         "calls_uncertain": run.calls.uncertain,
         "calls_reused": run.calls.reused,
+        "lineage": run.budgets and run.budgets.lineage,
+        "levels": codec.optional(run.budgets),
     }
 
 
 def run_of(row: Row) -> Run:
-    """Read a run from its row joined with its budget."""
+    """Read a run from its row joined with its budget and that of its lineage."""
     return Run(
         id=RunId(row["id"]),
         workload=row["workload"],
@@ -181,6 +188,8 @@ def run_of(row: Row) -> Run:
         last_seq=row["last_seq"],
         calls=_counts_of(row),
         spent=spent_of(row),
+        total=spent_of(row, "total_"),
+        budgets=None if row["levels"] is None else _budgets_decoder.decode(row["levels"]),
     )
 
 
@@ -207,15 +216,15 @@ def _counts_of(row: Row) -> CallCounts:
     )
 
 
-def spent_of(row: Row) -> Spent:
+def spent_of(row: Row, prefix: str = "") -> Spent:
     """Read the money of a budget; a run without a budget row has spent nothing."""
-    if row["reserved"] is None:
+    if row[f"{prefix}reserved"] is None:
         return Spent()
     return Spent(
-        reserved=Microdollars(row["reserved"]),
-        billed=Microdollars(row["billed"]),
-        imputed=Microdollars(row["imputed"]),
-        uncertain=Microdollars(row["uncertain"]),
+        reserved=Microdollars(row[f"{prefix}reserved"]),
+        billed=Microdollars(row[f"{prefix}billed"]),
+        imputed=Microdollars(row[f"{prefix}imputed"]),
+        uncertain=Microdollars(row[f"{prefix}uncertain"]),
     )
 
 

@@ -5,7 +5,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 
 from muster.domain.batch import Batch, Seated
-from muster.domain.budget import Decision
+from muster.domain.budget import Decision, Level
 from muster.domain.canonical import Json
 from muster.domain.entry import AttemptState, Entry, Opening, Settled, Settlement
 from muster.domain.event import Event
@@ -90,6 +90,13 @@ class DatabaseRuns:
         """Give a run as it stands."""
         row = first(self._reader.rows("select_run", {"id": run}))
         return run_of(row) if row else None
+
+    async def levels(self, names: Iterable[str]) -> Sequence[Level]:
+        """Return budgets with the caps that the ledger holds."""
+        wanted = sorted(set(names))
+        rows = self._reader.rows_of_many("select_budgets", [{"id": name} for name in wanted])
+        caps = {row["id"]: row["cap"] for row in rows}
+        return [Level(id=name, cap=caps.get(name), in_ledger=True) for name in wanted]
 
     async def select(self, states: Iterable[RunState] = (), limit: int = 100) -> Sequence[Run]:
         """Give the newest runs."""
@@ -275,7 +282,7 @@ class DatabaseArchive:
         def work(database: Connection) -> None:
             leases.restore(database, self._codec, run)
             for batch, members in parked:
-                restore_batch(database, self._codec, batch, members)
+                restore_batch(database, self._codec, batch, members, leases.levels_of(run))
 
         return self._writer.run(work)
 

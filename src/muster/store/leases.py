@@ -3,12 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from muster.domain.budget import lineage_level, require_left, run_level
 from muster.domain.errors import Conflict, LeaseLost, NotFound
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
-from muster.domain.run import TERMINAL, Driver, NewRun, Run, RunState, move
+from muster.domain.run import TERMINAL, Driver, NewRun, Run, RunState, Spent, move
 from muster.store.base import Claim, Ending
-from muster.store.codec import Codec, restore_parameters, run_of, run_parameters
+from muster.store.codec import Codec, restore_parameters, run_of, run_parameters, spent_of
 from muster.store.connection import Connection, first
 from muster.store.events import Fact, tell
 from muster.store.journal import strand_attempts
@@ -24,18 +25,39 @@ def get(database: Connection, run: RunId) -> Run:
 
 
 def create(database: Connection, codec: Codec, new: NewRun) -> Run:
-    """Store a run as queued with its budget; a child that exists already is given back instead."""
+    """Store a run as queued with its budget; a child that exists already is given back instead.
+
+    A resumed run joins the lineage of the one it continues, and is refused when nothing is left of its budget.
+    """
     if database.execute("insert_run", run_parameters(new, codec)) == 0:
         row = first(database.rows("select_child", {"parent_id": new.parent, "parent_key": new.parent_key}))
         if row is None:
             raise Conflict(f"run {new.id} exists already")
         return get(database, RunId(row["id"]))
-    database.execute("insert_budget", {"id": f"run:{new.id}", "cap": new.cap})
+    database.execute("insert_budget", {"id": run_level(new.id), "cap": None})
+    _join_lineage(database, new)
     data: dict[str, Any] = {"workload": new.workload, "name": new.name}
     if new.origin is not None:
         data |= {"from": new.origin.run, "reuse": str(new.origin.reuse)}
     tell(database, codec, Fact(run=new.id, kind="run.created", data=data, at=new.created_at))
     return get(database, new.id)
+
+
+def _join_lineage(database: Connection, new: NewRun) -> None:
+    lineage = new.budgets.lineage if new.budgets else lineage_level(new.id)
+    database.execute("insert_budget", {"id": lineage, "cap": new.cap})
+    if lineage == lineage_level(new.id):
+        return
+    if new.cap is not None:
+        database.execute("cap_budget", {"id": lineage, "cap": new.cap})
+    if new.parent is None:  # of a child that is tried again its parent expects a run, whose calls are refused then
+        _require_left(database, new.origin.run if new.origin else new.id, lineage)
+
+
+def _require_left(database: Connection, run: RunId, lineage: str) -> None:
+    row = first(database.rows("select_budgets", {"id": lineage}))
+    if row is not None:
+        require_left(run, row["cap"], spent_of(row).settled)
 
 
 def claim(
@@ -146,10 +168,18 @@ def requeue(database: Connection, codec: Codec, run: RunId, at: float) -> Run:
 
 
 def set_cap(database: Connection, run: RunId, cap: Microdollars) -> None:
-    """Change the budget of a run that is not over."""
-    if get(database, run).state in TERMINAL:
+    """Change the budget of a run that is not over, which is that of its lineage; refused when less than is spent."""
+    found = get(database, run)
+    if found.state in TERMINAL:
         raise Conflict(f"run {run} is over; its budget cannot change")
-    database.execute("cap_budget", {"id": f"run:{run}", "cap": cap})
+    require_left(run, cap, found.total.settled)
+    database.execute("cap_budget", {"id": found.lineage_level, "cap": cap})
+
+
+def levels_of(run: Run) -> tuple[str, ...]:
+    """Return the levels that a run counts under, without the day's."""
+    above = run.budgets.above if run.budgets else ()
+    return tuple(dict.fromkeys((run_level(run.id), run.lineage_level, *above)))
 
 
 def restore(database: Connection, codec: Codec, run: Run) -> None:
@@ -158,9 +188,16 @@ def restore(database: Connection, codec: Codec, run: Run) -> None:
         raise Conflict(f"run {run.id} is in this store already")
     require_deleted(database, run.id)
     database.execute("restore_run", restore_parameters(run, codec))
-    spent = run.spent
-    lanes = {"billed": spent.billed, "imputed": spent.imputed, "uncertain": spent.uncertain}
-    database.execute("restore_budget", {"id": f"run:{run.id}", "cap": run.cap, **lanes})
+    if run.budgets is None:
+        database.execute("restore_budget", {"id": run_level(run.id), "cap": run.cap, **_lanes(run.spent)})
+        return
+    database.execute("restore_budget", {"id": run_level(run.id), "cap": None, **_lanes(run.spent)})
+    # Other runs of the lineage may be here already, and have brought what they knew of it.
+    database.execute("restore_budget", {"id": run.budgets.lineage, "cap": run.cap, **_lanes(run.total)})
+
+
+def _lanes(spent: Spent) -> dict[str, int]:
+    return {"billed": spent.billed, "imputed": spent.imputed, "uncertain": spent.uncertain}
 
 
 def select(database: Connection, states: Sequence[RunState], limit: int) -> list[Run]:

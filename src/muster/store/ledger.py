@@ -39,8 +39,8 @@ class Reservations:
 
 
 def read_balances(database: Connection, levels: Iterable[Level]) -> dict[str, Balance]:
-    """Read budgets, making those that are not there and changing caps to what the levels say."""
-    wanted = {level.id: level for level in levels}
+    """Read budgets, making those that are not there and changing caps to what levels say that bring their own."""
+    wanted = _wanted(levels)
     rows = {
         row["id"]: row for row in database.rows_of_many("select_budgets", [{"id": name} for name in sorted(wanted)])
     }
@@ -49,13 +49,23 @@ def read_balances(database: Connection, levels: Iterable[Level]) -> dict[str, Ba
         row = rows.get(name)
         if row is None:
             database.execute("insert_budget", {"id": name, "cap": level.cap})
-            balances[name] = Balance()
+            balances[name] = Balance(cap=level.cap)
             continue
-        if row["cap"] != level.cap:
+        if not level.in_ledger and row["cap"] != level.cap:
             database.execute("cap_budget", {"id": name, "cap": level.cap})
         spent = spent_of(row)
-        balances[name] = Balance(reserved=spent.reserved, settled=spent.settled)
+        balances[name] = Balance(reserved=spent.reserved, settled=spent.settled, cap=row["cap"])
     return balances
+
+
+def _wanted(levels: Iterable[Level]) -> dict[str, Level]:
+    """Return each level once; where runs bring different caps, as for a day, the highest guards the row."""
+    wanted: dict[str, Level] = {}
+    for level in levels:
+        other = wanted.setdefault(level.id, level)
+        if other.cap is not None and (level.cap is None or level.cap > other.cap):
+            wanted[level.id] = level
+    return wanted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

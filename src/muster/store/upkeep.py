@@ -4,6 +4,7 @@ import json
 import shlex
 from dataclasses import asdict, dataclass
 
+from muster.domain.budget import run_level
 from muster.domain.errors import Conflict, NotFound
 from muster.domain.ids import RunId
 from muster.domain.run import TERMINAL, Driver, Run, RunState
@@ -94,9 +95,11 @@ def begin_deletion(database: Connection, codec: Codec, run: RunId, at: float) ->
     database.execute("set_trait", {"name": DELETING + run, "value": str(at)})
     for table in ("partials", "batch_runs", "reviews"):
         database.execute(f"delete_{table}", {"run_id": run})
-    database.execute("detach_children", {"id": run})
-    database.execute("delete_budget", {"id": f"run:{run}"})
+    has_children = database.execute("detach_children", {"id": run}) > 0
     database.execute("delete_run", {"id": run})
+    if not has_children:  # they count under the budgets of this run, also when one of them is resumed
+        for level in {run_level(run), found.lineage_level}:
+            database.execute("delete_unused_budget", {"id": level})
 
 
 def _get(database: Connection, run: RunId) -> Run:

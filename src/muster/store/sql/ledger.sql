@@ -24,6 +24,10 @@ WHERE budgets.id = v.column1
 
 -- name: restore_budget
 INSERT INTO budgets (id, cap, billed, imputed, uncertain) VALUES (:id, :cap, :billed, :imputed, :uncertain)
+ON CONFLICT (id) DO UPDATE SET
+  billed = CASE WHEN excluded.billed > budgets.billed THEN excluded.billed ELSE budgets.billed END,
+  imputed = CASE WHEN excluded.imputed > budgets.imputed THEN excluded.imputed ELSE budgets.imputed END,
+  uncertain = CASE WHEN excluded.uncertain > budgets.uncertain THEN excluded.uncertain ELSE budgets.uncertain END
 
--- name: delete_budget
-DELETE FROM budgets WHERE id = :id
+-- name: delete_unused_budget
+DELETE FROM budgets WHERE id = :id AND NOT EXISTS (SELECT 1 FROM runs WHERE runs.lineage = :id)

@@ -1,21 +1,27 @@
 -- name: insert_run
 INSERT INTO runs (id, name, workload, spec, state, tags, seed, timeout, concurrency, submitted,
-                  dispatch, parent_id, parent_key, origin_id, origin_reuse, origin_key, created_at)
+                  dispatch, parent_id, parent_key, origin_id, origin_reuse, origin_key, created_at,
+                  lineage, levels)
 VALUES (:id, :name, :workload, :spec, 'queued', :tags, :seed, :timeout, :concurrency, :submitted,
-        :dispatch, :parent_id, :parent_key, :origin_id, :origin_reuse, :origin_key, :created_at)
+        :dispatch, :parent_id, :parent_key, :origin_id, :origin_reuse, :origin_key, :created_at,
+        :lineage, :levels)
 ON CONFLICT (parent_id, parent_key) DO NOTHING
 
 -- name: select_run
-SELECT runs.*, budgets.cap, budgets.reserved, budgets.billed, budgets.imputed, budgets.uncertain
-FROM runs LEFT JOIN budgets ON budgets.id = 'run:' || runs.id
+SELECT runs.*, own.reserved, own.billed, own.imputed, own.uncertain, total.cap, total.reserved AS total_reserved,
+       total.billed AS total_billed, total.imputed AS total_imputed, total.uncertain AS total_uncertain
+FROM runs LEFT JOIN budgets AS own ON own.id = 'run:' || runs.id
+LEFT JOIN budgets AS total ON total.id = COALESCE(runs.lineage, 'run:' || runs.id)
 WHERE runs.id = :id
 
 -- name: select_child
 SELECT id FROM runs WHERE parent_id = :parent_id AND parent_key = :parent_key
 
 -- name: select_children
-SELECT runs.*, budgets.cap, budgets.reserved, budgets.billed, budgets.imputed, budgets.uncertain
-FROM runs LEFT JOIN budgets ON budgets.id = 'run:' || runs.id
+SELECT runs.*, own.reserved, own.billed, own.imputed, own.uncertain, total.cap, total.reserved AS total_reserved,
+       total.billed AS total_billed, total.imputed AS total_imputed, total.uncertain AS total_uncertain
+FROM runs LEFT JOIN budgets AS own ON own.id = 'run:' || runs.id
+LEFT JOIN budgets AS total ON total.id = COALESCE(runs.lineage, 'run:' || runs.id)
 WHERE runs.parent_id = :parent_id ORDER BY runs.created_at, runs.id
 
 -- name: newest_child
@@ -24,32 +30,42 @@ WHERE parent_id = :parent_id AND (parent_key = :key OR (parent_key >= :low AND p
 ORDER BY created_at DESC, id DESC LIMIT 1
 
 -- name: select_runs
-SELECT runs.*, budgets.cap, budgets.reserved, budgets.billed, budgets.imputed, budgets.uncertain
-FROM runs LEFT JOIN budgets ON budgets.id = 'run:' || runs.id
+SELECT runs.*, own.reserved, own.billed, own.imputed, own.uncertain, total.cap, total.reserved AS total_reserved,
+       total.billed AS total_billed, total.imputed AS total_imputed, total.uncertain AS total_uncertain
+FROM runs LEFT JOIN budgets AS own ON own.id = 'run:' || runs.id
+LEFT JOIN budgets AS total ON total.id = COALESCE(runs.lineage, 'run:' || runs.id)
 ORDER BY runs.created_at DESC, runs.id DESC LIMIT :limit
 
 -- name: select_runs_in_state
-SELECT runs.*, budgets.cap, budgets.reserved, budgets.billed, budgets.imputed, budgets.uncertain
-FROM runs LEFT JOIN budgets ON budgets.id = 'run:' || runs.id
+SELECT runs.*, own.reserved, own.billed, own.imputed, own.uncertain, total.cap, total.reserved AS total_reserved,
+       total.billed AS total_billed, total.imputed AS total_imputed, total.uncertain AS total_uncertain
+FROM runs LEFT JOIN budgets AS own ON own.id = 'run:' || runs.id
+LEFT JOIN budgets AS total ON total.id = COALESCE(runs.lineage, 'run:' || runs.id)
 WHERE runs.state = :state
 ORDER BY runs.created_at DESC, runs.id DESC LIMIT :limit
 
 -- name: select_roots
-SELECT runs.*, budgets.cap, budgets.reserved, budgets.billed, budgets.imputed, budgets.uncertain
-FROM runs LEFT JOIN budgets ON budgets.id = 'run:' || runs.id
+SELECT runs.*, own.reserved, own.billed, own.imputed, own.uncertain, total.cap, total.reserved AS total_reserved,
+       total.billed AS total_billed, total.imputed AS total_imputed, total.uncertain AS total_uncertain
+FROM runs LEFT JOIN budgets AS own ON own.id = 'run:' || runs.id
+LEFT JOIN budgets AS total ON total.id = COALESCE(runs.lineage, 'run:' || runs.id)
 WHERE runs.parent_id IS NULL
 ORDER BY runs.created_at DESC, runs.id DESC LIMIT :limit
 
 -- name: select_submitted
-SELECT runs.*, budgets.cap, budgets.reserved, budgets.billed, budgets.imputed, budgets.uncertain
-FROM runs LEFT JOIN budgets ON budgets.id = 'run:' || runs.id
+SELECT runs.*, own.reserved, own.billed, own.imputed, own.uncertain, total.cap, total.reserved AS total_reserved,
+       total.billed AS total_billed, total.imputed AS total_imputed, total.uncertain AS total_uncertain
+FROM runs LEFT JOIN budgets AS own ON own.id = 'run:' || runs.id
+LEFT JOIN budgets AS total ON total.id = COALESCE(runs.lineage, 'run:' || runs.id)
 WHERE runs.submitted = 1 AND runs.parent_id IS NULL AND runs.driver_pid IS NULL
   AND runs.state IN ('queued', 'interrupted', 'waiting')
 ORDER BY runs.created_at, runs.id LIMIT :limit
 
 -- name: match_runs
-SELECT runs.*, budgets.cap, budgets.reserved, budgets.billed, budgets.imputed, budgets.uncertain
-FROM runs LEFT JOIN budgets ON budgets.id = 'run:' || runs.id
+SELECT runs.*, own.reserved, own.billed, own.imputed, own.uncertain, total.cap, total.reserved AS total_reserved,
+       total.billed AS total_billed, total.imputed AS total_imputed, total.uncertain AS total_uncertain
+FROM runs LEFT JOIN budgets AS own ON own.id = 'run:' || runs.id
+LEFT JOIN budgets AS total ON total.id = COALESCE(runs.lineage, 'run:' || runs.id)
 WHERE runs.id = :reference OR runs.name = :reference OR (runs.id >= :reference AND runs.id < :after)
 ORDER BY runs.created_at DESC, runs.id DESC LIMIT 20
 
@@ -104,10 +120,10 @@ RETURNING last_seq
 -- name: restore_run
 INSERT INTO runs (id, name, workload, spec, state, ended_reason, error, result, tags, seed, timeout, concurrency, active,
                   dispatch, parent_id, parent_key, origin_id, origin_reuse, origin_key, created_at, started_at, ended_at,
-                  calls_total, calls_done, calls_failed, calls_uncertain, calls_reused)
+                  calls_total, calls_done, calls_failed, calls_uncertain, calls_reused, lineage, levels)
 VALUES (:id, :name, :workload, :spec, :state, :ended_reason, :error, :result, :tags, :seed, :timeout, :concurrency, :active,
         :dispatch, :parent_id, :parent_key, :origin_id, :origin_reuse, :origin_key, :created_at, :started_at, :ended_at,
-        :calls_total, :calls_done, :calls_failed, :calls_uncertain, :calls_reused)
+        :calls_total, :calls_done, :calls_failed, :calls_uncertain, :calls_reused, :lineage, :levels)
 
 -- name: delete_run
 DELETE FROM runs WHERE id = :id

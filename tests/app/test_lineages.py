@@ -1,0 +1,248 @@
+"""A budget holds for a run and everything it is resumed as; what is not resumed has a budget of its own."""
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import muster
+from muster.app import Muster
+from muster.domain.errors import BudgetExhausted, ChildFailed, RunFailed
+from muster.domain.run import Run, RunState
+from muster.settings import Settings, load_settings
+
+AGENT = """
+[agents.paid]
+kind = "python"
+function = "tests.app.test_lineages:paid"
+budget_usd = 0.10
+"""
+
+_broken: set[str] = set()
+
+
+async def paid(request: muster.Request) -> Mapping[str, Any]:
+    """Answer for ten cents; raises for a prompt that is broken at the moment."""
+    if request.prompt in _broken:
+        raise ValueError(f"{request.prompt} is broken")
+    return {"text": request.prompt, "cost_usd": 0.10}
+
+
+@muster.workload("test-questions")
+async def questions(ctx: muster.Context, spec: Any) -> Any:
+    return [(await ctx.call("paid", word, key=word)).text for word in spec["words"]]
+
+
+@muster.workload("test-parent")
+async def parent(ctx: muster.Context, spec: Any) -> Any:
+    try:
+        return await ctx.child("child", "test-questions", spec, budget_usd=spec.get("child_usd"))
+    except ChildFailed:
+        if spec.get("goes_on"):
+            return "without it"
+        raise
+
+
+def settings(folder: Path, more: str = "") -> Settings:
+    (folder / "muster.toml").write_text(AGENT + more)
+    return load_settings(folder / "home", folder=folder, environment={})
+
+
+@asynccontextmanager
+async def opened(folder: Path, more: str = "") -> AsyncIterator[Muster]:
+    async with muster.open(settings=settings(folder, more)) as m:
+        yield m
+
+
+def spec(*words: str, **more: Any) -> Any:
+    return {"words": list(words), **more}
+
+
+async def over(m: Muster, workload: str, spec: Any, **options: Any) -> Run:
+    """Start a run and wait until it is over."""
+    return await (await m.start(workload, spec, **options)).wait()
+
+
+async def resumed(m: Muster, run: Run, **options: Any) -> Run:
+    return await (await m.resume(run.id, **options)).wait()
+
+
+WORDS = tuple("abcdefgh")
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_broken() -> None:
+    _broken.clear()
+
+
+async def test_a_budget_does_not_start_anew_with_a_resume(tmp_path: Path) -> None:
+    async with opened(tmp_path) as m:
+        run = await over(m, "test-questions", spec(*WORDS), budget_usd="0.25")
+        assert (run.state, run.ended_reason, run.spent.settled) == (RunState.FAILED, "budget", 200_000)
+        again = await resumed(m, run)
+        assert (again.state, again.ended_reason, again.spent.settled) == (RunState.FAILED, "budget", 0)
+        assert (again.total.settled, again.cap) == (200_000, 250_000)
+        assert "$0.20 of $0.25 is spent" in str((again.error or {})["message"])
+
+
+async def test_a_budget_given_on_resume_is_the_new_total(tmp_path: Path) -> None:
+    async with opened(tmp_path) as m:
+        run = await over(m, "test-questions", spec(*WORDS), budget_usd="0.25")
+        second = await resumed(m, run, budget_usd="0.45")
+        assert (second.state, second.spent.settled, second.total.settled) == (RunState.FAILED, 200_000, 400_000)
+        third = await resumed(m, second, budget_usd="0.80")
+        assert (third.state, third.spent.settled, third.total.settled) == (RunState.COMPLETED, 400_000, 800_000)
+        first = await m.get(run)
+        assert (first.spent.settled, first.total.settled, first.cap) == (200_000, 800_000, 800_000)
+
+
+async def test_a_resume_is_refused_with_the_numbers_when_nothing_is_left(tmp_path: Path) -> None:
+    async with opened(tmp_path) as m:
+        run = await over(m, "test-questions", spec(*WORDS), budget_usd="0.20")
+        with pytest.raises(BudgetExhausted, match=r"\$0\.20 of its budget of \$0\.20 is spent"):
+            await m.resume(run.id)
+        with pytest.raises(BudgetExhausted, match=r"\$0\.20 of its budget of \$0\.15 is spent"):
+            await m.resume(run.id, budget_usd="0.15")
+        assert [found.id for found in await m.store.runs.roots()] == [run.id]
+        assert (await m.get(run)).cap == 200_000
+
+
+async def test_resumes_that_run_at_the_same_time_share_one_budget(tmp_path: Path) -> None:
+    async with opened(tmp_path) as m:
+        run = await over(m, "test-questions", spec(*WORDS), budget_usd="0.25")
+        handles = [await m.resume(run.id, budget_usd="0.65") for _ in range(4)]
+        ended = await asyncio.gather(*(handle.wait() for handle in handles))
+        assert sum(one.spent.settled for one in ended) == 400_000
+        assert {(await m.get(one)).total.settled for one in (run, *ended)} == {600_000}
+
+
+async def test_a_total_that_another_resume_sets_holds_at_once(tmp_path: Path) -> None:
+    async with opened(tmp_path) as m:
+        run = await over(m, "test-questions", spec(*WORDS), budget_usd="0.25")
+        first = await m.prepare_resume(run.id, budget_usd="0.35")
+        second = await m.prepare_resume(run.id, budget_usd="0.45")
+        for made in (first, second):
+            await m.drive(made).wait()
+        assert (await m.get(run)).total.settled == 400_000
+
+
+async def test_a_fork_and_a_replay_have_a_budget_of_their_own(tmp_path: Path) -> None:
+    async with opened(tmp_path) as m:
+        run = await over(m, "test-questions", spec(*WORDS), budget_usd="0.25")
+        forked = await m.drive(await m.fork(run.id, "a")).wait()
+        assert (forked.spent.settled, forked.total.settled, forked.cap) == (200_000, 200_000, 250_000)
+        assert (await m.get(run)).total.settled == 200_000
+        again = await resumed(m, forked)  # of the fork, whose budget it shares
+        assert (again.spent.settled, again.total.settled) == (0, 200_000)
+
+
+async def test_a_run_keeps_the_day_cap_it_was_started_under(tmp_path: Path) -> None:
+    async with opened(tmp_path, "[budget]\nday_usd = 0.35\n") as m:
+        run = await over(m, "test-questions", spec(*WORDS))
+        queued = await m.submit("test-questions", spec("x"))
+        assert (run.state, run.spent.settled) == (RunState.FAILED, 300_000)
+    async with opened(tmp_path) as m:  # whose settings know no day cap
+        again = await resumed(m, run)
+        assert (again.state, again.ended_reason, again.spent.settled) == (RunState.FAILED, "budget", 0)
+        ends: list[Run] = []
+        await m.worker(most=1, on_end=ends.append, on_error=lambda *_: None).serve(until_idle=True)
+        assert [(end.id, end.ended_reason, end.spent.settled) for end in ends] == [(queued.id, "budget", 0)]
+        fresh = await over(m, "test-questions", spec("y"))
+        assert (fresh.state, fresh.spent.settled) == (RunState.COMPLETED, 100_000)
+
+
+async def test_a_child_that_is_resumed_by_itself_counts_under_its_parents_budget(tmp_path: Path) -> None:
+    async with opened(tmp_path) as m:
+        run = await over(m, "test-parent", spec(*WORDS), budget_usd="0.25")
+        (child,) = await m.store.archive.children(run.id)
+        again = await resumed(m, child)
+        assert (again.state, again.ended_reason, again.spent.settled) == (RunState.FAILED, "budget", 0)
+        await m.delete(again.id)
+        await m.delete(run.id)  # the budget stays as long as somebody counts under it
+        again = await resumed(m, child)
+        assert (again.state, again.ended_reason, again.spent.settled) == (RunState.FAILED, "budget", 0)
+
+
+async def test_the_budget_of_a_child_holds_when_its_parent_is_resumed(tmp_path: Path) -> None:
+    async with opened(tmp_path) as m:
+        run = await over(m, "test-parent", spec(*WORDS, child_usd="0.25"), budget_usd="5")
+        assert (run.state, run.spent.settled) == (RunState.FAILED, 200_000)
+        again = await resumed(m, run)
+        (child,) = await m.store.archive.children(again.id)
+        assert (child.spent.settled, child.total.settled, child.cap) == (0, 200_000, 250_000)
+        assert (again.spent.settled, again.total.settled) == (0, 200_000)
+        forked = await m.drive(await m.fork(run.id, "child")).wait()
+        assert forked.spent.settled == 200_000
+
+
+async def test_deleting_the_first_run_of_a_lineage_leaves_its_budget(tmp_path: Path) -> None:
+    async with opened(tmp_path) as m:
+        run = await over(m, "test-questions", spec("a", "b"), budget_usd="0.15")
+        second = await resumed(m, run, budget_usd="0.20")
+        assert second.state is RunState.COMPLETED
+        await m.delete(run.id)
+        left = await m.get(second)
+        assert (left.spent.settled, left.total.settled, left.cap) == (100_000, 200_000, 200_000)
+        await m.delete(second.id)
+        assert [level.cap for level in await m.store.runs.levels([f"lineage:{run.id}"])] == [None]
+
+
+async def test_an_imported_run_is_resumed_under_what_its_lineage_has_spent(tmp_path: Path) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    here.mkdir()
+    there.mkdir()
+    async with opened(here) as m:
+        run = await over(m, "test-questions", spec(*WORDS), budget_usd="0.25")
+        second = await resumed(m, run, budget_usd="0.45")
+        await m.export_run(second, tmp_path / "run.jsonl")
+    async with opened(there) as m:
+        found = await m.import_run(tmp_path / "run.jsonl")
+        assert (found.id, (await m.get(found)).total.settled) == (second.id, 400_000)
+        again = await resumed(m, found)
+        assert (again.state, again.ended_reason, again.spent.settled) == (RunState.FAILED, "budget", 0)
+        done = await resumed(m, again, budget_usd="0.80")
+        assert (done.state, done.total.settled) == (RunState.COMPLETED, 800_000)
+
+
+async def test_a_run_that_stands_still_goes_on_with_what_is_left(tmp_path: Path) -> None:
+    async with opened(tmp_path) as m:
+        queued = await m.submit("test-questions", spec(*WORDS), budget_usd="5")
+        prepared = await m.prepare_resume(queued.id, budget_usd="0.25")
+        assert prepared.id == queued.id
+        run = await m.drive(prepared).wait()
+        assert (run.spent.settled, run.cap) == (200_000, 250_000)
+
+
+async def test_a_failed_call_is_tried_again_within_the_same_budget(tmp_path: Path) -> None:
+    _broken.add("c")
+    async with opened(tmp_path) as m:
+        handle = await m.start("test-questions", spec("a", "b", "c", "d"), budget_usd="0.55")
+        with pytest.raises(RunFailed):
+            await handle.result()
+        _broken.clear()
+        again = await resumed(m, await handle.run())
+        # What the broken call reserved is uncertain, and counts.
+        assert (again.state, again.spent.billed, again.total.settled) == (RunState.COMPLETED, 200_000, 500_000)
+
+
+async def test_a_run_of_an_older_store_keeps_its_budget_when_it_is_resumed(tmp_path: Path) -> None:
+    async with opened(tmp_path) as m:
+        run = await over(m, "test-parent", spec(*WORDS), budget_usd="0.25")
+        (child,) = await m.store.archive.children(run.id)
+    with closing(sqlite3.connect(tmp_path / "home" / "muster.db")) as raw, raw:  # as it was before runs had lineages
+        raw.execute("UPDATE budgets SET cap = 250000 WHERE id = ?", (f"run:{run.id}",))
+        raw.execute("DELETE FROM budgets WHERE id LIKE 'lineage:%'")
+        raw.execute("UPDATE runs SET lineage = NULL, levels = NULL")
+    async with opened(tmp_path) as m:
+        old = await m.get(run)
+        assert (old.cap, old.spent.settled, old.total.settled) == (250_000, 200_000, 200_000)
+        for before in (run, child):
+            again = await resumed(m, before)
+            assert (again.state, again.spent.settled) == (RunState.FAILED, 0)
+            assert "$0.20 of $0.25 is spent" in str((again.error or {})["message"])
+        done = await resumed(m, run, budget_usd="0.80")
+        assert (done.state, done.spent.settled, done.total.settled) == (RunState.COMPLETED, 600_000, 800_000)
