@@ -188,7 +188,7 @@ async def test_deleting_the_first_run_of_a_lineage_leaves_its_budget(tmp_path: P
         left = await m.get(second)
         assert (left.spent.settled, left.total.settled, left.cap) == (100_000, 200_000, 200_000)
         await m.delete(second.id)
-        assert [level.cap for level in await m.store.runs.levels([f"lineage:{run.id}"])] == [None]
+        assert await m.store.runs.balances([f"lineage:{run.id}", f"run:{run.id}"]) == {}
 
 
 async def test_an_imported_run_is_resumed_under_what_its_lineage_has_spent(tmp_path: Path) -> None:
@@ -246,3 +246,28 @@ async def test_a_run_of_an_older_store_keeps_its_budget_when_it_is_resumed(tmp_p
             assert "$0.20 of $0.25 is spent" in str((again.error or {})["message"])
         done = await resumed(m, run, budget_usd="0.80")
         assert (done.state, done.spent.settled, done.total.settled) == (RunState.COMPLETED, 600_000, 800_000)
+
+
+async def test_an_answer_over_the_budget_is_returned_and_the_run_says_so(tmp_path: Path) -> None:
+    more = '[agents.dear]\nkind = "python"\nfunction = "tests.app.test_lineages:dear"\n'
+    async with opened(tmp_path, more) as m:
+        assert (await m.ask("dear", "hello", budget_usd=1)).text == "dear"
+        run = await m.find("last")
+        assert (run.state, run.ended_reason, run.result["text"]) == (RunState.COMPLETED, "overdraft", "dear")
+        outer = await over(m, "test-asks-dear", None, budget_usd=1)
+        assert (outer.state, outer.ended_reason, outer.result) == (RunState.COMPLETED, "overdraft", "without it")
+
+
+async def dear(request: muster.Request) -> Mapping[str, Any]:
+    """Answer for seven and a half dollars."""
+    return {"text": "dear", "cost_usd": 7.5}
+
+
+@muster.workload("test-asks-dear")
+async def asks_dear(ctx: muster.Context, spec: Any) -> Any:
+    if spec == "child":
+        return [(await ctx.call("dear", word, key=word)).text for word in "ab"]
+    try:
+        return await ctx.child("child", "test-asks-dear", "child")
+    except ChildFailed:
+        return "without it"

@@ -6,6 +6,7 @@ from typing import Any
 
 from muster.cli.batch_portrait import batch_name, calls
 from muster.cli.call_sheet import reply_json, tokens_line, tool_line
+from muster.cli.driving import overdraft
 from muster.cli.manner import Manner
 from muster.cli.pooled import Pooled
 from muster.cli.speech import answer, fail_with, note, quote_log, warn
@@ -31,7 +32,7 @@ class Answer:
 
 
 def conclude(manner: Manner, found: Answer, *, printed: bool) -> int:
-    """Print what is left to print; a reply that is not good is told and makes the exit code 1."""
+    """Print what is left to print; a reply that is not good, or cost more than it may, makes the exit code 1."""
     if found.reply is None:
         return leave(manner, found.run, found.pooled, found.workers)
     quality = str(found.reply.quality)
@@ -46,6 +47,9 @@ def conclude(manner: Manner, found: Answer, *, printed: bool) -> int:
     if not manner.quiet:
         _tell_trace(found.reply)
     note(manner, _footer(found, found.reply))
+    over = overdraft(found.run)
+    if over is not None:
+        return fail_with(manner, over, 1)
     return 1 if quality in WARNINGS else 0
 
 
@@ -61,6 +65,9 @@ def _tell_trace(reply: Reply) -> None:
 
 def _answer_json(manner: Manner, found: Answer, reply: Reply) -> int:
     data, quality = _data(found, reply), str(reply.quality)
+    over = overdraft(found.run)
+    if over is not None:
+        return fail_with(manner, over, 1, data)
     if quality not in WARNINGS:
         answer(manner, data, lambda console: None)
         return 0

@@ -1,7 +1,7 @@
 """A run driven by the command itself: shown while it goes, stopped by signals, and what its end means."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from muster.cli.awaited import Awaited
 from muster.cli.portrait import driven
@@ -9,7 +9,7 @@ from muster.cli.progress import Display, shown
 from muster.cli.sights import Sight, run_sight
 from muster.cli.stopping import Stopper
 from muster.domain.batch import Batch
-from muster.domain.errors import Conflict, Interrupted, LeftWaiting, RunFailed
+from muster.domain.errors import Conflict, Interrupted, LeftWaiting, Overdraft, RunFailed
 from muster.domain.run import Run, RunState
 
 if TYPE_CHECKING:
@@ -58,6 +58,13 @@ def completed(run: Run) -> Run:
         why = f" ({run.error['message']})" if run.error else ""
         raise Interrupted(f"run {run.id} is interrupted{why}; go on with: {go_on}", suggestions=(go_on,))
     raise RunFailed(run.id, str(run.state), run.ended_reason, run.error)
+
+
+def overdraft(run: Run) -> dict[str, Any] | None:
+    """Return the error of a run that completed over a budget."""
+    if run.ended_reason != Overdraft.code or not run.error:
+        return None
+    return {name: run.error[name] for name in ("code", "message", "suggestions")}
 
 
 def detached(run: Run) -> bool:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from muster.cli.answering import leave
-from muster.cli.driving import Sights, detached, drive
+from muster.cli.driving import Sights, detached, drive, overdraft
 from muster.cli.manner import Manner
 from muster.cli.pooled import pooled
 from muster.cli.progress import display
@@ -67,7 +67,13 @@ async def drive_and_conclude(
 
 async def conclude(muster: "Muster", run: Run, ending: Ending, wanted: tuple[Wanted, ...], manner: Manner) -> int:
     """Report a run that is completed; gives its exit code."""
-    return _tell(manner, await ending.outcome(muster, run, wanted, manner), wanted)
+    found = await ending.outcome(muster, run, wanted, manner)
+    over = overdraft(run)
+    if over is None:
+        return _tell(manner, found, wanted)
+    if not manner.json:
+        _tell(manner, found, wanted)
+    return fail_with(manner, over, 1, found.data)
 
 
 async def _what_is_there(

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from muster.cli.clean import clean
+from muster.cli.driving import overdraft
 from muster.cli.generate_text import yaml_text
 from muster.cli.generate_writing import create, extend
 from muster.cli.manner import Manner
@@ -30,6 +31,9 @@ def conclude(manner: Manner, run: Run, wish: "Wish") -> int:
     if not manner.json:
         _tell(console(), cases, wish)
         note(manner, _footer(run, result))
+    over = overdraft(run)
+    if over is not None:
+        return fail_with(manner, over, 1, data)
     if len(cases) < result["asked"]:
         return fail_with(manner, _shortfall(run, result), 1, data)
     if manner.json:

@@ -7,7 +7,7 @@ from muster.cli.frame import command, with_muster
 from muster.cli.line import Argument, Group, Option
 from muster.cli.manner import Manner
 from muster.cli.patience import patient
-from muster.cli.speech import answer, note
+from muster.cli.speech import answer, fail_with, note
 
 if TYPE_CHECKING:
     from muster.app import Muster, Patience
@@ -144,7 +144,7 @@ def _is_over(run: "Run") -> bool:
 
 
 async def _drive_any(muster: "Muster", run: "Run", manner: Manner) -> int:
-    from muster.cli.driving import drive
+    from muster.cli.driving import drive, overdraft
     from muster.cli.pooled import pooled, run_data
     from muster.cli.portrait import summary
     from muster.cli.progress import display
@@ -152,8 +152,10 @@ async def _drive_any(muster: "Muster", run: "Run", manner: Manner) -> int:
     run = await drive(muster, muster.drive(run), display(manner))
     saved = (await pooled(muster, run)).words()
     lines = [summary(run), *([saved] if saved else []), f"see it with: muster runs show {run.id}"]
-    answer(manner, await run_data(muster, run), lambda console: console.print("\n".join(lines), soft_wrap=True))
-    return 0
+    over, data = overdraft(run), await run_data(muster, run)
+    if over is None or not manner.json:
+        answer(manner, data, lambda console: console.print("\n".join(lines), soft_wrap=True))
+    return 0 if over is None else fail_with(manner, over, 1, data)
 
 
 def _answer_queued(manner: Manner, queued: dict[str, Any]) -> None:

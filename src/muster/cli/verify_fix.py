@@ -49,7 +49,7 @@ class FixingEnding(WavesEnding):
     async def _verified_again(self, muster: "Muster", run: Run, manner: Manner) -> Run:
         """Verify what was changed; where that cannot be done, the first verification is what counts."""
         try:
-            handle = await self._again(run.spent.settled)
+            handle = await self._again(run.total.settled)
         except (BadArgument, BadFile) as error:
             warn(f"what was changed cannot be verified: {error.message}")
             return run

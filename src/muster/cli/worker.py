@@ -42,11 +42,15 @@ def worker(
 
 async def _serve(muster: "Muster", manner: Manner, concurrency: int, until_idle: bool, ended: "list[Run]") -> None:
     from muster.cli.clean import clean
+    from muster.cli.driving import overdraft
     from muster.cli.portrait import summary
     from muster.cli.stopping import Stopper
 
     def on_end(run: "Run") -> None:
         ended.append(run)
+        over = overdraft(run)
+        if over is not None:
+            warn(f"run {run.id}: {over['message']}")
         if not manner.json:
             say(clean(summary(run)))
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from muster.domain.errors import BudgetExhausted
+from muster.domain.errors import BudgetExhausted, Overdraft
 from muster.domain.ids import RunId
 from muster.domain.money import NOTHING, Microdollars, show_usd
 
@@ -113,3 +113,40 @@ def decide(levels: Iterable[Level], balances: Mapping[str, Balance], most: Micro
         if waits is None and balance.settled + balance.reserved + most > cap:
             waits = Wait(level=level.id)
     return waits or GRANTED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Excess:
+    """A call that cost more than was reserved for it."""
+
+    key: str
+    cost: Microdollars
+    reserved: Microdollars
+
+    @property
+    def refusal(self) -> BudgetExhausted:
+        """What new calls of the run are refused with."""
+        return BudgetExhausted(
+            f"call {self.key!r} cost {show_usd(self.cost)}, more than the {show_usd(self.reserved)} "
+            "that were reserved for it; no further calls are made under a budget that cannot be kept"
+        )
+
+
+def overdraft(excess: Excess | None, levels: Iterable[Level], balances: Mapping[str, Balance]) -> Overdraft | None:
+    """Return how a run exceeded a budget: one of the levels, or what its call had declared as its maximum."""
+    cause = "" if excess is None else f"call {excess.key!r} reported a cost of {show_usd(excess.cost)}"
+    for level in levels:
+        balance = balances.get(level.id, Balance())
+        cap = balance.cap if level.in_ledger else level.cap
+        if cap is not None and balance.settled > cap:
+            numbers = f"budget {_named(level.id)} is exceeded: {show_usd(balance.settled)} of {show_usd(cap)} is spent"
+            return _overdraft(f"{numbers}; {cause}" if cause else numbers)
+    if excess is not None and excess.reserved:
+        return _overdraft(f"{cause}, more than the {show_usd(excess.reserved)} that were reserved for it")
+    return None
+
+
+def _overdraft(message: str) -> Overdraft:
+    return Overdraft(
+        message, suggestions=("declare the most that a call of this agent can cost: budget_usd in muster.toml",)
+    )

@@ -9,11 +9,13 @@ from enum import StrEnum
 from typing import Any
 
 from muster.domain.canonical import Json, canonical
+from muster.domain.errors import BadArgument
 from muster.domain.money import NOTHING, Lane, Microdollars, is_cost
 from muster.domain.value import value
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 SHORTEST_CACHED = 4096  # characters: a prefix shorter than some thousand tokens is not cached by any provider
+LONGEST_KEY = 512  # characters
 
 
 class Role(StrEnum):
@@ -266,3 +268,11 @@ def message_json(message: Message) -> dict[str, Any]:
     if message.tool_call_id is not None:
         found["tool_call_id"] = message.tool_call_id
     return found
+
+
+def require_key(key: str) -> None:
+    """Refuse what cannot name a thing in a run."""
+    if not key or len(key) > LONGEST_KEY or not key.isprintable():
+        raise BadArgument(
+            f"{key[:60]!r} is not a key", suggestions=(f"use 1 to {LONGEST_KEY} printable characters, such as case/17",)
+        )

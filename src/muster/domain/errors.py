@@ -44,6 +44,7 @@ MusterError
 │   └── ReplayMiss          a replay asked for something that was never recorded
 ├── ChildFailed             a child run did not complete; its parent may go on
 ├── RunFailed               a run did not complete; holds why
+├── Overdraft               a run completed and cost more than its budget; what it answered is kept
 ├── KeyTaken                the journal has an entry under this key already
 ├── Conflict                somebody else is at it, or it is not in a state for this
 └── NotFound                no such run, key, file
@@ -433,6 +434,13 @@ class Conflict(MusterError):
     """Somebody else is at it, or it is not in a state for this."""
 
     code = "conflict"
+
+
+class Overdraft(MusterError):
+    """An agent reported a higher cost than its call had reserved, and the run completed over a budget."""
+
+    code = "overdraft"
+    exit_code = 1
 
 
 class KeyTaken(MusterError):

@@ -18,14 +18,13 @@ from typing import Any
 
 from muster.agents.base import OnDelta
 from muster.domain.agent import Command, Quote
-from muster.domain.budget import GRANTED, Granted, Level, Refused, Wait
-from muster.domain.call import Reply, Request, identify
+from muster.domain.budget import GRANTED, Excess, Granted, Level, Refused, Wait
+from muster.domain.call import Reply, Request, identify, require_key
 from muster.domain.entry import AttemptId, Entry, EntryState, Opening, Replied, Unsent
 from muster.domain.errors import (
-    BadArgument,
-    BudgetExhausted,
     KeyReused,
     KeyTaken,
+    Overdraft,
     RecordedFailure,
     ReplayMiss,
     RetriesExhausted,
@@ -33,7 +32,7 @@ from muster.domain.errors import (
     WireError,
 )
 from muster.domain.ids import RunId
-from muster.domain.money import Microdollars, show_usd
+from muster.domain.money import Microdollars
 from muster.domain.run import LIVE, Dispatch, Mode, mode_of
 from muster.engine.activity import Activity
 from muster.engine.asking import Asking, Equipment, Started, require_unicode
@@ -41,12 +40,10 @@ from muster.engine.batch_path import BatchPath
 from muster.engine.booking import Booking, failed_of
 from muster.engine.exchange import Exchange
 from muster.engine.inheritance import Inheritance
-from muster.engine.levels import Levels
+from muster.engine.levels import Levels, first_excess, overdraft_of
 from muster.engine.pool import over_budget
 from muster.engine.retry import Again, GiveUp, RetryDecision, decide
 from muster.engine.seat import Places, Seat
-
-LONGEST_KEY = 512
 
 
 class CallPath:
@@ -79,7 +76,7 @@ class CallPath:
             inheritance=inheritance,
             activity=activity,
             find=self._find,
-            check=self.check,
+            check=self._check_call,
             halt=self.halt,
             live=self._ask,
             on_overdraft=self._mind_overdraft,
@@ -87,8 +84,9 @@ class CallPath:
         )
         self._under_way: dict[str, Asking] = {}
         self._book = Booking(equipment).book
-        self._exchange = Exchange(equipment, run=run, check=self.check)
+        self._exchange = Exchange(equipment, run=run, check=self._check_call)
         self._halted: StopRun | None = None
+        self._excess: Excess | None = None  # the first call that cost more than was reserved for it
         # Nothing can be known in a run that starts now: the unique key in the journal tells when that was wrong.
         self._fresh = epoch == 1 and inheritance.empty
 
@@ -137,6 +135,18 @@ class CallPath:
         if self._halted is not None:
             raise self._halted
 
+    def _check_call(self) -> None:
+        """Raise if no call may be made: after an overdraft a run may still finish what it has answers for."""
+        if self._refusal is not None:
+            raise self._refusal
+
+    @property
+    def _refusal(self) -> StopRun | None:
+        excess = self._excess
+        if self._halted is None and excess is not None and (excess.reserved or self._levels.capped):
+            return excess.refusal  # without either nobody asked for a limit
+        return self._halted
+
     def halt(self, error: StopRun) -> None:
         """Let no new attempt start; calls on the wire go on."""
         self._halted = self._halted or error
@@ -163,6 +173,13 @@ class CallPath:
     def on_wire(self) -> int:
         """How many calls are on the wire."""
         return self._exchange.on_wire
+
+    async def overdraft(self) -> Overdraft | None:
+        """Return how the run exceeded a budget, if it did."""
+        store, excess = self._with.store, self._excess
+        if excess is None and self._epoch > 1:
+            excess = await first_excess(store, self._run)
+        return await overdraft_of(store, self._levels, excess, self._with.clock.now())
 
     async def _twin(self, key: str, digest: str) -> Reply | None:
         """Wait for a call with the same key that is under way; one that was canceled leaves the turn to us."""
@@ -252,7 +269,7 @@ class CallPath:
                 return result
             with self._activity.waiting():
                 await self._with.clock.sleep(result.delay)
-            self.check()
+            self._check_call()
 
     async def _attempt(self, asking: Asking) -> Reply | Again:
         """Steps 2 to 6, once; money that may still come back is waited for without holding a seat."""
@@ -262,7 +279,7 @@ class CallPath:
         while True:
             levels = self._levels.now(self._with.clock.now())
             async with self._seat(asking, quote, levels, in_turn) as seat:
-                self.check()
+                self._check_call()
                 waited = self._with.clock.monotonic() - began
                 started = await self._open(asking, quote, levels, waited)
                 if isinstance(started, Started):
@@ -341,13 +358,13 @@ class CallPath:
         failed = replace(
             failed_of(answer),
             again_in=decision.delay if isinstance(decision, Again) else None,
-            gives_up=isinstance(decision, GiveUp) and self._halted is None,
+            gives_up=isinstance(decision, GiveUp) and self._refusal is None,
         )
         settled = await self._book(started, failed, asking)
         self._with.kill.reach("call.settled")
         if settled.overdraft:
             self._mind_overdraft(asking.key, settled.cost, started.most)
-        self.check()
+        self._check_call()
         if isinstance(decision, Again):
             return decision
         if isinstance(answer, StopRun):
@@ -356,25 +373,11 @@ class CallPath:
 
     def _decide(self, asking: Asking, error: WireError) -> RetryDecision:
         decision = decide(error, asking.turn, self._with.policy, self._with.random)
-        over = self._halted is not None or asking.wire >= asking.timeouts.call
+        over = self._refusal is not None or asking.wire >= asking.timeouts.call
         return GiveUp(exhausted=True) if over and isinstance(decision, Again) else decision
 
     def _mind_overdraft(self, key: str, cost: Microdollars, most: Microdollars) -> None:
-        if self._levels.capped or most:  # without either nobody asked for a limit
-            self.halt(
-                BudgetExhausted(
-                    f"call {key!r} cost {show_usd(cost)}, more than the {show_usd(most)} "
-                    "that were reserved for it; no further calls are made under a budget that cannot be kept"
-                )
-            )
-
-
-def require_key(key: str) -> None:
-    """Refuse what cannot name a thing in a run."""
-    if not key or len(key) > LONGEST_KEY or not key.isprintable():
-        raise BadArgument(
-            f"{key[:60]!r} is not a key", suggestions=(f"use 1 to {LONGEST_KEY} printable characters, such as case/17",)
-        )
+        self._excess = self._excess or Excess(key=key, cost=cost, reserved=most)
 
 
 def _require_same(key: str, recorded: str, asked: str) -> None:

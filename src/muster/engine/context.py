@@ -9,14 +9,14 @@ from typing import Any, Protocol, TypeVar
 
 from muster.agents.base import OnDelta
 from muster.domain.agent import Command
-from muster.domain.call import Reply, Request, ask
+from muster.domain.call import Reply, Request, ask, require_key
 from muster.domain.canonical import Json, digest, plain_json
 from muster.domain.entry import EntryKind, EntryState
 from muster.domain.errors import KeyReused
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars, from_usd
 from muster.domain.run import Mode, Run
-from muster.engine.calls import CallPath, require_key
+from muster.engine.calls import CallPath
 from muster.engine.clock import Clock
 from muster.engine.inheritance import Inheritance
 from muster.engine.mapping import gather, ordered_map

@@ -3,7 +3,7 @@
 import asyncio
 import traceback
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from muster.domain.canonical import Json, plain_json
@@ -147,6 +147,10 @@ class Drive:
         if isinstance(self._stop, LeaseLost):
             raise self._stop
         ending = self._ending(outcome)
+        if ending.state is RunState.COMPLETED:
+            overdraft = await self._path.overdraft()
+            if overdraft is not None:
+                ending = replace(ending, reason=overdraft.code, error=overdraft.record())
         self._with.kill.reach("run.before_release")
         return await self._with.store.leases.release(self._run.id, self._epoch, ending)
 

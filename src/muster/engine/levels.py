@@ -2,7 +2,9 @@
 
 from datetime import UTC, datetime
 
-from muster.domain.budget import Budgets, Level, lowest, run_level
+from muster.domain.budget import Budgets, Excess, Level, lowest, overdraft, run_level
+from muster.domain.errors import Overdraft
+from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
 from muster.domain.run import Run
 from muster.store.base import Store
@@ -12,6 +14,7 @@ class Levels:
     """Gives the levels that count now; the day changes under a run that goes on past midnight (UTC)."""
 
     def __init__(self, runs: tuple[Level, ...], day_cap: Microdollars | None) -> None:
+        """Take the levels of runs, that of the lineage first."""
         self.runs = runs
         self._day_cap = day_cap
         self._day = -1
@@ -25,6 +28,11 @@ class Levels:
             everything = (*self.runs, Level(id=name, cap=self._day_cap))
             self._day, self._levels = day, tuple(sorted(everything, key=lambda level: level.id))
         return self._levels
+
+    @property
+    def lineage(self) -> Level:
+        """The budget that the run shares with those it is resumed as."""
+        return self.runs[0]
 
     @property
     def capped(self) -> bool:
@@ -50,5 +58,23 @@ async def budgets_of(store: Store, run: Run) -> Budgets:
 async def levels_of(store: Store, run: Run, day_cap: Microdollars | None) -> Levels:
     """Return the levels of a run; the day may cost what it might when the run was created, or less if set here."""
     budgets = await budgets_of(store, run)
-    runs = await store.runs.levels((run_level(run.id), budgets.lineage, *budgets.above))
-    return Levels(tuple(runs), lowest(day_cap, budgets.day_cap))
+    names = tuple(dict.fromkeys((budgets.lineage, run_level(run.id), *budgets.above)))
+    balances = await store.runs.balances(names)
+    caps = {name: balance.cap for name, balance in balances.items()}
+    runs = tuple(Level(id=name, cap=caps.get(name), in_ledger=True) for name in names)
+    return Levels(runs, lowest(day_cap, budgets.day_cap))
+
+
+async def overdraft_of(store: Store, levels: Levels, excess: Excess | None, at: float) -> Overdraft | None:
+    """Return how a run exceeded a budget; without an excess of its own it can only be that of its lineage."""
+    counted = levels.now(at) if excess is not None else (levels.lineage,)
+    return overdraft(excess, counted, await store.runs.balances(level.id for level in counted))
+
+
+async def first_excess(store: Store, run: RunId) -> Excess | None:
+    """Return the first call that cost more than was reserved for it, also under a former driver."""
+    event = await store.events.first(run, "overdraft")
+    if event is None:
+        return None
+    key, cost, reserved = (event.data[name] for name in ("key", "cost", "reserved"))
+    return Excess(key=str(key), cost=Microdollars(int(str(cost))), reserved=Microdollars(int(str(reserved))))

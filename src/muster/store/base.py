@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from muster.domain.batch import Batch, BatchState, Plan, Saving, Seated
-from muster.domain.budget import Decision, Level
+from muster.domain.budget import Balance, Decision
 from muster.domain.canonical import Json
 from muster.domain.entry import AttemptState, Entry, EntryKind, Failed, Opening, Settled, Settlement
 from muster.domain.errors import MusterError
@@ -116,8 +116,8 @@ class Runs(Protocol):
     async def get(self, run: RunId) -> Run | None:
         """Give a run as it stands."""
 
-    async def levels(self, names: Iterable[str]) -> Sequence[Level]:
-        """Return budgets with the caps that the ledger holds; one that is not there has no cap."""
+    async def balances(self, levels: Iterable[str]) -> Mapping[str, Balance]:
+        """Return what budgets hold, with their caps; those that are not there are left out."""
 
     async def select(self, states: Iterable[RunState] = (), limit: int = 100) -> Sequence[Run]:
         """Give the newest runs, of these states if any are named."""
@@ -191,6 +191,9 @@ class Events(Protocol):
 
     async def read(self, run: RunId, after: int, limit: int) -> Sequence[Event]:
         """Give the facts after a number, in order."""
+
+    async def first(self, run: RunId, kind: str) -> Event | None:
+        """Return the first fact of a kind; it is looked for in all facts of the run."""
 
     def put_partial(self, run: RunId, key: str, text: str, at: float) -> Awaitable[None]:
         """Overwrite what an open call has written so far."""

@@ -5,7 +5,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 
 from muster.domain.batch import Batch, Seated
-from muster.domain.budget import Decision, Level
+from muster.domain.budget import Balance, Decision
 from muster.domain.canonical import Json
 from muster.domain.entry import AttemptState, Entry, Opening, Settled, Settlement
 from muster.domain.event import Event
@@ -18,6 +18,7 @@ from muster.store.batches import restore_batch
 from muster.store.codec import Codec, attempt_of, entry_of, entry_parameters, event_of, read, run_of
 from muster.store.connection import Connection, Parameters, first
 from muster.store.events import Fact, tell
+from muster.store.ledger import balance_of
 from muster.store.writer import NOTICE, Group, Writer
 
 LONGEST_PAUSE = 0.1  # seconds between two parts of a deletion
@@ -91,12 +92,10 @@ class DatabaseRuns:
         row = first(self._reader.rows("select_run", {"id": run}))
         return run_of(row) if row else None
 
-    async def levels(self, names: Iterable[str]) -> Sequence[Level]:
-        """Return budgets with the caps that the ledger holds."""
-        wanted = sorted(set(names))
-        rows = self._reader.rows_of_many("select_budgets", [{"id": name} for name in wanted])
-        caps = {row["id"]: row["cap"] for row in rows}
-        return [Level(id=name, cap=caps.get(name), in_ledger=True) for name in wanted]
+    async def balances(self, levels: Iterable[str]) -> Mapping[str, Balance]:
+        """Return what budgets hold, with their caps."""
+        rows = self._reader.rows_of_many("select_budgets", [{"id": level} for level in sorted(set(levels))])
+        return {row["id"]: balance_of(row) for row in rows}
 
     async def select(self, states: Iterable[RunState] = (), limit: int = 100) -> Sequence[Run]:
         """Give the newest runs."""
@@ -229,6 +228,11 @@ class DatabaseEvents:
         return [
             event_of(row) for row in self._reader.rows("select_events", {"run_id": run, "after": after, "limit": limit})
         ]
+
+    async def first(self, run: RunId, kind: str) -> Event | None:
+        """Return the first fact of a kind."""
+        row = first(self._reader.rows("select_first_event", {"run_id": run, "kind": kind}))
+        return event_of(row) if row else None
 
     def put_partial(self, run: RunId, key: str, text: str, at: float) -> Awaitable[None]:
         """Overwrite what an open call has written so far."""

@@ -8,7 +8,7 @@ from muster.domain.budget import Balance, Decision, Granted, Level, decide
 from muster.domain.errors import StoreFailed
 from muster.domain.money import Lane, Microdollars
 from muster.store.codec import spent_of
-from muster.store.connection import Connection
+from muster.store.connection import Connection, Row
 
 MOST_SUM = 2**60  # where sums stop, here and in the queries: four of them still fit into 64 bits
 
@@ -53,9 +53,14 @@ def read_balances(database: Connection, levels: Iterable[Level]) -> dict[str, Ba
             continue
         if not level.in_ledger and row["cap"] != level.cap:
             database.execute("cap_budget", {"id": name, "cap": level.cap})
-        spent = spent_of(row)
-        balances[name] = Balance(reserved=spent.reserved, settled=spent.settled, cap=row["cap"])
+        balances[name] = balance_of(row)
     return balances
+
+
+def balance_of(row: Row) -> Balance:
+    """Read what a budget holds."""
+    spent = spent_of(row)
+    return Balance(reserved=spent.reserved, settled=spent.settled, cap=row["cap"])
 
 
 def _wanted(levels: Iterable[Level]) -> dict[str, Level]:

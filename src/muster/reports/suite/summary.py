@@ -87,12 +87,14 @@ class SuiteReport:
 
     @property
     def run_flaws(self) -> tuple[str, ...]:
-        """What is wrong with the run as a whole: it is not completed, or nothing was run."""
+        """What is wrong with the run as a whole: it is not completed, exceeded a budget, or nothing was run."""
         found = []
         if self.run.state is not RunState.COMPLETED:
             why = f": {self.run.error}" if self.run.error else ""
             state = "timed out" if self.run.state is RunState.TIMEOUT else f"is {self.run.state}"
             found.append(f"The run {state}{why}.")
+        elif self.run.error:
+            found.append(f"A budget is exceeded: {self.run.error}.")
         if self.missing:
             found.append(f"{self.missing:,} of {self.expected:,} results are missing.")
         if self.stray:

@@ -45,10 +45,12 @@ def fine(agent: AgentReport) -> bool:
 
 
 def run_flaws(run: Facts, quote: Quote) -> Iterator[str]:
-    """Say that a run has not come to its end."""
+    """Say that a run has not come to its end, or exceeded a budget."""
     if run.state is not RunState.COMPLETED:
         state = "timed out" if run.state is RunState.TIMEOUT else f"is {run.state}"
         yield f"the run {state}{because(run.error, quote)}"
+    elif run.error:
+        yield f"a budget is exceeded{because(run.error, quote)}"
 
 
 def agent_flaws(agents: Sequence[AgentReport], quote: Quote) -> Iterator[str]:

@@ -4,6 +4,9 @@ INSERT INTO events (run_id, seq, kind, at, data) VALUES (:run_id, :seq, :kind, :
 -- name: select_events
 SELECT run_id, seq, kind, at, data FROM events WHERE run_id = :run_id AND seq > :after ORDER BY seq LIMIT :limit
 
+-- name: select_first_event
+SELECT run_id, seq, kind, at, data FROM events WHERE run_id = :run_id AND kind = :kind ORDER BY seq LIMIT 1
+
 -- name: put_partial
 INSERT INTO partials (run_id, key, text, at)
 SELECT run_id, key, CAST(:text AS TEXT), CAST(:at AS DOUBLE PRECISION) FROM journal
