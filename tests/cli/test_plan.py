@@ -41,3 +41,13 @@ def test_the_envelope_of_a_plan_says_whether_a_budget_is_enough(shell: Shell) ->
     assert (data["agents"][MODEL]["calls"], data["judge"]["calls"], data["total"]["calls"]) == (4, 2, 6)
     assert data["total"]["least_usd"] < data["total"]["most_usd"]
     assert data["total"]["most_usd"] > data["agents"][MODEL]["most_usd"] > 0
+
+
+def test_a_plan_says_when_no_maximum_exists(shell: Shell) -> None:
+    shell.write("desk.yaml", SUITE)
+    shell.write("muster.toml", '[agents.mine]\nkind = "program"\ncommand = ["cat"]\n')
+    plan = ("plan", "desk.yaml", "--agent", "mine", "--evaluator", "rules", "--budget", "1")
+    told = shell.muster(*plan)
+    assert "no maximum exists for mine" in told.out
+    data = shell.muster(*plan, "--json").data()
+    assert (data["total"]["most_usd"], data["fits"], data["total"]["calls"]) == (None, False, 2)

@@ -16,7 +16,7 @@ from muster.domain.batch import Desk
 from muster.domain.errors import BadConfiguration
 from muster.domain.script import Script
 from muster.settings import Settings
-from muster.settings.sections import ModelSection
+from muster.settings.sections import ClaudeSection, CliSection, ModelSection, ProgramSection
 
 if TYPE_CHECKING:
     from muster.agents.http import Freight
@@ -71,6 +71,20 @@ class AgentDirectory:
         if name not in self._batchings:
             self._batchings[name] = self._make_batching(self._entry(name))
         return self._batchings[name]
+
+    def has_maximum(self, name: str) -> bool:
+        """Whether the cost of a call has a maximum: not without a price, nor of an agent that reports what it likes."""
+        section = self._settings.agents.get(name)
+        if isinstance(section, ClaudeSection) or (isinstance(section, ProgramSection) and section.mode == "plain"):
+            return True  # the one is told what it may spend, the other cannot report a cost
+        if section is not None and not isinstance(section, ModelSection):
+            return section.budget_usd is not None or getattr(section, "price", None) is not None
+        scripted = name.startswith("sim/") if section is None else section.kind == "scripted"
+        return scripted or self._entry(name).price() is not None
+
+    def is_retried(self, name: str) -> bool:
+        """Whether a call is tried again after an unknown outcome; processes of ours are not."""
+        return not isinstance(self._settings.agents.get(name), ProgramSection | CliSection | ClaudeSection)
 
     def reopen(self, desk: Desk) -> BatchAgent:
         """Come back to where a batch was handed in, or raise BadConfiguration when the key is missing or another's."""

@@ -8,7 +8,7 @@ from muster.app.loads import NOTHING, Load, Quoter, Quoting
 from muster.checks.evaluators import evaluators_of
 from muster.domain.agent import DEFAULT_MAX_TOKENS
 from muster.domain.call import Message, Request, Role
-from muster.domain.case import Evaluator
+from muster.domain.case import MOST_TOOL_CALLS, MOST_TOOL_TURNS, Case, Evaluator
 from muster.domain.errors import BadConfiguration
 from muster.domain.run import Dispatch, Mode
 from muster.domain.script import BYTES_PER_TOKEN
@@ -20,6 +20,7 @@ from muster.workloads.suite_talk import request_of
 from muster.workloads.suite_units import Unit, Units
 
 SHORT = "x"  # the shortest answer
+TOOL_RESULT_BYTES = 300  # around the result of a tool call: ids, names, the words of an error
 LONGEST_FLAW = "x" * 500  # of a judge's reply, as it is told back
 
 Requests = Callable[[Unit, str], list[Request]]  # of a unit, when every answer is like this one
@@ -36,7 +37,7 @@ class Survey:
     agents: dict[str, Load]
     judge: Load
     commands: int
-    may_call_tools: int  # units whose agent may take more turns than are counted
+    may_call_tools: int  # units whose agent may take a turn for each round of tool calls
 
     @property
     def all(self) -> Load:
@@ -106,21 +107,30 @@ class Surveyor:
     def _load(self, unit: Unit, agent: str, requests: Requests, calls: int, mode: Mode) -> Load:
         """Add up requests: after short answers the least that they cost, after long ones the most."""
         if not self._quoter.wants(agent):
-            return Load(calls=calls)
+            return Load(calls=calls, most_calls=calls)
         return self._quoter.load(agent, requests(unit, SHORT), requests(unit, self._long(unit)), calls, mode)
 
     def _turns(self, unit: Unit, answer: str) -> list[Request]:
-        """Give the requests of a unit as far as they are known before the first answer."""
-        messages = unit.case.messages
-        found = [request_of(unit, self._spec, messages)]
-        for text in unit.case.follow_ups:
-            messages = (*messages, Message(role=Role.ASSISTANT, text=answer), Message(role=Role.USER, text=text))
+        """Give the requests of a unit; after long answers with every round of tool calls that it may take."""
+        messages, found = unit.case.messages, []
+        for said in (None, *unit.case.follow_ups):
+            if said is not None:
+                messages = (*messages, Message(role=Role.ASSISTANT, text=answer), Message(role=Role.USER, text=said))
             found.append(request_of(unit, self._spec, messages))
+            if answer != SHORT and unit.case.tools:
+                for _ in range(MOST_TOOL_TURNS):
+                    told = Message(role=Role.USER, text=_longest_results(unit.case, answer))
+                    messages = (*messages, Message(role=Role.ASSISTANT, text=answer), told)
+                    found.append(request_of(unit, self._spec, messages))
         return found
 
     def _samples(self, unit: Unit, answer: str) -> list[Request]:
         """Give what the judge is asked about a unit, as often as it is asked; at worst each time with a repair."""
-        question = pose(unit.case, Observation(answers=(answer,) * (1 + len(unit.case.follow_ups))))
+        answers = (answer,) * (1 + len(unit.case.follow_ups))
+        if answer != SHORT and unit.case.tools:  # what was called, and what it gave, is shown to the judge too
+            rounds = MOST_TOOL_TURNS * len(answers)
+            answers = (*answers, (answer + _longest_results(unit.case, answer)) * rounds)
+        question = pose(unit.case, Observation(answers=answers))
         asked = [question.request] * self._spec.judge_samples
         if answer == SHORT:
             return asked
@@ -136,3 +146,9 @@ class Surveyor:
 
     def _usual(self, agent: str) -> int:
         return self._directory.find(agent).profile.max_tokens if agent else DEFAULT_MAX_TOKENS
+
+
+def _longest_results(case: Case, answer: str) -> str:
+    """Return as much text as the results of one round of tool calls can have; errors quote what the agent wrote."""
+    longest = max((len(result.result.encode()) for tool in case.tools for result in tool.results), default=0)
+    return answer + "x" * (MOST_TOOL_CALLS * (longest + TOOL_RESULT_BYTES))

@@ -98,7 +98,7 @@ class VerifySurveyor:
         if verifier.kind is Kind.COMMAND and calls:
             self._require_program(verifier)
         if verifier.kind is Kind.COMMAND or not self._quoter.wants(verifier.model):
-            return Load(calls=calls)
+            return Load(calls=calls, most_calls=calls)
         chunks = arrangement.chunks(verifier)
         asked = [pose(verifier, chunk, shared=self._spec.cache) for chunk in chunks]
         again = [pose_again(request, _longest(request), LONGEST_FLAW) for request in asked]

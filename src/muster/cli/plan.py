@@ -60,9 +60,10 @@ def load_json(load: "Load") -> dict[str, Any]:
 
     return {
         "calls": load.calls,
+        "most_calls": load.most_calls,
         "tokens": load.tokens,
         "least_usd": to_usd(load.least),
-        "most_usd": to_usd(load.most),
+        "most_usd": None if load.unbounded else to_usd(load.most),
     }
 
 
@@ -79,7 +80,7 @@ def _data(found: "Survey", cap: int | None) -> dict[str, Any]:
         "may_call_tools": found.may_call_tools,
         "total": load_json(found.all),
         "budget_usd": None if cap is None else to_usd(cap),
-        "fits": None if cap is None else found.all.most <= cap,
+        "fits": None if cap is None else fits(found.all, cap),
     }
 
 
@@ -89,11 +90,12 @@ def _tell(console: "Console", found: "Survey", cap: int | None) -> None:
     from muster.domain.money import show_usd
 
     table = Table("who", box=None, pad_edge=False, header_style="bold")
-    for title in ("calls", "tokens at most", "about, at least", "at most"):
+    for title in ("calls", "calls at most", "tokens at most", "about, at least", "at most"):
         table.add_column(title, justify="right")
     rows = [*found.agents.items(), *([("judge", found.judge)] if found.judge.calls else []), ("together", found.all)]
     for who, load in rows:
-        table.add_row(who, f"{load.calls:,}", f"{load.tokens:,}", show_usd(load.least), show_usd(load.most))
+        numbers = (f"{load.calls:,}", f"{load.most_calls:,}", f"{load.tokens:,}")
+        table.add_row(who, *numbers, show_usd(load.least), most_words(load))
     cases = "1 case" if found.cases == 1 else f"{found.cases:,} cases"
     console.print(f"{cases}, {found.skipped:,} of them skipped" if found.skipped else cases)
     console.print(table)
@@ -102,19 +104,45 @@ def _tell(console: "Console", found: "Survey", cap: int | None) -> None:
 
 
 def _notes(found: "Survey", cap: int | None) -> list[str]:
+    from muster.domain.case import MOST_TOOL_TURNS
+
     lines = []
     if found.commands:
         lines.append(f"{found.commands:,} commands of process evaluators are run on this machine")
     if found.judge.calls:
         lines.append("the most counts one repair for each verdict, which judges seldom need")
     if found.may_call_tools:
-        lines.append("cases with tools may make more calls than are counted here: one for each round of tool calls")
-    return [*lines, *([] if cap is None else [budget_words(cap, found.all.most)])]
+        lines.append(f"the most counts {MOST_TOOL_TURNS} rounds of tool calls for each turn of a case with tools")
+    return [*lines, *bound_words(found.all, cap)]
 
 
-def budget_words(cap: int, most: int) -> str:
-    """Say whether a budget would be enough."""
+def fits(load: "Load", cap: int) -> bool:
+    """Whether a budget is enough for the most that calls can cost."""
+    return not load.unbounded and load.most <= cap
+
+
+def most_words(load: "Load") -> str:
+    """Write the most that calls can cost."""
     from muster.domain.money import show_usd
 
-    enough = "is enough for" if most <= cap else "may stop this run before its end, but will not be exceeded:"
-    return f"a budget of {show_usd(cap)} {enough} {show_usd(most)} at most"
+    return "no maximum" if load.unbounded else show_usd(load.most)
+
+
+def bound_words(load: "Load", cap: int | None) -> list[str]:
+    """Say what the most is made of, whether there is one, and whether a budget would be enough."""
+    from muster.app.loads import ATTEMPTS
+    from muster.domain.money import show_usd
+
+    if load.unbounded:
+        agents = ", ".join(load.unbounded)
+        lines = [f"no maximum exists for {agents}: declare budget_usd or a price in muster.toml"]
+    elif load.most:
+        lines = [f"the most counts every attempt that can be paid: {ATTEMPTS} of a live call whose answers are lost"]
+    else:
+        lines = []
+    if cap is None:
+        return lines
+    if load.unbounded:
+        return [*lines, f"a budget of {show_usd(cap)} may be exceeded by what these agents report"]
+    enough = "is enough for" if load.most <= cap else "may stop this run before its end, but will not be exceeded:"
+    return [*lines, f"a budget of {show_usd(cap)} {enough} {show_usd(load.most)} at most"]

@@ -55,7 +55,7 @@ def plan(
 
 
 def _data(found: "VerifySurvey", prepared: "Prepared", cap: int | None) -> dict[str, Any]:
-    from muster.cli.plan import load_json
+    from muster.cli.plan import fits, load_json
     from muster.domain.money import to_usd
 
     return {
@@ -69,7 +69,7 @@ def _data(found: "VerifySurvey", prepared: "Prepared", cap: int | None) -> dict[
         "agents": [_part_json(part) for part in found.parts],
         "total": load_json(found.all),
         "budget_usd": None if cap is None else to_usd(cap),
-        "fits": None if cap is None else found.all.most <= cap,
+        "fits": None if cap is None else fits(found.all, cap),
     }
 
 
@@ -103,25 +103,27 @@ def _table(found: "VerifySurvey") -> "Table":
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
+    from muster.cli.plan import most_words
     from muster.domain.money import show_usd
 
     table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("wave", justify="right", no_wrap=True)
     table.add_column("agent", overflow="fold", min_width=10)
     table.add_column("asks", overflow="fold", min_width=10)
-    for title in ("files", "calls", "tokens", "about, at least", "at most"):
+    for title in ("files", "calls", "calls at most", "tokens", "about, at least", "at most"):
         table.add_column(title, justify="right")
     for part in found.parts:
         load = part.load
-        numbers = [f"{part.files:,}", f"{load.calls:,}"]
+        numbers = [f"{part.files:,}", f"{load.calls:,}", f"{load.most_calls:,}"]
         if part.verifier.command:
             numbers += ["", "", ""]
         else:
-            numbers += [f"{load.tokens:,}", show_usd(load.least), show_usd(load.most)]
+            numbers += [f"{load.tokens:,}", show_usd(load.least), most_words(load)]
         table.add_row(str(part.verifier.wave), part.verifier.name, _whom(part), *numbers)
     total = found.all
     table.add_section()
-    together = [f"{total.calls:,}", f"{total.tokens:,}", show_usd(total.least), show_usd(total.most)]
+    together = [f"{total.calls:,}", f"{total.most_calls:,}", f"{total.tokens:,}", show_usd(total.least)]
+    together.append(most_words(total))
     table.add_row("", "together", "", f"{found.files:,}", *together)
     return table
 
@@ -138,10 +140,10 @@ def _whom(part: "Part") -> str:
 
 
 def _notes(found: "VerifySurvey", cap: int | None) -> list[str]:
-    from muster.cli.plan import budget_words
+    from muster.cli.plan import bound_words
     from muster.cli.verify_words import left_out, redactions
 
     lines = [*(f"left out: {one}" for one in left_out(found.left_out)), *redactions(found)]
     if any(not part.verifier.command for part in found.parts):
         lines.append("the most counts one repair for each call, which models seldom need; later waves may not begin")
-    return [*lines, *([] if cap is None else [budget_words(cap, found.all.most)])]
+    return [*lines, *bound_words(found.all, cap)]

@@ -13,6 +13,7 @@ from muster.domain.canonical import Json
 DEFAULT_THRESHOLD = 0.7
 DEFAULT_GOLDEN_THRESHOLD = 0.9
 MOST_TOOL_TURNS = 10
+MOST_TOOL_CALLS = 64  # in one reply
 
 
 class CheckKind(StrEnum):

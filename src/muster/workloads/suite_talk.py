@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from muster.checks.scripted_tools import use, wants_tools
 from muster.domain.call import Message, Quality, Reply, Request, Role, Tool, ToolCall
 from muster.domain.canonical import Json
-from muster.domain.case import MOST_TOOL_TURNS, Case
+from muster.domain.case import MOST_TOOL_CALLS, MOST_TOOL_TURNS, Case
 from muster.domain.errors import ReplayMiss, RetriesExhausted, StopRun, WireError
 from muster.domain.money import NOTHING, Microdollars
 from muster.domain.verdict import OUT_OF_TIME, Observation
@@ -100,6 +100,9 @@ async def _turn(ctx: Context, unit: Unit, spec: SuiteSpec, going: Talk) -> Json:
             going.tool_calls += reply.tool_calls
             going.answers += (reply.text,)
             return None
+        if len(reply.tool_calls) > MOST_TOOL_CALLS:
+            message = f"it called {len(reply.tool_calls)} tools at once; at most {MOST_TOOL_CALLS} are answered"
+            return {"code": "tool_calls", "message": message}
         _use_tools(unit.case, reply, going)
     return {"code": "tool_turns", "message": f"it still called tools after {MOST_TOOL_TURNS} rounds of them"}
 
