@@ -1,5 +1,6 @@
 """`muster ask`: what stands on standard output, and every exit code."""
 
+import json
 import os
 import pty
 import subprocess
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from muster.cli.main import run
 from muster.testing.sim import RehearsalProcess
 
 from .shell import COMMAND, PATIENCE, Shell
@@ -80,6 +82,20 @@ def test_a_call_that_fails_exits_1(shell: Shell) -> None:
 def test_a_budget_that_is_none_exits_2_and_stores_nothing(shell: Shell, budget: str) -> None:
     assert shell.muster("ask", "sim/echo", "hello", "--budget", budget).code == 2
     assert shell.muster("runs", "list", "--json").data() == []
+
+
+@pytest.mark.parametrize("number", ["١", "1_000", " 1", "1 000", "", "+1", "1e3", "1e400", "inf", "nan", "0x10", "１"])
+def test_a_number_that_people_do_not_write_exits_2_and_stores_nothing(
+    number: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home = ("--home", str(tmp_path / "home"))
+    for option in ("--budget", "--max-tokens", "--timeout", "--temperature"):
+        if number == "+1" and option != "--budget":
+            continue  # a sign is part of a number, but not of an amount
+        assert run(["ask", "sim/echo", "hello", option, number, *home]) == 2, option
+    assert "is not an amount in dollars" in capsys.readouterr().err
+    assert run(["runs", "list", "--json", *home]) == 0
+    assert json.loads(capsys.readouterr().out)["data"] == []
 
 
 def test_a_budget_too_small_for_one_call_exits_1_before_anything_is_sent(

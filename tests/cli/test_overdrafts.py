@@ -8,7 +8,7 @@ from .shell import Result, Shell
 
 DEAR = '[agents.dear]\nkind = "python"\nfunction = "dear:answer"\n'
 ANSWER = 'async def answer(request):\n    return {{"text": {text!r}, "cost_usd": {cost}}}\n'
-CLEAN = {"findings": []}
+CLEAN: dict[str, list[str]] = {"findings": []}
 SUITE = """
 schema_version: 1
 skill_or_agent: desk

@@ -115,3 +115,13 @@ def test_whatever_is_granted_no_cap_is_ever_exceeded(requests: list[tuple[int, b
 def test_without_a_cap_everything_is_granted() -> None:
     balance = Balance(reserved=Microdollars(10**15), settled=Microdollars(10**15))
     assert decide([Level(id="run")], {"run": balance}, Microdollars(10**15)) == GRANTED
+
+
+@pytest.mark.parametrize("text", ["١", "1_000", " 1", "1 ", "", ".", "+1", "-1", "1e-3", "nan", "inf", "1e400", "1,5"])
+def test_a_text_is_an_amount_only_as_people_write_it(text: str) -> None:
+    with pytest.raises(BadArgument, match="is not an amount in dollars"):
+        from_usd(text)
+
+
+def test_an_amount_may_begin_or_end_with_its_point() -> None:
+    assert (from_usd(".5"), from_usd("5."), from_usd("05"), from_usd(0.00001)) == (500_000, 5_000_000, 5_000_000, 10)

@@ -1,5 +1,6 @@
 """Money in integer microdollars: amounts, the lanes they are booked in, and prices of tokens."""
 
+import re
 from decimal import Decimal, InvalidOperation
 from enum import StrEnum
 from typing import NewType
@@ -12,6 +13,8 @@ NOTHING = Microdollars(0)
 MOST_DOLLARS = 1_000_000_000
 MOST = Microdollars(MOST_DOLLARS * 1_000_000)  # of one cost; sums of them fit into 64 bits
 
+_AMOUNT = re.compile(r"[0-9]+(?:\.[0-9]*)?|\.[0-9]+")
+
 
 class Lane(StrEnum):
     """How sure an amount is, and who pays it."""
@@ -22,13 +25,18 @@ class Lane(StrEnum):
 
 
 def from_usd(amount: str | int | float | Decimal) -> Microdollars:
-    """Read an amount in dollars, exactly; finer than a microdollar is refused."""
+    """Read an amount in dollars, exactly; finer than a microdollar is refused.
+
+    A text must be written in the digits 0 to 9 with an optional point: no sign, no exponent, no underscores.
+    """
+    if isinstance(amount, str) and _AMOUNT.fullmatch(amount) is None:
+        raise _not_an_amount(amount)
     try:
         dollars = Decimal(str(amount))
     except InvalidOperation:
         dollars = Decimal("NaN")
     if not dollars.is_finite() or dollars.copy_abs() > MOST_DOLLARS:
-        raise BadArgument(f"{amount!r} is not an amount in dollars", suggestions=("write it like 2.50",))
+        raise _not_an_amount(amount)
     micro = dollars * 1_000_000
     whole = int(micro)
     if micro != whole:
@@ -39,6 +47,10 @@ def from_usd(amount: str | int | float | Decimal) -> Microdollars:
 def is_cost(value: object) -> bool:
     """Whether a value can be the cost of a call: a whole number of microdollars, from zero to a billion dollars."""
     return type(value) is int and 0 <= value <= MOST
+
+
+def _not_an_amount(amount: object) -> BadArgument:
+    return BadArgument(f"{amount!r} is not an amount in dollars", suggestions=("write it like 2.50",))
 
 
 def to_usd(amount: int) -> float:

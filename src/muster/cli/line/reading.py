@@ -1,6 +1,7 @@
 """Words into values: options anywhere, arguments by their place, `--` before words that only look like options."""
 
 import math
+import re
 from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -11,6 +12,11 @@ from muster.cli.line.misuse import Misuse
 HELP = "--help"
 
 _WORDS: dict[object, str] = {int: "a whole number", float: "a number"}
+# As people write numbers: Python reads other digits, underscores, blanks and words as well.
+_SPELLINGS: dict[object, re.Pattern[str]] = {
+    int: re.compile(r"[+-]?[0-9]+"),
+    float: re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)"),
+}
 
 
 class HelpWanted(Exception):
@@ -104,12 +110,13 @@ def _value(parameter: Parameter, said: Sequence[Any]) -> Any:
 
 
 def _made(parameter: Parameter, word: str) -> Any:
+    spelling = _SPELLINGS.get(parameter.kind)
     try:
         value = parameter.kind(word)
-    except ValueError:
-        raise Misuse(f"{parameter.shown} must be {_WORDS[parameter.kind]}, not {word!r}") from None
-    if isinstance(value, float) and math.isnan(value):
-        raise Misuse(f"{parameter.shown} must be a number, not {word!r}")
+    except ValueError:  # also of more digits than Python reads
+        value = math.inf
+    if spelling is not None and (spelling.fullmatch(word) is None or value == math.inf):
+        raise Misuse(f"{parameter.shown} must be {_WORDS[parameter.kind]}, not {word!r}")
     if parameter.least is not None and value < parameter.least:
         raise Misuse(f"{parameter.shown} must be at least {parameter.least}, not {word}")
     if parameter.most is not None and value > parameter.most:
