@@ -23,9 +23,7 @@ def test_an_amount_survives_being_shown_and_read(amount: int) -> None:
     assert from_usd(to_usd(amount)) == amount
 
 
-@pytest.mark.parametrize(
-    ("text", "micro"), [("5", 5_000_000), ("0.000001", 1), ("2.50", 2_500_000), ("1e-3", 1000), (0.1, 100_000)]
-)
+@pytest.mark.parametrize(("text", "micro"), [("5", 5_000_000), ("0.000001", 1), ("2.50", 2_500_000), (0.1, 100_000)])
 def test_dollars_are_read_exactly(text: str | float, micro: int) -> None:
     assert from_usd(text) == micro
 
@@ -117,7 +115,7 @@ def test_without_a_cap_everything_is_granted() -> None:
     assert decide([Level(id="run")], {"run": balance}, Microdollars(10**15)) == GRANTED
 
 
-@pytest.mark.parametrize("text", ["١", "1_000", " 1", "1 ", "", ".", "+1", "-1", "1e-3", "nan", "inf", "1e400", "1,5"])
+@pytest.mark.parametrize("text", ["١", "1_000", " 1", "1 ", "", ".", "+1", "1e-3", "nan", "inf", "1e400", "1,5"])
 def test_a_text_is_an_amount_only_as_people_write_it(text: str) -> None:
     with pytest.raises(BadArgument, match="is not an amount in dollars"):
         from_usd(text)

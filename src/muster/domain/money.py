@@ -13,7 +13,7 @@ NOTHING = Microdollars(0)
 MOST_DOLLARS = 1_000_000_000
 MOST = Microdollars(MOST_DOLLARS * 1_000_000)  # of one cost; sums of them fit into 64 bits
 
-_AMOUNT = re.compile(r"[0-9]+(?:\.[0-9]*)?|\.[0-9]+")
+_AMOUNT = re.compile(r"-?[0-9]+(?:\.[0-9]*)?|-?\.[0-9]+")
 
 
 class Lane(StrEnum):
@@ -27,7 +27,7 @@ class Lane(StrEnum):
 def from_usd(amount: str | int | float | Decimal) -> Microdollars:
     """Read an amount in dollars, exactly; finer than a microdollar is refused.
 
-    A text must be written in the digits 0 to 9 with an optional point: no sign, no exponent, no underscores.
+    A text must be written in the digits 0 to 9 with an optional point: no exponent, no underscores.
     """
     if isinstance(amount, str) and _AMOUNT.fullmatch(amount) is None:
         raise _not_an_amount(amount)
