@@ -13,7 +13,7 @@ from muster.app.handle import RunHandle
 from muster.domain.budget import Budgets, require_left
 from muster.domain.call import Reply
 from muster.domain.canonical import Json, plain_json
-from muster.domain.errors import BadArgument, Conflict, Interrupted, MusterError, NotFound
+from muster.domain.errors import BadArgument, Conflict, MusterError, NotFound
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
 from muster.domain.process import OwnedProcess
@@ -239,10 +239,12 @@ class Muster:
         return Worker(self.store, self.engine, self._clock, most=most, on_end=on_end, on_error=on_error)
 
     async def close(self) -> None:
-        """Let go of every run that is being driven here; they can be resumed."""
+        """Let go of every run that is being driven here; they can be resumed.
+
+        Calls on the wire are answered first; canceled meanwhile, as by a second Ctrl-C, it cuts them.
+        """
         if self._driving:
-            self.engine.stop_all(Interrupted("the program closed the store"), now=True)
-            await asyncio.gather(*self._driving, return_exceptions=True)
+            await self.engine.let_go("the program closed the store", set(self._driving))
 
     def _order(
         self,

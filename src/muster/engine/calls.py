@@ -39,6 +39,7 @@ from muster.engine.asking import Asking, Equipment, Started, require_unicode
 from muster.engine.batch_path import BatchPath
 from muster.engine.booking import Booking, failed_of
 from muster.engine.exchange import Exchange
+from muster.engine.halt import Halt
 from muster.engine.inheritance import Inheritance
 from muster.engine.levels import Levels, first_excess, overdraft_of
 from muster.engine.pool import over_budget
@@ -67,6 +68,7 @@ class CallPath:
         self._inheritance = inheritance
         self._activity = activity
         self._dispatch = dispatch
+        self.halt = Halt()
         self._batches = BatchPath(
             equipment,
             run=run,
@@ -77,7 +79,7 @@ class CallPath:
             activity=activity,
             find=self._find,
             check=self._check_call,
-            halt=self.halt,
+            halt=self.halt.tell,
             live=self._ask,
             on_overdraft=self._mind_overdraft,
             capped=lambda: levels.capped,
@@ -85,7 +87,6 @@ class CallPath:
         self._under_way: dict[str, Asking] = {}
         self._book = Booking(equipment).book
         self._exchange = Exchange(equipment, run=run, check=self._check_call)
-        self._halted: StopRun | None = None
         self._excess: Excess | None = None  # the first call that cost more than was reserved for it
         # Nothing can be known in a run that starts now: the unique key in the journal tells when that was wrong.
         self._fresh = epoch == 1 and inheritance.empty
@@ -104,7 +105,8 @@ class CallPath:
     ) -> Reply:
         """Get the reply to a request, from the journal or from the agent; a second call with the same key waits."""
         require_key(key)
-        self.check()
+        if self.halt.error is not None:
+            await self.halt.admit()
         asking = self._asking(agent, request, key, timeout)
         asking.on_delta, asking.streams = on_delta, stream or on_delta is not None
         if key in self._under_way:
@@ -123,17 +125,14 @@ class CallPath:
                 asking.over.set_result(reply)
             return reply
         except Exception as error:
+            if error is self.halt.error:
+                await self.halt.wait()
             if asking.over is not None:
                 asking.over.set_exception(error)
                 asking.over.exception()  # whoever waited may be gone
             raise
         finally:
             self._end(asking)
-
-    def check(self) -> None:
-        """Raise if the run has been told to stop."""
-        if self._halted is not None:
-            raise self._halted
 
     def _check_call(self) -> None:
         """Raise if no call may be made: after an overdraft a run may still finish what it has answers for."""
@@ -143,13 +142,9 @@ class CallPath:
     @property
     def _refusal(self) -> StopRun | None:
         excess = self._excess
-        if self._halted is None and excess is not None and (excess.reserved or self._levels.capped):
+        if self.halt.error is None and excess is not None and (excess.reserved or self._levels.capped):
             return excess.refusal  # without either nobody asked for a limit
-        return self._halted
-
-    def halt(self, error: StopRun) -> None:
-        """Let no new attempt start; calls on the wire go on."""
-        self._halted = self._halted or error
+        return self.halt.error
 
     def cut(self) -> None:
         """Close what is on the wire; its outcome becomes uncertain."""
@@ -368,7 +363,7 @@ class CallPath:
         if isinstance(decision, Again):
             return decision
         if isinstance(answer, StopRun):
-            self.halt(answer)
+            self.halt.tell(answer)
         raise _last_word(asking, answer, decision)
 
     def _decide(self, asking: Asking, error: WireError) -> RetryDecision:

@@ -115,7 +115,7 @@ class Context:
             known, value = await self._remembered(key, EntryKind.STEP)
             if known:
                 return value
-            self._path.check()
+            await self._path.halt.admit()
             made = function()
             value = plain_json(await made if inspect.isawaitable(made) else made, f"the value of step {key!r}")
             return await self._record(key, EntryKind.STEP, value)
@@ -138,7 +138,7 @@ class Context:
     async def child(self, key: str, workload: str, spec: Json, *, budget_usd: str | float | None = None) -> Json:
         """Run another workload inside this one, under this one's budget; started once, its result remembered."""
         require_key(key)
-        self._path.check()
+        await self._path.halt.admit()
         cap = None if budget_usd is None else from_usd(budget_usd)
         async with self._alone(key):
             return await self._child(key, workload, plain_json(spec, f"the spec of child {key!r}"), cap)

@@ -69,6 +69,7 @@ class Drive:
         self._activity, self._detach = activity, detach
         self._stopwatch: Stopwatch = activity.stopwatch
         self._stop: StopRun | None = None
+        self._now = False  # whether calls on the wire were cut
         self._task: asyncio.Task[Json] | None = None
         self._helpers: set[asyncio.Task[None]] = set()
         self._abandoned = asyncio.Event()
@@ -99,15 +100,24 @@ class Drive:
     def stop(self, error: StopRun, *, now: bool) -> None:
         """Stop: `now` closes what is on the wire, else calls on the wire are waited for."""
         self._stop = self._stop or error
-        self._path.halt(error)
-        for child in self.children:
+        self._path.halt.tell(error)
+        for child in tuple(self.children):
             child.stop(error, now=now)
         if now:
+            self._now = True
+            self._path.halt.release()
             self._path.cut()
             self._cancel()
             self._help(self._abandon())
         else:
+            self._path.halt.hold()
             self._help(self._cancel_when_quiet())
+
+    def adopt(self, child: "Drive") -> None:
+        """Take over a child; one that was claimed while this run was told to stop is told so too."""
+        self.children.add(child)
+        if self._stop is not None:
+            child.stop(self._stop, now=self._now)
 
     async def to_end(self) -> Run:
         """Drive the run until it is over or let go, and give it as it then is; canceled, let go of it first."""
@@ -135,13 +145,30 @@ class Drive:
             self._help(self._watch_time(self._run.timeout))
         if self._detach:
             self._help(self._leave_when_parked())
-        abandoned = asyncio.ensure_future(self._abandoned.wait())
-        await asyncio.wait({self._task, abandoned}, return_when=asyncio.FIRST_COMPLETED)
-        abandoned.cancel()
-        self._path.halt(self._stop or Interrupted(f"run {self._run.id} is over"))
-        await self._path.drain()
+        await self._unless_abandoned(self._task)
+        await self._close(_outcome(self._task))
         for helper in self._helpers:
             helper.cancel()
+
+    async def _close(self, outcome: Outcome) -> None:
+        """End what the workload left behind: of one that failed or was told to stop, calls on the wire are answered."""
+        why = self._stop or Interrupted(f"run {self._run.id} is over")
+        self._path.halt.tell(why)
+        waits = not self._now and (self._stop is not None or outcome.error is not None)
+        for child in tuple(self.children):
+            child.stop(why, now=not waits)
+        if waits:
+            quiet = asyncio.get_running_loop().create_task(self._quiet())
+            await self._unless_abandoned(quiet)
+            quiet.cancel()
+        await self._path.drain()
+        await self._children_over()
+
+    async def _unless_abandoned(self, task: "asyncio.Task[Any]") -> None:
+        """Wait for a task, but no longer than a run that is cut may take to let go."""
+        abandoned = asyncio.ensure_future(self._abandoned.wait())
+        await asyncio.wait({task, abandoned}, return_when=asyncio.FIRST_COMPLETED)
+        abandoned.cancel()
 
     async def _release(self, outcome: Outcome) -> Run:
         if isinstance(self._stop, LeaseLost):
@@ -193,11 +220,19 @@ class Drive:
         self.stop(LeftWaiting(f"run {self._run.id} waits for its batches"), now=True)
 
     async def _cancel_when_quiet(self) -> None:
-        """Children wait for their own calls; canceling the parent before would cut them."""
-        while self.children:
-            await asyncio.wait([asyncio.ensure_future(child.over.wait()) for child in self.children])
-        await self._path.quiet()
+        """Let the workload learn of the stop when nothing is on the wire any more."""
+        await self._quiet()
+        self._path.halt.release()
         self._cancel()
+
+    async def _quiet(self) -> None:
+        """Wait until nothing is on the wire, in children either: canceling the parent would cut their calls."""
+        await self._children_over()
+        await self._path.quiet()
+
+    async def _children_over(self) -> None:
+        while self.children:
+            await next(iter(self.children)).over.wait()
 
     async def _abandon(self) -> None:
         """Wait no longer for a workload that does not let itself be canceled; it can make no calls any more."""

@@ -2,7 +2,9 @@
 
 import asyncio
 import contextlib
-from dataclasses import replace
+from collections.abc import Coroutine, Set
+from dataclasses import dataclass, replace
+from typing import Any
 
 from muster.domain.budget import Budgets, lineage_level
 from muster.domain.errors import (
@@ -34,6 +36,13 @@ from muster.store.base import Claim, Ending
 _UNDER_WAY: set[RunId] = set()  # driven or being claimed by any engine of this process
 
 
+@dataclass(slots=True, eq=False)
+class _Beginning:
+    """A run between the order to drive it and its claim."""
+
+    told: tuple[StopRun, bool] | None = None  # to stop, and whether at once
+
+
 class Engine:
     """Drives runs in this process."""
 
@@ -46,7 +55,7 @@ class Engine:
         self._day_cap = day_cap
         self._drives: dict[RunId, Drive] = {}
         self._canceling: set[asyncio.Task[None]] = set()
-        self._beginning: dict[RunId, tuple[StopRun, bool] | None] = {}  # being claimed, and told to stop meanwhile
+        self._beginning: set[_Beginning] = set()
 
     def new_id(self) -> RunId:
         """Make an id for a run."""
@@ -61,12 +70,23 @@ class Engine:
         """Return the budgets that a run counts under, for one that resumes it."""
         return await budgets_of(self._with.store, run)
 
-    async def drive(self, run_id: RunId, on_delta: Listener | None = None, *, detach: bool = False) -> Run:
-        """Claim a run and drive it until it is over, let go, or with `detach` only waits for batches."""
-        run = await self._with.store.runs.get(run_id)
-        if run is None:
-            raise NotFound(f"there is no run {run_id}")
-        run = await self._drive(run, on_delta, parent=None, detach=detach)
+    def drive(
+        self, run_id: RunId, on_delta: Listener | None = None, *, detach: bool = False
+    ) -> Coroutine[Any, Any, Run]:
+        """Claim a run and drive it until it is over, let go, or with `detach` only waits for batches.
+
+        A stop counts for it from the moment of this call on, before its coroutine has had a turn.
+        """
+        return self._drive_root(run_id, on_delta, detach, self._expect())
+
+    async def _drive_root(self, run_id: RunId, on_delta: Listener | None, detach: bool, beginning: _Beginning) -> Run:
+        try:
+            run = await self._with.store.runs.get(run_id)
+            if run is None:
+                raise NotFound(f"there is no run {run_id}")
+            run = await self._drive(run, on_delta, None, beginning, detach=detach)
+        finally:
+            self._beginning.discard(beginning)
         if run.state is RunState.CANCELED:
             with contextlib.suppress(WireError, LeftWaiting, BadConfiguration):  # the run is canceled all the same
                 await self.cancel_batches(run.id)
@@ -100,11 +120,22 @@ class Engine:
 
     def stop_all(self, error: StopRun, *, now: bool) -> None:
         """Stop every run that this process drives or is about to drive."""
-        self._beginning = dict.fromkeys(self._beginning, (error, now))
+        for beginning in self._beginning:
+            beginning.told = (error, now)
         for canceling in self._canceling:
             canceling.cancel()
         for drive in list(self._drives.values()):
             drive.stop(error, now=now)
+
+    async def let_go(self, why: str, driving: "Set[asyncio.Task[Any]]") -> None:
+        """Stop every run and wait for these tasks; calls on the wire are answered, unless this is canceled."""
+        self.stop_all(Interrupted(why), now=False)
+        try:
+            await asyncio.wait(driving)
+        except asyncio.CancelledError:
+            self.stop_all(Interrupted(why), now=True)
+            await asyncio.wait(driving)
+            raise
 
     @property
     def on_wire(self) -> int:
@@ -158,11 +189,24 @@ class Engine:
             return self._with.is_gone(driver)
         return run.lease.until < self._with.clock.now()
 
-    async def _drive(self, run: Run, on_delta: Listener | None, parent: Drive | None, *, detach: bool = False) -> Run:
+    def _expect(self) -> _Beginning:
+        beginning = _Beginning()
+        self._beginning.add(beginning)
+        return beginning
+
+    async def _drive(
+        self,
+        run: Run,
+        on_delta: Listener | None,
+        parent: Drive | None,
+        beginning: _Beginning,
+        *,
+        detach: bool = False,
+    ) -> Run:
         workload = self._workloads.find(run.workload)
         levels = await levels_of(self._with.store, run, self._day_cap)
         inheritance = await inheritance_of(self._with.store, run)
-        claim, told = await self._begin(run)
+        claim = await self._begin(run)
         activity = Activity(Stopwatch(self._with.clock, run.active))
         path = CallPath(
             self._with,
@@ -176,7 +220,7 @@ class Engine:
         )
 
         async def drive_child(child: Run) -> Run:
-            return await self._drive(child, None, drive)
+            return await self._drive(child, None, drive, _Beginning())
 
         context = Context(
             run=run,
@@ -206,8 +250,9 @@ class Engine:
             activity=activity,
             detach=detach,
         )
-        if told is not None:
-            drive.stop(told[0], now=told[1])
+        self._beginning.discard(beginning)
+        if beginning.told is not None:
+            drive.stop(beginning.told[0], now=beginning.told[1])
         ended = await self._to_end(drive, parent)
         await self._with.pool.round_off(run.id)
         return ended
@@ -216,7 +261,7 @@ class Engine:
         self._drives[drive.run.id] = drive
         _UNDER_WAY.add(drive.run.id)
         if parent is not None:
-            parent.children.add(drive)
+            parent.adopt(drive)
         try:
             return await drive.to_end()
         finally:
@@ -225,9 +270,8 @@ class Engine:
             if parent is not None:
                 parent.children.discard(drive)
 
-    async def _begin(self, run: Run) -> tuple[Claim, tuple[StopRun, bool] | None]:
-        """Claim a run; says what it was told while that was written."""
-        self._beginning[run.id] = None
+    async def _begin(self, run: Run) -> Claim:
+        """Claim a run; canceled, let go of it again."""
         claiming = asyncio.ensure_future(self._claim(run))
         try:
             claim = await asyncio.shield(claiming)
@@ -239,10 +283,8 @@ class Engine:
                 self._with.store.leases.release(run.id, claiming.result().epoch, ending)
                 _UNDER_WAY.discard(run.id)
             raise
-        finally:
-            told = self._beginning.pop(run.id)
         self._with.kill.reach("run.claimed")
-        return claim, told
+        return claim
 
     async def _claim(self, run: Run) -> Claim:
         if run.state in TERMINAL:

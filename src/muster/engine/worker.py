@@ -38,14 +38,20 @@ class Worker:
 
     async def serve(self, *, until_idle: bool = False) -> None:
         """Take runs until closed; with `until_idle` only until nothing is left to take."""
-        while not self._closing:
-            await self._attend()
-            await self._engine.sweep()
-            await self._take()
-            if until_idle and not self._tasks:
-                break
-            await self._wait()
-        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+        try:
+            while not self._closing:
+                await self._attend()
+                await self._engine.sweep()
+                await self._take()
+                if until_idle and not self._tasks:
+                    break
+                await self._wait()
+            await self._over()
+        except asyncio.CancelledError:
+            self.close()
+            if self._tasks:
+                await self._engine.let_go("the worker was told to stop", set(self._tasks.values()))
+            raise
         await self._store.attendance.dismiss(self._engine.driver)
 
     def close(self) -> None:
@@ -59,6 +65,11 @@ class Worker:
             self._attended = now
             await self._store.attendance.attend(self._engine.driver, now)
 
+    async def _over(self) -> None:
+        """Wait until everything that was taken is over."""
+        if self._tasks:
+            await asyncio.wait(set(self._tasks.values()))
+
     async def _wait(self) -> None:
         change = asyncio.ensure_future(self._store.changes.wait(LOOK_SECONDS))
         await asyncio.wait({change, *self._tasks.values()}, return_when=asyncio.FIRST_COMPLETED)
@@ -68,7 +79,7 @@ class Worker:
         if len(self._tasks) >= self._most:
             return
         for run in await self._store.runs.submitted(limit=1000 + len(self._left_alone)):
-            if len(self._tasks) < self._most and self._takes(run):
+            if len(self._tasks) < self._most and not self._closing and self._takes(run):
                 self._tasks[run.id] = asyncio.get_running_loop().create_task(self._drive(run.id))
 
     def _takes(self, run: Run) -> bool:
