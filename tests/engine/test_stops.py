@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 
 from muster.domain.canonical import Json
+from muster.domain.entry import AttemptState
 from muster.domain.errors import Interrupted
 from muster.domain.run import Run, RunState
 from muster.engine.context import Context
 from muster.engine.worker import Worker
+from muster.testing.stores import new_run
 from tests.engine.house import Hanging, House, check_books, house
 
 Work = Callable[[Context, Any], Awaitable[Json]]
@@ -60,6 +62,19 @@ async def children_in_a_task_group(ctx: Context, spec: Any) -> Json:
     return None
 
 
+async def a_child_beside_calls(ctx: Context, spec: Any) -> Json:
+    async with asyncio.TaskGroup() as group:
+        group.create_task(call(ctx, 1))
+        group.create_task(call(ctx, 2))
+        group.create_task(ctx.child("child", "one_step", None))
+    return None
+
+
+async def one_step(ctx: Context, spec: Any) -> Json:
+    await ctx_is_free.wait()
+    return await ctx.step("only", lambda: 1)
+
+
 async def one_call(ctx: Context, spec: Any) -> Json:
     return await call(ctx, spec)
 
@@ -85,10 +100,12 @@ async def on_the_wire(hanging: Hanging, calls: int) -> None:
         await hanging.arrived.get()
 
 
-async def settle_down() -> None:
-    """Give every task that can go on its turn, so that whatever would be cut is cut by now."""
-    for _ in range(50):
-        await asyncio.sleep(0)
+async def settle_down(h: House) -> None:
+    """Give every task that can go on its turn, also after a few commits, so that whatever is cut is cut by now."""
+    for number in range(10):
+        await h.store.runs.create(new_run(f"flush{number}"))
+        for _ in range(10):
+            await asyncio.sleep(0)
 
 
 async def stop_with_two_on_the_wire(h: House, hanging: Hanging, run: Run) -> Run:
@@ -96,23 +113,29 @@ async def stop_with_two_on_the_wire(h: House, hanging: Hanging, run: Run) -> Run
     await on_the_wire(hanging, 2)
     h.engine.stop_all(Interrupted("stop"), now=False)
     ctx_is_free.set()
-    await settle_down()
+    await settle_down(h)
     assert not driving.done()
     hanging.let_go.set()
     return await driving
 
 
 async def check_answered(h: House, run: Run) -> None:
-    runs = await h.store.archive.children(run.id) or [run]  # the money of children is counted in their parent too
-    assert sum(one.calls.done for one in runs) == 2
-    assert sum(one.calls.uncertain for one in runs) == 0
-    for one in runs:
-        await check_books(h.store, one.id)
+    runs = [run, *await h.store.archive.children(run.id)]
+    attempts = [attempt for one in runs for attempt in await h.store.archive.attempts(one.id)]
+    assert [attempt.state for attempt in attempts] == [AttemptState.SUCCEEDED] * 2
+    assert all(one.spent.reserved == 0 for one in runs)
 
 
 @pytest.mark.parametrize(
     "work",
-    [step_between_results, in_a_task_group, in_a_plain_gather, children_in_a_task_group, left_to_themselves],
+    [
+        step_between_results,
+        in_a_task_group,
+        in_a_plain_gather,
+        children_in_a_task_group,
+        a_child_beside_calls,
+        left_to_themselves,
+    ],
 )
 async def test_a_run_told_to_stop_keeps_its_calls_on_the_wire_whatever_its_workload_does(
     tmp_path: Path, work: Work
@@ -120,6 +143,7 @@ async def test_a_run_told_to_stop_keeps_its_calls_on_the_wire_whatever_its_workl
     hanging = Hanging()
     async with house(tmp_path, a=hanging.puppet) as h:
         h.workloads.workload("one_call")(one_call)
+        h.workloads.workload("one_step")(one_step)
         stopped = await stop_with_two_on_the_wire(h, hanging, await h.create(work))
         assert stopped.state is RunState.INTERRUPTED
         await check_answered(h, stopped)
@@ -142,7 +166,7 @@ async def test_a_workload_that_fails_leaves_its_calls_on_the_wire_until_they_are
         driving = asyncio.create_task(h.engine.drive(run.id))
         await on_the_wire(hanging, 2)
         ctx_is_free.set()
-        await settle_down()
+        await settle_down(h)
         hanging.let_go.set()
         failed = await driving
         assert failed.state is RunState.FAILED
@@ -157,7 +181,7 @@ async def test_a_second_stop_cuts_what_the_first_waits_for(tmp_path: Path) -> No
         await on_the_wire(hanging, 2)
         h.engine.stop_all(Interrupted("stop"), now=False)
         ctx_is_free.set()
-        await settle_down()
+        await settle_down(h)
         h.engine.stop_all(Interrupted("stop"), now=True)
         stopped = await driving
         assert (stopped.state, stopped.calls.uncertain) == (RunState.INTERRUPTED, 2)
@@ -190,7 +214,7 @@ async def test_a_worker_that_is_canceled_waits_for_the_calls_on_the_wire(tmp_pat
         serving = asyncio.create_task(worker.serve())
         await on_the_wire(hanging, 2)
         serving.cancel()
-        await settle_down()
+        await settle_down(h)
         assert not serving.done()
         hanging.let_go.set()
         with pytest.raises(asyncio.CancelledError):

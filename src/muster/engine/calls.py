@@ -125,7 +125,7 @@ class CallPath:
                 asking.over.set_result(reply)
             return reply
         except Exception as error:
-            if error is self.halt.error:
+            if isinstance(error, StopRun):
                 await self.halt.wait()
             if asking.over is not None:
                 asking.over.set_exception(error)

@@ -12,7 +12,7 @@ from muster.domain.agent import Command
 from muster.domain.call import Reply, Request, ask, require_key
 from muster.domain.canonical import Json, digest, plain_json
 from muster.domain.entry import EntryKind, EntryState
-from muster.domain.errors import KeyReused
+from muster.domain.errors import KeyReused, StopRun
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars, from_usd
 from muster.domain.run import Mode, Run
@@ -141,7 +141,11 @@ class Context:
         await self._path.halt.admit()
         cap = None if budget_usd is None else from_usd(budget_usd)
         async with self._alone(key):
-            return await self._child(key, workload, plain_json(spec, f"the spec of child {key!r}"), cap)
+            try:
+                return await self._child(key, workload, plain_json(spec, f"the spec of child {key!r}"), cap)
+            except StopRun:  # it was stopped with this run, and may have had nothing to wait for
+                await self._path.halt.wait()
+                raise
 
     async def now(self, key: str) -> float:
         """Give the time, the same one on resume."""
