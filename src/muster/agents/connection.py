@@ -4,7 +4,11 @@ It belongs to whoever took it from its pool, until it is given back. It sends no
 """
 
 import asyncio
+import fcntl
 import select
+import termios
+from array import array
+from collections.abc import Callable
 from typing import cast
 
 from muster.agents.response import Response
@@ -12,6 +16,39 @@ from muster.domain.errors import OutcomeUnknown, OutOfTime, WireError
 
 MOST_UNREAD_BYTES = 1024 * 1024  # of a stream: more waits in the kernel, and then at the server
 _TURNS = 2  # of the loop: in the second of them it has read what the kernel already knew
+LATE = 1.0  # seconds by which a timer is late when the process stood still, as after Ctrl-Z
+CATCH_UP = 2.0  # seconds that an exchange gets after that, since nobody read what the server sent meanwhile
+
+
+class Limit:
+    """A time limit of an exchange; what has arrived by then is read before it ends the exchange."""
+
+    __slots__ = ("_connection", "_end", "_handle", "_loop", "_seconds")
+
+    def __init__(self, connection: "Connection", left: float, end: Callable[[float], None], seconds: float) -> None:
+        self._connection, self._end, self._seconds = connection, end, seconds
+        self._loop = asyncio.get_running_loop()
+        due = self._loop.time() + left
+        self._handle: asyncio.Handle = self._loop.call_at(due, self._ring, due)
+
+    def cancel(self) -> None:
+        """Let the exchange take any time."""
+        self._handle.cancel()
+
+    def _ring(self, due: float) -> None:
+        now = self._loop.time()
+        if now - due > LATE:
+            due = now + min(CATCH_UP, self._seconds)
+            self._handle = self._loop.call_at(due, self._ring, due)
+        else:
+            self._read(self._connection.arrived() // len(self._connection.get_buffer(-1)) + _TURNS)
+
+    def _read(self, turns: int) -> None:
+        """Let the loop read in so many turns, each of which takes a buffer at most; then end the exchange."""
+        if turns:
+            self._handle = self._loop.call_soon(self._read, turns - 1)
+        else:
+            self._end(self._seconds)
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -96,14 +133,25 @@ class Connection(asyncio.BufferedProtocol):
     async def news(self, idle: float) -> None:
         """Wait until something of a stream arrives or leaves, but not for longer than the idle time."""
         self._expect()
-        timer = self._loop.call_later(idle, self._starve, idle)
+        limit = Limit(self, idle, self._starve, idle)
         try:
             await self.wait()
         finally:
-            timer.cancel()
+            limit.cancel()
 
-    def expire(self, seconds: float) -> None:
-        """End an exchange that took too long."""
+    def limit(self, left: float, seconds: float) -> Limit:
+        """End the exchange if it is not over in the time that is left of so many seconds."""
+        return Limit(self, left, self._expire, seconds)
+
+    def arrived(self) -> int:
+        """Give how many bytes wait in the kernel to be read."""
+        if self._transport.is_closing():
+            return 0
+        count = array("i", [0])
+        fcntl.ioctl(self._transport.get_extra_info("socket").fileno(), termios.FIONREAD, count)
+        return count[0]
+
+    def _expire(self, seconds: float) -> None:
         self._fail(OutOfTime(f"{self.place}: no whole answer within {seconds:g} s"))
 
     def break_off(self, why: str) -> None:

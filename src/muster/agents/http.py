@@ -5,13 +5,13 @@ another origin), keeps no cookies, reads no proxy from the environment and does 
 provider.
 """
 
-import asyncio
 import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Protocol
 
 from muster.agents.cargo import Cargo
+from muster.agents.connection import Limit
 from muster.agents.connections import Connections
 from muster.agents.flow import Answer, Chunks, Flow
 from muster.agents.head import head_of
@@ -97,17 +97,17 @@ class HttpClient:
         head = head_of(url, tuple(headers.items()))
         # A connection of its own: one that lay idle may be closed just as we use it, and a lost batch costs more.
         connection, _ = await self._connections.open(head.origin, timeouts)
-        timer: asyncio.TimerHandle | None = None
+        limit: Limit | None = None
         try:
             connection.send(head.before(cargo.length), streams=False)
             if await cargo.load(connection, timeouts.idle):
-                timer = asyncio.get_running_loop().call_later(timeouts.call, connection.expire, timeouts.call)
+                limit = connection.limit(timeouts.call, timeouts.call)
                 await connection.finish()
             return Answer(connection.response.status, connection.response.headers, connection.response.take())
         finally:
             connection.abort()
-            if timer is not None:
-                timer.cancel()
+            if limit is not None:
+                limit.cancel()
 
     async def close(self) -> None:
         """Give back the connections; may be called twice."""
@@ -118,7 +118,7 @@ class HttpClient:
         if connection is None:
             connection, left = await self._connections.open(origin, timeouts)
         # No byte comes before the model has written everything, so silence means nothing here.
-        timer = asyncio.get_running_loop().call_later(left, connection.expire, timeouts.call)
+        limit = connection.limit(left, timeouts.call)
         try:
             connection.send(request, streams=False)
             await connection.wait()
@@ -126,7 +126,7 @@ class HttpClient:
             connection.abort()
             raise
         finally:
-            timer.cancel()
+            limit.cancel()
         response = connection.response
         answer = Answer(response.status, response.headers, response.take())
         self._connections.give_back(connection)
@@ -137,19 +137,19 @@ class HttpClient:
         connection, left = self._connections.take(origin), timeouts.call
         if connection is None:
             connection, left = await self._connections.open(origin, timeouts)
-        timer = asyncio.get_running_loop().call_later(left, connection.expire, timeouts.call)
+        limit = connection.limit(left, timeouts.call)
         chunks = Chunks(connection, timeouts.idle)
         try:
             connection.send(request, streams=True, endless=endless)
             while not connection.response.headed:
                 await connection.news(timeouts.idle)
             if endless:
-                timer.cancel()
+                limit.cancel()
             yield Flow(connection.response.status, connection.response.headers, chunks)
         except BaseException:
             connection.abort()
             raise
         finally:
-            timer.cancel()
+            limit.cancel()
             chunks.over = True
         self._connections.give_back(connection)  # keeps it when the body had come to its end, else closes it

@@ -30,6 +30,7 @@ LEASE_SECONDS = 15.0
 BEAT_SECONDS = 1.0
 SHORTEST_LOOK = 0.02
 DETACH_LOOK_SECONDS = 0.05
+TURNS = 10  # of the loop: an answer that waits in its socket is read and settled within them
 
 _STATES: Mapping[type[StopRun], RunState] = {
     RunCanceled: RunState.CANCELED,
@@ -211,6 +212,8 @@ class Drive:
     async def _watch_time(self, limit: float) -> None:
         while (left := limit - self._stopwatch.elapsed) > 0:
             await self._with.clock.sleep(max(left, SHORTEST_LOOK))
+        for _ in range(TURNS):  # after a pause of the process: answers that arrived meanwhile are read first
+            await asyncio.sleep(0)
         self.stop(RunTimedOut(f"run {self._run.id} used up its {limit:g} s"), now=True)
 
     async def _leave_when_parked(self) -> None:

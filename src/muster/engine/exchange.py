@@ -72,7 +72,7 @@ class Exchange:
             self._check()
             asking.sent_at = self._with.clock.monotonic()
             # The agent minds the time itself; the seconds are for one that does not.
-            self._wires.send(cast(Wire, asyncio.current_task()), landed, timeouts.call + timeouts.grace)
+            self._wires.send(cast(Wire, asyncio.current_task()), landed, timeouts.call, timeouts.grace)
             outcome = await asking.agent.call(asking.request, timeouts, self._partial(asking))
             return outcome
         except WireError as error:

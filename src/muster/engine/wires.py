@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Coroutine
+from dataclasses import dataclass
 from typing import Any
 
 from muster.domain.call import Reply
@@ -10,13 +11,25 @@ from muster.domain.errors import CallFailed, OutcomeUnknown, OutOfTime, Paid, Wi
 Wire = asyncio.Task[Reply]
 Landed = asyncio.Future[None]  # ends with its wire, but can be canceled without it
 
+LATE = 1.0  # seconds by which the alarm is late when the process stood still, as after Ctrl-Z
+
+
+@dataclass(slots=True)
+class _Sent:
+    """An exchange on the wire, with when it is looked at; the first look only gives it its grace."""
+
+    at: float
+    grace: float
+    landed: Landed
+    warned: bool = False
+
 
 class Wires:
     """Runs each exchange as a task of its own, so that an answer that arrived survives whoever waited for it."""
 
     def __init__(self) -> None:
         self._open: set[Wire] = set()
-        self._sent: dict[Wire, tuple[float, Landed]] = {}  # with when it must have landed
+        self._sent: dict[Wire, _Sent] = {}
         self._alarm: asyncio.TimerHandle | None = None  # one for all: the earliest of them
         self._quiet = asyncio.Event()
         self._quiet.set()
@@ -31,11 +44,14 @@ class Wires:
         self._open.add(wire)
         return wire
 
-    def send(self, wire: Wire, landed: Landed, seconds: float) -> None:
-        """Note that an exchange goes on the wire now; whoever waits for it goes on after so long at the latest."""
-        loop = asyncio.get_running_loop()
-        at = loop.time() + seconds
-        self._sent[wire] = at, landed
+    def send(self, wire: Wire, landed: Landed, seconds: float, grace: float) -> None:
+        """Note that an exchange goes on the wire now; whoever waits for it goes on after so long and its grace.
+
+        The grace begins when the loop notices that the time is over: after a pause of the process the agent first
+        reads what arrived meanwhile.
+        """
+        at = asyncio.get_running_loop().time() + seconds
+        self._sent[wire] = _Sent(at, grace, landed)
         self._quiet.clear()
         if self._alarm is None or at < self._alarm.when():
             self._set_alarm(at)
@@ -67,13 +83,17 @@ class Wires:
         self._alarm = None if at is None else asyncio.get_running_loop().call_at(at, self._ring)
 
     def _ring(self) -> None:
-        """Let those go on whose time is over."""
+        """Let those go on whose time and grace are over."""
         now = asyncio.get_running_loop().time()
-        for at, landed in self._sent.values():
-            if at <= now:
-                land(landed)
+        for sent in self._sent.values():
+            if sent.at > now:
+                continue
+            if sent.warned and now - sent.at <= LATE:
+                land(sent.landed)
+            else:
+                sent.at, sent.warned = now + sent.grace, True
         self._alarm = None
-        self._set_alarm(min((at for at, _ in self._sent.values() if at > now), default=None))
+        self._set_alarm(min((sent.at for sent in self._sent.values() if sent.at > now), default=None))
 
 
 def land(landed: Landed) -> None:

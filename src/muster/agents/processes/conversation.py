@@ -38,6 +38,7 @@ async def converse(process: Process, timeouts: Timeouts) -> Finished:
 async def hear(process: Process, deadline: float, timeouts: Timeouts, tool: str | None = None) -> None:
     """Wait for something new from a process; raises when its time is over or it was silent for too long, at a tool."""
     # A silence that may last as long as the whole call is no limit of its own: its time is over, it did not stall.
+    deadline += process.lost
     until = deadline if timeouts.idle >= timeouts.call else min(deadline, process.seen + timeouts.idle)
     if await process.news(until):
         return

@@ -19,6 +19,9 @@ UNREAD = 4 * 1_048_576  # bytes that may wait to be read before the process has 
 GRACE = 2.0  # seconds between asking a process to end and ending it
 DYING = 2.0  # seconds that the system may take to end what was killed
 LOOK = 0.02  # seconds between looks where the system does not tell by itself
+LATE = 1.0  # seconds by which a timer is late when this process stood still, as after Ctrl-Z
+CATCH_UP = 2.0  # seconds that a process gets after that, since nobody read what it wrote meanwhile
+_TURNS = 2  # of the loop: in the second of them it has read what the kernel already knew
 
 
 class Process:
@@ -31,6 +34,7 @@ class Process:
         self._child = child
         self._loop = asyncio.get_running_loop()
         self._seen = self._loop.time()
+        self.lost = 0.0  # seconds in which this process stood still; they do not count as its time
         self._chunks: list[bytes] = []
         self._unread = 0
         self._news: asyncio.Future[None] | None = None
@@ -74,17 +78,29 @@ class Process:
         self._input.close()
 
     async def news(self, until: float) -> bool:
-        """Wait for output, its end or the exit, until a time on the loop's clock; False when that came first."""
+        """Wait for output, its end or the exit, until a time on the loop's clock; False when that came first.
+
+        What has arrived is read before the time decides, and a wait in which this process stood still counts as news.
+        """
         if self._chunks:
             return True
+        began = self._loop.time()
         self._news = news = self._loop.create_future()
         alarm = self._loop.call_at(until, _wake, news)
         try:
             await news
+            late = self._loop.time() - max(until, began)
+            if late >= 0:
+                for _ in range(_TURNS):
+                    await asyncio.sleep(0)
         finally:
             alarm.cancel()
             self._news = None
-        return self._loop.time() < until or bool(self._chunks)
+        if late > LATE:
+            self._seen = self._loop.time()
+            self.lost += late + CATCH_UP
+            return True
+        return late < 0 or bool(self._chunks) or self.status is not None
 
     def take(self) -> bytes:
         """Give what it has written and nobody has taken yet."""

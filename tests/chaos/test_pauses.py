@@ -1,0 +1,76 @@
+"""A process that stood still for longer than its calls may take reads the answers that arrived meanwhile."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from muster.domain.agent import Timeouts
+from muster.testing.sim import RehearsalProcess
+from tests.chaos.books import Books, check_books, read_books
+from tests.chaos.fleet import Order
+from tests.chaos.stage import Stage, until
+
+CALLS = 9  # one in three is streamed
+TIMEOUTS = Timeouts(connect=5.0, idle=0.6, call=0.8, grace=0.2)
+PAUSE = 1.3  # seconds: longer than a call may take, with its grace
+LARGE = 300_000  # bytes: more than is read at a time
+SETTINGS = """
+[agents.clerk]
+kind = "program"
+mode = "plain"
+timeout_secs = 0.8
+command = ["sh", "-c", "echo begun >> programs.log; sleep 0.3; cat; echo ended >> programs.log"]
+"""
+
+
+@pytest.fixture
+def slow(tmp_path: Path) -> Iterator[Stage]:
+    """A server that answers after a third of a second."""
+    with RehearsalProcess(latency_ms=300) as running:
+        yield Stage(tmp_path / "stage", running)
+
+
+async def pause_on_the_wire(stage: Stage, order: Order, on_the_wire: int) -> Books:
+    """Stop the process with so many calls on the wire, and let it go on when their time is over."""
+    driver = await stage.start(order)
+
+    async def all_sent() -> bool:
+        return begun(stage) >= on_the_wire
+
+    await until(all_sent)
+    os.kill(driver.pid, signal.SIGSTOP)
+    await asyncio.sleep(PAUSE)  # it is the length of the pause that counts
+    os.kill(driver.pid, signal.SIGCONT)
+    ended = await driver.end()
+    assert ended.run["state"] == "completed", ended
+    return await read_books(stage)
+
+
+def begun(stage: Stage) -> int:
+    """Count the requests and the programs that were begun."""
+    log = stage.folder / "programs.log"
+    return stage.sim.audit().requests + (log.read_text(encoding="utf-8").count("begun") if log.exists() else 0)
+
+
+@pytest.mark.parametrize("size", [0, LARGE])
+async def test_answers_that_wait_in_the_socket_are_read_before_the_time_of_their_calls_is_over(
+    slow: Stage, size: int
+) -> None:
+    order = slow.order(CALLS, timeouts=TIMEOUTS, concurrency=CALLS, size=size)
+    books = await pause_on_the_wire(slow, order, CALLS)
+    check_books(books)
+    assert (books.uncertain, len(books.attempts)) == ([], CALLS)
+    assert slow.sim.audit().calls == CALLS
+
+
+async def test_what_a_program_wrote_is_read_before_its_time_is_over(slow: Stage) -> None:
+    (slow.folder / "muster.toml").write_text(SETTINGS, encoding="utf-8")
+    order = slow.order(2, timeouts=TIMEOUTS, workload="crew", agent="clerk", concurrency=2)
+    books = await pause_on_the_wire(slow, order, 2)
+    check_books(books)
+    assert books.run.result == {"ends": ["done", "done"]}
+    assert len(books.attempts) == 2
