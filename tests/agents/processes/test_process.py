@@ -325,3 +325,42 @@ async def test_nothing_is_started_that_nobody_could_find_again(tmp_path: Path) -
     assert (await run(household, order)).status == 0
     await household.close()
     assert remembered.noted == {}
+
+
+UNDER_SIGNALS = """
+import asyncio, os, signal, subprocess, sys
+from muster.agents.processes.conversation import converse
+from muster.agents.processes.order import Order
+from muster.agents.processes.process import start
+from muster.domain.agent import Timeouts
+
+async def main():
+    order = Order(agent="a", command=("echo", "here"), environment={"PATH": os.environ["PATH"]})
+    for number in range(60):
+        process = start(order, f"token.{number}")
+        finished = await converse(process, Timeouts())
+        await process.end()
+        assert (finished.status, finished.output) == (0, b"here\\n"), finished
+
+received = []
+signal.signal(signal.SIGINT, lambda number, frame: received.append(number))
+shooter = subprocess.Popen(
+    [sys.executable, "-c", "import os, signal\\nwhile True: os.killpg(int(os.environ['TARGET']), signal.SIGINT)"],
+    env={"TARGET": str(os.getpgrp())}, start_new_session=True,
+)
+try:
+    asyncio.run(main())
+finally:
+    shooter.kill()
+    shooter.wait()
+assert received
+"""
+
+
+async def test_a_process_that_starts_while_its_starter_gets_ctrl_c_from_a_terminal_runs_all_the_same() -> None:
+    """The terminal signals the whole group, to which a process belongs for the moment before it has its own."""
+    starter = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", UNDER_SIGNALS, stderr=asyncio.subprocess.PIPE, start_new_session=True
+    )
+    _, told = await starter.communicate()
+    assert starter.returncode == 0, told.decode()

@@ -214,16 +214,7 @@ def start(order: Order, token: str) -> Process:
         )
     inlet, outlet, sent = filled(order.input)
     try:
-        child = subprocess.Popen(  # noqa: S603  # no shell; the command is the operator's own
-            order.command,
-            stdin=outlet,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            cwd=order.folder,
-            env=_marked(order.environment, token),
-            start_new_session=True,
-            bufsize=0,
-        )
+        child = _spawn(order, outlet, token)
     except (OSError, ValueError) as error:
         if inlet is not None:
             inlet.close()
@@ -237,6 +228,25 @@ def start(order: Order, token: str) -> Process:
         if not order.stays_open:
             process.close_input()
     return process
+
+
+def _spawn(order: Order, outlet: int, token: str) -> "subprocess.Popen[bytes]":
+    """Start a process; one that a signal for our own group, as from a terminal, ended before it left it is replaced."""
+    while True:
+        child = subprocess.Popen(  # noqa: S603  # no shell; the command is the operator's own
+            order.command,
+            stdin=outlet,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=order.folder,
+            env=_marked(order.environment, token),
+            start_new_session=True,
+            bufsize=0,
+        )
+        if os.getpgid(child.pid) == child.pid:
+            return child
+        with child:  # its command was never executed: a group of its own comes before that
+            pass
 
 
 def _not_started(order: Order, error: Exception) -> NotStarted:
