@@ -4,6 +4,7 @@ The real process gets SIGINT, alone or with its whole group as from a terminal; 
 """
 
 import asyncio
+import contextlib
 import json
 import os
 import random
@@ -153,12 +154,9 @@ class Scene:
 
         await until(begun)
         await asyncio.sleep(self.dice.uniform(0, LATEST))  # any instant will do
-        if process.returncode is None:
+        with contextlib.suppress(ProcessLookupError):  # it was done already
+            (os.killpg if self.stops % 2 else os.kill)(process.pid, signal.SIGINT)
             self.stops += 1
-            if self.stops % 2:
-                process.send_signal(signal.SIGINT)
-            else:
-                os.killpg(process.pid, signal.SIGINT)
         out, err = await asyncio.wait_for(process.communicate(), PATIENCE)
         assert b"Traceback" not in err, err.decode()
         # By the signal itself only when everything was said and the interpreter was being torn down.
