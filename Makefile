@@ -21,8 +21,8 @@ check:         ## style and types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-chaos:         ## the full crash proofs, a few minutes
-	@scripts/prepare
+chaos:         ## the full crash proofs, half an hour; kills at system calls need strace and the right to trace
+	@scripts/prepare strace
 	$(BIN)/pytest -m chaos tests/chaos tests/batches --timeout 900
 
 bench:         ## speed and memory as ratios inside one run

@@ -89,6 +89,18 @@ async def parent(ctx: muster.Context, spec: dict[str, Any]) -> Any:
     return await ctx.child("child", "judged", spec)
 
 
+@muster.workload("both")
+async def both(ctx: muster.Context, spec: dict[str, Any]) -> dict[str, Any]:
+    """Ask half of the questions live and half in a batch."""
+
+    async def ask(number: int, _: int) -> str:
+        agent = agent_of(number, mixed=spec["mixed"])
+        dispatch = "batch" if number % 2 else "live"
+        return (await ctx.call(agent, question(number), key=key_of(number), dispatch=dispatch)).text
+
+    return {"texts": [text async for text in ctx.map(ask, range(spec["calls"]))]}
+
+
 # What each mood of the scripted CLI agent comes to: "done", or the code of the failure.
 MOODS = {
     "ok": "done",

@@ -1,0 +1,144 @@
+"""The law of the crash proofs, checked from the store and the provider's audit alone.
+
+It imports nothing of the program whose store it reads, and can be run without it:
+
+    python -I -S tests/chaos/law.py DATABASE AUDIT_URL
+
+It expects a store of completed runs whose agents repeat what they are asked. Every violation is one line; exit code 1.
+"""
+
+import hashlib
+import json
+import sqlite3
+import sys
+import urllib.request
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+LANES = ("billed", "imputed", "uncertain")
+BATCH_ENDS = ("collected", "refused", "abandoned")
+
+CALLS = """
+SELECT journal.run_id, journal.key, journal.state, journal.agent, requests.request, outcomes.outcome
+FROM journal
+LEFT JOIN requests ON requests.position = journal.position
+LEFT JOIN outcomes ON outcomes.position = journal.position
+WHERE journal.kind = 'call'
+"""
+
+
+def violations(database: sqlite3.Connection, audit: dict[str, Any]) -> Iterator[str]:
+    """Give everything that must not be."""
+    database.row_factory = sqlite3.Row
+    (whole,) = database.execute("PRAGMA integrity_check").fetchone()
+    if whole != "ok":
+        yield f"the file is damaged: {whole}"
+    attempts = database.execute("SELECT * FROM attempts").fetchall()
+    calls = database.execute(CALLS).fetchall()
+    yield from of_runs(database)
+    yield from of_attempts(attempts)
+    yield from of_money(database, attempts)
+    yield from of_calls(calls, attempts)
+    yield from of_payments(calls, attempts, audit["by_digest"])
+
+
+def of_runs(database: sqlite3.Connection) -> Iterator[str]:
+    """Every run is completed, its events have no gaps, and its batches are over."""
+    for run in database.execute("SELECT id, state, last_seq FROM runs"):
+        if run["state"] != "completed":
+            yield f"run {run['id']} is {run['state']}"
+        found = database.execute("SELECT seq FROM events WHERE run_id = ? ORDER BY seq", (run["id"],))
+        if [seq for (seq,) in found] != list(range(1, run["last_seq"] + 1)):
+            yield f"the events of run {run['id']} have gaps"
+    for batch in database.execute("SELECT id, state FROM batches"):
+        if batch["state"] not in BATCH_ENDS:
+            yield f"batch {batch['id']} is {batch['state']}"
+
+
+def of_attempts(attempts: list[sqlite3.Row]) -> Iterator[str]:
+    """Every attempt is over, and no amount is below zero."""
+    for attempt in attempts:
+        if attempt["state"] in ("started", "parked"):
+            yield f"attempt {attempt['n']} of {attempt['key']} is {attempt['state']}"
+        if attempt["cost"] < 0 or attempt["reserved"] < 0:
+            yield f"attempt {attempt['n']} of {attempt['key']} has an amount below zero"
+
+
+def of_money(database: sqlite3.Connection, attempts: list[sqlite3.Row]) -> Iterator[str]:
+    """Nothing is reserved, and every budget is the sum of the attempts that count under it."""
+    sums: Counter[tuple[str, str]] = Counter()
+    for attempt in attempts:
+        for level in attempt["levels"].split():
+            sums[level, attempt["lane"]] += attempt["cost"]
+    for budget in database.execute("SELECT * FROM budgets"):
+        if budget["reserved"] != 0:
+            yield f"{budget['reserved']} are still reserved in {budget['id']}"
+        for lane in LANES:
+            if budget[lane] != sums[budget["id"], lane]:
+                yield f"{budget['id']} has {budget[lane]} {lane}, its attempts {sums[budget['id'], lane]}"
+
+
+def of_calls(calls: list[sqlite3.Row], attempts: list[sqlite3.Row]) -> Iterator[str]:
+    """Every call has the right reply, from exactly one attempt."""
+    succeeded = Counter((one["run_id"], one["key"]) for one in attempts if one["state"] == "succeeded")
+    for call in calls:
+        if call["state"] != "done" or call["outcome"] is None:
+            yield f"call {call['key']} is {call['state']}"
+        elif json.loads(call["outcome"])["text"] != asked(call):
+            yield f"call {call['key']} has a reply to something else"
+        if succeeded[call["run_id"], call["key"]] != 1:
+            yield f"call {call['key']} has {succeeded[call['run_id'], call['key']]} replies"
+
+
+def of_payments(calls: list[sqlite3.Row], attempts: list[sqlite3.Row], paid: dict[str, int]) -> Iterator[str]:
+    """For every request, named by its body: replies <= paid <= replies + uncertain."""
+    names = {(call["run_id"], call["key"]): digest(body(call)) for call in calls}
+    states: Counter[tuple[str, str]] = Counter()
+    for attempt in attempts:
+        states[names[attempt["run_id"], attempt["key"]], attempt["state"]] += 1
+    for name in sorted({*names.values(), *paid}):
+        replies, uncertain = states[name, "succeeded"], states[name, "uncertain"]
+        if not replies <= paid.get(name, 0) <= replies + uncertain:
+            keys = sorted(key for (_, key), found in names.items() if found == name) or ["nobody's request"]
+            yield f"{', '.join(keys)}: {replies} replies, {uncertain} uncertain, but {paid.get(name, 0)} paid"
+
+
+def asked(call: sqlite3.Row) -> str:
+    """Give the one message of a call."""
+    (message,) = json.loads(call["request"])["messages"]
+    return str(message["text"])
+
+
+def body(call: sqlite3.Row) -> dict[str, Any]:
+    """Give what the provider receives, as its documentation says."""
+    provider, _, model = call["agent"].partition("/")
+    bound = "max_tokens" if provider == "anthropic" else "max_completion_tokens"
+    messages = [{"role": "user", "content": asked(call)}]
+    return {"model": model, "messages": messages, bound: json.loads(call["request"])["max_tokens"]}
+
+
+def digest(value: dict[str, Any]) -> str:
+    """Name a body as the audit does: SHA-256 of JSON with sorted keys and no spaces."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def read_audit(url: str) -> dict[str, Any]:
+    """Ask the provider what was paid, without any proxy."""
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with opener.open(url, timeout=60) as answer:
+        found: dict[str, Any] = json.loads(answer.read())
+    return found
+
+
+def main(path: str, url: str) -> int:
+    """Print every violation."""
+    database = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+    found = list(violations(database, read_audit(url)))
+    sys.stdout.write("".join(f"{line}\n" for line in found))
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
