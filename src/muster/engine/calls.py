@@ -348,7 +348,7 @@ class CallPath:
             self._with.kill.reach("call.settled")
             if settled.overdraft:
                 self._mind_overdraft(asking.key, settled.cost, started.most)
-            return reply
+            return reply if settled.kept else await self._standing(asking, reply)
         decision = self._decide(asking, answer)
         failed = replace(
             failed_of(answer),
@@ -365,6 +365,11 @@ class CallPath:
         if isinstance(answer, StopRun):
             self.halt.tell(answer)
         raise _last_word(asking, answer, decision)
+
+    async def _standing(self, asking: Asking, reply: Reply) -> Reply:
+        """Give the reply that stands in the journal: a late one of a driver before may have been faster."""
+        entry = await self._with.store.journal.find(self._run, asking.key)
+        return reply if entry is None or entry.reply is None else entry.reply
 
     def _decide(self, asking: Asking, error: WireError) -> RetryDecision:
         decision = decide(error, asking.turn, self._with.policy, self._with.random)

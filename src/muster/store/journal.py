@@ -92,27 +92,34 @@ def settle_attempts(database: Connection, codec: Codec, settlements: Sequence[Se
         if len(rows) == 1:
             return [_settle_closed(database, codec, settlements[0])]
         raise NotAllOpen("an attempt of this group was settled before")
+    if end_calls(database, rows) != sum(row.reply is not None for row in rows):
+        if len(rows) > 1:
+            raise NotAllOpen("a call of this group has a reply already")
+        rows[0].kept = False  # a late reply of a driver before was faster
     telling = Telling(database, codec)
     for row in rows:
         row.count(telling)
         row.tell(telling)
-    end_calls(database, rows)
     database.execute_many("drop_partial", [row.columns for row in rows if row.streamed])
     book(database, bookings(rows))
     telling.write()
     return [row.settled for row in rows]
 
 
-def end_calls(database: Connection, rows: "Sequence[Settling]") -> None:
-    """Write the replies of calls that are answered and the errors of those that are given up."""
+def end_calls(database: Connection, rows: "Sequence[Settling]") -> int:
+    """Write the replies of calls that are answered and the errors of those that are given up; gives how many replied.
+
+    A reply to a call that has one already is not written.
+    """
     answered = [row.columns for row in rows if row.reply is not None]
     if None in [columns["position"] for columns in answered]:
-        database.execute_many("finish_call", answered)
+        finished = database.execute_many("finish_call", answered)
         database.execute_many("insert_outcome", answered)
     else:
-        database.execute_many("finish_call_at", answered)
+        finished = database.execute_many("finish_call_at", answered)
         database.execute_many("insert_outcome_at", answered)
     database.execute_many("fail_call", [row.columns for row in rows if row.gives_up])
+    return finished
 
 
 class NotAllOpen(MusterError):
@@ -160,8 +167,8 @@ class Settling:
     """One settlement spelled as rows, a booking and a fact."""
 
     __slots__ = (
-        "_attempt", "_failure", "at", "columns", "cost", "lane", "levels", "live_cost", "reply", "reserved", "run",
-        "state", "streamed",
+        "_attempt", "_failure", "at", "columns", "cost", "kept", "lane", "levels", "live_cost", "reply", "reserved",
+        "run", "state", "streamed",
     )  # fmt: skip
 
     def __init__(self, settlement: Settlement, codec: Codec) -> None:
@@ -169,6 +176,7 @@ class Settling:
         self.run, key, n, epoch = self._attempt = attempt
         self.reply = reply = outcome.reply.booked(self.reserved) if isinstance(outcome, Replied) else None
         self.state, self.cost, self.lane = _judge(outcome, reply, self.reserved)
+        self.kept = True  # whether its reply, if any, is the call's
         self._failure = failure = outcome if isinstance(outcome, Failed) else None
         self.columns: dict[str, Any] = {  # of the attempt and of the call
             "run_id": self.run,
@@ -198,12 +206,12 @@ class Settling:
     @property
     def settled(self) -> Settled:
         """What to tell the driver."""
-        return Settled(cost=Microdollars(self.cost), overdraft=self.overdraft)
+        return Settled(cost=Microdollars(self.cost), overdraft=self.overdraft, kept=self.kept)
 
     def count(self, telling: Telling) -> None:
         """Add the counter changes of this settlement."""
         tally = telling.tally(self.run)
-        tally.done += self.reply is not None
+        tally.done += self.reply is not None and self.kept
         tally.failed += self.gives_up
         tally.uncertain += self.state is AttemptState.UNCERTAIN
 
@@ -218,7 +226,7 @@ class Settling:
     @property
     def _kind(self) -> str:
         if self.reply is not None:
-            return "call.done"
+            return "call.done" if self.kept else "call.late"
         if self.gives_up:
             return "call.failed"
         again = self._failure is not None and self._failure.again_in is not None
@@ -235,7 +243,7 @@ class Settling:
         if self.overdraft:
             data["budget_exceeded"] = True
         if self.reply is not None:
-            data["quality"] = _WORDS[self.reply.quality]
+            data |= {"quality": _WORDS[self.reply.quality]} | ({} if self.kept else {"kept": False})
         elif self._failure is not None:
             data |= {"error": self._failure.error, "again_in": self._failure.again_in}
         return data

@@ -44,6 +44,27 @@ async def strands_what_a_dead_driver_left_open(store: Store) -> None:
     await raises(LeaseLost, store.journal.record(record))
 
 
+async def keeps_one_reply_when_a_late_one_was_faster(store: Store) -> None:
+    """A late reply that became the reply stays it: the attempt of the new driver is paid, and told that it was late."""
+    run, claim = await driven(store)
+    first = opening(run, claim.epoch, "k")
+    await store.journal.open(first)
+    taken = await store.leases.claim(run, OTHER, claim.epoch, NOW + 20, NOW + 35)
+    second, other = opening(run, taken.epoch, "k", n=2), opening(run, taken.epoch, "other")
+    await asyncio.gather(store.journal.open(second), store.journal.open(other))
+    late = await store.journal.settle(settling(first, replied(30, "late")))
+    new, beside = await asyncio.gather(
+        store.journal.settle(settling(second, replied(40, "new"))), store.journal.settle(settling(other, replied(5)))
+    )
+    assert (late.kept, new.kept, beside.kept) == (True, False, True)
+    entry = await store.journal.find(run, "k")
+    assert entry is not None
+    assert entry.reply is not None
+    assert entry.reply.text == "late"
+    after = await stored(store, run)
+    assert (after.calls.done, after.spent.billed, after.spent.uncertain) == (2, 75, 0)
+
+
 async def books_a_late_reply_and_keeps_it_if_none_is_there(store: Store) -> None:
     """The reply of a driver that was replaced costs what it cost, and counts only when no other is there."""
     run, claim = await driven(store)
@@ -178,6 +199,7 @@ async def remembers_processes_until_they_are_seen_dead(store: Store) -> None:
 CHECKS: tuple[Check, ...] = (
     strands_what_a_dead_driver_left_open,
     books_a_late_reply_and_keeps_it_if_none_is_there,
+    keeps_one_reply_when_a_late_one_was_faster,
     lets_only_one_driver_claim,
     keeps_terminal_states_final,
     tells_the_driver_of_a_cancel,
