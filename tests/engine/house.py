@@ -197,7 +197,6 @@ async def house(
         kill=KillPoints(),
         driver=driver,
         is_gone=gone,
-        sees=seen,
         patience=patience or Patience(),
         timeouts=TIMEOUTS,
         create_timeouts=CREATE_TIMEOUTS,

@@ -81,7 +81,6 @@ async def open_muster(
         kill=kill,
         driver=driver,
         is_gone=gone,
-        sees=seen,
         patience=patience or Patience(),
         timeouts=batch_timeouts or BATCH_TIMEOUTS,
         create_timeouts=batch_timeouts or CREATE_TIMEOUTS,

@@ -24,7 +24,6 @@ class Tools:
     kill: KillPoints
     driver: Driver
     is_gone: Callable[[Driver], bool]  # whether a driver is certainly dead
-    sees: Callable[[Driver], bool]  # whether this process can tell; if not, only time decides
     patience: Patience
     timeouts: Timeouts  # of questions; for what goes up or comes down only silence counts
     create_timeouts: Timeouts
