@@ -153,7 +153,7 @@ def _tell_runs(
 
 
 class NotAllParked(Exception):
-    """A member of a page has its outcome already; the page must be gone through one by one."""
+    """A member of a page, or its call, has its outcome already; the page must be gone through one by one."""
 
 
 def settlings(codec: Codec, page: Page) -> list[Settling]:
@@ -189,14 +189,28 @@ def _write_outcomes(database: Connection, codec: Codec, page: Page, rows: Sequen
             row.count(telling)
         if row.reply is None or row.cost > row.reserved or row.lane is Lane.UNCERTAIN:
             row.tell(telling)
-    for run, done in Counter([row.run for row in rows if row.reply is not None]).items():
+    for run, done in _end_calls(database, rows).items():
         telling.tally(run).done += done
         # One fact for all replies of a page: who follows a run of a hundred thousand calls wants to know how far it is.
         telling.tell(Fact(run=run, kind="batch.settled", data={"batch": page.batch, "done": done}, at=page.at))
-    end_calls(database, rows)
     book(database, bookings(rows))
     telling.write()
     database.execute("count_batch", {"id": page.batch} | _counts(rows))
+
+
+def _end_calls(database: Connection, rows: Sequence[Settling]) -> Counter[RunId]:
+    """Write the outcomes of calls and return how many replies each run got by that.
+
+    A late reply of a driver before may have been faster than the batch: then the call has its reply already.
+    """
+    answered = [row for row in rows if row.reply is not None]
+    try:
+        with database.savepoint():
+            if end_calls(database, rows) != len(answered):
+                raise NotAllParked
+    except NotAllParked:
+        return Counter([row.run for row in rows if end_calls(database, [row])])
+    return Counter([row.run for row in answered])
 
 
 def _counts(rows: Sequence[Settling]) -> dict[str, int]:

@@ -14,7 +14,7 @@ from muster.domain.money import Microdollars
 from muster.domain.price import Price, Rates
 from muster.domain.run import Dispatch, Driver, Fallback, Mode, RunState
 from muster.store.base import Advance, BatchClaim, Dismissal, Ending, Page, Store
-from muster.testing.stores import DRIVER, NOW, OTHER, driven, new_run, opening, raises, replied
+from muster.testing.stores import DRIVER, NOW, OTHER, driven, new_run, opening, raises, replied, settling
 
 ONE = Decimal(1)
 RATES = Rates(input=ONE, output=5 * ONE, cache_read=ONE / 10, cache_write=ONE, cache_write_1h=2 * ONE)
@@ -200,6 +200,24 @@ async def counts_attempts_in_batches_that_were_given_up(store: Store) -> None:
     assert await store.batches.max_tokens(batch.id) == 15
 
 
+async def counts_a_call_once_when_a_late_reply_was_faster_than_its_batch(store: Store) -> None:
+    """A member whose call got the late reply of an older driver is paid, and the call is counted once."""
+    run, claim = await driven(store)
+    live = opening(run, claim.epoch, "b1/0")
+    await store.journal.open(live)
+    taken = await store.leases.claim(run, OTHER, claim.epoch, NOW, NOW + 15)
+    again = Member(opening=opening(run, taken.epoch, "b1/0", n=2), place=0, size=20, max_tokens=5)
+    other = Member(opening=opening(run, taken.epoch, "b1/1"), place=1, size=20, max_tokens=5)
+    await store.batch_book.plan(replace(planning(run, taken.epoch, 0), members=[again, other]))
+    assert (await store.journal.settle(settling(live, replied(30, "late")))).kept
+    assert await _settle(store, await stored(store), (0, 1), replied(40, "new")) == 2
+    entry, found = await store.journal.find(run, "b1/0"), await store.runs.get(run)
+    assert entry is not None
+    assert entry.reply is not None
+    assert found is not None
+    assert (entry.reply.text, found.calls.done, found.spent.billed) == ("late", 2, 110)
+
+
 async def moves_a_batch_on_once_and_tells_why(store: Store) -> None:
     """A step from a state that it has left is refused; every step is told to the run."""
     run, batch = await planned(store)
@@ -342,6 +360,7 @@ CHECKS = (
     lets_only_one_create_be_unresolved,
     refuses_writes_under_a_claim_that_was_taken_over,
     counts_attempts_in_batches_that_were_given_up,
+    counts_a_call_once_when_a_late_reply_was_faster_than_its_batch,
     moves_a_batch_on_once_and_tells_why,
     settles_a_member_once,
     tells_the_ends_of_members_apart,
