@@ -182,7 +182,8 @@ class Pool:
         found: Batch | None = batch
         if batch.state is BatchState.SENT:
             found = await self._claims.take(batch)
-        note = "given up by hand; if it was created after all, it was paid for"
+        created = batch.state is not BatchState.SENT
+        note = f"given up by hand; {'it' if created else 'if it was created after all, it'} was paid for"
         if found is None or not await self._dismisser.abandon(found, note):
             raise lost(batch)
 
