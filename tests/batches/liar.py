@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from muster.app import Muster, open_muster
+from muster.domain.agent import Timeouts
 from muster.settings import load_settings
 from muster.sim.audit import Audit
 from muster.sim.http import Connection, HttpRequest
@@ -18,10 +19,12 @@ from muster.sim.options import Options
 from muster.sim.play import Play, at_once
 from muster.sim.rehearsal import Rehearsal
 from muster.sim.router import Router
-from tests.batches.house import ANTHROPIC, OPENAI, PRICES, QUICK, SOON
+from tests.batches.house import ANTHROPIC, OPENAI, PRICES, QUICK
 from tests.chaos.stage import HASTY
 
 Path_ = tuple[str, ...]
+
+PATIENT = Timeouts()  # nothing here is slow but the machine
 
 FIELDS: dict[str, tuple[Path_, ...]] = {
     ANTHROPIC: (
@@ -141,7 +144,7 @@ async def before_a_liar(folder: Path, lies: list[Lie]) -> AsyncIterator[tuple[Mu
     settings = load_settings(folder=folder, environment=environment)
     try:
         async with open_muster(
-            settings=settings, policy=HASTY, timeouts=SOON, batch_timeouts=SOON, patience=QUICK
+            settings=settings, policy=HASTY, timeouts=PATIENT, batch_timeouts=PATIENT, patience=QUICK
         ) as muster:
             yield muster, liar
     finally:
