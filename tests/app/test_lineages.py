@@ -32,15 +32,15 @@ async def paid(request: muster.Request) -> Mapping[str, Any]:
     return {"text": request.prompt, "cost_usd": 0.10}
 
 
-@muster.workload("test-questions")
+@muster.workload("test-lineage-questions")
 async def questions(ctx: muster.Context, spec: Any) -> Any:
     return [(await ctx.call("paid", word, key=word)).text for word in spec["words"]]
 
 
-@muster.workload("test-parent")
+@muster.workload("test-lineage-parent")
 async def parent(ctx: muster.Context, spec: Any) -> Any:
     try:
-        return await ctx.child("child", "test-questions", spec, budget_usd=spec.get("child_usd"))
+        return await ctx.child("child", "test-lineage-questions", spec, budget_usd=spec.get("child_usd"))
     except ChildFailed:
         if spec.get("goes_on"):
             return "without it"
@@ -81,7 +81,7 @@ def nothing_is_broken() -> None:
 
 async def test_a_budget_does_not_start_anew_with_a_resume(tmp_path: Path) -> None:
     async with opened(tmp_path) as m:
-        run = await over(m, "test-questions", spec(*WORDS), budget_usd="0.25")
+        run = await over(m, "test-lineage-questions", spec(*WORDS), budget_usd="0.25")
         assert (run.state, run.ended_reason, run.spent.settled) == (RunState.FAILED, "budget", 200_000)
         again = await resumed(m, run)
         assert (again.state, again.ended_reason, again.spent.settled) == (RunState.FAILED, "budget", 0)
@@ -91,7 +91,7 @@ async def test_a_budget_does_not_start_anew_with_a_resume(tmp_path: Path) -> Non
 
 async def test_a_budget_given_on_resume_is_the_new_total(tmp_path: Path) -> None:
     async with opened(tmp_path) as m:
-        run = await over(m, "test-questions", spec(*WORDS), budget_usd="0.25")
+        run = await over(m, "test-lineage-questions", spec(*WORDS), budget_usd="0.25")
         second = await resumed(m, run, budget_usd="0.45")
         assert (second.state, second.spent.settled, second.total.settled) == (RunState.FAILED, 200_000, 400_000)
         third = await resumed(m, second, budget_usd="0.80")
@@ -102,7 +102,7 @@ async def test_a_budget_given_on_resume_is_the_new_total(tmp_path: Path) -> None
 
 async def test_a_resume_is_refused_with_the_numbers_when_nothing_is_left(tmp_path: Path) -> None:
     async with opened(tmp_path) as m:
-        run = await over(m, "test-questions", spec(*WORDS), budget_usd="0.20")
+        run = await over(m, "test-lineage-questions", spec(*WORDS), budget_usd="0.20")
         with pytest.raises(BudgetExhausted, match=r"\$0\.20 of its budget of \$0\.20 is spent"):
             await m.resume(run.id)
         with pytest.raises(BudgetExhausted, match=r"\$0\.20 of its budget of \$0\.15 is spent"):
@@ -113,7 +113,7 @@ async def test_a_resume_is_refused_with_the_numbers_when_nothing_is_left(tmp_pat
 
 async def test_resumes_that_run_at_the_same_time_share_one_budget(tmp_path: Path) -> None:
     async with opened(tmp_path) as m:
-        run = await over(m, "test-questions", spec(*WORDS), budget_usd="0.25")
+        run = await over(m, "test-lineage-questions", spec(*WORDS), budget_usd="0.25")
         handles = [await m.resume(run.id, budget_usd="0.65") for _ in range(4)]
         ended = await asyncio.gather(*(handle.wait() for handle in handles))
         assert sum(one.spent.settled for one in ended) == 400_000
@@ -122,7 +122,7 @@ async def test_resumes_that_run_at_the_same_time_share_one_budget(tmp_path: Path
 
 async def test_a_total_that_another_resume_sets_holds_at_once(tmp_path: Path) -> None:
     async with opened(tmp_path) as m:
-        run = await over(m, "test-questions", spec(*WORDS), budget_usd="0.25")
+        run = await over(m, "test-lineage-questions", spec(*WORDS), budget_usd="0.25")
         first = await m.prepare_resume(run.id, budget_usd="0.35")
         second = await m.prepare_resume(run.id, budget_usd="0.45")
         for made in (first, second):
@@ -132,7 +132,7 @@ async def test_a_total_that_another_resume_sets_holds_at_once(tmp_path: Path) ->
 
 async def test_a_fork_and_a_replay_have_a_budget_of_their_own(tmp_path: Path) -> None:
     async with opened(tmp_path) as m:
-        run = await over(m, "test-questions", spec(*WORDS), budget_usd="0.25")
+        run = await over(m, "test-lineage-questions", spec(*WORDS), budget_usd="0.25")
         forked = await m.drive(await m.fork(run.id, "a")).wait()
         assert (forked.spent.settled, forked.total.settled, forked.cap) == (200_000, 200_000, 250_000)
         assert (await m.get(run)).total.settled == 200_000
@@ -142,8 +142,8 @@ async def test_a_fork_and_a_replay_have_a_budget_of_their_own(tmp_path: Path) ->
 
 async def test_a_run_keeps_the_day_cap_it_was_started_under(tmp_path: Path) -> None:
     async with opened(tmp_path, "[budget]\nday_usd = 0.35\n") as m:
-        run = await over(m, "test-questions", spec(*WORDS))
-        queued = await m.submit("test-questions", spec("x"))
+        run = await over(m, "test-lineage-questions", spec(*WORDS))
+        queued = await m.submit("test-lineage-questions", spec("x"))
         assert (run.state, run.spent.settled) == (RunState.FAILED, 300_000)
     async with opened(tmp_path) as m:  # whose settings know no day cap
         again = await resumed(m, run)
@@ -151,13 +151,13 @@ async def test_a_run_keeps_the_day_cap_it_was_started_under(tmp_path: Path) -> N
         ends: list[Run] = []
         await m.worker(most=1, on_end=ends.append, on_error=lambda *_: None).serve(until_idle=True)
         assert [(end.id, end.ended_reason, end.spent.settled) for end in ends] == [(queued.id, "budget", 0)]
-        fresh = await over(m, "test-questions", spec("y"))
+        fresh = await over(m, "test-lineage-questions", spec("y"))
         assert (fresh.state, fresh.spent.settled) == (RunState.COMPLETED, 100_000)
 
 
 async def test_a_child_that_is_resumed_by_itself_counts_under_its_parents_budget(tmp_path: Path) -> None:
     async with opened(tmp_path) as m:
-        run = await over(m, "test-parent", spec(*WORDS), budget_usd="0.25")
+        run = await over(m, "test-lineage-parent", spec(*WORDS), budget_usd="0.25")
         (child,) = await m.store.archive.children(run.id)
         again = await resumed(m, child)
         assert (again.state, again.ended_reason, again.spent.settled) == (RunState.FAILED, "budget", 0)
@@ -169,7 +169,7 @@ async def test_a_child_that_is_resumed_by_itself_counts_under_its_parents_budget
 
 async def test_the_budget_of_a_child_holds_when_its_parent_is_resumed(tmp_path: Path) -> None:
     async with opened(tmp_path) as m:
-        run = await over(m, "test-parent", spec(*WORDS, child_usd="0.25"), budget_usd="5")
+        run = await over(m, "test-lineage-parent", spec(*WORDS, child_usd="0.25"), budget_usd="5")
         assert (run.state, run.spent.settled) == (RunState.FAILED, 200_000)
         again = await resumed(m, run)
         (child,) = await m.store.archive.children(again.id)
@@ -181,7 +181,7 @@ async def test_the_budget_of_a_child_holds_when_its_parent_is_resumed(tmp_path: 
 
 async def test_deleting_the_first_run_of_a_lineage_leaves_its_budget(tmp_path: Path) -> None:
     async with opened(tmp_path) as m:
-        run = await over(m, "test-questions", spec("a", "b"), budget_usd="0.15")
+        run = await over(m, "test-lineage-questions", spec("a", "b"), budget_usd="0.15")
         second = await resumed(m, run, budget_usd="0.20")
         assert second.state is RunState.COMPLETED
         await m.delete(run.id)
@@ -196,7 +196,7 @@ async def test_an_imported_run_is_resumed_under_what_its_lineage_has_spent(tmp_p
     here.mkdir()
     there.mkdir()
     async with opened(here) as m:
-        run = await over(m, "test-questions", spec(*WORDS), budget_usd="0.25")
+        run = await over(m, "test-lineage-questions", spec(*WORDS), budget_usd="0.25")
         second = await resumed(m, run, budget_usd="0.45")
         await m.export_run(second, tmp_path / "run.jsonl")
     async with opened(there) as m:
@@ -210,7 +210,7 @@ async def test_an_imported_run_is_resumed_under_what_its_lineage_has_spent(tmp_p
 
 async def test_a_run_that_stands_still_goes_on_with_what_is_left(tmp_path: Path) -> None:
     async with opened(tmp_path) as m:
-        queued = await m.submit("test-questions", spec(*WORDS), budget_usd="5")
+        queued = await m.submit("test-lineage-questions", spec(*WORDS), budget_usd="5")
         prepared = await m.prepare_resume(queued.id, budget_usd="0.25")
         assert prepared.id == queued.id
         run = await m.drive(prepared).wait()
@@ -220,7 +220,7 @@ async def test_a_run_that_stands_still_goes_on_with_what_is_left(tmp_path: Path)
 async def test_a_failed_call_is_tried_again_within_the_same_budget(tmp_path: Path) -> None:
     _broken.add("c")
     async with opened(tmp_path) as m:
-        handle = await m.start("test-questions", spec("a", "b", "c", "d"), budget_usd="0.55")
+        handle = await m.start("test-lineage-questions", spec("a", "b", "c", "d"), budget_usd="0.55")
         with pytest.raises(RunFailed):
             await handle.result()
         _broken.clear()
@@ -231,7 +231,7 @@ async def test_a_failed_call_is_tried_again_within_the_same_budget(tmp_path: Pat
 
 async def test_a_run_of_an_older_store_keeps_its_budget_when_it_is_resumed(tmp_path: Path) -> None:
     async with opened(tmp_path) as m:
-        run = await over(m, "test-parent", spec(*WORDS), budget_usd="0.25")
+        run = await over(m, "test-lineage-parent", spec(*WORDS), budget_usd="0.25")
         (child,) = await m.store.archive.children(run.id)
     with closing(sqlite3.connect(tmp_path / "home" / "muster.db")) as raw, raw:  # as it was before runs had lineages
         raw.execute("UPDATE budgets SET cap = 250000 WHERE id = ?", (f"run:{run.id}",))
@@ -254,7 +254,7 @@ async def test_an_answer_over_the_budget_is_returned_and_the_run_says_so(tmp_pat
         assert (await m.ask("dear", "hello", budget_usd=1)).text == "dear"
         run = await m.find("last")
         assert (run.state, run.ended_reason, run.result["text"]) == (RunState.COMPLETED, "overdraft", "dear")
-        outer = await over(m, "test-asks-dear", None, budget_usd=1)
+        outer = await over(m, "test-lineage-dear", None, budget_usd=1)
         assert (outer.state, outer.ended_reason, outer.result) == (RunState.COMPLETED, "overdraft", "without it")
 
 
@@ -263,11 +263,11 @@ async def dear(request: muster.Request) -> Mapping[str, Any]:
     return {"text": "dear", "cost_usd": 7.5}
 
 
-@muster.workload("test-asks-dear")
+@muster.workload("test-lineage-dear")
 async def asks_dear(ctx: muster.Context, spec: Any) -> Any:
     if spec == "child":
         return [(await ctx.call("dear", word, key=word)).text for word in "ab"]
     try:
-        return await ctx.child("child", "test-asks-dear", "child")
+        return await ctx.child("child", "test-lineage-dear", "child")
     except ChildFailed:
         return "without it"
