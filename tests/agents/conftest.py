@@ -60,6 +60,7 @@ class Host:
     last: tuple[Piece, ...] = (Act.CUT,)
     reached: asyncio.Event = field(default_factory=asyncio.Event)  # the first request has arrived
     left: asyncio.Event = field(default_factory=asyncio.Event)  # a client hung up on a hanging answer
+    transports: list[asyncio.Transport] = field(default_factory=list)
 
     hangs = Act.HANG
     hangs_up = Act.CUT
@@ -109,6 +110,7 @@ class Host:
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer the requests of one connection."""
         self.connections += 1
+        self.transports.append(writer.transport)  # type: ignore[arg-type]
         try:
             while await self._answer(reader, writer):
                 pass
@@ -116,6 +118,13 @@ class Host:
             pass  # the client is gone
         finally:
             writer.close()
+
+    async def close(self) -> None:
+        """Close every connection at once, also one that a goodbye over TLS keeps open."""
+        for transport in self.transports:
+            transport.abort()
+        for _ in range(3):  # turns of the loop in which the sockets are closed
+            await asyncio.sleep(0)
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
