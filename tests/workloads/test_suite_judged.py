@@ -4,10 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from muster.app.suite_office import Quoting, survey
-from muster.domain.run import LIVE, RunState
+from muster.domain.run import RunState
 from muster.domain.verdict import Status
-from muster.formats.suite_spec import read_spec
 
 from .stage import (
     JUDGE,
@@ -110,7 +108,8 @@ async def test_a_budget_that_runs_out_fails_the_run_and_what_was_found_out_is_th
     async with stage(tmp_path) as s:
         a_suite(tmp_path, *cases)
         one = await s.drive({"only": ["s/0"]}, concurrency=1)
-        most = survey(s.muster, read_spec(one.spec), LIVE, Quoting.ALL).all.most
+        [attempt] = await s.muster.store.archive.attempts(one.id)
+        most = attempt.reserved
         budget = f"{(2 * one.spent.billed + most) / 1e6:.6f}"
         run = await s.drive({}, budget_usd=budget, concurrency=1)
         assert (run.state, run.ended_reason, run.result) == (RunState.FAILED, "budget", None)

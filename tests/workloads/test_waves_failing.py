@@ -15,6 +15,7 @@ from muster.sim.options import Options
 
 from .stage import playing, troubled
 from .waves_stage import (
+    BRISK,
     CLEAN,
     CODE,
     HASTY,
@@ -86,14 +87,8 @@ TROUBLES = {
     "a batch that expires, at the other one": Trouble(
         code="expired", says="ran out of time", server=always("expired"), how="batch", agent={"model": OPENAI}
     ),
-    "a batch without a line for it": Trouble(
-        code="outcome_unknown", says="gave no result", server=always("missing"), how="batch"
-    ),
     "a batch that is not taken": Trouble(
         code="invalid_request", says="", server=always("validation_failure"), how="batch"
-    ),
-    "a batch with half a line": Trouble(
-        code="outcome_unknown", says="", server=always("truncated", op="member"), how="batch"
     ),
 }
 
@@ -120,6 +115,18 @@ async def test_an_agent_without_a_report_is_broken_and_the_next_wave_is_not_begu
         assert (agents["auditor"].ending, agents["auditor"].codes) == (Ending.BROKEN, {trouble.code: 1})
         assert trouble.says in agents["auditor"].why
         assert run.result["not_started"] == [2]
+
+
+@pytest.mark.parametrize("fault", ["missing", "truncated"])
+async def test_an_answer_that_is_lost_leaves_the_verification_waiting_and_no_marker_is_cleared(
+    tmp_path: Path, fault: str
+) -> None:
+    server = always(fault, op="member")
+    async with stage(tmp_path, server, server, patience=replace(BRISK, deadline=0.5)) as s:
+        s.mark("one", "a.py")
+        run = await s.verify(a_model("auditor", thresholds=()), a_reviewer(), how="batch")
+        assert (run.state, run.ended_reason, run.result) == (RunState.WAITING, "batch_lost", None)
+        assert len(s.markers) == 1
 
 
 @pytest.mark.parametrize("answer", [FENCED, f"```\n{CLEAN}\n```", f"\n\n{CLEAN}\n"])

@@ -36,11 +36,6 @@ def lineage_level(run: RunId) -> str:
     return f"lineage:{run}"
 
 
-def lowest(*caps: Microdollars | None) -> Microdollars | None:
-    """Return the lowest of the caps that are set."""
-    return min((cap for cap in caps if cap is not None), default=None)
-
-
 def require_left(run: RunId, cap: Microdollars | None, settled: Microdollars) -> None:
     """Raise BudgetExhausted if nothing is left for resuming a run."""
     if cap is not None and settled >= cap:

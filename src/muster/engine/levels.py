@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from muster.domain.budget import Budgets, Excess, Level, lowest, overdraft, run_level
+from muster.domain.budget import Budgets, Excess, Level, overdraft, run_level
 from muster.domain.errors import Overdraft
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
@@ -56,13 +56,13 @@ async def budgets_of(store: Store, run: Run) -> Budgets:
 
 
 async def levels_of(store: Store, run: Run, day_cap: Microdollars | None) -> Levels:
-    """Return the levels of a run; the day may cost what it might when the run was created, or less if set here."""
+    """Return the levels of a run; where no day cap is set here, the one it was created under holds."""
     budgets = await budgets_of(store, run)
     names = tuple(dict.fromkeys((budgets.lineage, run_level(run.id), *budgets.above)))
     balances = await store.runs.balances(names)
     caps = {name: balance.cap for name, balance in balances.items()}
     runs = tuple(Level(id=name, cap=caps.get(name), in_ledger=True) for name in names)
-    return Levels(runs, lowest(day_cap, budgets.day_cap))
+    return Levels(runs, budgets.day_cap if day_cap is None else day_cap)
 
 
 async def overdraft_of(store: Store, levels: Levels, excess: Excess | None, at: float) -> Overdraft | None:

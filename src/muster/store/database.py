@@ -150,9 +150,8 @@ class DatabaseLeases:
 
     async def claim(self, run: RunId, driver: Driver, expected_epoch: int, at: float, until: float) -> Claim:
         """Take the run if nobody else has since; waits while another process has the store for itself."""
-        began, told = time.monotonic(), False
+        began, waited, told = time.monotonic(), 0.0, False
         while True:
-            waited = time.monotonic() - began
             try:
                 return await self._claim(run, driver, expected_epoch, at + waited, until + waited)
             except upkeep.StoreClaimed as error:
@@ -160,6 +159,7 @@ class DatabaseLeases:
                     told = True
                     self._on_wait(f"run {run} waits: {error.message}")
                 await asyncio.sleep(CLAIM_LOOK_SECONDS)
+                waited = time.monotonic() - began
 
     def _claim(self, run: RunId, driver: Driver, epoch: int, at: float, until: float) -> Awaitable[Claim]:
         return self._writer.run(lambda db: leases.claim(db, self._codec, run, driver, epoch, at, until))
