@@ -480,7 +480,7 @@ class World:
                 await pool.resolve(NAME)
             elif batch.state in (BatchState.RUNNING, BatchState.ENDED):
                 await pool.look(NAME)
-        except (BatchOpen, BatchLost):
+        except (BatchOpen, BatchLost):  # as `BatchOffice.reconcile` does
             await pool.abandon(await self.batch())
 
     async def batch(self) -> Batch:

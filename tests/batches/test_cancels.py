@@ -232,7 +232,7 @@ async def test_a_lost_result_of_a_canceled_batch_is_not_refunded_and_not_asked_a
     async with house.open(patience=IMPATIENT) as muster:
         handle = await muster.start("survey", survey(agent, ASKED), dispatch=batch())
         made = await to_the_middle(house, clock, handle, muster)
-        with pytest.raises(BatchLost, match="1 more answers"):
+        with pytest.raises(BatchLost, match="lack 1 answers"):
             await muster.batches.cancel(made)
         run = await handle.wait()
         assert (run.state, run.ended_reason) == (RunState.WAITING, "batch_lost")
@@ -243,6 +243,29 @@ async def test_a_lost_result_of_a_canceled_batch_is_not_refunded_and_not_asked_a
         clock.advance(2.0)
         books = await house.check(muster, await handle.wait())  # by audit, nothing was paid that is not booked
         assert house.audit.calls == len(books.texts) + 1 == 41  # canceled ones are asked when the run goes on
+
+
+async def test_whoever_comes_next_cancels_the_unresolved_batch_of_a_canceled_run(
+    house: House, clock: FakeClock, agent: str
+) -> None:
+    house.play({"fault": "cut_after", "op": "batch_create"}, {"fault": "500", "op": "batch_list", "times": "always"})
+    async with house.open(patience=IMPATIENT) as muster:
+        run = await (await muster.start("survey", survey(agent, ASKED), dispatch=batch())).wait()
+        [made] = await batches_of(muster, run)
+        assert (run.state, made.state) == (RunState.WAITING, BatchState.SENT)
+        await muster.store.desk.cancel(run.id, time.time())  # and whoever did this dies before it tells the provider
+    house.play()
+    async with house.open() as muster:
+        await muster.engine.sweep()
+        if (
+            agent == ANTHROPIC
+        ):  # one that may be a stranger's until it ends is not canceled, and what it brings is booked
+            clock.advance(60.0)
+        else:
+            await wait_for(lambda: house.batches[0]["status"] == "cancelled")
+        await wait_for(lambda: not muster.engine.pool.canceling)
+        [made] = await batches_of(muster, run)
+        assert made.state is BatchState.COLLECTED
 
 
 async def cancel_among_turns(folder: Path, agent: str, batch_ms: float) -> None:

@@ -1,13 +1,20 @@
 """Answers that the provider counts and does not deliver are paid for: they are fetched again, never bought again."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from muster.app import Muster
-from muster.domain.batch import BatchState, Tally
+from muster.domain.agent import Timeouts
+from muster.domain.batch import BatchState, Progress, Tally
 from muster.domain.errors import BatchLost
 from muster.domain.run import Fallback, RunState
+from muster.engine.context import Context
+from muster.engine.patience import Patience
+from muster.testing.batches import ObedientBatches
 from tests.batches.house import (
     IMPATIENT,
     House,
@@ -18,6 +25,9 @@ from tests.batches.house import (
     questions,
     told,
 )
+from tests.engine.house import echo
+from tests.engine.house import house as engine_house
+from tests.engine.test_pool import drive
 
 ASKED = questions(20)
 ONE = "question 7$"
@@ -86,3 +96,49 @@ async def test_whoever_comes_back_later_finds_results_that_are_whole_by_then(hou
         check_answered(run, ASKED)
         await house.check_to_the_cent(muster, run)
     assert house.audit.calls == len(ASKED)
+
+
+async def test_the_lines_before_a_cut_count_and_a_download_that_always_breaks_can_be_given_up(
+    house: House, impatient: Muster, agent: str
+) -> None:
+    results = "batch_results" if agent.startswith("anthropic") else "file_content"
+    house.play({"fault": "cut_stream", "op": results, "times": "always"})
+    run = await ask_all(impatient, agent, ASKED)
+    assert (run.state, run.ended_reason) == (RunState.WAITING, "batch_lost")
+    assert "batch reconcile --resubmit" in str(run.error)
+    [made] = await batches_of(impatient, run)
+    assert made.state is BatchState.ENDED
+    assert 0 < made.tally.succeeded < len(ASKED)
+    [given_up] = await impatient.batches.reconcile(resubmit=True)
+    assert given_up.batch.state is BatchState.ABANDONED
+    assert house.audit.calls == len(ASKED)
+
+
+@pytest.mark.parametrize("answered", [-5, 10**20])
+async def test_counts_that_cannot_be_right_buy_nothing_again(tmp_path: Path, answered: int) -> None:
+    batches = Miscounting(answered)
+    patience = Patience(settle=0.03, poll_first=0.01, poll_longest=0.02, deadline=0.3)
+    async with engine_house(tmp_path, batches=batches, patience=patience, puppet=echo()) as place:
+        run = await drive(place, four_questions, batches)
+    assert (run.state, run.ended_reason) == (RunState.WAITING, "batch_lost")
+    assert [len(taken) for taken in batches.taken] == [4]
+
+
+class Miscounting(ObedientBatches):
+    """Leaves an answer out of its results, and counts what nobody can have answered."""
+
+    def __init__(self, answered: int) -> None:
+        super().__init__()
+        self.answered = answered
+
+    async def poll(self, provider_id: str, timeouts: Timeouts) -> Progress:
+        return replace(await super().poll(provider_id, timeouts), answered=self.answered)
+
+    async def results(self, source: str, timeouts: Timeouts) -> AsyncGenerator[bytes, None]:
+        lines = [line async for line in super().results(source, timeouts)]
+        for line in lines[1:]:
+            yield line
+
+
+async def four_questions(ctx: Context, spec: Any) -> Any:
+    return await ctx.gather(*(ctx.call("puppet", f"question {number}", key=f"q/{number}") for number in range(4)))

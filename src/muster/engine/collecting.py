@@ -18,8 +18,9 @@ from muster.domain.batch import (
     Progress,
     Shortfall,
 )
-from muster.domain.errors import BatchLost
+from muster.domain.errors import TryLater
 from muster.engine.dismissing import PAGE, Dismisser
+from muster.engine.following import unread
 from muster.engine.odd import Odd
 from muster.engine.parking import Waiters
 from muster.engine.reading import Ended, Reading, missing
@@ -67,7 +68,7 @@ class Collector:
                 return
             delay = pulse.delay()
             if self._clock.monotonic() + delay >= until:
-                raise results_missing(batch, lacking)
+                raise unread(batch, f"lack {lacking} answers" if lacking else "break off")
             await self._clock.sleep(delay)
 
     async def _collect(self, batch: Batch, until: float, *, last: bool) -> int | None:
@@ -81,9 +82,10 @@ class Collector:
         odds = None if progress is None else await self._read_sources(agent, batch, progress, until)
         if progress is None or odds is None:
             return None  # the time is over, or it was not ours
-        lacking = await self._lacking(batch, progress, odds)
-        unreadable = any(odd.unreadable for odd in odds) and await self._waiting(batch)
-        if lacking or (unreadable and not last):
+        lacking, waiting = await self._lacking(batch, progress, odds), await self._waiting(batch)
+        cut = waiting and any(odd.cut or odd.endless for odd in odds)  # the rest may hold what is lacking
+        unreadable = waiting and any(odd.unreadable for odd in odds)
+        if lacking or cut or (unreadable and not last):
             await self._note_lacking(batch, lacking)
             return lacking
         for odd in filter(None, odds):
@@ -101,16 +103,18 @@ class Collector:
             return 0
         fresh = await self._store.batches.get(batch.id) or batch
         read = max(sum(odd.answered for odd in odds), fresh.tally.succeeded)
-        if progress.answered is not None:
+        if progress.answered is not None and 0 <= progress.answered <= batch.requests:
             return max(0, progress.answered - read)
-        # A provider that counts nothing: after a batch that ran to its end every member is taken for answered.
+        # A provider that counts nothing, or nothing that can be right: after a batch that ran to its end every member
+        # is taken for answered.
         whole = progress.shortfall is Shortfall.NONE
         return max(0, batch.requests - read - sum(odd.failed for odd in odds)) if whole else 0
 
     async def _note_lacking(self, batch: Batch, lacking: int) -> None:
-        note = f"{lacking} answers that the provider counts are not in its results; they are fetched again"
+        what = f"{lacking} answers are not in its results" if lacking else "its results break off"
+        note = f"{what}; they are fetched again"
         fresh = await self._store.batches.get(batch.id) or batch
-        if lacking and fresh.note != note:
+        if fresh.note != note:
             await self._advance(replace(fresh, epoch=batch.epoch, note=note), "batch.short")
 
     async def _read_sources(
@@ -155,14 +159,19 @@ class Collector:
         """Write the results to disk, sorted by members; lines that are of no member are put aside."""
         odd, splitter, received = Odd(), Splitter(), 0
         spool.begin()
-        async with aclosing(agent.results(source, self._timeouts)) as chunks:
-            async for chunk in chunks:
-                self._kill.reach("batch.downloading")
-                received += len(chunk)
-                if await self._too_long(batch, received) or self._clock.monotonic() >= until:
-                    odd.endless = received
-                    break
-                _sort(agent, batch, splitter.feed(chunk), spool, odd)
+        try:
+            async with aclosing(agent.results(source, self._timeouts)) as chunks:
+                async for chunk in chunks:
+                    self._kill.reach("batch.downloading")
+                    received += len(chunk)
+                    if await self._too_long(batch, received) or self._clock.monotonic() >= until:
+                        odd.endless = received
+                        break
+                    _sort(agent, batch, splitter.feed(chunk), spool, odd)
+        except TryLater:
+            if not spool.lines:
+                raise
+            odd.cut = True  # what arrived is settled before the next try
         _sort(agent, batch, [splitter.rest()], spool, odd)
         spool.finish()
         return odd
@@ -230,18 +239,6 @@ class Collector:
         await self._store.batch_book.advance(
             Advance(batch=batch, was=BatchState.ENDED, kind=kind, at=self._clock.now())
         )
-
-
-def results_missing(batch: Batch, lacking: int) -> BatchLost:
-    """Say that answers which were paid for cannot be read."""
-    return BatchLost(
-        f"the provider counts {lacking} more answers in batch {batch.id} than its results hold; they are paid for, so "
-        "their calls are not asked again by themselves",
-        suggestions=(
-            f"look again later: muster batch fetch {batch.id}",
-            "give them up and ask again, paying twice: muster batch reconcile --resubmit",
-        ),
-    )
 
 
 def _sort(agent: BatchAgent, batch: Batch, lines: Sequence[bytes], spool: Spool, odd: Odd) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Container, Sequence
 from typing import Protocol
 
 from muster.domain.batch import OVER, Batch, BatchState
-from muster.domain.errors import BadConfiguration, BatchLost, BatchOverdue, MusterError, WireError
+from muster.domain.errors import BadConfiguration, BatchLost, BatchOverdue, LeftWaiting, MusterError, WireError
 from muster.domain.ids import BatchId, RunId
 from muster.engine.clock import Clock
 from muster.engine.parking import Waiters
@@ -50,6 +50,10 @@ class Follower:
             self._tasks[batch] = task
             task.add_done_callback(lambda _: self._forget(batch))
         return self._tasks[batch]
+
+    def follows(self, batch: BatchId) -> bool:
+        """Return whether a batch is being followed."""
+        return batch in self._tasks
 
     async def to_end(self, batch: BatchId) -> None:
         """Follow a batch to its end and wait for that; raises what stopped it."""
@@ -113,6 +117,18 @@ class Follower:
         self.on_change()
 
 
+def unread(batch: Batch, why: str) -> BatchLost:
+    """Say that the results of a batch that has ended, and is paid for, are not here."""
+    return BatchLost(
+        f"batch {batch.id} has ended and its results {why}; they are paid for, so their calls are not asked again by "
+        "themselves",
+        suggestions=(
+            f"look again later: muster batch fetch {batch.id}",
+            "give them up and ask again, paying twice: muster batch reconcile --resubmit",
+        ),
+    )
+
+
 def _for_runs(batch: BatchId, error: MusterError) -> MusterError:
     """Give the error that those who wait are told: their calls have not failed, only the way to the results."""
     if not isinstance(error, WireError | BadConfiguration):
@@ -123,8 +139,10 @@ def _for_runs(batch: BatchId, error: MusterError) -> MusterError:
     )
 
 
-def overdue(batch: Batch, deadline: float) -> BatchOverdue:
+def overdue(batch: Batch, deadline: float) -> LeftWaiting:
     """Say that a batch was waited for long enough."""
+    if batch.state is BatchState.ENDED:
+        return unread(batch, f"could not be read within {deadline:g} s")
     if batch.state in UNSENT:
         stands = f"batch {batch.id} is still {batch.state} after {deadline:g} s: {batch.note}"
     else:

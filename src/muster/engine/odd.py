@@ -13,6 +13,7 @@ class Odd:
     unreadable: int = 0
     unknown: int = 0
     duplicates: int = 0
+    cut: bool = False  # the connection broke before the end
     endless: int = 0  # bytes that were received when the rest was left unread
     answered: int = 0  # not strange: members with an answer
     failed: int = 0  # nor this: members that were not answered

@@ -135,6 +135,11 @@ class Pool:
             if batch not in self._orphans:
                 self._orphans[batch] = asyncio.get_running_loop().create_task(self._cancel_orphan(batch))
 
+    @property
+    def canceling(self) -> bool:
+        """Whether batches of canceled runs are still being followed to their ends."""
+        return any(not task.done() or self._follower.follows(batch) for batch, task in self._orphans.items())
+
     async def _cancel_orphan(self, name: BatchId) -> None:
         """Tell the provider at once; how the batch ends is followed as long as this process lives."""
         batch = await self._store.batches.get(name)

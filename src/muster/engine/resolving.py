@@ -22,6 +22,7 @@ from muster.engine.trying import Asker, Pulse
 SKEW = 300.0  # seconds that the provider's clock may differ from ours
 LONGEST_CREATE = 3600.0  # seconds that a create may take from the moment it was claimed
 LOOK_SECONDS = 1.0
+MOST_LISTED = 20_000  # batches of a list that are looked at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +119,12 @@ class Resolver:
         since = (batch.sent_at or batch.created_at) - SKEW
 
         async def read_list() -> list[Found]:
-            return [found async for found in agent.find(since, self._timeouts)]
+            listed: list[Found] = []
+            async for found in agent.find(since, self._timeouts):
+                listed.append(found)
+                if len(listed) >= MOST_LISTED or self._clock.monotonic() >= until:
+                    break  # what is not seen is not adopted, and nothing is sent again because of that
+            return listed
 
         listed = await self._asker.ask(read_list, f"the list of batches at {batch.desk.base_url}", until)
         if listed is None:

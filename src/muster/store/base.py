@@ -288,7 +288,7 @@ class Batches(Protocol):
         """Return the most tokens that all answers of a batch together may have."""
 
     async def orphans(self) -> Sequence[BatchId]:
-        """Return the batches that are to be canceled and are not yet, and hold only calls of runs that are over."""
+        """Return the batches that are to be canceled, are not over, and hold only calls of runs that are over."""
 
     async def abandoned(self, run: RunId, key: str, after: int) -> int:
         """Return how many attempts of a call, after the one of this number, were in batches that were given up."""

@@ -101,7 +101,8 @@ def claim(database: Connection, request: BatchClaim) -> Batch | None:
         account = {"account": batch.desk.account, "alone": int(request.alone)}
         claimed = database.execute("claim_planned_batch", parameters | account)
     else:
-        claimed = database.execute("claim_sent_batch", parameters)
+        # One whose holder has renewed it since it was read is not free.
+        claimed = database.execute("claim_sent_batch", parameters | {"seen": batch.lease_until})
     row = first(database.rows("select_batch", {"id": batch.id})) if claimed else None
     return batch_of(row) if row else None
 

@@ -88,7 +88,7 @@ WHERE id = :id AND epoch = :epoch AND state = 'planned' AND cancel_requested = 0
 UPDATE batches
 SET epoch = epoch + 1, claimed_at = :at, lease_until = :until,
     driver_host = :host, driver_pid = :pid, driver_started = :started
-WHERE id = :id AND epoch = :epoch AND state = 'sent'
+WHERE id = :id AND epoch = :epoch AND state = 'sent' AND lease_until = :seen
 
 -- name: renew_batch
 UPDATE batches SET lease_until = :until WHERE id = :id AND epoch = :epoch AND state = 'sent'
@@ -120,7 +120,7 @@ WHERE state NOT IN ('collected', 'refused', 'abandoned')
 
 -- name: select_orphans
 SELECT id FROM batches
-WHERE state IN ('planned', 'running') AND cancel_requested = 1
+WHERE state IN ('planned', 'sent', 'running', 'ended') AND cancel_requested = 1
   AND NOT EXISTS (
     SELECT 1 FROM batch_runs JOIN runs ON runs.id = batch_runs.run_id
     WHERE batch_runs.batch_id = batches.id AND runs.state IN ('queued', 'running', 'waiting', 'interrupted')
