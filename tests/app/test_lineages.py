@@ -74,6 +74,14 @@ async def resumed(m: Muster, run: Run, **options: Any) -> Run:
 WORDS = tuple("abcdefgh")
 
 
+async def test_a_run_whose_child_exceeded_a_budget_of_its_own_says_so(tmp_path: Path) -> None:
+    (tmp_path / "muster.toml").write_text(AGENT.replace("budget_usd = 0.10", "budget_usd = 0.01"))
+    async with muster.open(settings=load_settings(tmp_path / "home", folder=tmp_path, environment={})) as m:
+        run = await over(m, "test-lineage-parent", spec("a", child_usd=0.05))
+    assert (run.state, run.ended_reason, run.result) == (RunState.COMPLETED, "overdraft", ["a"])
+    assert "child run" in str(run.error)
+
+
 @pytest.fixture(autouse=True)
 def nothing_is_broken() -> None:
     _broken.clear()

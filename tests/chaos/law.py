@@ -41,6 +41,7 @@ def violations(database: sqlite3.Connection, audit: dict[str, Any]) -> Iterator[
     yield from of_money(database, attempts)
     yield from of_calls(calls, attempts)
     yield from of_payments(calls, attempts, audit["by_digest"])
+    yield from of_batches(database, audit)
 
 
 def of_runs(database: sqlite3.Connection) -> Iterator[str]:
@@ -63,6 +64,19 @@ def of_attempts(attempts: list[sqlite3.Row]) -> Iterator[str]:
             yield f"attempt {attempt['n']} of {attempt['key']} is {attempt['state']}"
         if attempt["cost"] < 0 or attempt["reserved"] < 0:
             yield f"attempt {attempt['n']} of {attempt['key']} has an amount below zero"
+        unsure = attempt["state"] == "uncertain"
+        if unsure and (attempt["cost"], attempt["lane"]) != (attempt["reserved"], "uncertain"):
+            yield f"attempt {attempt['n']} of {attempt['key']} is uncertain and not booked as its reservation"
+
+
+def of_batches(database: sqlite3.Connection, audit: dict[str, Any]) -> Iterator[str]:
+    """Every batch at the provider is in the books: under its id, or as one that was given up."""
+    rows = list(database.execute("SELECT provider_id, state FROM batches"))
+    known = {row["provider_id"] for row in rows}
+    given_up = sum(row["state"] == "abandoned" and row["provider_id"] is None for row in rows)
+    strangers = [made["id"] for made in audit["batches"] if made["id"] not in known]
+    if len(strangers) > given_up:
+        yield f"batches {', '.join(strangers)} are at the provider, and {given_up} were given up"
 
 
 def of_money(database: sqlite3.Connection, attempts: list[sqlite3.Row]) -> Iterator[str]:

@@ -174,7 +174,7 @@ class CallPath:
         store, excess = self._with.store, self._excess
         if excess is None and self._epoch > 1:
             excess = await first_excess(store, self._run)
-        return await overdraft_of(store, self._levels, excess, self._with.clock.now())
+        return await overdraft_of(store, self._run, self._levels, excess, self._with.clock.now())
 
     async def _twin(self, key: str, digest: str) -> Reply | None:
         """Wait for a call with the same key that is under way; one that was canceled leaves the turn to us."""

@@ -65,10 +65,16 @@ async def levels_of(store: Store, run: Run, day_cap: Microdollars | None) -> Lev
     return Levels(runs, budgets.day_cap if day_cap is None else day_cap)
 
 
-async def overdraft_of(store: Store, levels: Levels, excess: Excess | None, at: float) -> Overdraft | None:
-    """Return how a run exceeded a budget; without an excess of its own it can only be that of its lineage."""
+async def overdraft_of(store: Store, run: RunId, levels: Levels, excess: Excess | None, at: float) -> Overdraft | None:
+    """Return how a run exceeded a budget: by a call of its own, in its lineage, or by a child under any budget."""
     counted = levels.now(at) if excess is not None else (levels.lineage,)
-    return overdraft(excess, counted, await store.runs.balances(level.id for level in counted))
+    found = overdraft(excess, counted, await store.runs.balances(level.id for level in counted))
+    if found is not None:
+        return found
+    for child in await store.archive.children(run):
+        if child.ended_reason == Overdraft.code:
+            return Overdraft(f"child run {child.id}: {(child.error or {}).get('message', 'it exceeded a budget')}")
+    return None
 
 
 async def first_excess(store: Store, run: RunId) -> Excess | None:
