@@ -358,7 +358,7 @@ class Pool:
 
 def over_budget(refused: Refused) -> BudgetExhausted:
     """Say that a call can never be paid for under its budget."""
-    return BudgetExhausted(
-        refused.message,
-        suggestions=("raise the budget and resume the run", "or let calls reserve less: max_tokens, or budget_usd"),
-    )
+    way = "resume the run with a higher total: muster runs resume RUN --budget USD"
+    if refused.level.startswith("day:"):
+        way = "raise day_usd in muster.toml, then resume the run"
+    return BudgetExhausted(refused.message, suggestions=(way, "or let calls reserve less: max_tokens, or budget_usd"))
