@@ -73,7 +73,7 @@ def test_a_terminal_that_is_gone_cuts_what_is_under_way_and_leaves_nothing_at_wo
     settings = '[agents.slow]\nkind = "program"\nmode = "plain"\n'
     script = f"echo $$ > pid; exec -a {mark} sleep 600"
     shell.write("muster.toml", f"{settings}command = ['bash', '-c', '{script}']\n")
-    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # the tests may have been started by nohup, which is inherited
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # else what nohup ignores is ignored here too
     with shell.start("ask", "slow", "hello", "--name", "asked") as process:
         signal.signal(signal.SIGHUP, before)
         while not (shell.folder / "pid").exists() or not (shell.folder / "pid").read_text().strip():
