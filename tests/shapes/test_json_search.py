@@ -1,7 +1,6 @@
 """The JSON that counts is found in any noise, and hostile noise costs little."""
 
 import json
-import time
 from collections.abc import Callable
 
 import pytest
@@ -150,6 +149,8 @@ def test_an_answer_after_too_much_broken_json_is_found_in_the_last_lines() -> No
 
 
 TEN_MEGABYTES = 10_000_000
+# About two seconds of work; a search that is quadratic in its input would take hours.
+SOON = pytest.mark.timeout(90)
 
 
 def hostile(piece: str) -> str:
@@ -166,12 +167,10 @@ def hostile(piece: str) -> str:
     ],
     ids=["nested", "nested far apart", "nested after markers", "never closed"],
 )
+@SOON
 def test_hostile_output_is_given_up_soon(text: Callable[[], str]) -> None:
-    output = text()
-    began = time.process_time()
     with pytest.raises(BadOutput, match="too much broken JSON") as caught:
-        proposal(output)
-    assert time.process_time() - began < 5.0  # about 2, with room for a slow machine
+        proposal(text())
     assert START in caught.value.suggestions[0]
 
 
@@ -180,11 +179,9 @@ def test_hostile_output_is_given_up_soon(text: Callable[[], str]) -> None:
     [lambda: ('{"x' + "y" * 97) * 100_000, lambda: hostile("{"), lambda: hostile("{ "), lambda: hostile("{}")],
     ids=["unterminated", "braces", "spaces", "empty"],
 )
+@SOON
 def test_other_hostile_output_is_gone_through_soon(text: Callable[[], str]) -> None:
-    output = text() + "\n" + SPELLED
-    began = time.process_time()
-    assert proposal(output) == PAYLOAD
-    assert time.process_time() - began < 5.0
+    assert proposal(text() + "\n" + SPELLED) == PAYLOAD
 
 
 def test_a_marked_payload_is_found_before_hostile_output() -> None:
