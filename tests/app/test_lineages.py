@@ -11,7 +11,7 @@ import pytest
 
 import muster
 from muster.app import Muster
-from muster.domain.errors import BudgetExhausted, ChildFailed, RunFailed
+from muster.domain.errors import BudgetExhausted, ChildFailed, Overdraft, RunFailed
 from muster.domain.run import Run, RunState
 from muster.settings import Settings, load_settings
 
@@ -256,10 +256,11 @@ async def test_a_run_of_an_older_store_keeps_its_budget_when_it_is_resumed(tmp_p
         assert (done.state, done.spent.settled, done.total.settled) == (RunState.COMPLETED, 600_000, 800_000)
 
 
-async def test_an_answer_over_the_budget_is_returned_and_the_run_says_so(tmp_path: Path) -> None:
+async def test_an_answer_over_the_budget_is_kept_and_the_run_says_so(tmp_path: Path) -> None:
     more = '[agents.dear]\nkind = "python"\nfunction = "tests.app.test_lineages:dear"\n'
     async with opened(tmp_path, more) as m:
-        assert (await m.ask("dear", "hello", budget_usd=1)).text == "dear"
+        with pytest.raises(Overdraft):
+            await m.ask("dear", "hello", budget_usd=1)
         run = await m.find("last")
         assert (run.state, run.ended_reason, run.result["text"]) == (RunState.COMPLETED, "overdraft", "dear")
         outer = await over(m, "test-lineage-dear", None, budget_usd=1)

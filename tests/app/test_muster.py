@@ -13,6 +13,7 @@ from muster.domain.errors import (
     BadFile,
     Conflict,
     NotFound,
+    Overdraft,
     RunFailed,
 )
 from muster.domain.run import RunState
@@ -48,6 +49,20 @@ async def test_a_run_gives_its_events_and_its_result(tmp_path: Path) -> None:
         assert kinds[-1] == "run.completed"
         assert await run.result() == ["a", "b", "c"]
         assert (await m.find("nightly")).id == (await m.find(run.id[:12])).id == (await m.find("last")).id == run.id
+
+
+async def test_an_answer_over_its_budget_is_raised_and_kept(tmp_path: Path) -> None:
+    answer = 'async def answer(request):\n    return {"text": request.messages[-1].text, "cost_usd": 7.5}\n'
+    (tmp_path / "dear_agent.py").write_text(answer, encoding="utf-8")
+    (tmp_path / "muster.toml").write_text('[agents.dear]\nkind = "python"\nfunction = "dear_agent:answer"\n')
+    async with muster.open(settings=settings(tmp_path)) as m:
+        with pytest.raises(Overdraft, match=r"\$7\.50 of \$1\.00 is spent") as asked:
+            await m.ask("dear", "hello", budget_usd=1)
+        assert asked.value.result.text == "hello"
+        run = await m.start("test-letters", {"agent": "dear", "letters": ["a"]}, budget_usd=1)
+        with pytest.raises(Overdraft) as started:
+            await run.result()
+        assert started.value.result == ["a"]
 
 
 async def test_a_failed_run_raises_with_its_reason_and_can_be_resumed_by_name(tmp_path: Path) -> None:

@@ -45,6 +45,7 @@ class Order:
     max_tokens: int | None = None
     mixed: bool = True
     budget_usd: str | None = None
+    timeout: float | None = None  # seconds that the run may take
     given: dict[str, Any] | None = None  # the whole spec, of a workload of our own
     waits: bool = False  # for a line on standard input, after it has said that it is ready
     timeouts: Timeouts
@@ -96,6 +97,7 @@ async def _begin(opened: muster.Muster, order: Order) -> RunHandle:
             order.spec,
             name=order.name,
             budget_usd=order.budget_usd,
+            timeout=order.timeout,
             concurrency=order.concurrency,
             dispatch=order.dispatch,
         )

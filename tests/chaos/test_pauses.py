@@ -34,7 +34,7 @@ def slow(tmp_path: Path) -> Iterator[Stage]:
         yield Stage(tmp_path / "stage", running)
 
 
-async def pause_on_the_wire(stage: Stage, order: Order, on_the_wire: int) -> Books:
+async def pause_on_the_wire(stage: Stage, order: Order, on_the_wire: int, pause: float = PAUSE) -> Books:
     """Stop the process with so many calls on the wire, and let it go on when their time is over."""
     driver = await stage.start(order)
 
@@ -43,7 +43,7 @@ async def pause_on_the_wire(stage: Stage, order: Order, on_the_wire: int) -> Boo
 
     await until(all_sent)
     os.kill(driver.pid, signal.SIGSTOP)
-    await asyncio.sleep(PAUSE)  # it is the length of the pause that counts
+    await asyncio.sleep(pause)  # it is the length of the pause that counts
     os.kill(driver.pid, signal.SIGCONT)
     ended = await driver.end()
     assert ended.run["state"] == "completed", ended
@@ -74,3 +74,9 @@ async def test_what_a_program_wrote_is_read_before_its_time_is_over(slow: Stage)
     check_books(books)
     assert books.run.result == {"ends": ["done", "done"]}
     assert len(books.attempts) == 2
+
+
+async def test_an_answer_that_arrived_in_a_pause_is_read_before_the_time_of_the_run_is_over(slow: Stage) -> None:
+    books = await pause_on_the_wire(slow, slow.order(3, concurrency=3, timeout=1.5), 3, pause=3.0)
+    check_books(books)
+    assert (books.uncertain, len(books.attempts)) == ([], 3)

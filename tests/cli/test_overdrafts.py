@@ -103,6 +103,21 @@ def test_a_worker_tells_it(desk: Shell) -> None:
     run = desk.submit("ask", {"agent": "dear", "prompt": "hello"}, budget_usd="1")
     done = desk.muster("worker", "--until-idle")
     assert f"run {run}: budget of run {run} is exceeded: $7.50 of $1.00 is spent" in done.err
+    assert (done.code, "1 of 1 runs exceeded a budget" in done.err) == (1, True)
+    desk.submit("ask", {"agent": "dear", "prompt": "again"}, budget_usd="1")
+    again = desk.muster("worker", "--until-idle", "--json")
+    assert (again.code, again.envelope()["ok"], len(again.envelope()["data"]["runs"])) == (1, False, 1)
+
+
+def test_a_run_that_is_refused_further_calls_names_the_budget_and_how_to_raise_it(desk: Shell) -> None:
+    desk.declare_workloads()
+    desk.write("muster.toml", DEAR + '[workloads]\nimport = ["my_workloads"]\n')
+    run = desk.submit("triage", {"agent": "dear", "tickets": ["a", "b"]}, budget_usd="1", concurrency=1)
+    told(desk.muster("runs", "resume", run))
+    shown = desk.muster("runs", "show", run).out
+    assert "failed  (budget)" in shown
+    assert "$7.50 of $1.00 is spent; call 'ticket/0' reported a cost of $7.50; no further calls are made" in shown
+    assert f"muster runs resume {run} --budget USD" in shown
 
 
 def test_resume_ends_as_the_command_would_have(desk: Shell) -> None:

@@ -12,12 +12,11 @@ from collections.abc import Callable
 from typing import cast
 
 from muster.agents.response import Response
+from muster.domain.agent import CATCH_UP, LATE
 from muster.domain.errors import OutcomeUnknown, OutOfTime, WireError
 
 MOST_UNREAD_BYTES = 1024 * 1024  # of a stream: more waits in the kernel, and then at the server
 _TURNS = 2  # of the loop: in the second of them it has read what the kernel already knew
-LATE = 1.0  # seconds by which a timer is late when the process stood still, as after Ctrl-Z
-CATCH_UP = 2.0  # seconds that an exchange gets after that, since nobody read what the server sent meanwhile
 
 
 class Limit:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 from muster.domain.canonical import Json
-from muster.domain.errors import Conflict, NotFound, RunFailed
+from muster.domain.errors import Conflict, NotFound, Overdraft, RunFailed
 from muster.domain.event import Event
 from muster.domain.ids import RunId
 from muster.domain.run import Run, RunState
@@ -57,10 +57,12 @@ class RunHandle:
             raise
 
     async def result(self) -> Json:
-        """Wait for the result; raises RunFailed when there is none."""
+        """Wait for the result; raises RunFailed when there is none, Overdraft with it when it exceeded a budget."""
         run = await self.wait()
-        if run.state is RunState.COMPLETED:
+        if run.state is RunState.COMPLETED and run.ended_reason != Overdraft.code:
             return run.result
+        if run.state is RunState.COMPLETED:
+            raise Overdraft.of(run.error or {}, run.result)
         raise RunFailed(run.id, str(run.state), run.ended_reason, run.error)
 
     async def cancel(self) -> None:

@@ -13,7 +13,7 @@ from muster.app.handle import RunHandle
 from muster.domain.budget import Budgets, require_left
 from muster.domain.call import Reply
 from muster.domain.canonical import Json, plain_json
-from muster.domain.errors import BadArgument, Conflict, MusterError, NotFound
+from muster.domain.errors import BadArgument, Conflict, MusterError, NotFound, Overdraft
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
 from muster.domain.process import OwnedProcess
@@ -64,13 +64,20 @@ class Muster:
         budget_usd: str | float | None = None,
         dispatch: str | Dispatch = LIVE,
     ) -> Reply:
-        """Ask one question, durably, and give the reply."""
+        """Ask one question, durably, and return the reply; Overdraft holds it when it exceeded a budget."""
         spec = {"agent": agent, "prompt": prompt, "system": system, "max_tokens": max_tokens}
         handle = await self.start("ask", spec, budget_usd=budget_usd, dispatch=dispatch)
-        await handle.result()
-        entry = await self.store.journal.find(handle.id, "ask")
+        try:
+            await handle.result()
+        except Overdraft as error:
+            error.result = await self._reply_to(handle.id)
+            raise
+        return await self._reply_to(handle.id)
+
+    async def _reply_to(self, question: RunId) -> Reply:
+        entry = await self.store.journal.find(question, "ask")
         if entry is None or entry.reply is None:
-            raise NotFound(f"run {handle.id} has no reply")
+            raise NotFound(f"run {question} has no reply")
         return entry.reply
 
     async def start(

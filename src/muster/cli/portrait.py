@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from muster.domain.entry import Entry
+from muster.domain.errors import resume_command
 from muster.domain.event import Event
 from muster.domain.money import show_usd, to_usd
 from muster.domain.run import DRIVEN, Run, RunState
@@ -139,4 +140,4 @@ def ways_on(run: Run) -> tuple[str, ...]:
             return (f"muster runs resume {run.id}",)
         case RunState.COMPLETED:
             return (f"muster runs export {run.id} -o FILE", f"muster runs fork {run.id} --from KEY")
-    return (f"muster runs resume {run.id}   (a new run that reuses every reply)",)
+    return (f"{resume_command(run.id, run.ended_reason, run.error)}   (a new run that reuses every reply)",)

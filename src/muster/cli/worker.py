@@ -6,7 +6,7 @@ from muster.cli.frame import command, with_muster
 from muster.cli.line import Group, Option
 from muster.cli.manner import Manner
 from muster.cli.patience import patient
-from muster.cli.speech import answer, note, say, warn
+from muster.cli.speech import answer, fail_with, note, say, warn
 
 if TYPE_CHECKING:
     from muster.app import Muster, Patience
@@ -27,17 +27,31 @@ def worker(
     concurrency: Annotated[int, Option("--concurrency", metavar="N", min=1, help="Runs at a time.")] = 3,
     until_idle: Annotated[bool, Option("--until-idle", help="End when nothing is left to do.")] = False,
     allow_unpriced: Annotated[bool, Option("--allow-unpriced", help="Ask models whose price is not known.")] = False,
-) -> None:
-    """Drive submitted runs, also those whose driver died."""
+) -> int:
+    """Drive submitted runs, also those whose driver died; exit code 1 if one of them exceeded a budget."""
+    from muster.cli.driving import overdraft
     from muster.cli.pooled import run_data
 
+    ended: list[Run] = []
+
     async def work(muster: "Muster") -> list[dict[str, Any]]:
-        ended: list[Run] = []
         await _serve(muster, manner, concurrency, until_idle, ended)
         return [await run_data(muster, run) for run in ended]
 
-    runs = with_muster(manner, work, allow_unpriced=allow_unpriced, patience=patience)
-    answer(manner, {"runs": runs}, lambda console: None)
+    data = {"runs": with_muster(manner, work, allow_unpriced=allow_unpriced, patience=patience)}
+    exceeded = [run.id for run in ended if overdraft(run) is not None]
+    if exceeded:
+        return fail_with(manner, _exceeded(exceeded, len(ended)), 1, data)
+    answer(manner, data, lambda console: None)
+    return 0
+
+
+def _exceeded(runs: "list[RunId]", of: int) -> dict[str, Any]:
+    return {
+        "code": "overdraft",
+        "message": f"{len(runs)} of {of} runs exceeded a budget: {', '.join(runs)}",
+        "suggestions": [f"muster runs show {runs[0]}"],
+    }
 
 
 async def _serve(muster: "Muster", manner: Manner, concurrency: int, until_idle: bool, ended: "list[Run]") -> None:

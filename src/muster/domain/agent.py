@@ -24,6 +24,12 @@ class Pace:
     gets_ahead: bool = True
 
 
+# A timer that is late by more than this shows that the process stood still, as after Ctrl-Z.
+LATE = 1.0
+# Seconds that what was waited for gets after that, since nobody read what arrived meanwhile.
+CATCH_UP = 2.0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeouts:
     """Seconds: to connect, without a byte, for the whole call on the wire, and to close it when it is over."""

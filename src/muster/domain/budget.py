@@ -7,6 +7,8 @@ from muster.domain.errors import BudgetExhausted, Overdraft
 from muster.domain.ids import RunId
 from muster.domain.money import NOTHING, Microdollars, show_usd
 
+DECLARE = "declare the most that a call of this agent can cost: budget_usd in muster.toml"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Level:
@@ -84,6 +86,13 @@ class Refused:
             f"and this call can cost up to {show_usd(self.most)}"
         )
 
+    @property
+    def error(self) -> BudgetExhausted:
+        """Return what stops a run that cannot pay for its next call."""
+        less = "let calls reserve less: max_tokens, or budget_usd"
+        day = ("raise day_usd in muster.toml",) if self.level.startswith("day:") else ()
+        return BudgetExhausted(self.message, level=self.level, suggestions=(*day, less))
+
 
 def _named(level: str) -> str:
     kind, _, name = level.partition(":")
@@ -123,7 +132,8 @@ class Excess:
         """What new calls of the run are refused with."""
         return BudgetExhausted(
             f"call {self.key!r} cost {show_usd(self.cost)}, more than the {show_usd(self.reserved)} "
-            "that were reserved for it; no further calls are made under a budget that cannot be kept"
+            "that were reserved for it; no further calls are made under a budget that cannot be kept",
+            suggestions=(DECLARE,),
         )
 
 
@@ -142,6 +152,4 @@ def overdraft(excess: Excess | None, levels: Iterable[Level], balances: Mapping[
 
 
 def _overdraft(message: str) -> Overdraft:
-    return Overdraft(
-        message, suggestions=("declare the most that a call of this agent can cost: budget_usd in muster.toml",)
-    )
+    return Overdraft(message, suggestions=(DECLARE,))

@@ -305,6 +305,14 @@ class BudgetExhausted(StopRun):
     code = "budget"
     exit_code = 1
 
+    def __init__(self, message: str, *, level: str = "", suggestions: tuple[str, ...] = ()) -> None:
+        super().__init__(message, suggestions=suggestions)
+        self.level = level  # of the budget
+
+    def record(self) -> dict[str, Any]:
+        """Return the error with the level that refused."""
+        return super().record() | {"level": self.level}
+
 
 class RunCanceled(StopRun):
     """Somebody canceled the run."""
@@ -413,6 +421,12 @@ class ChildFailed(MusterError):
     exit_code = 1
 
 
+def resume_command(run: str, reason: str | None, error: Mapping[str, Any] | None) -> str:
+    """Return the command that resumes a run; one that exhausted its budget needs a higher total."""
+    over = reason == BudgetExhausted.code and not str((error or {}).get("level", "")).startswith("day:")
+    return f"muster runs resume {run}" + (" --budget USD" if over else "")
+
+
 class RunFailed(MusterError):
     """A run did not complete; `reason` is the code of what ended it."""
 
@@ -421,7 +435,7 @@ class RunFailed(MusterError):
 
     def __init__(self, run: str, state: str, reason: str | None, error: Mapping[str, Any] | None) -> None:
         why = str((error or {}).get("message") or reason or "no reason was recorded")
-        resume = () if state == "completed" else (f"go on with: muster runs resume {run}",)
+        resume = () if state == "completed" else (f"go on with: {resume_command(run, reason, error)}",)
         super().__init__(f"run {run} is {state}: {why}", suggestions=(*(error or {}).get("suggestions", ()), *resume))
         self.run, self.state, self.reason, self.error = run, state, reason, error
 
@@ -441,6 +455,15 @@ class Overdraft(MusterError):
 
     code = "overdraft"
     exit_code = 1
+    result: Any = None  # of the run, or the reply to the question
+
+    @classmethod
+    def of(cls, record: Mapping[str, Any], result: Any) -> "Overdraft":
+        """Return the error that a run was stored with, and what the run came to in spite of it."""
+        message = str(record.get("message", "a budget is exceeded"))
+        error = cls(message, suggestions=tuple(record.get("suggestions", ())))
+        error.result = result
+        return error
 
 
 class KeyTaken(MusterError):

@@ -42,7 +42,6 @@ from muster.engine.exchange import Exchange
 from muster.engine.halt import Halt
 from muster.engine.inheritance import Inheritance
 from muster.engine.levels import Levels, first_excess, overdraft_of
-from muster.engine.pool import over_budget
 from muster.engine.retry import Again, GiveUp, RetryDecision, decide
 from muster.engine.seat import Places, Seat
 
@@ -86,7 +85,7 @@ class CallPath:
         )
         self._under_way: dict[str, Asking] = {}
         self._book = Booking(equipment).book
-        self._exchange = Exchange(equipment, run=run, check=self._check_call)
+        self._exchange = Exchange(equipment, run=run, check=self._check_call, on_overdraft=self._mind_overdraft)
         self._excess: Excess | None = None  # the first call that cost more than was reserved for it
         # Nothing can be known in a run that starts now: the unique key in the journal tells when that was wrong.
         self._fresh = epoch == 1 and inheritance.empty
@@ -336,7 +335,7 @@ class CallPath:
             return started
         if isinstance(decision, Refused):
             self._with.purse.wake_next(levels)
-            raise over_budget(decision)
+            raise decision.error
         return decision
 
     async def _settle(self, asking: Asking, started: Started, answer: Reply | WireError) -> Reply | Again:
@@ -346,8 +345,6 @@ class CallPath:
             reply = answer.booked(started.most).finished(started.id.n, started.waited, asking.wire)
             settled = await self._book(started, Replied(reply=reply), asking)
             self._with.kill.reach("call.settled")
-            if settled.overdraft:
-                self._mind_overdraft(asking.key, settled.cost, started.most)
             return reply if settled.kept else await self._standing(asking, reply)
         decision = self._decide(asking, answer)
         failed = replace(

@@ -51,6 +51,10 @@ class Stopwatch:
         """Stop counting."""
         self._before, self._since = self.elapsed, None
 
+    def skip(self, seconds: float) -> None:
+        """Do not count the last seconds."""
+        self._before -= seconds
+
     def resume(self) -> None:
         """Go on counting."""
         if self._since is None:

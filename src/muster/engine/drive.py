@@ -6,8 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from muster.domain.agent import CATCH_UP, LATE
 from muster.domain.canonical import Json, plain_json
 from muster.domain.errors import (
+    BudgetExhausted,
     Interrupted,
     LeaseLost,
     LeftWaiting,
@@ -174,13 +176,22 @@ class Drive:
     async def _release(self, outcome: Outcome) -> Run:
         if isinstance(self._stop, LeaseLost):
             raise self._stop
-        ending = self._ending(outcome)
-        if ending.state is RunState.COMPLETED:
-            overdraft = await self._path.overdraft()
-            if overdraft is not None:
-                ending = replace(ending, reason=overdraft.code, error=overdraft.record())
+        ending = await self._with_overdraft(self._ending(outcome))
         self._with.kill.reach("run.before_release")
         return await self._with.store.leases.release(self._run.id, self._epoch, ending)
+
+    async def _with_overdraft(self, ending: Ending) -> Ending:
+        """Return the ending with the budget that was exceeded, of a run that completed or was refused another call."""
+        completed = ending.state is RunState.COMPLETED
+        if not completed and ending.reason != BudgetExhausted.code:
+            return ending
+        overdraft = await self._path.overdraft()
+        if overdraft is None:
+            return ending
+        if completed:
+            return replace(ending, reason=overdraft.code, error=overdraft.record())
+        message = f"{overdraft.message}; no further calls are made"
+        return replace(ending, error={**overdraft.record(), "code": BudgetExhausted.code, "message": message})
 
     def _ending(self, outcome: Outcome) -> Ending:
         state, reason = verdict(outcome, self._stop)
@@ -212,7 +223,10 @@ class Drive:
     async def _watch_time(self, limit: float) -> None:
         while (left := limit - self._stopwatch.elapsed) > 0:
             await self._with.clock.sleep(max(left, SHORTEST_LOOK))
-        for _ in range(TURNS):  # after a pause of the process: answers that arrived meanwhile are read first
+            late = self._stopwatch.elapsed - limit
+            if late > LATE:  # the process stood still: answers that arrived meanwhile are read first
+                self._stopwatch.skip(late + min(CATCH_UP, limit))
+        for _ in range(TURNS):
             await asyncio.sleep(0)
         self.stop(RunTimedOut(f"run {self._run.id} used up its {limit:g} s"), now=True)
 

@@ -10,6 +10,7 @@ from muster.domain.call import Reply
 from muster.domain.entry import Replied, Unsent
 from muster.domain.errors import Interrupted, WireError
 from muster.domain.ids import RunId
+from muster.domain.money import Microdollars
 from muster.engine.asking import Asking, Equipment, Started
 from muster.engine.booking import Booking, failed_of
 from muster.engine.partial import Partial
@@ -18,10 +19,17 @@ from muster.engine.wires import Landed, Wire, Wires, close, read_answer
 
 
 class Exchange:
-    """What a run has on the wire; `check` raises once the run has been told to stop."""
+    """What a run has on the wire; `check` raises once the run may not make another call."""
 
-    def __init__(self, equipment: Equipment, *, run: RunId, check: Callable[[], None]) -> None:
-        self._with, self._run, self._check = equipment, run, check
+    def __init__(
+        self,
+        equipment: Equipment,
+        *,
+        run: RunId,
+        check: Callable[[], None],
+        on_overdraft: Callable[[str, Microdollars, Microdollars], None],
+    ) -> None:
+        self._with, self._run, self._check, self._on_overdraft = equipment, run, check, on_overdraft
         self._book = Booking(equipment).book
         self._wires = Wires()
 
@@ -44,7 +52,7 @@ class Exchange:
         if asking.wire:
             timeouts = replace(timeouts, call=max(timeouts.call - asking.wire, 0.001))
         landed: Landed = asyncio.get_running_loop().create_future()
-        wire = self._wires.launch(self._ride(asking, seat, timeouts, landed), landed)
+        wire = self._wires.launch(self._ride(asking, started.most, seat, timeouts, landed), landed)
         try:
             await landed
             if not wire.done():
@@ -61,7 +69,7 @@ class Exchange:
             raise Interrupted("the call was cut before it was sent")
         return answer
 
-    async def _ride(self, asking: Asking, seat: Seat, timeouts: Timeouts, landed: Landed) -> Reply:
+    async def _ride(self, asking: Asking, most: Microdollars, seat: Seat, timeouts: Timeouts, landed: Landed) -> Reply:
         """Go on the wire as soon as there is a place, and give it back the moment the answer is there.
 
         Nothing stands between one answer and the next request: whatever else there is to do is done after it.
@@ -73,13 +81,20 @@ class Exchange:
             asking.sent_at = self._with.clock.monotonic()
             # The agent minds the time itself; the seconds are for one that does not.
             self._wires.send(cast(Wire, asyncio.current_task()), landed, timeouts.call, timeouts.grace)
-            outcome = await asking.agent.call(asking.request, timeouts, self._partial(asking))
-            return outcome
+            reply = await asking.agent.call(asking.request, timeouts, self._partial(asking))
+            outcome = reply
+            self._mind_cost(asking.key, reply, most)  # before the place is given to the next call
+            return reply
         except WireError as error:
             outcome = error
             raise
         finally:
             seat.leave(outcome)
+
+    def _mind_cost(self, key: str, reply: Reply, most: Microdollars) -> None:
+        cost = reply.booked(most).cost
+        if cost > most:
+            self._on_overdraft(key, cost, most)
 
     def _partial(self, asking: Asking) -> Partial | None:
         if not asking.streams:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from muster.agents.base import BatchAgent
 from muster.domain.batch import UNDER_WAY, Batch, BatchState, Desk, Limits, Phase
 from muster.domain.budget import Decision, Granted, Refused, Wait
-from muster.domain.errors import BudgetExhausted, KeyTaken, LeftWaiting, MusterError, StoreFailed
+from muster.domain.errors import KeyTaken, LeftWaiting, MusterError, StoreFailed
 from muster.domain.ids import BatchId, RunId, new_batch_id, new_nonce
 from muster.domain.run import Driver
 from muster.engine.claims import Claims, lost
@@ -330,7 +330,7 @@ class Pool:
             self._unsent[parked.attempt.run] -= 1  # nobody waits for it to be handed in before there is money
             self._short.append(parked)
         elif isinstance(decision, Refused):
-            self._fail(parked, over_budget(decision))
+            self._fail(parked, decision.error)
         elif isinstance(decision, KeyTaken):
             self._look_again(parked)
         else:
@@ -354,11 +354,3 @@ class Pool:
             lane.clear()
             lane.extend(kept)
             self._unsent.subtract(parked.attempt.run for parked in gone)
-
-
-def over_budget(refused: Refused) -> BudgetExhausted:
-    """Say that a call can never be paid for under its budget."""
-    way = "resume the run with a higher total: muster runs resume RUN --budget USD"
-    if refused.level.startswith("day:"):
-        way = "raise day_usd in muster.toml, then resume the run"
-    return BudgetExhausted(refused.message, suggestions=(way, "or let calls reserve less: max_tokens, or budget_usd"))

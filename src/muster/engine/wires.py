@@ -5,13 +5,13 @@ from collections.abc import Coroutine
 from dataclasses import dataclass
 from typing import Any
 
+from muster.domain.agent import LATE
 from muster.domain.call import Reply
 from muster.domain.errors import CallFailed, OutcomeUnknown, OutOfTime, Paid, WireError
 
 Wire = asyncio.Task[Reply]
 Landed = asyncio.Future[None]  # ends with its wire, but can be canceled without it
 
-LATE = 1.0  # seconds by which the alarm is late when the process stood still, as after Ctrl-Z
 
 
 @dataclass(slots=True)

@@ -13,14 +13,13 @@ from muster.agents.processes import proc
 from muster.agents.processes.log import Log
 from muster.agents.processes.order import Order
 from muster.agents.processes.pipes import Inlet, Outlet, filled
+from muster.domain.agent import CATCH_UP, LATE
 from muster.domain.errors import NotStarted
 
 UNREAD = 4 * 1_048_576  # bytes that may wait to be read before the process has to wait
 GRACE = 2.0  # seconds between asking a process to end and ending it
 DYING = 2.0  # seconds that the system may take to end what was killed
 LOOK = 0.02  # seconds between looks where the system does not tell by itself
-LATE = 1.0  # seconds by which a timer is late when this process stood still, as after Ctrl-Z
-CATCH_UP = 2.0  # seconds that a process gets after that, since nobody read what it wrote meanwhile
 _TURNS = 2  # of the loop: in the second of them it has read what the kernel already knew
 
 
