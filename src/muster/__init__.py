@@ -6,7 +6,7 @@ if TYPE_CHECKING:
     from muster.app import Muster
     from muster.app import open_muster as open  # noqa: A004  # as a user writes it: muster.open()
     from muster.domain.call import Message, Reply, Request, Role, Tool, ToolCall
-    from muster.domain.errors import MusterError, RunFailed
+    from muster.domain.errors import MusterError, Overdraft, RunFailed
     from muster.engine.context import Context
     from muster.engine.workload import workload
 
@@ -17,6 +17,7 @@ __all__ = [
     "Message",
     "Muster",
     "MusterError",
+    "Overdraft",
     "Reply",
     "Request",
     "Role",
@@ -32,6 +33,7 @@ _HOMES = {
     "Message": ("muster.domain.call", "Message"),
     "Muster": ("muster.app", "Muster"),
     "MusterError": ("muster.domain.errors", "MusterError"),
+    "Overdraft": ("muster.domain.errors", "Overdraft"),
     "Reply": ("muster.domain.call", "Reply"),
     "Request": ("muster.domain.call", "Request"),
     "Role": ("muster.domain.call", "Role"),

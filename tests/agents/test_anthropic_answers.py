@@ -1,3 +1,4 @@
+import gzip
 import json
 from dataclasses import replace
 from decimal import Decimal
@@ -15,7 +16,7 @@ from muster.agents.payload import MALFORMED
 from muster.agents.sse import Event
 from muster.agents.tally import Ceiling
 from muster.domain.call import Reply, Stop, ToolCall, Usage
-from muster.domain.errors import AuthRefused, InvalidRequest, MusterError, OutcomeUnknown, Overloaded, Paid
+from muster.domain.errors import AuthRefused, InvalidRequest, MusterError, OutcomeUnknown, Overloaded, Paid, Undecodable
 from muster.domain.money import NOTHING
 from muster.domain.price import Price, Rates
 
@@ -144,6 +145,12 @@ def test_a_success_that_cannot_be_read_leaves_the_outcome_unknown(body: bytes) -
     with pytest.raises(OutcomeUnknown, match="claude-test") as caught:
         decode(body, PRICE, CEILING, ACCOUNT)
     assert caught.value.paid is Paid.UNKNOWN
+
+
+@pytest.mark.parametrize("body", [gzip.compress(b'{"id": 1}'), b'{"id": "\xe9"}'])
+def test_a_success_that_is_not_text_is_not_asked_again(body: bytes) -> None:
+    with pytest.raises(Undecodable, match="which is not UTF-8"):
+        decode(body, PRICE, CEILING, ACCOUNT)
 
 
 @pytest.mark.parametrize(

@@ -1,3 +1,4 @@
+import gzip
 import json
 from decimal import Decimal
 from typing import Any
@@ -21,6 +22,7 @@ from muster.domain.errors import (
     OutcomeUnknown,
     Paid,
     RateLimited,
+    Undecodable,
 )
 from muster.domain.price import Price, Rates
 
@@ -152,6 +154,12 @@ def test_without_usage_bytes_are_counted_so_that_the_cost_is_not_nothing(usage: 
 @pytest.mark.parametrize("body", [b"", b"null", b"{", b"<html>", b"\xff", b"{}", b'{"choices": []}', b'{"choices": 3}'])
 def test_a_success_that_cannot_be_read_leaves_the_outcome_unknown(body: bytes) -> None:
     with pytest.raises(OutcomeUnknown, match="gpt-test"):
+        decode(body, PRICE, CEILING, ACCOUNT)
+
+
+@pytest.mark.parametrize("body", [gzip.compress(b'{"id": 1}'), b'{"id": "\xe9"}'])
+def test_a_success_that_is_not_text_is_not_asked_again(body: bytes) -> None:
+    with pytest.raises(Undecodable, match="which is not UTF-8"):
         decode(body, PRICE, CEILING, ACCOUNT)
 
 

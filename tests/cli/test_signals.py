@@ -4,6 +4,7 @@ import contextlib
 import os
 import signal
 import subprocess
+import sys
 
 import pytest
 
@@ -150,3 +151,29 @@ def test_sigterm_ends_a_command_that_was_started_with_sigint_ignored(shell: Shel
     finally:
         signal.signal(signal.SIGINT, before)
     assert process.returncode == 4
+
+
+INTERRUPT_WHILE_LOADING = """
+import os, signal, sys
+
+class Interrupting:
+    def find_spec(self, name, path=None, target=None):
+        if name == "muster.cli.report":
+            os.kill(os.getpid(), signal.SIGINT)
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.meta_path.insert(0, Interrupting())
+import muster.__main__
+print("loaded")
+"""
+
+
+def test_ctrl_c_while_the_command_is_loaded_ends_it_without_a_traceback(shell: Shell) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPT_WHILE_LOADING],
+        cwd=shell.folder,
+        env=shell.environment,
+        capture_output=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, b"", b"")

@@ -14,6 +14,7 @@ from muster.domain.errors import (
     ProviderFault,
     RateLimited,
     TryLater,
+    Undecodable,
     UnknownModel,
     WireError,
 )
@@ -74,8 +75,13 @@ def unpaid(error: WireError) -> WireError:
 
 
 def unreadable(what: str, account: Account, body: bytes) -> OutcomeUnknown:
-    """Say that a success could not be read: the model has answered, and we do not know what."""
-    return OutcomeUnknown(f"{account.place} {what}: {account.scrub(plain(body))[:200]!r}")
+    """Return the error of a success that cannot be read; bytes that are not text, such as gzip, are not asked again."""
+    message = f"{account.place} {what}: {account.scrub(plain(body))[:200]!r}"
+    try:
+        body.decode("utf-8")
+    except UnicodeDecodeError:
+        return Undecodable(f"{message}, which is not UTF-8")
+    return OutcomeUnknown(message)
 
 
 def plain(body: bytes) -> str:

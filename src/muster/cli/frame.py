@@ -103,6 +103,8 @@ def answered(manner: Manner, work: Callable[[], int | None]) -> int:
 
     try:
         signal.signal(signal.SIGTERM, _like_an_interrupt)
+        if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:  # as the entry point left it
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         return work() or 0
     except MusterError as error:
         return fail(manner, error)

@@ -13,7 +13,6 @@ Wire = asyncio.Task[Reply]
 Landed = asyncio.Future[None]  # ends with its wire, but can be canceled without it
 
 
-
 @dataclass(slots=True)
 class _Sent:
     """An exchange on the wire, with when it is looked at; the first look only gives it its grace."""
