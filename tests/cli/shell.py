@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests import forkserver
+
 COMMAND = (sys.executable, "-m", "muster")
 PATIENCE = 60.0
 
@@ -32,18 +34,6 @@ async def blocks(ctx, spec):
 async def breaks(ctx, spec):
     await ctx.call("sim/echo", "before", key="before")
     raise ValueError("this workload breaks")
-"""
-
-SUBMIT = """
-import asyncio, json, sys
-import muster
-
-async def main():
-    workload, spec, options = json.loads(sys.argv[1])
-    async with muster.open() as m:
-        print((await m.submit(workload, spec, **options)).id)
-
-asyncio.run(main())
 """
 
 
@@ -90,17 +80,18 @@ class Shell:
     def muster(self, *arguments: str, stdin: str | bytes = b"") -> Result:
         """Run a command to its end."""
         given = stdin.encode() if isinstance(stdin, str) else stdin
-        done = subprocess.run(
-            [*COMMAND, *arguments],
-            cwd=self.folder,
-            env=self.environment,
-            input=given,
-            capture_output=True,
-            timeout=PATIENCE,
-        )
+        done = self._run("muster", *arguments, stdin=given)
         result = Result(code=done.returncode, out=done.stdout.decode(), err=done.stderr.decode())
         assert "Traceback" not in result.err, result
         return result
+
+    def _run(
+        self, module: str, *arguments: str, stdin: bytes = b"", **variables: str
+    ) -> "subprocess.CompletedProcess[bytes]":
+        environment = {**self.environment, **variables}
+        return forkserver.run(
+            module, arguments, folder=self.folder, environment=environment, stdin=stdin, timeout=PATIENCE
+        )
 
     def run_into(self, stdout: Any, *arguments: str) -> Result:
         """Run a command with its output somewhere of the test's own."""
@@ -144,14 +135,8 @@ class Shell:
 
     def submit(self, workload: str, spec: Mapping[str, Any] | None, **options: Any) -> str:
         """Store a run for the workers, as a Python program of the user would."""
-        done = subprocess.run(
-            [sys.executable, "-c", SUBMIT, json.dumps([workload, spec, options])],
-            cwd=self.folder,
-            env=self.environment,
-            capture_output=True,
-            timeout=PATIENCE,
-            check=True,
-        )
+        done = self._run("tests.cli.submit", json.dumps([workload, spec, options]))
+        assert done.returncode == 0, done
         return done.stdout.decode().strip()
 
     def ask_in_batch(self, agent: str, *options: str, detach: bool = True) -> dict[str, Any]:
@@ -162,10 +147,7 @@ class Shell:
 
     def crash(self, point: str, *arguments: str) -> None:
         """Run a command that dies at a point, as by kill -9."""
-        environment = {**self.environment, "MUSTER_CRASH_AT": f"{point}:1"}
-        done = subprocess.run(
-            [*COMMAND, *arguments], cwd=self.folder, env=environment, capture_output=True, timeout=PATIENCE
-        )
+        done = self._run("muster", *arguments, MUSTER_CRASH_AT=f"{point}:1")
         assert done.returncode == -9, done
 
     def run(self, reference: str) -> dict[str, Any]:
