@@ -1,6 +1,7 @@
 """The life of a batch with several processes: every step of one may fall between any two of another."""
 
 import asyncio
+import random
 import tempfile
 from collections.abc import Coroutine
 from itertools import product
@@ -114,6 +115,7 @@ def test_the_life_of_a_batch_at_length() -> None:
     )
 
 
+SAMPLE = 50  # pairs of steps
 CREATED = {"anthropic": 10, "openai": 14}  # steps after which a process has handed the batch in
 
 
@@ -138,8 +140,9 @@ async def two_processes(folder: Path, kind: str, first: int, second: int, *, fir
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_every_step_of_one_process_may_fall_between_any_two_of_another(tmp_path: Path, kind: str) -> None:
-    for first, second in product(range(CREATED[kind] + 1), repeat=2):
+async def test_a_step_of_one_process_may_fall_between_any_two_of_another(tmp_path: Path, kind: str) -> None:
+    pairs = list(product(range(CREATED[kind] + 1), repeat=2))
+    for first, second in random.Random(kind).sample(pairs, SAMPLE):  # all of them in the test below
         odd = bool((first + second) % 2)
         await two_processes(tmp_path / f"{first}-{second}", kind, first, second, first_ends_first=odd)
 
