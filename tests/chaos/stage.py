@@ -180,12 +180,14 @@ class Stage:
         return process.returncode or 0, out.decode(), err.decode()
 
     @asynccontextmanager
-    async def open(self, environment: Mapping[str, str] | None = None) -> AsyncIterator[Muster]:
+    async def open(
+        self, environment: Mapping[str, str] | None = None, timeouts: Timeouts = TIMEOUTS
+    ) -> AsyncIterator[Muster]:
         """Open the store of this folder in this process."""
         settings = load_settings(
             folder=self.folder, environment=self.environment if environment is None else environment
         )
-        async with open_muster(settings=settings, timeouts=TIMEOUTS, policy=HASTY, patience=BRISK) as muster:
+        async with open_muster(settings=settings, timeouts=timeouts, policy=HASTY, patience=BRISK) as muster:
             yield muster
 
     def in_flight(self) -> int:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from muster.domain.agent import Timeouts
 from muster.domain.call import Reply
 from muster.domain.run import RunState
 from muster.testing.sim import RehearsalProcess
@@ -54,7 +55,8 @@ async def check_fork(stage: Stage, books: Books, key: str) -> None:
     anew = keys[keys.index(key) :]
     names = books.on_the_wire()
     before = stage.sim.audit()
-    async with stage.open() as muster:
+    # No faults are played: a server that is only slow must not be asked twice.
+    async with stage.open(timeouts=Timeouts()) as muster:
         made = await muster.fork(books.run.id, key)
         run = await muster.drive(made).wait()
         forked = await books_of(muster, run)
