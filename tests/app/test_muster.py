@@ -12,6 +12,7 @@ from muster.domain.errors import (
     BadConfiguration,
     BadFile,
     Conflict,
+    Interrupted,
     NotFound,
     Overdraft,
     RunFailed,
@@ -63,6 +64,17 @@ async def test_an_answer_over_its_budget_is_raised_and_kept(tmp_path: Path) -> N
         with pytest.raises(Overdraft) as started:
             await run.result()
         assert started.value.result == ["a"]
+
+
+async def test_once_told_to_stop_it_starts_and_resumes_nothing(tmp_path: Path) -> None:
+    async with muster.open(settings=settings(tmp_path)) as m:
+        run = await m.start("test-letters", {**SPEC, "agent": "sim/fail"}, name="nightly")
+        await run.wait()
+        m.stop(Interrupted("told to stop"), now=False)
+        for starting in (m.start("test-letters", SPEC), m.resume("nightly"), m.ask("sim/echo", "hello")):
+            with pytest.raises(Interrupted, match="told to stop"):
+                await starting
+        assert len(await m.store.runs.roots(limit=9)) == 1
 
 
 async def test_a_failed_run_raises_with_its_reason_and_can_be_resumed_by_name(tmp_path: Path) -> None:

@@ -18,7 +18,11 @@ def moved(home: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("harm", "words"), [(shutil.rmtree, "was deleted while it was in use"), (moved, "/moved/muster.db while")]
+    ("harm", "words"),
+    [
+        (shutil.rmtree, "was deleted or moved to another file system while it was in use"),
+        (moved, "/moved/muster.db while"),
+    ],
 )
 def test_a_run_whose_store_is_gone_stops_and_pays_nothing_more(shell: Shell, harm: object, words: str) -> None:
     assert callable(harm)

@@ -109,7 +109,7 @@ def test_a_loop_that_was_closed_does_not_keep_the_thread(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("harm", "words"),
     [
-        (shutil.rmtree, "was deleted while it was in use"),
+        (shutil.rmtree, "was deleted or moved to another file system while it was in use"),
         (lambda home: home.rename(home.with_name("elsewhere")), "was moved to .*/elsewhere/muster.db while"),
         (lambda home: (home / "muster.db").rename(home / "old.db"), r"was moved to .*/home/old.db while"),
     ],

@@ -13,7 +13,7 @@ from muster.app.handle import RunHandle
 from muster.domain.budget import Budgets, require_left
 from muster.domain.call import Reply
 from muster.domain.canonical import Json, plain_json
-from muster.domain.errors import BadArgument, Conflict, MusterError, NotFound, Overdraft
+from muster.domain.errors import BadArgument, Conflict, MusterError, NotFound, Overdraft, StopRun
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
 from muster.domain.process import OwnedProcess
@@ -53,6 +53,7 @@ class Muster:
         self.batches = BatchOffice(store, engine.pool, clock)
         self.reaped: Sequence[OwnedProcess] = ()  # what dead drivers had left at work when this was opened
         self._driving: set[asyncio.Task[Run]] = set()
+        self._stopped: StopRun | None = None
 
     async def ask(
         self,
@@ -99,6 +100,7 @@ class Muster:
 
         With an origin it takes over what another run remembers, as far as the origin says.
         """
+        self._require_going_on()
         order = self._order(budget_usd, name, tags, timeout, concurrency, dispatch)
         REGISTRY.find(workload)
         run = await self._create(workload, spec, order, submitted=detach, origin=origin)
@@ -128,6 +130,7 @@ class Muster:
 
         Both spend from the budget that the run was started with; `budget_usd` sets a new total.
         """
+        self._require_going_on()
         run = await self.prepare_resume(reference, budget_usd=budget_usd)
         return self.drive(run, on_delta)
 
@@ -172,6 +175,15 @@ class Muster:
         self._driving.add(task)
         task.add_done_callback(self._driving.discard)
         return RunHandle(self.store, self._clock, run.id, task, self.engine.sweep)
+
+    def stop(self, error: StopRun, *, now: bool) -> None:
+        """Stop every run that this process drives; none is started or resumed here any more."""
+        self._stopped = error
+        self.engine.stop_all(error, now=now)
+
+    def _require_going_on(self) -> None:
+        if self._stopped is not None:
+            raise self._stopped
 
     def watch(self, run: Run) -> RunHandle:
         """Follow a run that another process may drive."""

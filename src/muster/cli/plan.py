@@ -137,7 +137,7 @@ def bound_words(load: "Load", cap: int | None) -> list[str]:
         agents = ", ".join(load.unbounded)
         lines = [f"no maximum exists for {agents}: declare budget_usd or a price in muster.toml"]
     elif load.most:
-        lines = [f"the most counts every attempt that can be paid: {ATTEMPTS} of a live call whose answers are lost"]
+        lines = [f"the most counts every attempt that can be paid: up to {ATTEMPTS} of a call whose answer is lost"]
     else:
         lines = []
     if cap is None:

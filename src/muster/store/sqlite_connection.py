@@ -214,10 +214,11 @@ def vanished(path: Path, file: tuple[int, int] | None) -> StoreFailed:
     if place is not None:
         what = f"the store {path} was moved to {place} while it was in use; everything up to then is there"
         return StoreFailed(what, suggestions=(f"move it back to {path}, then resume",))
-    done = "deleted" if identity_of(path) is None else "replaced by another file"
+    gone = "deleted or moved to another file system"
+    done = gone if identity_of(path) is None else "replaced by another file"
     return StoreFailed(
         f"the store {path} was {done} while it was in use; what was in it is lost unless there is a copy",
-        suggestions=("restore it from a copy, or begin anew",),
+        suggestions=(f"move it back to {path} or restore it from a copy, then resume; or begin anew",),
     )
 
 
