@@ -39,9 +39,11 @@ async def test_the_audit_is_read_over_http() -> None:
         "calls": 1,
         "by_digest": {digest(message("12345678")): 1},
         "batches": [],
+        "in_flight": 0,
         "max_in_flight": 1,
         "tokens": {"input": 2, "output": 2, "cache_read": 0, "cache_write": 0},
         "cost_usd": 0.000012,
+        "cost_usd_by_digest": {digest(message("12345678")): 0.000012},
         "requests": 2,
         "statuses": {"200": 1, "400": 1},
         "faults": {},
@@ -61,6 +63,7 @@ async def test_costs_are_summed_with_the_given_prices() -> None:
             await ask(server, message("1234"))  # 3 + 15.5 microdollars, rounded up
         await ask(server, message("1234", model="other"))  # play money: 1 + 5
     assert server.audit.cost == Microdollars(3 * 19 + 6)
+    assert server.audit.cost_by_digest == {digest(message("1234")): 57, digest(message("1234", model="other")): 6}
 
 
 async def test_a_reset_starts_over() -> None:
@@ -96,9 +99,11 @@ def test_an_audit_survives_json() -> None:
     audit = Audit(
         calls=2,
         by_digest={"d": 2},
+        in_flight=1,
         max_in_flight=1,
         tokens=Tokens(input=1, output=2, cache_read=3, cache_write=4),
         cost=Microdollars(1_234_567),
+        cost_by_digest={"d": 1_234_567},
         requests=3,
         statuses={"200": 2},
         faults={"429": 1},

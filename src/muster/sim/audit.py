@@ -41,9 +41,11 @@ class Audit:
     calls: int = 0
     by_digest: Mapping[str, int] = field(default_factory=dict)
     batches: tuple[Json, ...] = ()
+    in_flight: int = 0  # being answered now
     max_in_flight: int = 0
     tokens: Tokens = Tokens()
     cost: Microdollars = NOTHING
+    cost_by_digest: Mapping[str, int] = field(default_factory=dict)  # in microdollars
     requests: int = 0  # refused ones too
     statuses: Mapping[str, int] = field(default_factory=dict)  # answers begun, by status
     faults: Mapping[str, int] = field(default_factory=dict)  # played, by kind
@@ -61,7 +63,7 @@ class Book:
         """Start over; what is in flight stays in flight."""
         self.requests = 0
         self._max_in_flight = self.in_flight
-        self._cost = 0
+        self._costs: Counter[str] = Counter()
         self._by_digest: Counter[str] = Counter()
         self._tokens: Counter[str] = Counter()
         self._statuses: Counter[str] = Counter()
@@ -92,7 +94,7 @@ class Book:
         self._tokens["cache_read"] += usage.cache_read
         self._tokens["cache_write"] += usage.cache_write + usage.cache_write_1h
         cost = self._price(model).cost(usage)
-        self._cost += -(-cost // 2) if batch else cost
+        self._costs[digest] += -(-cost // 2) if batch else cost
 
     def audit(self, batches: tuple[Json, ...] = ()) -> Audit:
         """Give the audit as it stands."""
@@ -100,9 +102,11 @@ class Book:
             calls=self._by_digest.total(),
             by_digest=dict(self._by_digest),
             batches=batches,
+            in_flight=self.in_flight,
             max_in_flight=self._max_in_flight,
             tokens=Tokens(**self._tokens),
-            cost=Microdollars(self._cost),
+            cost=Microdollars(self._costs.total()),
+            cost_by_digest=dict(self._costs),
             requests=self.requests,
             statuses=dict(self._statuses),
             faults=dict(self._faults),
@@ -118,9 +122,11 @@ def audit_json(audit: Audit) -> dict[str, Any]:
         "calls": audit.calls,
         "by_digest": audit.by_digest,
         "batches": list(audit.batches),
+        "in_flight": audit.in_flight,
         "max_in_flight": audit.max_in_flight,
         "tokens": {name: getattr(audit.tokens, name) for name in ("input", "output", "cache_read", "cache_write")},
         "cost_usd": to_usd(audit.cost),
+        "cost_usd_by_digest": {name: to_usd(cost) for name, cost in audit.cost_by_digest.items()},
         "requests": audit.requests,
         "statuses": audit.statuses,
         "faults": audit.faults,
@@ -129,6 +135,16 @@ def audit_json(audit: Audit) -> dict[str, Any]:
 
 def read_audit(found: Mapping[str, Any]) -> Audit:
     """Read an audit back from JSON."""
-    rest = {name: value for name, value in found.items() if name not in ("tokens", "cost_usd", "batches")}
-    cost = from_usd(round(Decimal(str(found["cost_usd"])), 6))
-    return Audit(tokens=Tokens(**found["tokens"]), cost=cost, batches=tuple(found["batches"]), **rest)
+    apart = ("tokens", "cost_usd", "cost_usd_by_digest", "batches")
+    rest = {name: value for name, value in found.items() if name not in apart}
+    return Audit(
+        tokens=Tokens(**found["tokens"]),
+        cost=_microdollars(found["cost_usd"]),
+        cost_by_digest={name: _microdollars(cost) for name, cost in found["cost_usd_by_digest"].items()},
+        batches=tuple(found["batches"]),
+        **rest,
+    )
+
+
+def _microdollars(dollars: float) -> Microdollars:
+    return from_usd(round(Decimal(str(dollars)), 6))
