@@ -20,7 +20,7 @@ from muster.sim.options import Options
 from muster.sim.server import Server, serve
 from tests.batches import work  # registers the workloads in this process
 from tests.chaos.books import Books, books_of, check_books, check_paid_once
-from tests.chaos.stage import HASTY, until
+from tests.chaos.stage import HASTY, declare_prices, until
 from tests.chaos.work import ANTHROPIC, OPENAI
 
 __all__ = ["ANTHROPIC", "OPENAI", "PROVIDERS", "House", "batch", "open_house", "until", "work"]
@@ -29,9 +29,6 @@ PROVIDERS = (ANTHROPIC, OPENAI)
 QUICK = Patience(settle=0.02, poll_first=0.01, poll_longest=0.05, grace=0.3)
 IMPATIENT = replace(QUICK, deadline=0.5)  # does not wait for results that never come
 SOON = Timeouts(connect=5.0, idle=0.3, call=1.0, grace=0.5)
-
-# The server's play money, live and in a batch: so both sides can be compared to the microdollar.
-PRICES = "price = { input = 1, output = 5 }\nbatch_price = { input = 0.5, output = 2.5 }"
 
 
 def batch(*, fallback: Fallback = Fallback.FAIL, batches: int = 3) -> Dispatch:
@@ -68,11 +65,7 @@ class House:
 
     def declare(self, more: str = "") -> None:
         """Give both models the server's prices."""
-        kinds = [(name, *name.split("/")) for name in PROVIDERS]
-        sections = [
-            f'[agents."{name}"]\nkind = "{kind}"\nmodel = "{model}"\n{PRICES}\n{more}' for name, kind, model in kinds
-        ]
-        (self.folder / "muster.toml").write_text("\n".join(sections), encoding="utf-8")
+        declare_prices(self.folder, more)
 
     def play(self, *script: Mapping[str, Any], **rest: Any) -> None:
         """Let things go wrong at the server."""

@@ -19,8 +19,8 @@ from muster.sim.options import Options
 from muster.sim.play import Play, at_once
 from muster.sim.rehearsal import Rehearsal
 from muster.sim.router import Router
-from tests.batches.house import ANTHROPIC, OPENAI, PRICES, QUICK
-from tests.chaos.stage import HASTY
+from tests.batches.house import ANTHROPIC, OPENAI, QUICK
+from tests.chaos.stage import HASTY, declare_prices
 
 Path_ = tuple[str, ...]
 
@@ -132,9 +132,7 @@ async def before_a_liar(folder: Path, lies: list[Lie]) -> AsyncIterator[tuple[Mu
     liar = LyingServer(lies)
     server = await asyncio.get_running_loop().create_server(liar.connect, "127.0.0.1", 0)
     address = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-    declared = [(name, *name.split("/")) for name in (ANTHROPIC, OPENAI)]
-    sections = [f'[agents."{name}"]\nkind = "{kind}"\nmodel = "{model}"\n{PRICES}\n' for name, kind, model in declared]
-    (folder / "muster.toml").write_text("\n".join(sections), encoding="utf-8")
+    declare_prices(folder)
     environment = {
         "ANTHROPIC_API_KEY": "sk-test-anthropic",
         "OPENAI_API_KEY": "sk-test-openai",

@@ -4,7 +4,8 @@ It imports nothing of the program whose store it reads, and can be run without i
 
     python -I -S tests/chaos/law.py DATABASE AUDIT_URL
 
-It expects a store of completed runs whose agents repeat what they are asked. Every violation is one line; exit code 1.
+It expects a store of completed runs whose agents repeat what they are asked, at the prices that the provider charges.
+Every violation is one line; exit code 1.
 """
 
 import hashlib
@@ -18,6 +19,8 @@ from typing import Any
 
 LANES = ("billed", "imputed", "uncertain")
 BATCH_ENDS = ("collected", "refused", "abandoned")
+
+Names = dict[tuple[str, str], str]  # run and key of a call to the digest of its request
 
 CALLS = """
 SELECT journal.run_id, journal.key, journal.state, journal.agent, requests.request, outcomes.outcome
@@ -40,7 +43,9 @@ def violations(database: sqlite3.Connection, audit: dict[str, Any]) -> Iterator[
     yield from of_attempts(attempts)
     yield from of_money(database, attempts)
     yield from of_calls(calls, attempts)
-    yield from of_payments(calls, attempts, audit["by_digest"])
+    names = {(call["run_id"], call["key"]): digest(body(call)) for call in calls}
+    yield from of_payments(names, attempts, audit["by_digest"])
+    yield from of_charges(names, attempts, audit)
     yield from of_batches(database, audit)
 
 
@@ -105,17 +110,41 @@ def of_calls(calls: list[sqlite3.Row], attempts: list[sqlite3.Row]) -> Iterator[
             yield f"call {call['key']} has {succeeded[call['run_id'], call['key']]} replies"
 
 
-def of_payments(calls: list[sqlite3.Row], attempts: list[sqlite3.Row], paid: dict[str, int]) -> Iterator[str]:
+def of_payments(names: Names, attempts: list[sqlite3.Row], paid: dict[str, int]) -> Iterator[str]:
     """For every request, named by its body: replies <= paid <= replies + uncertain."""
-    names = {(call["run_id"], call["key"]): digest(body(call)) for call in calls}
     states: Counter[tuple[str, str]] = Counter()
     for attempt in attempts:
         states[names[attempt["run_id"], attempt["key"]], attempt["state"]] += 1
     for name in sorted({*names.values(), *paid}):
         replies, uncertain = states[name, "succeeded"], states[name, "uncertain"]
         if not replies <= paid.get(name, 0) <= replies + uncertain:
-            keys = sorted(key for (_, key), found in names.items() if found == name) or ["nobody's request"]
-            yield f"{', '.join(keys)}: {replies} replies, {uncertain} uncertain, but {paid.get(name, 0)} paid"
+            yield f"{keys_of(names, name)}: {replies} replies, {uncertain} uncertain, but {paid.get(name, 0)} paid"
+
+
+def of_charges(names: Names, attempts: list[sqlite3.Row], audit: dict[str, Any]) -> Iterator[str]:
+    """For every request and for all of them, in microdollars: booked <= charged <= booked + uncertain.
+
+    Nothing is allowed for rounding: both sides round each answer up to a whole microdollar, in a batch after the
+    price was halved, and sum up whole microdollars. The audit's dollars are a float, hence the `round`.
+    """
+    booked: Counter[str] = Counter()
+    uncertain: Counter[str] = Counter()
+    for attempt in attempts:
+        lane = uncertain if attempt["lane"] == "uncertain" else booked
+        lane[names[attempt["run_id"], attempt["key"]]] += attempt["cost"]
+    charges = {name: round(dollars * 1_000_000) for name, dollars in audit["cost_usd_by_digest"].items()}
+    for name in sorted({*names.values(), *charges}):
+        if not booked[name] <= charges.get(name, 0) <= booked[name] + uncertain[name]:
+            sums = f"{booked[name]} booked, {uncertain[name]} uncertain, but {charges.get(name, 0)} charged"
+            yield f"{keys_of(names, name)}: {sums}"
+    total = round(audit["cost_usd"] * 1_000_000)
+    if not booked.total() <= total <= booked.total() + uncertain.total():
+        yield f"in all {booked.total()} booked, {uncertain.total()} uncertain, but {total} charged"
+
+
+def keys_of(names: Names, name: str) -> str:
+    """Give the calls that sent a request."""
+    return ", ".join(sorted(key for (_, key), found in names.items() if found == name)) or "nobody's request"
 
 
 def asked(call: sqlite3.Row) -> str:

@@ -20,6 +20,7 @@ from muster.engine.patience import Patience
 from muster.engine.retry import RetryPolicy
 from muster.settings import load_settings
 from muster.testing.sim import RehearsalProcess
+from tests.chaos import work
 from tests.chaos.fleet import Order
 
 ROOT = Path(__file__).parents[2]
@@ -46,6 +47,18 @@ FAULTS: Mapping[str, Any] = {
     },
     "at_most_per_digest": 4,
 }
+
+# The server's play money, live and in a batch: so both sides can be compared to the microdollar.
+PRICES = "price = { input = 1, output = 5 }\nbatch_price = { input = 0.5, output = 2.5 }"
+
+
+def declare_prices(folder: Path, more: str = "") -> None:
+    """Write the settings of a folder in which both models cost what the rehearsal server charges."""
+    kinds = [(name, *name.split("/")) for name in (work.ANTHROPIC, work.OPENAI)]
+    sections = [
+        f'[agents."{name}"]\nkind = "{kind}"\nmodel = "{model}"\n{PRICES}\n{more}' for name, kind, model in kinds
+    ]
+    (folder / "muster.toml").write_text("\n".join(sections), encoding="utf-8")
 
 
 @dataclass(frozen=True)
