@@ -1,10 +1,11 @@
 """Runs in the database: made, claimed, released and forgotten, inside somebody's transaction."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from muster.domain.budget import lineage_level, require_left, run_level
-from muster.domain.errors import Conflict, LeaseLost, NotFound
+from muster.domain.errors import Conflict, LeaseLost, NotFound, RunCanceled
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
 from muster.domain.run import TERMINAL, Driver, NewRun, Run, RunState, Spent, move
@@ -87,10 +88,12 @@ def beat(database: Connection, run: RunId, epoch: int, until: float, active: flo
 
 
 def release(database: Connection, codec: Codec, run: RunId, epoch: int, ending: Ending) -> Run:
-    """Let go of a run in its new state and tell it."""
+    """Let go of a run in its new state and tell it; one that would go on is canceled if that was asked for."""
     before = get(database, run)
     if before.lease.epoch != epoch:
         raise LeaseLost(f"another driver has taken run {run}")
+    if before.cancel_requested and ending.state not in TERMINAL:
+        ending = replace(ending, state=RunState.CANCELED, reason=RunCanceled.code, error=None)
     move(before.state, ending.state)
     strand_attempts(database, codec, run, ending.at)  # there are none, unless a settlement could not be written
     database.execute("release_run", _ending_parameters(run, epoch, ending, codec))

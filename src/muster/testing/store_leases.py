@@ -140,6 +140,15 @@ async def cancels_the_run_of_a_dead_driver_that_was_asked_to_cancel(store: Store
     assert (after.state, after.ended_at) == (RunState.CANCELED, NOW + 5)
 
 
+async def cancels_a_run_that_its_driver_lets_go_of_before_it_saw_the_cancel(store: Store) -> None:
+    """A driver that was stopped just then leaves no run behind that can neither be resumed nor is canceled."""
+    run, claim = await driven(store)
+    await store.desk.cancel(run, NOW)
+    ending = Ending(state=RunState.INTERRUPTED, reason="interrupted", at=NOW + 5)
+    over = await store.leases.release(run, claim.epoch, ending)
+    assert (over.state, over.ended_reason, over.ended_at) == (RunState.CANCELED, "canceled", NOW + 5)
+
+
 async def settles_only_what_the_same_driver_opened(store: Store) -> None:
     """What a driver takes back never touches the attempt of another, nor one that came in the same moment."""
     run, claim = await driven(store)
@@ -205,6 +214,7 @@ CHECKS: tuple[Check, ...] = (
     tells_the_driver_of_a_cancel,
     buries_the_dead,
     cancels_the_run_of_a_dead_driver_that_was_asked_to_cancel,
+    cancels_a_run_that_its_driver_lets_go_of_before_it_saw_the_cancel,
     settles_only_what_the_same_driver_opened,
     lists_what_waits_for_a_worker_oldest_first,
     knows_which_workers_are_there,
