@@ -24,7 +24,8 @@ from tests.chaos import suites, work
 from tests.chaos.stage import PATIENCE, Stage, until
 
 LATENCY_MS = 80
-LATEST = 0.35  # seconds after a process has sent its first request
+LATEST = {"ask": 0.2}  # seconds after a process has sent its first request; `ask` makes one call only
+LATEST_OF_MANY = 0.35
 CONCURRENCY = "4"
 STOPS = 100
 FAIR_SHARE = 0.3  # of the stops come while a call is on the wire; else the instants prove little
@@ -163,7 +164,7 @@ class Scene:
             return self.stage.sim.audit().requests > before or process.returncode is not None
 
         await until(begun)
-        await asyncio.sleep(self.dice.uniform(0, LATEST))  # any instant will do
+        await asyncio.sleep(self.dice.uniform(0, LATEST.get(self.name, LATEST_OF_MANY)))  # any instant will do
         answering = self.stage.sim.audit().in_flight
         with contextlib.suppress(ProcessLookupError):  # it was done already
             (os.killpg if self.stops % 2 else os.kill)(process.pid, signal.SIGINT)
