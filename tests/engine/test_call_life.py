@@ -255,6 +255,13 @@ class CallLife(RuleBasedStateMachine):
                 assert reasons, dict(one)
                 assert (one["key"], one["n"]) not in self.provider.delivered or reasons & LOSSES, (dict(one), reasons)
 
+    def check_now(self) -> None:
+        """Check all of these outside of the play, too."""
+        self.no_amount_is_below_zero_and_what_is_reserved_belongs_to_an_open_attempt()
+        self.a_reply_that_was_returned_is_on_the_disk()
+        self.what_was_paid_is_a_reply_or_may_still_become_known()
+        self.what_is_uncertain_has_a_reason_and_is_booked_as_its_reservation()
+
     def teardown(self) -> None:
         if not hasattr(self, "reader"):
             return
@@ -286,6 +293,7 @@ class CallLife(RuleBasedStateMachine):
         self.check_the_end()
 
     def check_the_end(self) -> None:
+        self.check_now()
         found = self.look()
         paid_at_most, succeeded = found.count("succeeded", "uncertain"), found.count("succeeded")
         assert not found.count("started")
@@ -423,7 +431,7 @@ def test_an_interruption_at_each_step_of_a_call_leaves_it_settled_once_and_paid_
         life = counting(seen)()
         try:
             life.begin(step, what, pace)
-            life.check_invariants(settings(BRIEF), print, {})
+            life.check_now()
         finally:
             life.teardown()
         assert seen[step, what], (step, seen)
