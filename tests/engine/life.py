@@ -209,6 +209,7 @@ class Snapshot:
     epoch: int
     host: str | None
     lease_until: float
+    cancel: bool  # somebody asked for it
     attempts: tuple[sqlite3.Row, ...]
     budgets: tuple[sqlite3.Row, ...]
     replies: dict[str, str]
@@ -231,6 +232,7 @@ def read_snapshot(reader: sqlite3.Connection) -> Snapshot:
             epoch=run["epoch"],
             host=run["driver_host"],
             lease_until=run["lease_until"],
+            cancel=bool(run["cancel_requested"]),
             attempts=tuple(reader.execute("SELECT * FROM attempts")),
             budgets=tuple(reader.execute("SELECT * FROM budgets")),
             replies={row["key"]: row["text"] for row in reader.execute(REPLIES)},

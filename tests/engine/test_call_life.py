@@ -350,23 +350,26 @@ class CallLife(RuleBasedStateMachine):
         """Write down at which steps the calls of these processes are when something happens to them."""
         found = self.look()
         for process in processes:
-            if process.host == found.host and interruption in ("cut", "cancel", "death"):
+            if process.host == found.host and interruption in ("cut", "death"):
                 self.reasons[found.epoch].add(interruption)
             self.seen.update((step, interruption) for step in set(self.steps_of(process, found)))
 
     def let(self, pace: int | None) -> None:
         """Let every process go on so far."""
-        self.mind_losses()
+        self.mind_reasons()
         for _ in range(6 if pace is None else pace):
             for process in self.processes:
                 process.run(0.001) if pace is None else process.turn()
-        self.mind_losses()
+        self.mind_reasons()
 
-    def mind_losses(self) -> None:
-        """Write down that the driver is on a full disk, or that another is about to take its run over."""
+    def mind_reasons(self) -> None:
+        """Write down that the driver is on a full disk, is asked to cancel, or is about to be taken over."""
         found = self.look()
-        if self.full:
-            self.reasons[found.epoch].add("full")
+        if self.full:  # also for one that was replaced, and still has an answer to settle
+            for epoch in (found.epoch, *(process.epoch for process in self.processes)):
+                self.reasons[epoch].add("full")
+        if found.cancel:  # also one that came while this driver was about to claim the run
+            self.reasons[found.epoch].add("cancel")
         others = [process for process in self.processes if process.busy and process.host != found.host]
         if found.host is not None and any(found.lease_until < process.clock.now() for process in others):
             self.reasons[found.epoch].add("takeover")
