@@ -24,7 +24,7 @@ from tests.chaos import suites, work
 from tests.chaos.stage import PATIENCE, Stage, until
 
 LATENCY_MS = 80
-LATEST = {"ask": 0.2}  # seconds after a process has sent its first request; `ask` makes one call only
+LATEST = {"ask": 0.1}  # seconds after a process has sent its first request; `ask` makes one call only
 LATEST_OF_MANY = 0.35
 CONCURRENCY = "4"
 STOPS = 100
