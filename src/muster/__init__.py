@@ -53,3 +53,8 @@ def __getattr__(name: str) -> Any:
 
     module, attribute = _HOMES[name]
     return getattr(importlib.import_module(module), attribute)
+
+
+def __dir__() -> list[str]:
+    """Return the public names, for help and completion."""
+    return sorted([*__all__, "__version__"])

@@ -167,7 +167,7 @@ async def test_a_schema_that_is_none_is_refused_before_the_function_runs() -> No
         asked.append(request)
         return "{}"
 
-    with pytest.raises(InvalidRequest, match="no JSON Schema"):
+    with pytest.raises(InvalidRequest, match="not a JSON Schema"):
         await agent_of(answer).call(replace(ask("hi"), schema={"type": "thing"}), SOON)
     assert asked == []
 

@@ -32,6 +32,7 @@ from muster.engine.purse import Purse
 from muster.engine.retry import RetryPolicy
 from muster.engine.tools import Tools
 from muster.engine.workload import Workloads
+from muster.shapes.schema import JsonSchemas
 from muster.store.sqlite import SqliteStore, open_sqlite
 from muster.testing.batches import ObedientBatches
 
@@ -215,6 +216,7 @@ async def house(
         pool=pool,
         is_gone=gone,
         sees=seen,
+        schemas=JsonSchemas(),
         reap=Reaper(store.processes, driver.host, gone).reap,
     )
     workloads = Workloads()

@@ -49,7 +49,7 @@ def test_a_flaw_in_a_long_answer_is_told_in_few_words() -> None:
 def test_a_schema_that_is_none_is_refused_before_anything_is_spent() -> None:
     require_schema(replace(ask("x"), schema=SCHEMA))
     require_schema(ask("x"))
-    with pytest.raises(InvalidRequest, match="no JSON Schema"):
+    with pytest.raises(InvalidRequest, match="not a JSON Schema"):
         require_schema(replace(ask("x"), schema={"type": "thing"}))
 
 

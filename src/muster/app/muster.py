@@ -4,7 +4,7 @@ import asyncio
 import math
 import random
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from muster.app.batch_office import BatchOffice
@@ -13,6 +13,8 @@ from muster.app.handle import RunHandle
 from muster.domain.budget import Budgets, require_left
 from muster.domain.call import Reply
 from muster.domain.canonical import Json, plain_json
+from muster.domain.data import SchemaLike, json_schema, require_data
+from muster.domain.entry import Entry
 from muster.domain.errors import BadArgument, Conflict, MusterError, NotFound, Overdraft, StopRun
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
@@ -24,6 +26,7 @@ from muster.engine.engine import Engine
 from muster.engine.worker import Worker
 from muster.engine.workload import REGISTRY
 from muster.settings import Settings, parse_budget
+from muster.shapes.schema import JsonSchemas
 from muster.store.base import Store
 
 MOST_CONCURRENCY = 10_000
@@ -61,25 +64,42 @@ class Muster:
         prompt: str,
         *,
         system: str = "",
+        schema: SchemaLike | None = None,
         max_tokens: int | None = None,
         budget_usd: str | float | None = None,
         dispatch: str | Dispatch = LIVE,
     ) -> Reply:
-        """Ask one question, durably, and return the reply; Overdraft holds it when it exceeded a budget."""
-        spec = {"agent": agent, "prompt": prompt, "system": system, "max_tokens": max_tokens}
+        """Ask one question, durably, and return the reply; Overdraft holds it when it exceeded a budget.
+
+        With a `schema`, a JSON Schema or a Pydantic model, the reply has `data` that fits it; BadOutput holds a reply
+        that does not.
+        """
+        spec: dict[str, Json] = {"agent": agent, "prompt": prompt, "system": system, "max_tokens": max_tokens}
+        if schema is not None:
+            spec["schema"] = json_schema(schema)
+            JsonSchemas().require(spec["schema"])
         handle = await self.start("ask", spec, budget_usd=budget_usd, dispatch=dispatch)
         try:
             await handle.result()
         except Overdraft as error:
             error.result = await self._reply_to(handle.id)
             raise
-        return await self._reply_to(handle.id)
+        reply = await self._reply_to(handle.id)
+        return reply if schema is None else require_data(reply, schema)
 
     async def _reply_to(self, question: RunId) -> Reply:
-        entry = await self.store.journal.find(question, "ask")
+        entry = await self.entry(question, "ask")
         if entry is None or entry.reply is None:
             raise NotFound(f"run {question} has no reply")
         return entry.reply
+
+    async def entry(self, run: RunId, key: str) -> Entry | None:
+        """Return what a run remembers under a key; the reply to a request with a schema has its data."""
+        entry = await self.store.journal.find(run, key)
+        schema = entry.request.get("schema") if entry is not None and isinstance(entry.request, dict) else None
+        if entry is None or entry.reply is None or not schema:
+            return entry
+        return replace(entry, reply=JsonSchemas().parse(entry.reply, schema))
 
     async def start(
         self,

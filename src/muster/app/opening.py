@@ -29,6 +29,7 @@ from muster.engine.retry import RetryPolicy
 from muster.engine.tools import Tools
 from muster.engine.workload import REGISTRY
 from muster.settings import Settings, load_settings
+from muster.shapes.schema import JsonSchemas
 from muster.store.sqlite import open_sqlite
 
 OWN = ("ask", "fix", "generate", "suite", "waves")  # our own workloads
@@ -100,6 +101,7 @@ async def open_muster(
         is_gone=gone,
         sees=seen,
         reap=reaper.reap,
+        schemas=JsonSchemas(),
     )
     engine = Engine(equipment, workloads=REGISTRY, driver=driver, day_cap=settings.day_cap)
     muster = Muster(settings, store, engine, clock, directory)

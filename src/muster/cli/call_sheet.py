@@ -59,6 +59,7 @@ class CallSheet:
             _part(console, "tools", "\n".join(map(_used, reply.tool_calls)))
             _part(console, "answered", reply.text)
             _part(console, "data", "" if reply.data is None else json.dumps(reply.data, ensure_ascii=False))
+            _part(console, "no data", reply.data_error)
             _part(console, "figures", _figures(reply))
             _part(console, "log", reply.trace.log if reply.trace else "")
             _part(console, "note", reply.trace.note if reply.trace else "")
@@ -72,7 +73,7 @@ class CallSheet:
 async def look(muster: "Muster", reference: str, key: str) -> CallSheet:
     """Read one call of a run."""
     run = await muster.find(reference)
-    entry = await muster.store.journal.find(run.id, key)
+    entry = await muster.entry(run.id, key)
     if entry is None or entry.kind is not EntryKind.CALL:
         raise NotFound(
             f"run {run.id} has no call under the key {key!r}", suggestions=(f"muster runs show {run.id} --calls",)
@@ -86,6 +87,7 @@ def reply_json(reply: Reply) -> dict[str, Any]:
     return {
         "text": reply.text,
         "data": reply.data,
+        "data_error": reply.data_error or None,
         "stop": str(reply.stop),
         "model": reply.model,
         "tokens": {"input": reply.usage.all_input, "output": reply.usage.output},

@@ -71,7 +71,8 @@ class Request:
     stop: tuple[str, ...] = ()
     cache: str | None = None  # "5m" or "1h": mark the shared prefix for the provider's cache
     shared: int = 0  # so many characters at the beginning of the first message belong to that prefix
-    # The answer is to be JSON of this shape. Models are told; of programs and CLI agents it is checked.
+    # The answer is to be JSON that fits this JSON Schema: another answer is an error of a program or a CLI agent, and
+    # the `data_error` of a model's reply.
     schema: Mapping[str, Json] | None = None
     context: Mapping[str, Json] | None = None  # the same question as data, for programs of the exec protocol
     environment: Mapping[str, str] | None = None  # variables for this call, of programs and CLI agents; no secrets
@@ -155,7 +156,7 @@ class Reply:
     """What an agent answered, all text blocks joined."""
 
     text: str
-    stop: Stop
+    stop: Stop = Stop.END
     tool_calls: tuple[ToolCall, ...] = ()
     usage: Usage = Usage()
     cost: Microdollars = NOTHING
@@ -164,7 +165,8 @@ class Reply:
     id: str = ""  # the provider's name for it
     timings: Timings = Timings()
     attempt: int = 1
-    data: Json = None  # the answer as data, when it was asked for as such and is of the right shape
+    data: Json = None  # the answer as JSON that fits the schema of the request
+    data_error: str = ""  # why the answer of a model is not such JSON
     trace: Trace | None = None
 
     @property
@@ -196,6 +198,7 @@ class Reply:
             timings=Timings(waited=waited, first_token=self.timings.first_token, wire=wire),
             attempt=attempt,
             data=self.data,
+            data_error=self.data_error,
             trace=self.trace,
         )
 

@@ -249,9 +249,10 @@ class BadExit(AgentFailed):
 
 
 class BadOutput(AgentFailed):
-    """The program answered, but not in the shape that was asked for."""
+    """The agent answered, but not in the shape that was asked for."""
 
     code = "bad_output"
+    reply: Any = None  # of a model, which is kept
 
 
 class TimedOut(AgentFailed):

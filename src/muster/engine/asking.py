@@ -1,15 +1,16 @@
 """A call under way: what is asked, how far it is, and what all calls of a process share."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from random import Random
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from muster.agents.base import Agent, Directory, OnDelta
 from muster.domain.agent import Timeouts
 from muster.domain.budget import Level
 from muster.domain.call import Identity, Reply, Request
+from muster.domain.canonical import Json
 from muster.domain.entry import AttemptId
 from muster.domain.errors import InvalidRequest
 from muster.domain.money import Microdollars
@@ -21,6 +22,16 @@ from muster.engine.pool import Pool
 from muster.engine.purse import Purse
 from muster.engine.retry import RetryPolicy
 from muster.store.base import Store
+
+
+class Schemas(Protocol):
+    """JSON Schemas of requests: checked before a call is made, and applied to every reply that leaves the call path."""
+
+    def require(self, schema: Mapping[str, Json]) -> None:
+        """Raise InvalidRequest for a mapping that is not a JSON Schema."""
+
+    def parse(self, reply: Reply, schema: Mapping[str, Json]) -> Reply:
+        """Return the reply with its answer as data, or with the reason why that does not fit the schema."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +51,7 @@ class Equipment:
     is_gone: Callable[[Driver], bool]  # whether a driver is certainly dead
     sees: Callable[[Driver], bool]  # whether this process can tell; if not, the lease decides
     reap: Callable[[], Awaitable[object]]  # ends the processes that dead drivers left behind
+    schemas: Schemas
 
 
 @dataclass(slots=True, kw_only=True)

@@ -12,7 +12,7 @@ answer that arrived is always settled.
 """
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -20,8 +20,10 @@ from muster.agents.base import OnDelta
 from muster.domain.agent import Command, Quote
 from muster.domain.budget import GRANTED, Excess, Granted, Level, Refused, Wait
 from muster.domain.call import Reply, Request, identify, require_key
+from muster.domain.canonical import Json
 from muster.domain.entry import AttemptId, Entry, EntryState, Opening, Replied, Unsent
 from muster.domain.errors import (
+    InvalidRequest,
     KeyReused,
     KeyTaken,
     Overdraft,
@@ -90,7 +92,21 @@ class CallPath:
         # Nothing can be known in a run that starts now: the unique key in the journal tells when that was wrong.
         self._fresh = epoch == 1 and inheritance.empty
 
-    async def call(
+    def call(self, agent: str | Command, request: Request, key: str, **options: Any) -> Coroutine[Any, Any, Reply]:
+        """Get the reply to a request, from the journal or from the agent; a second call with the same key waits."""
+        calling = self._call(agent, request, key, **options)
+        return calling if request.schema is None else self._parsed(calling, request.schema)
+
+    async def _parsed(self, calling: Coroutine[Any, Any, Reply], schema: Mapping[str, Json]) -> Reply:
+        """Return a reply with its data: whether it came live, from a batch or from the journal."""
+        try:
+            self._with.schemas.require(schema)
+        except InvalidRequest:
+            calling.close()
+            raise
+        return self._with.schemas.parse(await calling, schema)
+
+    async def _call(
         self,
         agent: str | Command,
         request: Request,
@@ -102,7 +118,6 @@ class CallPath:
         mode: str | None = None,
         known: bool = False,
     ) -> Reply:
-        """Get the reply to a request, from the journal or from the agent; a second call with the same key waits."""
         require_key(key)
         if self.halt.error is not None:
             await self.halt.admit()

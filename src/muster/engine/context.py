@@ -5,12 +5,14 @@ import inspect
 import random
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
 from muster.agents.base import OnDelta
 from muster.domain.agent import Command
 from muster.domain.call import Reply, Request, ask, require_key
 from muster.domain.canonical import Json, digest, plain_json
+from muster.domain.data import SchemaLike, json_schema, require_data
 from muster.domain.entry import EntryKind, EntryState
 from muster.domain.errors import KeyReused, StopRun
 from muster.domain.ids import RunId
@@ -75,6 +77,8 @@ class Context:
         request: str | Request,
         *,
         key: str,
+        system: str = "",
+        schema: SchemaLike | None = None,
         timeout: float | None = None,
         stream: bool = False,
         on_delta: OnDelta | None = None,
@@ -83,15 +87,17 @@ class Context:
     ) -> Coroutine[Any, Any, Reply]:
         """Ask an agent, or run a command; answered once and paid once, however often the run is resumed.
 
-        `dispatch` sends this call "live" or in a "batch", whatever the run does with its others. `known` takes a
-        reply or a failure that this run or the one it comes from remembers, and raises ReplayMiss when there is none.
+        With a `schema`, a JSON Schema or a Pydantic model, the reply has `data` that fits it; an answer that does not
+        fit is kept, and raises BadOutput without being asked again. `dispatch` sends this call "live" or in a "batch",
+        whatever the run does with its others. `known` takes a reply or a failure that this run or the one it comes from
+        remembers, and raises ReplayMiss when there is none.
         """
-        if isinstance(request, str):
-            request = ask(request)
+        request = _completed(ask(request) if isinstance(request, str) else request, system, schema)
         listener = on_delta or (self._listener(key) if stream else None)
-        return self._path.call(
+        calling = self._path.call(
             agent, request, key, timeout=timeout, on_delta=listener, stream=stream, mode=dispatch, known=known
         )
+        return calling if schema is None else _fitting(calling, schema)
 
     async def gather(self, *awaitables: Awaitable[R]) -> list[R]:
         """Wait for all; after a failure the others still finish, then the first failure is raised."""
@@ -202,3 +208,14 @@ class Context:
 def _no_digest(kind: EntryKind) -> str:
     """A step is what its key says: nothing else tells two of them apart."""
     return digest({"kind": str(kind)})
+
+
+def _completed(request: Request, system: str, schema: SchemaLike | None) -> Request:
+    """Return the request with what was given beside it."""
+    if system:
+        request = replace(request, system=system)
+    return request if schema is None else replace(request, schema=json_schema(schema))
+
+
+async def _fitting(calling: Awaitable[Reply], schema: SchemaLike) -> Reply:
+    return require_data(await calling, schema)

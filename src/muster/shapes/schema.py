@@ -1,11 +1,13 @@
 """JSON Schema: whether an answer has the shape that was asked for. The library behind it is loaded when needed."""
 
+import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from muster.domain.call import Request, Stop
-from muster.domain.canonical import Json
+from muster.domain.call import Reply, Request, Stop
+from muster.domain.canonical import Json, canonical
 from muster.domain.errors import BadArgument, BadOutput, InvalidRequest
 from muster.shapes.json_limits import flaw_of
 from muster.shapes.json_search import find_value
@@ -16,20 +18,47 @@ LONGEST = 300  # characters of a message: it may quote the whole answer
 _NO_ANSWER = (Stop.TOOL_USE, Stop.REFUSED, Stop.MAX_TOKENS)  # not yet, not at all, or not all of it
 
 
+class JsonSchemas:
+    """JSON Schemas as the engine uses them."""
+
+    def require(self, schema: Mapping[str, Json]) -> None:
+        """Raise InvalidRequest for a mapping that is not a JSON Schema."""
+        wrong = schema_flaw(schema)
+        if wrong is not None:
+            raise InvalidRequest(f"the schema of the request is not a JSON Schema: {wrong}")
+
+    def parse(self, reply: Reply, schema: Mapping[str, Json]) -> Reply:
+        """Return the reply with its answer as data, or with the reason why that does not fit the schema."""
+        if reply.data is not None or reply.stop in _NO_ANSWER:  # an agent that checks its answers has set it
+            return reply
+        try:
+            return replace(reply, data=fitting(find_value(reply.text, schema), schema), data_error="")
+        except BadOutput as error:
+            return replace(reply, data_error=error.message)
+
+
 def require_schema(request: Request) -> None:
-    """Refuse a request whose schema is none, before anything is spent on it."""
-    wrong = None if request.schema is None else schema_flaw(request.schema)
-    if wrong is not None:
-        raise InvalidRequest(f"the schema of the request is no JSON Schema: {wrong}")
+    """Raise InvalidRequest for a request whose schema is not a JSON Schema, before anything is spent on it."""
+    if request.schema is not None:
+        JsonSchemas().require(request.schema)
 
 
 def schema_flaw(schema: Mapping[str, Json]) -> str | None:
-    """Say why a mapping is no JSON Schema; None when it is one."""
+    """Return why a mapping is not a JSON Schema; None when it is one."""
+    try:
+        return _schema_flaw(canonical(schema))
+    except (TypeError, ValueError, RecursionError) as error:
+        return f"it is not JSON: {error}"
+
+
+@lru_cache(maxsize=64)  # a run asks for the same shape again and again
+def _schema_flaw(text: bytes) -> str | None:
     from jsonschema.exceptions import SchemaError
     from jsonschema.validators import Draft202012Validator, validator_for
 
+    schema = json.loads(text)
     try:
-        validator_for(dict(schema), default=Draft202012Validator).check_schema(dict(schema))
+        validator_for(schema, default=Draft202012Validator).check_schema(schema)
     except (SchemaError, RecursionError) as error:
         return str(getattr(error, "message", error))[:LONGEST]
     return None
@@ -52,23 +81,29 @@ def fitting(value: Json, schema: Mapping[str, Json]) -> Json:
     return value
 
 
-def flaw(value: Json, given: Mapping[str, Json]) -> str | None:
-    """Say what in a value does not fit a schema; None when all of it does."""
+def flaw(value: Json, schema: Mapping[str, Json]) -> str | None:
+    """Return what in a value does not fit a schema; None when all of it does."""
     from jsonschema.exceptions import best_match
-    from jsonschema.validators import Draft202012Validator, validator_for
-    from referencing import Registry
     from referencing.exceptions import Unresolvable
 
-    schema = dict(given)
-    kind = _bounded(validator_for(schema, default=Draft202012Validator))
     try:
-        # A registry of our own: else a reference in a schema would be fetched from the network.
-        error = best_match(kind(schema, registry=Registry()).iter_errors(value))
+        error = best_match(_validator(canonical(schema)).iter_errors(value))
     except Unresolvable as unresolvable:
         return f"the schema refers to something that is not in it: {unresolvable}"
     except BadArgument as endless:
         return endless.message
     return None if error is None else f"{error.json_path}: {error.message[:LONGEST]}"
+
+
+@lru_cache(maxsize=64)
+def _validator(text: bytes) -> Any:
+    from jsonschema.validators import Draft202012Validator, validator_for
+    from referencing import Registry
+
+    schema = json.loads(text)
+    kind = _bounded(validator_for(schema, default=Draft202012Validator))
+    # A registry of our own: else a reference in a schema would be fetched from the network.
+    return kind(schema, registry=Registry())
 
 
 @lru_cache

@@ -17,6 +17,7 @@ async def ask(ctx: Context, spec: Any) -> Json:
         max_tokens=spec.get("max_tokens"),
         temperature=spec.get("temperature"),
         seed=spec.get("seed"),
+        schema=spec.get("schema"),
     )
     reply = await ctx.call(spec["agent"], request, key="ask", stream=bool(spec.get("stream")))
     return {"text": reply.text, "quality": str(reply.quality), "stop": str(reply.stop), "model": reply.model}

@@ -111,7 +111,7 @@ async def test_an_answer_of_another_shape_fails_with_its_cost(stage: Stage) -> N
 
 
 async def test_a_schema_that_is_none_is_refused_before_anything_starts(stage: Stage) -> None:
-    with pytest.raises(InvalidRequest, match="no JSON Schema"):
+    with pytest.raises(InvalidRequest, match="not a JSON Schema"):
         await call(stage.rehearsal(), schema={"type": "thing"})
     assert stage.started == 0
 

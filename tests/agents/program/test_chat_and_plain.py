@@ -290,7 +290,7 @@ async def test_an_answer_must_fit_the_schema(household: Household) -> None:
 
 async def test_a_schema_that_is_none_is_refused_before_the_program_starts(household: Household) -> None:
     agent = bash(household, "echo started > started.txt", mode="plain")
-    with pytest.raises(InvalidRequest, match="no JSON Schema"):
+    with pytest.raises(InvalidRequest, match="not a JSON Schema"):
         await agent.call(replace(ask("x"), schema={"type": "thing"}), PATIENT)
 
 

@@ -1,0 +1,55 @@
+"""Answers as data: the schema that a caller gives, a JSON Schema or a Pydantic model, and replies that must fit it."""
+
+from collections.abc import Mapping
+from typing import Any, Protocol, runtime_checkable
+
+from muster.domain.call import Quality, Reply, Stop
+from muster.domain.canonical import Json
+from muster.domain.errors import BadArgument, BadOutput
+
+
+@runtime_checkable
+class Model(Protocol):
+    """A Pydantic model, as far as it is needed here."""
+
+    def model_json_schema(self) -> dict[str, Any]:
+        """Return the JSON Schema of the model."""
+
+    def model_validate(self, data: Any) -> object:
+        """Return an instance, or raise ValueError."""
+
+
+SchemaLike = Mapping[str, Json] | Model
+
+
+def json_schema(schema: SchemaLike) -> Mapping[str, Json]:
+    """Return a schema as JSON; raises BadArgument for anything that is neither a mapping nor a Pydantic model."""
+    if isinstance(schema, Mapping):
+        return schema
+    if isinstance(schema, Model):
+        return schema.model_json_schema()
+    raise BadArgument(f"schema must be a JSON Schema (a dict) or a Pydantic model, not {type(schema).__name__}")
+
+
+def require_data(reply: Reply, schema: SchemaLike) -> Reply:
+    """Return a reply whose data fits; raises BadOutput for any other, which costs what it cost."""
+    wrong = _flaw(reply, schema)
+    if wrong:
+        error = BadOutput(wrong, suggestions=("the reply is kept: muster runs show RUN --call KEY",))
+        error.reply = reply
+        raise error
+    return reply
+
+
+def _flaw(reply: Reply, schema: SchemaLike) -> str:
+    if reply.stop is Stop.TOOL_USE:
+        return ""
+    if reply.quality in (Quality.CUT, Quality.REFUSED):
+        return f"its answer was {reply.quality}, and data was asked for"
+    if reply.data_error or isinstance(schema, Mapping):
+        return reply.data_error
+    try:
+        schema.model_validate(reply.data)  # a model may ask for more than its schema says
+    except ValueError as error:
+        return f"its answer does not fit the model: {error}"
+    return ""
