@@ -53,7 +53,7 @@ async def test_results_that_are_cut_are_fetched_again_until_they_are_whole(
     assert "batch.short" in await told(muster, run)
 
 
-@pytest.mark.parametrize("kind", ["missing", "truncated"])
+@pytest.mark.parametrize("kind", ["missing", "truncated", "garbage"])
 @pytest.mark.parametrize("fallback", Fallback)
 async def test_an_answer_that_never_comes_stays_parked_and_is_not_asked_again(
     house: House, impatient: Muster, agent: str, kind: str, fallback: Fallback

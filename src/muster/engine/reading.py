@@ -51,18 +51,20 @@ class Reading:
             if place in read:
                 self._odd.duplicates += 1
                 continue
-            read.add(place)
-            answered = isinstance(result, Answered)
-            self._odd.answered += answered
-            self._odd.failed += not answered
             member = members.get(place)
-            if member is None or member.state is not _PARKED:
+            parked = member is not None and member.state is _PARKED
+            outcome = self._outcome(member, result) if member is not None and parked else None
+            if isinstance(outcome, OutcomeUnknown):
+                self._odd.keep(line)  # its member stays parked: the next download may have the answer
                 continue
-            outcome = self._outcome(member, result)
-            self.lines.append(line)
-            if place in self._wanted:
-                self.outcomes.append((place, outcome))
-            yield self._settlement(member, outcome, at)
+            read.add(place)
+            self._odd.answered += isinstance(result, Answered)
+            self._odd.failed += not isinstance(result, Answered)
+            if member is not None and outcome is not None:
+                self.lines.append(line)
+                if place in self._wanted:
+                    self.outcomes.append((place, outcome))
+                yield self._settlement(member, outcome, at)
 
     def _read(self, glanced: int, line: bytes, members: Mapping[int, Seated]) -> tuple[int, MemberResult] | None:
         """Read a line; whose it is says its name, and not what was seen of it at a glance."""

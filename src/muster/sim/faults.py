@@ -43,7 +43,7 @@ class Kind(StrEnum):
     STALLED_STREAM = "stalled_stream"  # the answer stops in the middle, and the connection stays open
     CUT_STREAM = "cut_stream"  # the answer stops in the middle, and the connection is cut
     TRUNCATED = "truncated"  # half an answer in a sound HTTP message
-    GARBAGE = "garbage"  # status 200 and a body that is not JSON
+    GARBAGE = "garbage"  # status 200 and a body that is not JSON; of a member: a line with no answer in it
     EXPIRED = "expired"  # a member that was not processed in time
     DUPLICATE = "duplicate"  # a member with two lines in the results
     NO_LINE = "missing"  # a member with none, although it was counted
@@ -74,7 +74,7 @@ OF_BATCHES = frozenset(
         Kind.FOREIGN_RESULTS_URL,
     }
 )
-OF_MEMBERS = _OF_LINES | HONEST | {Kind.TRUNCATED}
+OF_MEMBERS = _OF_LINES | HONEST | {Kind.TRUNCATED, Kind.GARBAGE}
 OF_REQUESTS = frozenset(Kind) - _OF_LINES - OF_BATCHES
 
 

@@ -1,5 +1,6 @@
 """Processes the members of batches: each once, in small steps, and counts those that succeed as paid."""
 
+import json
 from collections.abc import Iterator
 
 from muster.sim.ask import Refused
@@ -81,4 +82,16 @@ def _disturbed(line: bytes, stray: bytes, fault: Fault | None) -> tuple[bytes, .
             return line, stray
         case Kind.TRUNCATED:
             return (line[: len(line) // 2] + b"\n",)
+        case Kind.GARBAGE:
+            return (_without_answer(line),)
     return (line,)
+
+
+def _without_answer(line: bytes) -> bytes:
+    """Return the line of a member that succeeded, with an empty object where the answer was."""
+    spelled = json.loads(line)
+    if "result" in spelled:
+        spelled["result"]["message"] = {}
+    else:
+        spelled["response"]["body"] = {}
+    return json.dumps(spelled).encode() + b"\n"
