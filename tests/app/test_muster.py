@@ -173,9 +173,10 @@ async def test_an_unknown_workload_is_refused_before_anything_is_stored(tmp_path
 
 async def test_a_module_of_workloads_that_cannot_be_imported_is_told(tmp_path: Path) -> None:
     (tmp_path / "muster.toml").write_text('[workloads]\nimport = ["no_such_module_of_mine"]\n')
-    with pytest.raises(BadConfiguration, match="no_such_module_of_mine cannot be imported"):
-        async with muster.open(settings=settings(tmp_path)):
-            pass
+    async with muster.open(settings=settings(tmp_path)) as m:
+        with pytest.raises(BadConfiguration, match="no_such_module_of_mine cannot be imported"):
+            await m.start("not-registered-here", {})
+        assert await m.store.runs.select() == []
 
 
 @pytest.mark.parametrize("name", ["run.jsonl", "run.jsonl.gz"])

@@ -89,11 +89,6 @@ def test_a_workload_that_is_not_known_here_exits_3(shell: Shell) -> None:
     assert shell.run(run)["state"] == "queued"
 
 
-def test_a_module_that_cannot_be_imported_exits_3(shell: Shell) -> None:
-    shell.write("muster.toml", '[workloads]\nimport = ["no_such_module"]\n')
-    assert shell.muster("runs", "list").code == 3
-
-
 def test_detached_it_waits_for_a_worker(shell: Shell) -> None:
     shell.declare_workloads()
     run = shell.submit("breaks", {})

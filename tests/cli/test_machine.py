@@ -31,6 +31,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
         "--no-cache",
         *WAITING,
     ),
+    "runs start": ("--input", "--budget", "--concurrency", "--timeout", "--name", "--dispatch", "--detach", *WAITING),
     "runs list": ("--limit", "--state"),
     "runs show": ("--calls", "--events"),
     "runs watch": (),

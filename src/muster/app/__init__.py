@@ -1,7 +1,8 @@
 """The only place that puts the rooms together."""
 
 from muster.app.muster import Muster
-from muster.app.opening import import_workloads, open_muster
+from muster.app.opening import open_muster
+from muster.app.project_workloads import project_workloads
 from muster.engine.patience import Patience
 
-__all__ = ["Muster", "Patience", "import_workloads", "open_muster"]
+__all__ = ["Muster", "Patience", "open_muster", "project_workloads"]

@@ -10,6 +10,7 @@ from pathlib import Path
 from muster.app.batch_office import BatchOffice
 from muster.app.directory import AgentDirectory
 from muster.app.handle import RunHandle
+from muster.app.project_workloads import ProjectWorkloads
 from muster.domain.budget import Budgets, require_left
 from muster.domain.call import Reply
 from muster.domain.canonical import Json, plain_json
@@ -24,7 +25,6 @@ from muster.engine.clock import Clock
 from muster.engine.drive import Listener
 from muster.engine.engine import Engine
 from muster.engine.worker import Worker
-from muster.engine.workload import REGISTRY
 from muster.settings import Settings, parse_budget
 from muster.shapes.schema import JsonSchemas
 from muster.store.base import Store
@@ -48,9 +48,16 @@ class Muster:
     """An open store with an engine: starts, resumes, forks and replays runs."""
 
     def __init__(
-        self, settings: Settings, store: Store, engine: Engine, clock: Clock, directory: AgentDirectory
+        self,
+        settings: Settings,
+        store: Store,
+        engine: Engine,
+        clock: Clock,
+        directory: AgentDirectory,
+        workloads: ProjectWorkloads,
     ) -> None:
         self.settings, self.store, self.engine = settings, store, engine
+        self.workloads = workloads
         self.directory = directory
         self._clock = clock
         self.batches = BatchOffice(store, engine.pool, clock)
@@ -122,7 +129,7 @@ class Muster:
         """
         self._require_going_on()
         order = self._order(budget_usd, name, tags, timeout, concurrency, dispatch)
-        REGISTRY.find(workload)
+        self.workloads.find(workload)
         run = await self._create(workload, spec, order, submitted=detach, origin=origin)
         return self.drive(run, on_delta, detach=detach)
 
@@ -158,7 +165,7 @@ class Muster:
         """Give the run that will be driven on resume, made if need be."""
         run = await self.find(reference)
         cap = parse_budget(budget_usd)
-        REGISTRY.find(run.workload)
+        self.workloads.find(run.workload)
         if run.state is RunState.COMPLETED:
             raise Conflict(
                 f"run {run.id} is completed; there is nothing to resume",
@@ -274,7 +281,8 @@ class Muster:
     def worker(
         self, *, most: int, on_end: Callable[[Run], None], on_error: Callable[[RunId, MusterError], None]
     ) -> Worker:
-        """Make a worker of this process."""
+        """Make a worker of this process; raises BadConfiguration when it could not know every workload."""
+        self.workloads.load()
         return Worker(self.store, self.engine, self._clock, most=most, on_end=on_end, on_error=on_error)
 
     async def close(self) -> None:

@@ -1,8 +1,6 @@
 """Opening: settings, store, agents and engine put together, and taken apart again."""
 
-import importlib
 import random
-import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
@@ -13,8 +11,9 @@ from muster.agents.processes.identity import is_gone, sees, this_process
 from muster.agents.processes.reaper import Reaper
 from muster.app.directory import AgentDirectory
 from muster.app.muster import Muster
+from muster.app.project_workloads import project_workloads
 from muster.domain.agent import Timeouts
-from muster.domain.errors import BadArgument, BadConfiguration
+from muster.domain.errors import BadArgument
 from muster.domain.script import Script
 from muster.engine.asking import Equipment
 from muster.engine.clock import Clock, SystemClock
@@ -27,12 +26,9 @@ from muster.engine.pooling import TIMEOUTS as BATCH_TIMEOUTS
 from muster.engine.purse import Purse
 from muster.engine.retry import RetryPolicy
 from muster.engine.tools import Tools
-from muster.engine.workload import REGISTRY
 from muster.settings import Settings, load_settings
 from muster.shapes.schema import JsonSchemas
 from muster.store.sqlite import open_sqlite
-
-OWN = ("ask", "fix", "generate", "suite", "waves")  # our own workloads
 
 
 @asynccontextmanager
@@ -54,7 +50,6 @@ async def open_muster(
     `on_wait` is told when a write has waited for some seconds because another process keeps the store locked.
     """
     settings = settings or load_settings(None if home is None else Path(home))
-    import_workloads(settings)
     clock = clock or SystemClock()
     kill = _kill_points(settings)
     heard = {} if on_wait is None else {"on_wait": on_wait}
@@ -103,8 +98,9 @@ async def open_muster(
         reap=reaper.reap,
         schemas=JsonSchemas(),
     )
-    engine = Engine(equipment, workloads=REGISTRY, driver=driver, day_cap=settings.day_cap)
-    muster = Muster(settings, store, engine, clock, directory)
+    workloads = project_workloads(settings)
+    engine = Engine(equipment, workloads=workloads, driver=driver, day_cap=settings.day_cap)
+    muster = Muster(settings, store, engine, clock, directory, workloads)
     # Closed from the last to the first, each of them even if another fails: no process outlives a full disk.
     parts = (store.housekeeping, household, directory, limiters, purse, pool, muster)
     async with AsyncExitStack() as closing:
@@ -118,22 +114,6 @@ def _load_script(path: Path) -> Script:
     from muster.sim.files import load_script
 
     return load_script(path)
-
-
-def import_workloads(settings: Settings) -> None:
-    """Make our workloads known, and import the modules that the user named."""
-    for name in OWN:
-        REGISTRY.promise(name, f"muster.workloads.{name}")
-    for name in settings.imports:
-        if str(settings.folder) not in sys.path:
-            sys.path.insert(0, str(settings.folder))
-        try:
-            importlib.import_module(name)
-        except Exception as error:
-            raise BadConfiguration(
-                f"[workloads] import: {name} cannot be imported: {error!r}",
-                suggestions=(f"it is looked for in {settings.folder} and where Python looks",),
-            ) from error
 
 
 def _kill_points(settings: Settings) -> KillPoints:

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from muster.app import import_workloads, open_muster
+from muster.app import open_muster, project_workloads
 from muster.app.directory import PROVIDERS
 from muster.cli.clean import clean
 from muster.domain.batch import BatchState
@@ -55,7 +55,7 @@ async def examine(home: Path | None) -> list[Finding]:
     file = settings.folder / CONFIG_FILE
     found.append(_ok("settings", f"{file} is sound" if file.exists() else f"no {CONFIG_FILE} here; it is not needed"))
     writable = _home(settings)
-    found += [writable, *_keys(settings), _workloads(settings)]
+    found += [writable, *_keys(settings), *_workloads(settings)]
     if writable.state == "ok" or settings.database.exists():
         found += await _with_store(settings)
     return found
@@ -92,12 +92,18 @@ def _keys(settings: Settings) -> list[Finding]:
     ]
 
 
-def _workloads(settings: Settings) -> Finding:
+def _workloads(settings: Settings) -> list[Finding]:
+    """Import every module that is named, each for itself: one that is broken hides no other."""
+    found = [_workload(settings, module) for module in settings.imports]
+    return found or [_ok("workloads", "only those that come with muster")]
+
+
+def _workload(settings: Settings, module: str) -> Finding:
     try:
-        import_workloads(settings)
+        project_workloads(settings).import_one(module)
     except MusterError as error:
         return _broken("workloads", error)
-    return _ok("workloads", ", ".join(settings.imports) or "only those that come with muster")
+    return _ok("workloads", f"{module} can be imported")
 
 
 async def _with_store(settings: Settings) -> list[Finding]:

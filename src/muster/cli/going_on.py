@@ -11,6 +11,7 @@ from muster.cli.speech import answer, fail_with, note
 
 if TYPE_CHECKING:
     from muster.app import Muster, Patience
+    from muster.app.handle import RunHandle
     from muster.cli.report_files import Wanted
     from muster.domain.run import Run
 
@@ -129,7 +130,7 @@ def go_on(
         run = await prepare(muster)
         ending = ENDINGS.get(run.workload)
         if ending is None:
-            return await _drive_any(muster, run, manner)
+            return await drive_any(muster, muster.drive(run), manner)
         if _is_over(run):
             return await conclude(muster, run, ending, wanted, manner)
         return await drive_and_conclude(muster, muster.drive(run), ending, wanted, manner)
@@ -143,15 +144,24 @@ def _is_over(run: "Run") -> bool:
     return run.state is RunState.COMPLETED
 
 
-async def _drive_any(muster: "Muster", run: "Run", manner: Manner) -> int:
-    from muster.cli.driving import drive, overdraft
+async def drive_any(muster: "Muster", handle: "RunHandle", manner: Manner, *, with_result: bool = False) -> int:
+    """Drive a run of any workload and sum it up; gives the exit code, and raises what stopped it."""
+    import json
+
+    from muster.cli.answering import leave
+    from muster.cli.clean import clean
+    from muster.cli.driving import detached, drive, overdraft
     from muster.cli.pooled import pooled, run_data
     from muster.cli.portrait import summary
     from muster.cli.progress import display
 
-    run = await drive(muster, muster.drive(run), display(manner))
+    run = await drive(muster, handle, display(manner))
+    if detached(run):
+        return leave(manner, run, await pooled(muster, run), len(await muster.engine.workers()))
     saved = (await pooled(muster, run)).words()
     lines = [summary(run), *([saved] if saved else []), f"see it with: muster runs show {run.id}"]
+    if with_result and run.result is not None:
+        lines.append(f"result: {clean(json.dumps(run.result, ensure_ascii=False))}")
     over, data = overdraft(run), await run_data(muster, run)
     if over is None or not manner.json:
         answer(manner, data, lambda console: console.print("\n".join(lines), soft_wrap=True))

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-from muster.cli import canceling, going_on, moving, rejudge
+from muster.cli import canceling, going_on, moving, rejudge, starting
 from muster.cli.frame import command, group, with_muster
 from muster.cli.line import Argument, Option
 from muster.cli.manner import Manner
@@ -128,6 +128,7 @@ def delete(
     answer(manner, {"deleted": deleted}, lambda console: console.print("\n".join(f"deleted {run}" for run in deleted)))
 
 
+starting.register(app)
 canceling.register(app)
 going_on.register(app)
 rejudge.register(app)

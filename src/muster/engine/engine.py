@@ -30,7 +30,7 @@ from muster.engine.drive import LEASE_SECONDS, Drive, Listener
 from muster.engine.inheritance import inheritance_of
 from muster.engine.levels import budgets_of, levels_of
 from muster.engine.pool import Pool
-from muster.engine.workload import Workloads
+from muster.engine.workload import WorkloadSource
 from muster.store.base import Claim, Ending
 
 _UNDER_WAY: set[RunId] = set()  # driven or being claimed by any engine of this process
@@ -47,7 +47,7 @@ class Engine:
     """Drives runs in this process."""
 
     def __init__(
-        self, equipment: Equipment, *, workloads: Workloads, driver: Driver, day_cap: Microdollars | None
+        self, equipment: Equipment, *, workloads: WorkloadSource, driver: Driver, day_cap: Microdollars | None
     ) -> None:
         self._with = equipment
         self._workloads = workloads

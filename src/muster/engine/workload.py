@@ -2,7 +2,8 @@
 
 import importlib
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from muster.domain.canonical import Json
 from muster.domain.errors import BadConfiguration
@@ -12,6 +13,15 @@ if TYPE_CHECKING:
 
 Workload = Callable[["Context", Any], Awaitable[Json]]
 W = TypeVar("W", bound=Callable[..., Awaitable[Any]])
+
+
+class WorkloadSource(Protocol):
+    """Where an engine finds the functions of the runs it drives."""
+
+    def find(self, name: str) -> Workload:
+        """Return the function, or raise BadConfiguration."""
+
+    def __contains__(self, name: str) -> bool: ...
 
 
 class Workloads:
@@ -34,19 +44,36 @@ class Workloads:
         """Say which module registers a name, without importing it: most commands need no workload at all."""
         self._promised[name] = module
 
+    def checkpoint(self) -> Callable[[], None]:
+        """Return a function that forgets what is registered from now on."""
+        before = dict(self._found)
+
+        def forget() -> None:
+            self._found = before
+
+        return forget
+
+    def names(self) -> list[str]:
+        """Return every name that is known here."""
+        return sorted({*self._found, *self._promised})
+
     def find(self, name: str) -> Workload:
         """Give the function, or say which ones there are."""
         if name not in self._found and name in self._promised:
             importlib.import_module(self._promised[name])
         if name not in self._found:
-            raise BadConfiguration(
-                f"this process does not know the workload {name!r}",
-                suggestions=(
-                    "name the module that defines it in muster.toml under [workloads] import",
-                    f"known here: {', '.join(sorted({*self._found, *self._promised})) or 'none'}",
-                ),
-            )
+            raise self._unknown(name)
         return self._found[name]
+
+    def _unknown(self, name: str) -> BadConfiguration:
+        near = get_close_matches(name, self.names(), n=1)
+        return BadConfiguration(
+            f"this process does not know the workload {name!r}" + (f"; did you mean {near[0]}?" if near else ""),
+            suggestions=(
+                "name the module that defines it in muster.toml under [workloads] import",
+                f"known here: {', '.join(self.names()) or 'none'}",
+            ),
+        )
 
     def __contains__(self, name: str) -> bool:
         return name in self._found or name in self._promised

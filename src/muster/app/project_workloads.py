@@ -1,0 +1,95 @@
+"""The workloads of a project: those registered in this process, ours, and the modules that muster.toml names.
+
+The modules of the user are imported when one of their workloads is needed, so that no other command depends on them.
+"""
+
+import contextlib
+import importlib
+import sys
+import traceback
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+
+from muster.domain.errors import BadConfiguration
+from muster.engine.workload import REGISTRY, Workload, Workloads
+from muster.settings import Settings
+
+OWN = ("ask", "fix", "generate", "suite", "waves")  # our own workloads
+
+GUARD = 'put what it starts below: if __name__ == "__main__":'
+# What asyncio says of a program that starts its event loop inside of ours.
+LOOP_ERRORS = ("cannot be called from a running event loop", "event loop is already running", "another loop is running")
+
+
+class ProjectWorkloads:
+    """Finds workloads by name; imports the modules of the user at most once."""
+
+    def __init__(self, registry: Workloads, imports: Sequence[str], folder: Path) -> None:
+        self._registry, self._imports, self._folder = registry, tuple(imports), folder
+        self._loaded = not imports
+        for name in OWN:
+            registry.promise(name, f"muster.workloads.{name}")
+
+    def find(self, name: str) -> Workload:
+        """Return the function behind a name; raises BadConfiguration for a name or a module that does not do."""
+        if name not in self._registry:
+            self.load()
+        return self._registry.find(name)
+
+    def __contains__(self, name: str) -> bool:
+        if name not in self._registry:
+            self.load()
+        return name in self._registry
+
+    def load(self) -> None:
+        """Import every module of the user, or raise BadConfiguration for the first that cannot be imported."""
+        if self._loaded:
+            return
+        for module in self._imports:
+            self.import_one(module)
+        self._loaded = True
+
+    def import_one(self, module: str) -> None:
+        """Import one module; what a module registered before it failed is forgotten again."""
+        if str(self._folder) not in sys.path:
+            sys.path.insert(0, str(self._folder))
+        forget = self._registry.checkpoint()
+        try:
+            with contextlib.redirect_stdout(sys.stderr):  # standard output holds the answer of the command
+                importlib.import_module(module)
+        except (Exception, SystemExit) as error:
+            forget()
+            what, remedy = _cause(error, self._folder)
+            _clear(error)
+            message = f"[workloads] import: {module} cannot be imported: {what}"
+            raise BadConfiguration(message, suggestions=(remedy,)) from None
+
+
+def project_workloads(settings: Settings) -> ProjectWorkloads:
+    """Return the workloads that the settings name, on top of what this process has registered."""
+    return ProjectWorkloads(REGISTRY, settings.imports, settings.folder)
+
+
+def _cause(error: BaseException, folder: Path) -> tuple[str, str]:
+    """Return what went wrong during an import, and what to do."""
+    place = _place(error, folder)
+    if isinstance(error, SystemExit):
+        return f"it exits when it is imported{place}", GUARD
+    if isinstance(error, RuntimeError) and any(words in str(error) for words in LOOP_ERRORS):
+        return f"it starts an event loop when it is imported{place}, as by asyncio.run", GUARD
+    return f"{error!r}{place}", f"it is looked for in {folder} and where Python looks"
+
+
+def _place(error: BaseException, folder: Path) -> str:
+    """Return the line of the user's file at which it happened."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if Path(frame.filename).is_relative_to(folder) and frame.name == "<module>"]
+    return f" ({Path(own[-1].filename).name}:{own[-1].lineno})" if own else ""
+
+
+def _clear(error: BaseException) -> None:
+    """Let go of what the import left half-done: a coroutine that nobody awaited warns when it is collected."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        traceback.clear_frames(error.__traceback__)
