@@ -30,7 +30,6 @@ class Machine:
         self.summary = folder / "summary-of-the-job.md"
         shutil.copytree(SUITE, folder / "suites/order-desk", ignore=shutil.ignore_patterns(".muster"))
         (folder / "muster.toml").write_text(AGENTS)
-        (folder / "recorded").mkdir()
         (folder / "bin").mkdir()
         command = folder / "bin/muster"
         command.write_text(f'#!/bin/sh\nexec {sys.executable} -m muster "$@"\n')

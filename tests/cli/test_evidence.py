@@ -165,7 +165,7 @@ def test_figures_and_verdicts_that_are_not_right_exit_1_and_are_named(home: Home
         (("verify", "e.tar", "--public-key", "nowhere.pub"), 5),
         (("export", "nowhere", "-o", "x.tar"), 5),
         (("export", "last"), 2),
-        (("export", "last", "-o", "nowhere/x.tar"), 2),
+        (("export", "last", "-o", "text.tar/x.tar"), 2),
     ],
 )
 def test_what_cannot_be_done_has_its_exit_code(
@@ -174,6 +174,12 @@ def test_what_cannot_be_done_has_its_exit_code(
     (home.folder / "text.tar").write_text("hello")
     found = home.muster("evidence", *arguments, "--json")
     assert (found.code, found.envelope()["ok"]) == (code, False)
+
+
+def test_the_folder_of_an_archive_is_made(home: Home, archive: Path) -> None:
+    made = home.folder / "not/there/yet/x.tar"
+    assert home.muster("evidence", "export", "last", "-o", str(made)).code == 0
+    assert made.read_bytes() == archive.read_bytes()
 
 
 def test_a_run_of_something_else_has_no_evidence(home: Home, archive: Path) -> None:

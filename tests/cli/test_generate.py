@@ -198,6 +198,7 @@ def test_nothing_generated_is_a_failure_and_leaves_no_file(
         ("--extend", "there", "--skill", "geo", "--description", "d"),
         ("--extend", "there", "-o", "elsewhere"),
         ("--skill", "there", "--description", "d"),
+        (*NEW, "-o", "muster.toml/below"),
         (*NEW, "--count", "0"),
         (*NEW, "--count", "201"),
     ],

@@ -167,13 +167,14 @@ def test_texts_of_strangers_cannot_draw_on_the_terminal(tmp_path: Path) -> None:
     assert not any(ord(character) < 32 and character != "\n" for character in text)
 
 
-@pytest.mark.parametrize("given", ["junit", "=a.xml", "junit=", "pdf=a.pdf", "html=/"])
+@pytest.mark.parametrize("given", ["junit", "=a.xml", "junit=", "pdf=a.pdf", "html=/", "html=/proc/a.html"])
 def test_a_report_that_cannot_be_made_is_refused_beforehand(given: str) -> None:
     with pytest.raises(BadArgument):
         wanted_report(given, FORMATS)
 
 
-def test_a_wanted_report_is_read() -> None:
+def test_a_wanted_report_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     file, printed = wanted_report("junit=out=1.xml", FORMATS), wanted_report("json=-", FORMATS)
     assert (file.format, file.path) == ("junit", Path("out=1.xml"))
     assert (printed.format, printed.path) == ("json", None)

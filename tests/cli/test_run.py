@@ -192,6 +192,8 @@ BAD = greets(PASSES) + CASE.format(name="wrong", text="hello").replace("contains
         (("bad.yaml", "--agent", "sim/echo"), 2, ["bad.yaml:12", "desk/wrong", "smells"]),
         (("passes.yaml", "--agent", "sim/echo", "--threshold", "3"), 2, ["--threshold"]),
         (("passes.yaml", "--agent", "sim/echo", "--report", "pdf=x.pdf"), 2, ["pdf", "junit"]),
+        (("passes.yaml", "--agent", "sim/echo", "--report", "html=bad.yaml/r.html"), 2, ["bad.yaml/r.html cannot be"]),
+        (("passes.yaml", "--agent", "sim/echo", "--report", "html=/proc/r.html"), 2, ["/proc/r.html cannot be"]),
         (("passes.yaml", "--agent", "sim/echo", "--budget", "much"), 2, ["much"]),
         (("passes.yaml",), 2, ["desk/one", "--agent"]),
         (("passes.yaml", "--agent", "nobody"), 3, ["'nobody'", "counts"]),

@@ -128,9 +128,13 @@ def test_a_file_that_is_missing_exits_5_and_a_damaged_one_2(shell: Shell) -> Non
     assert "damaged.jsonl" in result.err
 
 
-def test_an_export_that_cannot_be_written_exits_2(shell: Shell) -> None:
+def test_an_export_makes_its_folder_and_exits_2_where_it_cannot(shell: Shell) -> None:
     shell.muster("ask", "sim/echo", "hello")
-    assert shell.muster("runs", "export", "last", "-o", "no/such/folder/file").code == 2
+    assert shell.muster("runs", "export", "last", "-o", "no/such/folder/file").code == 0
+    assert (shell.folder / "no/such/folder/file").is_file()
+    refused = shell.muster("runs", "export", "last", "-o", "no/such/folder/file/below")
+    assert refused.code == 2
+    assert "no/such/folder/file/below cannot be written" in refused.err
 
 
 def test_delete_forgets_runs(shell: Shell) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from .verify_home import GOOD, VerifyHome, checker, home, reviewer
+from .verify_home import GOOD, PRICED, VerifyHome, checker, home, reviewer
 
 __all__ = ["home"]
 
@@ -127,6 +127,17 @@ def test_what_cannot_be_done_as_it_was_said_is_refused_before_anything_is_stored
     for words, said in REFUSED:
         found = home.verify(*words)
         assert (found.code, said in found.out + found.err) == (2, True), found
+    assert home.runs() == []
+
+
+def test_places_that_cannot_be_written_are_refused_before_anything_is_stored(home: VerifyHome) -> None:
+    refused = home.verify("src", "--report", "json=muster.toml/report.json")
+    assert (refused.code, "muster.toml/report.json cannot be written" in refused.err) == (2, True)
+    for name in ("reports", "log"):
+        home.repository.write("muster.toml", f'{PRICED}[verify]\n{name} = "verify.yaml/{name}"\n')
+        refused = home.verify("src")
+        assert (refused.code, f"verify.yaml/{name} cannot be written" in refused.err) == (2, True)
+    home.repository.write("muster.toml", PRICED)
     assert home.runs() == []
 
 

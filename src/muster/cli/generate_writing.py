@@ -13,6 +13,7 @@ from muster.cli.generate_text import Cases, extended, new_suite
 from muster.domain.errors import BadArgument, BadFile, Conflict
 from muster.formats.finding import find_suites
 from muster.formats.suite import open_suite
+from muster.reports.writing import require_folder
 
 if TYPE_CHECKING:
     from muster.domain.case import Case
@@ -30,6 +31,7 @@ def file_to_extend(where: Path) -> Path:
         )
     path = Path(found[0]).resolve()
     extended(str(path), _read(path), [])
+    require_folder(path.parent, path)
     return path
 
 
@@ -38,6 +40,7 @@ def file_to_create(folder: Path) -> Path:
     path = folder / NAME
     if path.exists():
         raise BadArgument(f"{path} is there already", suggestions=(f"muster generate --extend {folder}",))
+    require_folder(folder, path, keep=False)
     return path
 
 

@@ -38,12 +38,12 @@ def report(
 
     from muster.cli.endings import ENDINGS
     from muster.cli.report_files import STDOUT, Wanted, wanted_format
-    from muster.reports.writing import require_file
+    from muster.reports.writing import require_writable
 
     formats = list(dict.fromkeys(name for ending in ENDINGS.values() for name in ending.formats))
     wanted = Wanted(format=wanted_format(format_, formats), path=None if output == STDOUT else Path(output))
     if wanted.path is not None:
-        require_file(wanted.path)
+        require_writable(wanted.path)
     if Path(run).is_file():
         asyncio.run(_of_file(manner, Path(run), wanted))
         return

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TextIO
 from muster.cli.manner import Manner
 from muster.cli.speech import PIPE_WIDTH, console
 from muster.domain.errors import BadArgument
-from muster.reports.writing import require_file, write_file
+from muster.reports.writing import require_writable, write_file
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -50,10 +50,10 @@ def wanted_report(given: str, formats: Sequence[str]) -> Wanted:
         raise BadArgument(
             f"{given!r} does not say which report goes where", suggestions=("write it like junit=report.xml or json=-",)
         )
-    path = None if file == STDOUT else Path(file)
-    if path is not None:
-        require_file(path)
-    return Wanted(format=wanted_format(name, formats), path=path)
+    wanted = Wanted(format=wanted_format(name, formats), path=None if file == STDOUT else Path(file))
+    if wanted.path is not None:
+        require_writable(wanted.path)
+    return wanted
 
 
 def wanted_reports(given: Sequence[str], formats: Sequence[str], manner: Manner) -> tuple[Wanted, ...]:

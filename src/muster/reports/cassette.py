@@ -14,6 +14,7 @@ from muster.domain.entry import Entry
 from muster.domain.errors import BadArgument, BadFile, Conflict, NotFound
 from muster.domain.ids import RunId
 from muster.domain.run import DRIVEN, Run, RunState
+from muster.reports.writing import require_folder
 from muster.store.base import Store
 
 FORMAT = 1
@@ -45,9 +46,10 @@ async def export_run(store: Store, run: Run, path: Path) -> int:
 
 
 def _require_file(path: Path) -> None:
-    """Refuse to replace what is no plain file: a link, a device, a pipe."""
+    """Refuse to replace what is no plain file: a link, a device, a pipe; the folder is made."""
     if path.name in ("", "-") or path.is_symlink() or (path.exists() and not path.is_file()):
         raise BadArgument(f"{path} is not a file that a run can be written to", suggestions=("name a new file",))
+    require_folder(path.parent, path)
 
 
 async def _lines(store: Store, run: Run) -> AsyncIterator[bytes]:

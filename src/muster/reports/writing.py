@@ -34,6 +34,31 @@ def require_file(path: Path) -> None:
         raise BadArgument(f"{path} is not a plain file", suggestions=("name a new file, or - for standard output",))
 
 
+def require_writable(path: Path) -> None:
+    """Refuse a path that cannot be written, before anything is spent on what is to stand there; its folder is made."""
+    require_file(path)
+    require_folder(path.parent, path)
+
+
+def require_folder(folder: Path, wanted: Path | None = None, *, keep: bool = True) -> None:
+    """Make a folder, or refuse one in which no file can be made; `wanted` is what is to stand in it.
+
+    Unless it is to be kept, what was made is gone afterwards.
+    """
+    made = [] if keep else [each for each in (folder, *folder.parents) if not each.exists()]
+    trial = folder / f".{uuid4().hex[:8]}.part"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        trial.touch(exist_ok=False)  # permissions do not tell: a file system may be read-only, and root may do anything
+        trial.unlink()
+        for each in made:
+            each.rmdir()
+    except OSError as error:
+        raise BadArgument(
+            f"{wanted or folder} cannot be written: {error.strerror}", suggestions=("name a place that can be",)
+        ) from error
+
+
 async def write_file(path: Path, write: Callable[[TextIO], Awaitable[None]]) -> None:
     """Write a file that is there as a whole or not at all; its folder is made."""
     require_file(path)

@@ -40,6 +40,7 @@ from muster.reports.evidence.spelling import spell
 from muster.reports.evidence.statement import sign
 from muster.reports.evidence.tar import Content, TarWriter
 from muster.reports.suite_run import SuiteRun
+from muster.reports.writing import require_folder
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -83,6 +84,7 @@ def _replacing(path: Path) -> Iterator[BinaryIO]:
     """Give a new file that takes its place at the path when all of it is written."""
     if path.name in ("", "-") or path.is_symlink() or (path.exists() and not path.is_file()):
         raise BadArgument(f"{path} is not a file that evidence can be written to", suggestions=("name a new file",))
+    require_folder(path.parent, path)
     unfinished = path.with_name(path.name + ".part")
     try:
         unfinished.unlink(missing_ok=True)
