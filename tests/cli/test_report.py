@@ -101,7 +101,8 @@ def test_what_cannot_be_reported_exits_as_promised(muster: Muster, tmp_path: Pat
 
 def test_a_run_of_something_else_exits_2(shell: Shell) -> None:
     shell.muster("ask", "sim/echo", "hello")
-    found = shell.muster("report", "last", "--json")
+    assert shell.muster("report", "last", "--json").code == 5
+    found = shell.muster("report", shell.run("last")["id"], "--json")
     assert found.code == 2
     assert "is a run of 'ask' and not of a suite" in found.error()["message"]
 

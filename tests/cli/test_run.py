@@ -293,7 +293,35 @@ def test_a_run_is_replayed_from_its_file_reused_for_what_is_new_and_repeated_for
     assert asked(desk) == ["hello again"]
 
     (desk.folder / "asked").unlink()
-    repeated = desk.muster("run", "fails.yaml", "--only-failed", "first", "--agent", "counts", "--json")
+    repeated = desk.muster("run", "fails.yaml", "--only-failed", "first", "--json")
     assert (repeated.code, ended(repeated)) == (1, {"desk/three": "failed"})
     assert repeated.envelope()["data"]["cases_total"] == 1
     assert asked(desk) == ["good day"]
+
+
+def test_a_completed_run_says_what_to_type_and_is_watched_reported_and_named_by_what_it_was(desk: Shell) -> None:
+    assert desk.muster("run", "fails.yaml", "--agent", "breaks", "--judge", "sim/judge", "--name", "broken").code == 1
+    run = desk.run("broken")["id"]
+    told = desk.muster("runs", "resume", "broken")
+    assert (told.code, "judged by" in told.out) == (1, False)
+    for way in ("--reuse", "--only-failed"):
+        assert f"muster run fails.yaml {way} {run}" in told.err
+    suggestions = desk.muster("runs", "resume", "broken", "--json").error()["suggestions"]
+    assert [way.split("   #")[0] for way in suggestions[:2]] == [
+        f"muster run fails.yaml --reuse {run}",
+        f"muster run fails.yaml --only-failed {run}",
+    ]
+    assert desk.muster("runs", "watch", "broken").code == 1
+    assert desk.muster("ask", "sim/echo", "hello").code == 0
+    assert desk.muster("runs", "watch", "last").code == 0
+    assert desk.muster("report", "last", "--json").data()["run"] == run
+
+
+def test_only_failed_takes_agents_and_judge_over_unless_others_are_named(desk: Shell) -> None:
+    judged = ("judged.yaml", "--agent", "counts", "--judge", "sim/echo", "--name", "first")
+    assert desk.muster("run", *judged).code == 1  # an echo is no judge
+    for more, agent in (((), "counts"), (("--agent", "sim/echo"), "sim/echo")):
+        desk.muster("run", "judged.yaml", "--only-failed", "first", *more)
+        desk.muster("runs", "export", "last", "-o", "last.jsonl")
+        spec = json.loads((desk.folder / "last.jsonl").read_text(encoding="utf-8").splitlines()[1])["run"]["spec"]
+        assert (spec["agents"], spec["judge"]) == ([agent], "sim/echo")

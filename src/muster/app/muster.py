@@ -3,7 +3,7 @@
 import asyncio
 import math
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -30,6 +30,7 @@ from muster.shapes.schema import JsonSchemas
 from muster.store.base import Store
 
 MOST_CONCURRENCY = 10_000
+PAGE = 1000  # runs that are looked through at a time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,6 +216,16 @@ class Muster:
     def watch(self, run: Run) -> RunHandle:
         """Follow a run that another process may drive."""
         return RunHandle(self.store, self._clock, run.id, None, self.engine.sweep)
+
+    async def newest(self, workloads: Collection[str]) -> Run | None:
+        """Return the newest run of some workloads that is nobody's child."""
+        limit = 0
+        while True:
+            limit += PAGE
+            runs = await self.store.runs.roots(limit=limit)
+            found = next((run for run in runs if run.workload in workloads), None)
+            if found is not None or len(runs) < limit:
+                return found
 
     async def find(self, reference: str) -> Run:
         """Give the run that an id, a unique beginning of one, a name (the newest with it) or `last` stands for."""

@@ -10,7 +10,7 @@ from muster.cli.manner import Manner
 from muster.cli.pooled import pooled
 from muster.cli.progress import display
 from muster.cli.report_files import Reportable, Wanted
-from muster.cli.speech import answer, console, fail, fail_with
+from muster.cli.speech import answer, console, fail, fail_with, note
 from muster.domain.errors import MusterError, NotFound
 from muster.domain.run import Run
 
@@ -30,6 +30,7 @@ class Outcome:
     data: dict[str, Any]
     closer: str  # the command that shows more of it
     tell: Callable[["Console"], None]
+    again: tuple[str, ...] = ()  # the commands that run what did not pass once more
 
 
 class Ending(Protocol):
@@ -65,12 +66,18 @@ async def drive_and_conclude(
     return await conclude(muster, run, ending, wanted, manner)
 
 
-async def conclude(muster: "Muster", run: Run, ending: Ending, wanted: tuple[Wanted, ...], manner: Manner) -> int:
-    """Report a run that is completed; gives its exit code."""
+async def conclude(
+    muster: "Muster", run: Run, ending: Ending, wanted: tuple[Wanted, ...], manner: Manner, *, again: bool = False
+) -> int:
+    """Report a run that is completed; gives its exit code. With `again` it tells how to run what did not pass."""
     found = await ending.outcome(muster, run, wanted, manner)
+    ways = found.again if again else ()
     over = overdraft(run)
     if over is None:
-        return _tell(manner, found, wanted)
+        code = _tell(manner, found, wanted, ways)
+        if ways and not manner.json:
+            note(manner, "a completed run is not resumed; to ask again, type:" + "".join(f"\n  {way}" for way in ways))
+        return code
     if not manner.json:
         _tell(manner, found, wanted)
     return fail_with(manner, over, 1, found.data)
@@ -89,10 +96,10 @@ async def _what_is_there(
     return found
 
 
-def _tell(manner: Manner, found: Outcome, wanted: tuple[Wanted, ...]) -> int:
+def _tell(manner: Manner, found: Outcome, wanted: tuple[Wanted, ...], ways: tuple[str, ...] = ()) -> int:
     """Say how it ended; standard output belongs to a report that goes there."""
     if manner.json and not found.ok:
-        told = {"code": "not_passed", "message": found.verdict, "suggestions": [found.closer]}
+        told = {"code": "not_passed", "message": found.verdict, "suggestions": [*ways, found.closer]}
         return fail_with(manner, told, 1, found.data)
     if manner.json or not _is_printed(wanted):
         answer(manner, found.data, found.tell)

@@ -132,7 +132,7 @@ def go_on(
         if ending is None:
             return await drive_any(muster, muster.drive(run), manner)
         if _is_over(run):
-            return await conclude(muster, run, ending, wanted, manner)
+            return await conclude(muster, run, ending, wanted, manner, again=True)
         return await drive_and_conclude(muster, muster.drive(run), ending, wanted, manner)
 
     return with_muster(manner, work, allow_unpriced=allow_unpriced, patience=patience)

@@ -21,7 +21,9 @@ def register(app: Group) -> None:
 
 def report(
     manner: Manner,
-    run: Annotated[str, Argument(metavar="RUN|FILE", help="A run, or a file that `muster runs export` wrote.")],
+    run: Annotated[
+        str, Argument(metavar="RUN|FILE", help="A run or an exported file; `last`: the last suite or verification.")
+    ],
     format_: Annotated[
         str,
         Option("--format", metavar="FORMAT", help="terminal, json, junit, sarif, markdown or html."),
@@ -49,10 +51,22 @@ def report(
         return
 
     async def work(muster: "Muster") -> None:
-        found = await muster.find(run)
+        found = await (_newest(muster) if run == "last" else muster.find(run))
         await _give(manner, await _opened(muster.store, found, found.id), wanted)
 
     with_muster(manner, work)
+
+
+async def _newest(muster: "Muster") -> "Run":
+    """Return the newest run that has a report."""
+    from muster.cli.endings import ENDINGS
+    from muster.domain.errors import NotFound
+
+    found = await muster.newest(ENDINGS.keys())
+    if found is None:
+        ways = ("muster run PATH --agent A", "muster verify PATH", "muster runs list")
+        raise NotFound("this store has no suite run and no verification yet", suggestions=ways)
+    return found
 
 
 async def _of_file(manner: Manner, file: Path, wanted: "Wanted") -> None:

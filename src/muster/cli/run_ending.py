@@ -1,5 +1,6 @@
 """How suite runs end: with the reports that were asked for, and what the cases came to."""
 
+import shlex
 from typing import TYPE_CHECKING, Any
 
 from muster.cli.driving import Sights
@@ -40,9 +41,20 @@ class SuiteEnding:
             data=report_json(report),
             closer=f"muster report {run.id} --format html -o report.html",
             tell=lambda out: tell_report(out, report, run.id),
+            again=() if report.ok else _again(run),
         )
 
     async def reports(self, store: Any, run: Run, reference: str) -> Reportable:
         """Sum up a run of a store; `reference` names the run, or the file that it comes from."""
         suite = await open_suite_run(store, run)
         return suite_reports(suite, await summarize(suite), reference)
+
+
+def _again(run: Run) -> tuple[str, ...]:
+    """Return the commands that ask once more for what is missing, and for what did not pass."""
+    given = run.spec.get("path", ())
+    paths = " ".join(shlex.quote(path) for path in ([given] if isinstance(given, str) else given))
+    return (
+        f"muster run {paths} --reuse {run.id}   # the same once more; only what has no answer is asked",
+        f"muster run {paths} --only-failed {run.id}   # only the cases that did not pass, all asked anew",
+    )

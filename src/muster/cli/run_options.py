@@ -9,7 +9,7 @@ from muster.cli.line import Argument, Option
 if TYPE_CHECKING:
     from muster.formats.suite_spec import SuiteSpec
 
-# What is left open is as it was in the run that is replayed or reused.
+# What is left open is as it was in the run that is replayed or reused, or whose failed cases are run again.
 INHERITED = (
     "agents", "prompts", "answers", "judge", "judge_samples", "judge_dispatch", "epochs", "evaluator", "threshold",
     "max_tokens", "temperature", "seed",
@@ -70,7 +70,8 @@ def chosen_of(
     temperature: Annotated[float | None, Option("--temperature", metavar="X", min=0, help="Sampling.")] = None,
     seed: Annotated[int | None, Option("--seed", metavar="N", help="Sampling, where it is supported.")] = None,
     only_failed: Annotated[
-        str | None, Option("--only-failed", metavar="RUN|FILE", help="Only cases that did not pass there.")
+        str | None,
+        Option("--only-failed", metavar="RUN|FILE", help="Only what did not pass there; agents and judge as there."),
     ] = None,
 ) -> Chosen:
     """Collect what was given."""

@@ -116,14 +116,15 @@ async def source_of(muster: "Muster", replay: str | None, reuse: str | None) -> 
 
 
 async def wanted_spec(muster: "Muster", chosen: Chosen, source: Source) -> SuiteSpec:
-    """Make the spec of what was chosen; what was left open is as in the run that is replayed or reused."""
-    only = None
+    """Make the spec of what was chosen; what was left open is as in the run that is replayed, reused or repeated."""
+    only, failed = None, None
     if chosen.only_failed is not None:
         failed = await _suite_run(muster, chosen.only_failed)
         only = await not_passed(muster, failed)
         if not only:
             raise NotFound(f"every case of run {failed.id} passed; there is nothing to run again")
-    before = None if source.run is None else read_spec(source.run.spec)
+    earlier = source.run or failed
+    before = None if earlier is None else read_spec(earlier.spec)
     return chosen.spec(before, answers=source.answers, only=only)
 
 

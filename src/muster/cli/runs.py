@@ -92,11 +92,12 @@ def show(
 
 
 @command(app, "watch")
-def watch(manner: Manner, run: RunArgument) -> None:
-    """Follow a run until it is over or stands still."""
+def watch(manner: Manner, run: RunArgument) -> int:
+    """Follow a run until it is over or stands still; exits as the run's own command does."""
+    from muster.cli.exit_codes import exit_code_of_run
     from muster.cli.portrait import event_json, event_line, summary
 
-    async def work(muster: "Muster") -> "Run":
+    async def work(muster: "Muster") -> "tuple[Run, int]":
         found = await muster.find(run)
         async for event in muster.watch(found).events():
             if manner.json:
@@ -105,11 +106,13 @@ def watch(manner: Manner, run: RunArgument) -> None:
                 from muster.cli.clean import clean
 
                 say(clean(event_line(event)))
-        return await muster.get(found)
+        over = await muster.get(found)
+        return over, await exit_code_of_run(muster, over)
 
-    over = with_muster(manner, work)
+    over, code = with_muster(manner, work)
     if not manner.json:
         note(manner, summary(over))
+    return code
 
 
 @command(app, "delete")

@@ -24,7 +24,7 @@ class RunFacts:
     dispatch: str
     saving: Saving | None  # None when nothing was sent in batches
     suites: tuple[str, ...]
-    judge: str | None
+    judge: str | None  # who judged; None when nobody was asked
     epochs: int
     version: str  # of the program that ran it
 

@@ -127,6 +127,8 @@ async def summarize(suite: SuiteRun) -> SuiteReport:
     async for row in rows:
         gathering.add(row)
     facts = await run_facts(suite)
+    if facts.judge not in gathering.judges:
+        facts = replace(facts, judge=None)  # it was named, and no case wanted it
     return SuiteReport(
         run=facts,
         subjects=gathering.subjects(),
@@ -151,6 +153,7 @@ class _Gathering:
         self.lines: list[CaseLine] = []
         self._of: dict[str, _OfSubject] = {}
         self._odd: Counter[str] = Counter()
+        self.judges: set[str] = set()  # who said something that counts
 
     def add(self, row: CaseRow) -> None:
         """Add one row."""
@@ -160,6 +163,7 @@ class _Gathering:
         self._of.setdefault(row.subject, _OfSubject()).add(row)
         for result in row.results:
             self._odd.update(_oddities(result))
+            self.judges.update(said.by for said in result.judgements if said.items or said.passed is not None)
         rows = self.counts.total()
         line = _line(row) if row.status in NOT_PASSED or rows <= LISTED else None
         if line is not None and row.status in NOT_PASSED and len(self.troubles) < KEPT:
