@@ -1,11 +1,13 @@
 """Settings: read once, strict, and never showing a secret."""
 
+import os
 from pathlib import Path
 
 import pytest
 
 from muster.domain.errors import BadArgument, BadFile, exit_code_of
 from muster.settings import load_settings
+from muster.settings.project import find_project
 
 
 def write(folder: Path, text: str) -> Path:
@@ -22,6 +24,56 @@ def test_the_home_comes_from_the_option_then_the_variable_then_the_folder(tmp_pa
     environment = {"MUSTER_HOME": "/elsewhere"}
     assert load_settings(Path("/given"), folder=tmp_path, environment=environment).home == Path("/given")
     assert load_settings(folder=tmp_path, environment=environment).home == Path("/elsewhere")
+
+
+def project(tmp_path: Path, *, user: int | None = None, with_store: bool = True) -> str:
+    """Return where the project of home/tree/sub/deep is found."""
+    deep = tmp_path / "home/tree/sub/deep"
+    trusted = os.geteuid() if user is None else user
+    found = find_project(deep, top=tmp_path / "home", user=trusted, with_store=with_store)
+    return str(found.relative_to(tmp_path))
+
+
+STORE = ".muster/muster.db"
+
+
+@pytest.mark.parametrize(
+    ("files", "found"),
+    [
+        ([], "home/tree/sub/deep"),
+        ([f"home/tree/{STORE}"], "home/tree"),
+        (["home/tree/muster.toml"], "home/tree"),
+        ([f"home/tree/{STORE}", "home/tree/sub/muster.toml"], "home/tree/sub"),
+        ([f"home/tree/sub/deep/{STORE}", "home/tree/muster.toml"], "home/tree/sub/deep"),
+        (["home/tree/.muster/pending/x"], "home/tree/sub/deep"),  # no store yet
+        ([f"home/tree/{STORE}", "home/tree/.git/HEAD"], "home/tree"),
+        ([f"home/tree/{STORE}", "home/tree/sub/.git/HEAD"], "home/tree/sub/deep"),
+        ([f"home/tree/{STORE}", "home/tree/sub/.git"], "home/tree/sub/deep"),  # a worktree
+        ([f"home/{STORE}"], "home"),
+        ([STORE, "muster.toml"], "home/tree/sub/deep"),  # above the person's home
+    ],
+)
+def test_a_project_is_looked_for_upwards(tmp_path: Path, files: list[str], found: str) -> None:
+    (tmp_path / "home/tree/sub/deep").mkdir(parents=True)
+    for name in files:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    assert project(tmp_path) == found
+
+
+def test_no_project_is_taken_from_a_folder_that_others_own_or_can_write_to(tmp_path: Path) -> None:
+    (tmp_path / "home/tree/sub/deep").mkdir(parents=True)
+    (tmp_path / "home/tree/muster.toml").touch()
+    assert project(tmp_path, user=os.geteuid() + 1) == "home/tree/sub/deep"
+    (tmp_path / "home/tree/sub").chmod(0o777)
+    assert project(tmp_path) == "home/tree/sub/deep"
+
+
+def test_where_the_home_is_named_only_the_configuration_is_looked_for(tmp_path: Path) -> None:
+    for name in ("home/tree/muster.toml", f"home/tree/sub/deep/{STORE}"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    assert project(tmp_path, with_store=False) == "home/tree"
 
 
 def test_budgets_are_read_exactly(tmp_path: Path) -> None:

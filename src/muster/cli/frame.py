@@ -24,7 +24,7 @@ Command = Callable[..., int | None]
 JsonOption = Annotated[bool, Option("--json", help="Answer with one JSON envelope.")]
 QuietOption = Annotated[bool, Option("--quiet", "-q", help="No progress and no notes.")]
 HomeOption = Annotated[
-    Path | None, Option("--home", metavar="PATH", help="Where the state is kept (.muster, MUSTER_HOME).")
+    Path | None, Option("--home", metavar="PATH", help="Where the state is kept (.muster here or above, MUSTER_HOME).")
 ]
 
 

@@ -9,10 +9,19 @@ from pathlib import Path
 from muster.domain.errors import BadArgument
 from muster.domain.money import Microdollars, from_usd
 from muster.settings.file import VerifySection, load_configuration
+from muster.settings.project import CONFIG_FILE, DATABASE, HOME, find_project
 from muster.settings.sections import AgentSection, key_variable
 
-CONFIG_FILE = "muster.toml"
-HOME = ".muster"
+__all__ = [
+    "CONFIG_FILE",
+    "HOME",
+    "SECRET_VARIABLES",
+    "Settings",
+    "load_settings",
+    "parse_budget",
+    "secrets_in",
+]
+
 SECRET_VARIABLES = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY")
 
 # A variable that is passed on and is called so is a secret; HOME or MODE is none, and must stay readable.
@@ -37,7 +46,7 @@ class Settings:
     @property
     def database(self) -> Path:
         """The file of the store."""
-        return self.home / "muster.db"
+        return self.home / DATABASE
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -68,9 +77,16 @@ def secrets_in(name: str, value: str) -> set[str]:
 def load_settings(
     home: Path | None = None, *, folder: Path | None = None, environment: Mapping[str, str] | None = None
 ) -> Settings:
-    """Read muster.toml in the working folder, and the environment."""
+    """Read the environment, and the muster.toml of a folder; without one, of the project of the working folder."""
     environment = os.environ if environment is None else environment
-    folder = Path.cwd() if folder is None else folder
+    if folder is None:
+        person = environment.get("HOME")
+        folder = find_project(
+            Path.cwd(),
+            top=Path(person).resolve() if person else None,
+            user=os.geteuid(),
+            with_store=home is None and not environment.get("MUSTER_HOME"),
+        )
     configuration = load_configuration(folder / CONFIG_FILE)
     where = home or Path(environment.get("MUSTER_HOME") or folder / HOME)
     budget = configuration.budget

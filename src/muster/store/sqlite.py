@@ -30,13 +30,18 @@ from muster.store.processes import DatabaseProcesses
 from muster.store.pulse import Pulse
 from muster.store.queries import migrations
 from muster.store.reviews import DatabaseReviews
-from muster.store.sqlite_connection import BUSY_SECONDS, SqliteConnection, is_full, lock_holder
+from muster.store.sqlite_connection import BUSY_SECONDS, Access, SqliteConnection, is_full, lock_holder
+from muster.store.sqlite_read_only import find_access, is_read_only, read_only
 from muster.store.writer import Group, Writer
 
 LOOK_SECONDS = 0.1
 VACUUM_PATIENCE = 10.0  # seconds; shorter than its claim
 TURN_SECONDS = 1.0  # for which the writer waits for a lock before it looks whether it still should
 OWN_FOLDER = ".muster"  # may hold markers before there is a store
+
+
+def _nothing() -> None:
+    """Let go of nothing."""
 
 
 class SqliteHousekeeping:
@@ -101,7 +106,7 @@ class SqliteHousekeeping:
 
 
 class SqliteStore:
-    """All parts of the store on one file; with a `refusal` it can only be read, by nobody else at the same time."""
+    """All parts of the store on one file; with a `refusal` it can only be read, with the `access` that is left."""
 
     def __init__(
         self,
@@ -111,9 +116,12 @@ class SqliteStore:
         reach: Callable[[str], None],
         on_wait: Callable[[str], None],
         refusal: MusterError | None = None,
+        access: Access = Access.SHARED,
+        release: Callable[[], None] = _nothing,
     ) -> None:
         codec = Codec(secrets)
-        self._reader = reader = SqliteConnection(path, alone=refusal is not None)
+        self._release = release
+        self._reader = reader = SqliteConnection(path, access=access)
         self.changes = Pulse(lambda: reader.pragma("data_version"), LOOK_SECONDS)
         opens = Group(partial(_with_codec, journal.open_attempts, codec))
         settles = Group(partial(_with_codec, journal.settle_attempts, codec))
@@ -140,6 +148,7 @@ class SqliteStore:
     async def _shut(self) -> None:
         await self._writer.close()
         self._reader.close()
+        self._release()
 
 
 def _with_codec(apply: Any, codec: Codec, database: Connection, items: Sequence[Any]) -> Any:
@@ -162,8 +171,18 @@ def open_sqlite(
     on_wait: Callable[[str], None] = _unheard,
 ) -> SqliteStore:
     """Open the store, making the file or bringing it up to date; call inside a running event loop."""
+    if is_read_only(path):
+        found = find_access(path, migrate)
+        return SqliteStore(
+            found.path,
+            secrets=secrets,
+            reach=reach,
+            on_wait=on_wait,
+            refusal=read_only(path),
+            access=found.access,
+            release=found.release,
+        )
     _prepare_file(path)
-    refusal = None
     try:
         connection = SqliteConnection(path)
         try:
@@ -173,14 +192,14 @@ def open_sqlite(
     except StoreFailed as error:
         if not is_full(path) or not _is_readable(path):
             raise
-        refusal = error
-    return SqliteStore(path, secrets=secrets, reach=reach, on_wait=on_wait, refusal=refusal)
+        return SqliteStore(path, secrets=secrets, reach=reach, on_wait=on_wait, refusal=error, access=Access.ALONE)
+    return SqliteStore(path, secrets=secrets, reach=reach, on_wait=on_wait)
 
 
 def _is_readable(path: Path) -> bool:
     """Return whether a store on a full disk can be read as it is."""
     try:
-        connection = SqliteConnection(path, alone=True)
+        connection = SqliteConnection(path, access=Access.ALONE)
     except StoreFailed:
         return False
     try:

@@ -5,6 +5,7 @@ import shutil
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -19,19 +20,32 @@ LEAST_ROOM = 65_536  # bytes; with less a disk counts as full
 WRITE_LOCK = "120"  # the byte of the -shm file that SQLite locks for writing
 
 
+class Access(StrEnum):
+    """How a connection shares its file with others."""
+
+    SHARED = "shared"
+    ALONE = "alone"  # no other may be open, and no memory is shared, for which a full disk has no room
+    READ_ONLY = "read-only"  # others may write
+    IMMUTABLE = "immutable"  # nobody writes: no lock is taken, and no log is looked for
+
+
+_PARAMETERS = {Access.READ_ONLY: "?mode=ro", Access.IMMUTABLE: "?mode=ro&immutable=1"}
+
+
 class SqliteConnection:
     """One connection to the file; every failure says which file and what to do.
 
-    `patience` is how long it waits for a lock. `alone`: no other connection may be open, and no memory is shared with
-    others, for which a full disk has no room.
+    `patience` is how long it waits for a lock.
     """
 
-    def __init__(self, path: Path, *, patience: float | None = None, alone: bool = False) -> None:
+    def __init__(self, path: Path, *, patience: float | None = None, access: Access = Access.SHARED) -> None:
         self.path = path
         self._queries = queries()
         with explained(path):
+            only_reads = access in _PARAMETERS
             self._raw = sqlite3.connect(
-                path,
+                path.absolute().as_uri() + _PARAMETERS[access] if only_reads else path,
+                uri=only_reads,
                 timeout=BUSY_SECONDS if patience is None else patience,
                 isolation_level=None,
                 check_same_thread=False,
@@ -39,13 +53,13 @@ class SqliteConnection:
             )
             self._raw.row_factory = sqlite3.Row
             try:
-                self._set_up(alone)
+                self._set_up(alone=access is Access.ALONE)
             except sqlite3.Error:
                 self._raw.close()  # else it would keep what it has locked
                 raise
         self._file = identity_of(path)
 
-    def _set_up(self, alone: bool) -> None:
+    def _set_up(self, *, alone: bool) -> None:
         if alone:
             self._raw.execute("PRAGMA locking_mode = EXCLUSIVE")
         self._raw.execute("PRAGMA synchronous = FULL")
