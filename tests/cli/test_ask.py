@@ -38,6 +38,38 @@ def test_a_prompt_that_is_empty_or_no_text_is_a_bad_argument(shell: Shell, promp
     assert shell.muster("ask", "sim/echo", "-", stdin=prompt).code == 2
 
 
+def test_without_a_prompt_the_question_is_read_from_standard_input(shell: Shell) -> None:
+    assert shell.muster("ask", "sim/echo", stdin="hello\nworld").out == "hello\nworld\n"
+    empty = shell.muster("ask", "sim/echo", stdin=b"")
+    assert (empty.code, "the prompt is empty" in empty.err) == (2, True)
+    code, told = on_terminal(shell, "ask", "sim/echo", typing=True)
+    assert (code, "there is no question" in told) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("agent", "near"),
+    [
+        ("anthropic/claude-hiku-5-5", "anthropic/claude-haiku-5-5"),
+        ("openai/gpt4o-mini", "openai/gpt-4o-mini"),
+        ("antropic/claude-haiku-5-5", "anthropic/claude-haiku-5-5"),
+        ("claude-haiku-5-5", "anthropic/claude-haiku-5-5"),
+        ("sim/ehco", "sim/echo"),
+        ("parot", "parrot"),
+        ("declared", "claude-haiku-5-5"),
+    ],
+)
+def test_a_name_that_is_close_to_a_known_one_is_told(shell: Shell, agent: str, near: str) -> None:
+    nobody = "http://127.0.0.1:9"
+    shell.variables |= {"ANTHROPIC_API_KEY": "any", "ANTHROPIC_BASE_URL": nobody}
+    shell.variables |= {"OPENAI_API_KEY": "any", "OPENAI_BASE_URL": nobody}
+    declared = '[agents.declared]\nkind = "anthropic"\nmodel = "claude-hiku-5-5"\n'
+    shell.write("muster.toml", f'[agents.parrot]\nkind = "scripted"\n{declared}')
+    refused = shell.muster("ask", agent, "hello", "--json")
+    assert refused.code == 3
+    assert refused.error()["suggestions"][0].startswith("did you mean ")
+    assert near in refused.error()["suggestions"][0]
+
+
 def test_json_gives_one_envelope(shell: Shell) -> None:
     result = shell.muster("ask", "sim/echo", "hello", "--json", "--name", "greeting")
     data = result.data()
@@ -206,14 +238,14 @@ def test_an_answer_that_breaks_off_is_told_and_written_anew(shell: Shell) -> Non
     assert "uncertain" in shown
 
 
-def on_terminal(shell: Shell, *arguments: str) -> tuple[int, str]:
-    """Run a command with a terminal as its output, and give its exit code and what was shown."""
+def on_terminal(shell: Shell, *arguments: str, typing: bool = False) -> tuple[int, str]:
+    """Run a command with a terminal as its output, or its input too, and give its exit code and what was shown."""
     ours, theirs = pty.openpty()
     with subprocess.Popen(
         [*COMMAND, *arguments],
         cwd=shell.folder,
         env={**shell.environment, "TERM": "xterm"},
-        stdin=subprocess.DEVNULL,
+        stdin=theirs if typing else subprocess.DEVNULL,
         stdout=theirs,
         stderr=theirs,
     ) as process:

@@ -73,9 +73,7 @@ def test_the_help_names_every_command(shell: Shell) -> None:
     assert shell.muster("--version").out == f"muster {__version__}\n"
 
 
-@pytest.mark.parametrize(
-    "arguments", [("nope",), ("runs", "nope"), ("ask", "sim/echo"), ("runs", "show", "--oops", "x")]
-)
+@pytest.mark.parametrize("arguments", [("nope",), ("runs", "nope"), ("ask",), ("runs", "show", "--oops", "x")])
 def test_a_usage_error_exits_2_and_respects_json(shell: Shell, arguments: tuple[str, ...]) -> None:
     plain = shell.muster(*arguments)
     assert (plain.code, plain.out) == (2, "")

@@ -1,7 +1,7 @@
 """A model behind an API: what all providers share. Their rooms add the wire: encode, decode, fault and fold."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from muster.agents.account import Account
@@ -15,7 +15,7 @@ from muster.agents.sse import Event, Parser
 from muster.agents.tally import Ceiling, ceiling_of, max_tokens_of
 from muster.domain.agent import Profile, Quote, Timeouts
 from muster.domain.call import Reply, Request, Timings, ask
-from muster.domain.errors import BadConfiguration, WireError
+from muster.domain.errors import BadConfiguration, WireError, did_you_mean
 from muster.domain.money import NOTHING
 from muster.domain.price import Price
 from muster.domain.script import BYTES_PER_TOKEN
@@ -68,11 +68,12 @@ class ModelAgent:
         price: Price | None,
         http: Http,
         unpriced_ok: bool = False,
+        near: Sequence[str] = (),  # models with a price that may have been meant
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._profile, self._wire, self._account = profile, wire, account
         self._url, self._headers, self._http = url, {**_HEADERS, **headers}, http
-        self._price, self._unpriced_ok = price, unpriced_ok
+        self._price, self._unpriced_ok, self._near = price, unpriced_ok, tuple(near)
         self._clock = clock
         self._drafts = Drafts()
         # A request for a stream is longer than the same one for a whole answer, by always the same bytes.
@@ -87,7 +88,7 @@ class ModelAgent:
     def quote(self, request: Request) -> Quote:
         """Say the most that one attempt can cost: every byte a token at the dearest rate, all of max_tokens written."""
         if self._price is None and not self._unpriced_ok:
-            raise _no_price(self._account.place)
+            raise _no_price(self._account.place, self._near)
         body = self._wire.encode(request, stream=False)
         self._drafts.keep(request, body)
         ceiling = ceiling_of(request, len(body) + self._more)
@@ -137,10 +138,11 @@ def _streams(request: Request) -> bool:
     return max_tokens_of(request) > STREAM_ABOVE
 
 
-def _no_price(place: str) -> BadConfiguration:
+def _no_price(place: str, near: Sequence[str]) -> BadConfiguration:
     return BadConfiguration(
         f"no price is known for {place}, so its cost cannot be bounded",
         suggestions=(
+            *did_you_mean(near),
             "give it a price in muster.toml: price = { input = 1.00, output = 5.00 } (dollars for a million tokens)",
             "or spend without counting: --allow-unpriced",
         ),

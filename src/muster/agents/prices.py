@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from datetime import datetime
 from decimal import Decimal
+from difflib import get_close_matches
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from muster.domain.price import Price, Rates
 if TYPE_CHECKING:
     from genai_prices.types import ModelInfo, ModelPrice
 
+MOST_NEAR = 3  # names that are suggested
 PROVIDERS = ("anthropic", "openai", "openrouter")
 
 # What may follow a name that is in the tables: a date, or "latest". Anything else makes another model of it.
@@ -30,6 +32,14 @@ def price_of(provider: str, model: str, when: datetime, *, batch: bool = False) 
     # The tables fall back to the standard price without a word, so only a price that differs is a batch price.
     reduced = info.get_prices(when, {"processing": "batch"})
     return None if reduced == standard else _price(reduced)
+
+
+def near_models(provider: str, model: str) -> tuple[str, ...]:
+    """Return the models in the tables whose names are most like this one, the likeliest first."""
+    from genai_prices.data_snapshot import get_snapshot
+
+    names = [info.id for each in get_snapshot().providers if each.id == provider for info in each.models]
+    return tuple(get_close_matches(model.lower(), names, n=MOST_NEAR, cutoff=0.7))
 
 
 def price_from_toml(

@@ -4,12 +4,13 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 
 from muster.agents.base import OnDelta
 from muster.domain.agent import DEFAULT_MAX_TOKENS, Profile, Quote, Timeouts
 from muster.domain.call import Reply, Request, Role, Stop, Timings, Tool, ToolCall, identify
 from muster.domain.canonical import Json
-from muster.domain.errors import BadConfiguration, InvalidRequest, Overloaded, TimedOut
+from muster.domain.errors import BadConfiguration, InvalidRequest, Overloaded, TimedOut, did_you_mean
 from muster.domain.money import NOTHING
 from muster.domain.price import Price
 from muster.domain.script import Line, Script, usage_of
@@ -133,7 +134,10 @@ def scripted(
     part = PARTS.get(name) if script is None else replace(PARTS.get(name, Part()), script=script)
     if part is None:
         known = ", ".join(f"sim/{known}" for known in PARTS)
-        raise BadConfiguration(f"there is no scripted agent sim/{name}", suggestions=(f"use one of {known}",))
+        near = [f"sim/{part}" for part in get_close_matches(name, PARTS, n=1)]
+        raise BadConfiguration(
+            f"there is no scripted agent sim/{name}", suggestions=(*did_you_mean(near), f"use one of {known}")
+        )
     profile = profile or Profile(name=f"sim/{name}", lane=f"sim:{name}")
     return ScriptedAgent(part, profile=profile, price=price, sleep=sleep, observe=observe)
 

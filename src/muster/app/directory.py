@@ -1,6 +1,7 @@
 """The agents of this process, made from their names and the settings, each once."""
 
 from collections.abc import Callable
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from muster.app.providers import PROVIDERS, Entry
 from muster.app.unready import UnreadyAgent
 from muster.domain.agent import Command, Profile
 from muster.domain.batch import Desk
-from muster.domain.errors import BadConfiguration
+from muster.domain.errors import BadConfiguration, did_you_mean
 from muster.domain.script import Script
 from muster.settings import Settings
 from muster.settings.sections import ClaudeSection, CliSection, ModelSection, ProgramSection
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from muster.agents.http import Freight
 
 __all__ = ["PROVIDERS", "AgentDirectory"]
+
+
+PRICED = ("anthropic", "openai")  # whose models are known by name
 
 
 class AgentDirectory:
@@ -127,14 +131,29 @@ class AgentDirectory:
         provider, _, model = name.partition("/")
         if provider in PROVIDERS and model:
             return self._known(Profile(name=name, lane=f"{provider}:{model}"), provider, model, None)
-        raise BadConfiguration(f"there is no agent {name!r}", suggestions=self._suggestions())
+        raise BadConfiguration(f"there is no agent {name!r}", suggestions=self._suggestions(name))
 
-    def _suggestions(self) -> tuple[str, ...]:
+    def _near(self, name: str) -> list[str]:
+        """Return the agents that may have been meant: declared, scripted, or a model of a known provider."""
+        from muster.agents.prices import near_models
+        from muster.agents.scripted import PARTS
+
+        provider, slash, model = name.partition("/")
+        if slash and model and (like := get_close_matches(provider, [*PROVIDERS, "sim"], n=1)):
+            return [f"{like[0]}/{model}"]
+        known = [*self._settings.agents, *(f"sim/{part}" for part in PARTS)]
+        if near := get_close_matches(name, known, n=1):
+            return near
+        bare = () if slash else PRICED
+        return [f"{each}/{found}" for each in bare for found in near_models(each, name)[:1]]
+
+    def _suggestions(self, name: str) -> tuple[str, ...]:
         from muster.agents.scripted import PARTS
 
         declared = ", ".join(sorted(self._settings.agents)) or "none yet"
         known = ", ".join(f"{provider}/MODEL" for provider in PROVIDERS)
         return (
+            *did_you_mean(self._near(name)),
             f"name a model: {known}",
             f"or a script that needs no key: {', '.join(f'sim/{script}' for script in PARTS)}",
             f"or an agent declared in muster.toml ({declared})",
@@ -183,7 +202,12 @@ class AgentDirectory:
             agent=self._desks.open(entry, self._key(entry)),
             tariff=tariff,
             encode=encoder_of(entry),
-            quote=quoter(entry.profile.name, tariff, unpriced_ok=self._allow_unpriced),
+            quote=quoter(
+                entry.profile.name,
+                tariff,
+                unpriced_ok=self._allow_unpriced,
+                near=entry.near() if tariff.live is None else (),
+            ),
         )
 
     def _key(self, entry: Entry) -> str:

@@ -18,6 +18,8 @@ _OPENAI_MODELS = re.compile(r"(gpt-|chatgpt-|o\d)")
 
 def make_model(entry: Entry, key: str, http: "Http", *, unpriced_ok: bool) -> Agent:
     """Make the agent of a model."""
+    price = entry.price()
+    near = entry.near() if price is None else ()
     if entry.api == ANTHROPIC:
         from muster.agents.anthropic.live import AnthropicAgent
 
@@ -25,10 +27,11 @@ def make_model(entry: Entry, key: str, http: "Http", *, unpriced_ok: bool) -> Ag
             profile=entry.profile,
             model=entry.model,
             key=key,
-            price=entry.price(),
+            price=price,
             http=http,
             base_url=entry.base_url,
             unpriced_ok=unpriced_ok,
+            near=near,
         )
     from muster.agents.openai.live import OpenAIAgent
 
@@ -37,11 +40,12 @@ def make_model(entry: Entry, key: str, http: "Http", *, unpriced_ok: bool) -> Ag
         model=entry.model,
         key=key,
         key_variable=entry.variable or "",
-        price=entry.price(),
+        price=price,
         http=http,
         base_url=entry.base_url,
         max_tokens=_max_tokens(entry.model),
         unpriced_ok=unpriced_ok,
+        near=near,
     )
 
 

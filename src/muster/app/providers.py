@@ -67,6 +67,15 @@ class Entry:
         """Say what a live call costs, if anybody knows."""
         return self._price(self.section.price if self.section else None, batch=False)
 
+    def near(self) -> tuple[str, ...]:
+        """Return the names that may have been meant, if the price list does not know this one."""
+        from muster.agents.prices import near_models
+
+        if self.section is not None and self.section.base_url is not None:
+            return ()  # whose models are anybody's
+        prefix = "" if self.section is not None else f"{self.provider}/"
+        return tuple(f"{prefix}{model}" for model in near_models(self.provider, self.model))
+
     def tariff(self) -> Tariff:
         """Say what a call costs in a batch and live, if anybody knows."""
         section = self.section

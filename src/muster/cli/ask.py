@@ -26,7 +26,9 @@ def ask(
     sending: Sending,
     patience: "Patience",
     agent: Annotated[str, Argument(metavar="AGENT", help="anthropic/MODEL, openai/MODEL, sim/echo, …")],
-    prompt: Annotated[str, Argument(metavar="PROMPT", help="The question; - reads it from standard input.")],
+    prompt: Annotated[
+        str | None, Argument(metavar="PROMPT", help="The question; left out or -: read from standard input.")
+    ] = None,
     system: Annotated[str, Option("--system", metavar="TEXT", help="What the agent is told first.")] = "",
     budget: Annotated[str | None, Option("--budget", metavar="USD", help="The most it may cost.")] = None,
     max_tokens: Annotated[
@@ -67,14 +69,16 @@ def ask(
     return conclude(manner, found, printed=question.streams)
 
 
-def _prompt(given: str) -> str:
+def _prompt(given: str | None) -> str:
     from muster.domain.errors import BadArgument
 
+    if given is None and (sys.stdin is None or sys.stdin.isatty()):
+        raise BadArgument("there is no question", suggestions=("write it after the agent, or pipe it in",))
     try:
-        text = sys.stdin.buffer.read().decode("utf-8") if given == "-" else given
+        text = sys.stdin.buffer.read().decode("utf-8") if given in (None, "-") else given
         text.encode("utf-8")
     except UnicodeError:
         raise BadArgument("the prompt is not UTF-8") from None
     if not text.strip():
-        raise BadArgument("the prompt is empty", suggestions=("write it after the agent, or - to read standard input",))
+        raise BadArgument("the prompt is empty", suggestions=("write it after the agent, or pipe it in",))
     return text

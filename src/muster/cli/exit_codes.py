@@ -29,7 +29,7 @@ async def _is_good(muster: "Muster", run: Run) -> bool:
     if run.workload in ENDINGS:
         return (await ENDINGS[run.workload].reports(muster.store, run, run.id)).ok
     if run.workload == "generate":
-        return len(run.result["cases"]) >= run.result["asked"]
+        return bool(len(run.result["cases"]) >= run.result["asked"])
     if run.workload == "ask":
         entry = await muster.store.journal.find(run.id, KEY)
         return entry is not None and entry.reply is not None and str(entry.reply.quality) not in WARNINGS

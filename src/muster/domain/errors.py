@@ -50,7 +50,7 @@ MusterError
 └── NotFound                no such run, key, file
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any, ClassVar
 
@@ -426,6 +426,11 @@ def resume_command(run: str, reason: str | None, error: Mapping[str, Any] | None
     """Return the command that resumes a run; one that exhausted its budget needs a higher total."""
     over = reason == BudgetExhausted.code and not str((error or {}).get("level", "")).startswith("day:")
     return f"muster runs resume {run}" + (" --budget USD" if over else "")
+
+
+def did_you_mean(near: Sequence[str]) -> tuple[str, ...]:
+    """Return the suggestion of names that are like one that is not known; nothing when none is."""
+    return (f"did you mean {' or '.join(near)}?",) if near else ()
 
 
 class RunFailed(MusterError):

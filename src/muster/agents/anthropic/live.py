@@ -1,6 +1,6 @@
 """Models of Anthropic, asked live."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from muster.agents.account import Account
@@ -58,6 +58,7 @@ class AnthropicAgent(ModelAgent):
         http: Http,
         base_url: str = BASE_URL,
         unpriced_ok: bool = False,
+        near: Sequence[str] = (),
     ) -> None:
         account = Account(place=profile.name, variable=KEY_VARIABLE, key=key)
         super().__init__(
@@ -69,4 +70,5 @@ class AnthropicAgent(ModelAgent):
             price=price,
             http=http,
             unpriced_ok=unpriced_ok,
+            near=near,
         )

@@ -1,6 +1,6 @@
 """Models behind chat completions, asked live: OpenAI and every compatible server."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from muster.agents.account import Account
@@ -62,6 +62,7 @@ class OpenAIAgent(ModelAgent):
         max_tokens: MaxTokens = MaxTokens.NEW,
         headers: Mapping[str, str] | None = None,
         unpriced_ok: bool = False,
+        near: Sequence[str] = (),
     ) -> None:
         account = Account(place=profile.name, variable=key_variable, key=key)
         authorization = {"authorization": f"Bearer {key}"} if key else {}
@@ -74,4 +75,5 @@ class OpenAIAgent(ModelAgent):
             price=price,
             http=http,
             unpriced_ok=unpriced_ok,
+            near=near,
         )
