@@ -43,6 +43,9 @@ class Ending(Protocol):
     def sights(self, muster: "Muster") -> Sights:
         """Look at a run while it is driven."""
 
+    def require_places(self, muster: "Muster") -> None:
+        """Refuse, before anything is spent, when what a run leaves behind by itself cannot be written."""
+
     async def outcome(self, muster: "Muster", run: Run, wanted: tuple[Wanted, ...], manner: Manner) -> Outcome:
         """Write what a run leaves behind, and sum it up; raises NotFound for one that had not begun."""
 
@@ -76,7 +79,11 @@ async def conclude(
     if over is None:
         code = _tell(manner, found, wanted, ways)
         if ways and not manner.json:
-            note(manner, "a completed run is not resumed; to ask again, type:" + "".join(f"\n  {way}" for way in ways))
+            note(
+                manner,
+                "it is not resumed; to ask for what has no answer, or again for all that did not pass, type:"
+                + "".join(f"\n  {way}" for way in ways),
+            )
         return code
     if not manner.json:
         _tell(manner, found, wanted)

@@ -74,6 +74,8 @@ async def prepare_resume(
         note(manner, f"run {before.id} is completed; this is what it came to")
         return before
     refuse_driven(before)
+    if before.workload in ENDINGS:
+        ENDINGS[before.workload].require_places(muster)
     held = await pooled(muster, before)
     for batch in held.under_way if here else ():
         muster.directory.reopen(batch.desk)

@@ -29,6 +29,9 @@ class SuiteEnding:
         """Look at a run while it is driven."""
         return SuiteSights(muster)
 
+    def require_places(self, muster: "Muster") -> None:
+        """Refuse nothing: only the reports that are asked for are left behind."""
+
     async def outcome(self, muster: "Muster", run: Run, wanted: tuple[Wanted, ...], manner: Manner) -> Outcome:
         """Write what a run leaves behind, and sum it up; raises NotFound for one that had not begun."""
         suite = await open_suite_run(muster.store, run)
@@ -55,6 +58,6 @@ def _again(run: Run) -> tuple[str, ...]:
     given = run.spec.get("path", ())
     paths = " ".join(shlex.quote(path) for path in ([given] if isinstance(given, str) else given))
     return (
-        f"muster run {paths} --reuse {run.id}   # the same once more; only what has no answer is asked",
-        f"muster run {paths} --only-failed {run.id}   # only the cases that did not pass, all asked anew",
+        f"muster run {paths} --reuse {run.id}",
+        f"muster run {paths} --only-failed {run.id}",
     )

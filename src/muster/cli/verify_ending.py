@@ -19,6 +19,7 @@ from muster.domain.run import TERMINAL, Run
 from muster.formats.waves.spec import read_spec
 from muster.reports.waves.run import open_waves_run
 from muster.reports.waves.summary import VerifyReport, summarize
+from muster.reports.writing import require_folder
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -34,6 +35,12 @@ class WavesEnding:
     def sights(self, muster: "Muster") -> Sights:
         """Look at a run while it is driven."""
         return WavesSights(muster)
+
+    def require_places(self, muster: "Muster") -> None:
+        """Refuse, before anything is spent, when the reports of waves or the log cannot be written."""
+        places = Whereabouts(muster.settings)
+        for folder in (places.reports, places.log):
+            require_folder(folder)
 
     async def outcome(self, muster: "Muster", run: Run, wanted: tuple[Wanted, ...], manner: Manner) -> Outcome:
         """Write what a run leaves behind, and sum it up; raises NotFound for one that had not begun."""

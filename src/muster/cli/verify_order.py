@@ -23,7 +23,6 @@ from muster.domain.errors import BadArgument
 from muster.domain.money import Microdollars
 from muster.domain.waves import WORKLOAD
 from muster.formats.waves.spec import stored
-from muster.reports.writing import require_folder
 from muster.settings import parse_budget
 
 if TYPE_CHECKING:
@@ -105,9 +104,7 @@ async def _begin(muster: "Muster", order: Order, manner: Manner) -> "RunHandle |
             return found
         spec, sending = found.prepared.spec, order.sent.sending
         note(manner, first_words(survey(muster, spec, sending.dispatch, Quoting.FIRST), found.prepared))
-        places = Whereabouts(muster.settings)
-        for folder in (places.reports, places.log):
-            require_folder(folder)
+        WavesEnding().require_places(muster)
         handle = await _start(muster, found.prepared, order)
         found.handed_over = True
     return handle

@@ -31,7 +31,8 @@ class Readable:
 
 def is_read_only(path: Path) -> bool:
     """Return whether a store that is there cannot be written to by this process."""
-    return path.exists() and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
+    # Readable too: what may not even be looked at is told as that.
+    return os.access(path, os.R_OK) and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
 
 
 def read_only(path: Path) -> StoreFailed:
