@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from .shell import COMMAND, PATIENCE, Shell
+from .shell import PATIENCE, Result, Shell
 from .test_full_disk import ENVIRONMENT, mounting
 
 SUITE = """
@@ -38,11 +38,25 @@ def test_a_sub_folder_uses_the_store_above_it_and_gets_none_of_its_own(shell: Sh
     assert below.muster("runs", "list", "--json").data() == []
 
 
-def read_only(shell: Shell, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    command = [*BOUND, *COMMAND, *arguments]
-    return subprocess.run(
-        command, cwd=shell.folder, env=shell.environment, capture_output=True, text=True, timeout=PATIENCE
+# Several commands in one process: only the first has to load the program.
+COMMANDS = """
+import contextlib, io, json, sys
+from muster.cli.main import run
+for words in sys.argv[1:]:
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = run(words.split())
+    print(json.dumps([code, out.getvalue(), err.getvalue()]))
+"""
+
+
+def bound(shell: Shell, *commands: str) -> list[Result]:
+    """Run commands in a process that permissions bind."""
+    command = [*BOUND, sys.executable, "-c", COMMANDS, *commands]
+    done = subprocess.run(
+        command, cwd=shell.folder, env=shell.environment, stdout=subprocess.PIPE, check=True, timeout=PATIENCE
     )
+    return [Result(*json.loads(line)) for line in done.stdout.splitlines()]
 
 
 @pytest.mark.parametrize("kind", ["file", "folder", "folder with a log", "folder with a log and memory"])
@@ -61,17 +75,16 @@ def test_a_read_only_store_is_listed_and_reported(shell: Shell, kind: str) -> No
         home.chmod(0o555)
     try:
         before = {path.name: path.read_bytes() for path in home.iterdir()}
-        listed, reported = read_only(shell, "runs", "list", "--json"), read_only(shell, "report", "kept")
-        refused = read_only(shell, "ask", "sim/echo", "hello")
+        listed, reported, refused = bound(shell, "runs list --json", "report kept", "ask sim/echo hello")
         assert {path.name: path.read_bytes() for path in home.iterdir()} == before
     finally:
         home.chmod(0o755)
-    names = {run["name"] for run in json.loads(listed.stdout)["data"]}
-    assert (listed.returncode, names) == (0, {"kept", "crashed"} if "log" in kind else {"kept"})
-    assert "muster.db is read-only; what it holds can be read" in listed.stderr
-    assert (reported.returncode, "desk/one" in reported.stdout) == (0, True)
-    assert refused.returncode == 4
-    assert "muster.db is read-only" in refused.stderr
+    names = {run["name"] for run in listed.data()}
+    assert (listed.code, names) == (0, {"kept", "crashed"} if "log" in kind else {"kept"})
+    assert "muster.db is read-only; what it holds can be read" in listed.err
+    assert (reported.code, "desk/one" in reported.out) == (0, True)
+    assert refused.code == 4
+    assert "muster.db is read-only" in refused.err
 
 
 MOUNTED = """
