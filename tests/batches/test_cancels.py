@@ -4,6 +4,7 @@ import asyncio
 import random
 import time
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,8 @@ from muster.app.handle import RunHandle
 from muster.domain.batch import Batch, BatchState, Tally
 from muster.domain.errors import BatchLost, BatchOpen, Conflict
 from muster.domain.run import Run, RunState
+from muster.engine.polling import CANCELING
+from muster.store.base import Advance
 from muster.testing.clock import FakeClock
 from tests.batches.house import (
     ANTHROPIC,
@@ -266,6 +269,26 @@ async def test_whoever_comes_next_cancels_the_unresolved_batch_of_a_canceled_run
         await wait_for(lambda: not muster.engine.pool.canceling)
         [made] = await batches_of(muster, run)
         assert made.state is BatchState.COLLECTED
+
+
+async def test_a_cancel_that_the_provider_accepted_is_not_sent_again_by_every_command(
+    house: House, clock: FakeClock, agent: str
+) -> None:
+    async with house.open() as muster:
+        handle = await muster.start("survey", survey(agent, ASKED), dispatch=batch())
+        made = await to_the_middle(house, clock, handle, muster)
+    house.play({"fault": "500", "op": "batch_cancel", "times": "always"})
+    async with house.open() as muster:
+        accepted = replace(made, cancel_requested=True, note=CANCELING)
+        await muster.store.batch_book.advance(
+            Advance(batch=accepted, was=BatchState.RUNNING, kind="batch.canceling", at=time.time())
+        )
+        await muster.store.desk.cancel(handle.id, time.time())
+        await muster.engine.sweep()
+        clock.advance(60.0)
+        await wait_for(lambda: not muster.engine.pool.canceling)
+        [over] = await batches_of(muster, await muster.find(handle.id))
+        assert (over.state, house.audit.statuses.get("500", 0)) == (BatchState.COLLECTED, 0)
 
 
 async def cancel_among_turns(folder: Path, agent: str, batch_ms: float) -> None:

@@ -10,6 +10,8 @@ from muster.engine.tools import Tools
 from muster.engine.trying import Asker, Pulse
 from muster.store.base import Advance
 
+CANCELING = "the provider was asked to cancel it"  # the note of a batch
+
 
 class Poller:
     """Takes a batch from running to ended, or to refused when the provider finds it invalid."""
@@ -61,14 +63,15 @@ class Poller:
 
     async def cancel(self, batch: Batch) -> bool:
         """Ask the provider to cancel a running batch; False when that must be tried again, or may be a stranger's."""
+        if batch.note == CANCELING:  # it was, maybe by another process
+            return True
         if batch.state is not BatchState.RUNNING or batch.adopted:
             return False
         try:
             await self._directory.reopen(batch.desk).cancel(batch.provider_id or "", self._timeouts)
         except (TryLater, UnknownModel):  # a 404 may pass, shortly after the creation
             return False
-        note = "the provider was asked to cancel it"
-        await self._advance(replace(batch, note=note), "batch.canceling")
+        await self._advance(replace(batch, note=CANCELING), "batch.canceling")
         return True
 
     async def _learn(self, batch: Batch, progress: Progress) -> bool:
