@@ -41,11 +41,25 @@ class Rejected:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """What one agent said of a finding that others found too."""
+
+    agent: str
+    severity: Severity
+    line: int
+    end_line: int
+    finding: str
+    rule: str = ""
+    cwe: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Merged:
-    """Findings of some agents that say the same, as one; of differing severities the worst."""
+    """One finding each of some agents that say the same, as one; of differing severities the worst."""
 
     finding: Finding
     by: tuple[str, ...]  # names of who found it, in order
+    origins: tuple[Origin, ...] = ()  # what each of them said; empty when only one did
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

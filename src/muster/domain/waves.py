@@ -54,7 +54,7 @@ class AgentReport:
     kind: Kind = Kind.MODEL
     why: str = ""  # one sentence, empty when it passed
     counts: Counts = NONE
-    findings: tuple[Finding, ...] = ()  # its own duplicates merged; the worst first; at most MOST_FINDINGS
+    findings: tuple[Finding, ...] = ()  # the worst first; at most MOST_FINDINGS
     rejected: tuple[Rejected, ...] = ()  # the same
     score: float | None = None  # the lowest of all chunks
     parts: Mapping[str, float] = field(default_factory=dict)  # each the lowest of all chunks

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from muster.checks.findings.assessing import assess, conclude
 from muster.domain.finding import Counts, Examined, Finding, Severity
-from muster.domain.verification import Verifier
+from muster.domain.verification import Kind, Verifier
 from muster.domain.waves import MOST_FINDINGS, AgentReport, Ending, WaveReport
 from tests.checks.findings.values import examined, finding, rejected
 
@@ -111,6 +111,25 @@ def test_rejected_findings_are_counted_and_can_gate() -> None:
     assert (report.counts.rejected, len(report.rejected), report.counts.total) == (2, 2, 2)
     assert "wanted is rejected == 0" in report.why
     assert "files is 2" in report.why
+
+
+def test_a_checker_is_counted_by_what_it_reports_wherever_it_is() -> None:
+    checker = Verifier(name="tool", kind=Kind.COMMAND, thresholds=("high <= 1",))
+    report = assess(checker, [examined(finding(), rejected=(rejected(), rejected()))], chunks=1)
+    assert (report.counts, report.ending) == (Counts(high=3, rejected=2), Ending.FAILED)
+
+
+def test_the_same_words_about_lines_that_two_calls_were_shown_count_once() -> None:
+    twice = finding(3, finding="It is wrong")
+    report = assess(LAX, [examined(twice, twice, finding(4)), examined(twice, finding(5))], chunks=2)
+    assert [one.line for one in report.findings] == [3, 3, 4, 5]
+
+
+def test_a_worse_word_of_somebody_else_hides_no_severity_from_thresholds() -> None:
+    worse = passed("ann", finding(severity=Severity.CRITICAL))
+    found = wave(worse, passed("bob", finding()), thresholds=("high == 0", "total <= 1"), last=True)
+    assert [one.holds for one in found.thresholds] == [False, True]
+    assert found.counts == Counts(critical=1)
 
 
 def test_all_findings_are_counted_though_not_all_are_kept() -> None:

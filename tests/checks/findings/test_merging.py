@@ -1,6 +1,7 @@
-"""Findings that say the same are one, whoever said them and in whatever order they came."""
+"""Findings of different agents that say the same are one, in whatever order they came."""
 
 import random
+from collections import Counter
 from collections.abc import Sequence
 
 import pytest
@@ -19,8 +20,12 @@ ByAgent = Sequence[tuple[str, Sequence[Finding]]]
 def test_the_same_from_two_agents_is_one_with_both_names() -> None:
     one = finding(3, 5, cwe="CWE-89", finding="SQL injection", severity=Severity.MEDIUM, confidence=0.9, fix="bind")
     other = finding(5, 6, cwe="CWE-89", finding="Input ends up in a query", severity=Severity.CRITICAL, confidence=0.2)
-    (merged,) = merge([("zoe", [one]), ("bob", [other]), ("zoe", [one])])
+    (merged,) = merge([("zoe", [one]), ("bob", [other])])
     assert merged.by == ("bob", "zoe")
+    assert [(said.agent, said.severity, said.line, said.finding) for said in merged.origins] == [
+        ("bob", Severity.CRITICAL, 5, "Input ends up in a query"),
+        ("zoe", Severity.MEDIUM, 3, "SQL injection"),
+    ]
     assert (merged.finding.severity, merged.finding.line, merged.finding.end_line) == (Severity.CRITICAL, 5, 6)
     assert (merged.finding.finding, merged.finding.fix, merged.finding.confidence) == (
         "Input ends up in a query",
@@ -61,18 +66,27 @@ def test_texts_are_alike_when_they_share_most_words(one: str, other: str, are: b
     assert alike(one, other) is alike(other, one) is are
 
 
+def test_what_one_agent_reports_is_never_merged_with_itself() -> None:
+    ours = [finding(rule="F821", finding=f"undefined name {name}") for name in "abc"]
+    assert [one.by for one in merge([("ann", ours), ("ann", ours)])] == [("ann",)] * 6
+    theirs = [finding(rule="F821", finding=f"undefined name {name}") for name in "bc"]
+    found = {one.finding.finding[-1]: one.by for one in merge([("ann", ours), ("bob", theirs)])}
+    assert found == {"a": ("ann",), "b": ("ann", "bob"), "c": ("ann", "bob")}
+
+
 def test_no_chain_of_neighbours_runs_through_a_file() -> None:
     chain = [finding(line, line + 2, cwe="CWE-1", finding=f"place {line}") for line in range(1, 101, 2)]
-    found = merge([("ann", chain)])
+    found = merge([(f"agent {line}", [one]) for line, one in enumerate(chain)])
     assert len(found) > 10
     assert all(any(same(one, merged.finding) for merged in found) for one in chain)
 
 
 def test_a_replacement_is_taken_only_for_the_same_lines() -> None:
     leader = finding(3, 4, severity=Severity.CRITICAL)
-    (merged,) = merge([("ann", [leader, finding(3, replacement="no"), finding(3, 4, replacement="yes")])])
+    shorter = ("bob", [finding(3, replacement="no")])
+    (merged,) = merge([("ann", [leader]), shorter, ("cyd", [finding(3, 4, replacement="yes")])])
     assert merged.finding.replacement == "yes"
-    (merged,) = merge([("ann", [leader, finding(3, replacement="no")])])
+    (merged,) = merge([("ann", [leader]), shorter])
     assert merged.finding.replacement is None
 
 
@@ -85,7 +99,8 @@ def test_the_worst_stand_first() -> None:
 
 def test_thousands_of_findings_on_one_line_are_merged_in_little_time() -> None:
     crowd = [finding(1, 1 + n % 3, finding=f"w{n} x{n} y{n}", cwe=f"CWE-{n % 1500 + 1}") for n in range(3_000)]
-    assert len(merge([("ann", crowd)])) == 1_500
+    assert len(merge([("ann", crowd[::2]), ("bob", crowd[1::2])])) >= 1_500
+    assert len(merge([("ann", crowd)])) == 3_000
     assert len(merge([("ann", [finding(n, n + 900, finding=f"w{n}") for n in range(1, 2_000)])])) == 1_999
 
 
@@ -110,11 +125,9 @@ def test_the_order_does_not_matter(given_: ByAgent, chance: random.Random) -> No
 
 @settings(max_examples=40, deadline=None)
 @given(BY_AGENT)
-def test_to_merge_again_changes_nothing(given_: ByAgent) -> None:
-    found = merge(given_)
-    again = merge([(agent, [one.finding]) for one in found for agent in one.by])
-    assert again == found
-    assert not any(same(a.finding, b.finding) for n, a in enumerate(found) for b in found[:n])
+def test_every_finding_is_an_origin_of_exactly_one(given_: ByAgent) -> None:
+    said = Counter(agent for agent, findings in given_ for _ in findings)
+    assert Counter(agent for one in merge(given_) for agent in one.by) == said
 
 
 def test_counts_are_ours() -> None:

@@ -9,6 +9,7 @@ from mypy import api
 from muster.checks.tool_output.parsed import Parsed
 from muster.checks.tool_output.registry import PARSERS
 from muster.domain.finding import Severity
+from tests.checks.tool_output.values import counted
 
 parse = PARSERS["mypy"]
 ERROR = "a.py:4: error: Bad value  [return-value]"
@@ -37,6 +38,9 @@ def test_real_runs_are_read_in_every_form(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("x: int = 1\n")
     for form in FORMS:
         assert parse(*api.run([*form, *usual])) == Parsed()
+    (tmp_path / "a.py").write_text("print(first, second, third)\n")
+    alike = parse(*api.run(usual))
+    assert ({one.line for one in alike.findings}, counted(alike)) == ({1}, (3, 3, 3))
     (tmp_path / "a.py").write_text("def broken(:\n")
     stopped = parse(*api.run(usual))
     assert "kept it from checking the rest" in stopped.flaw

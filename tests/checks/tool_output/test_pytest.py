@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from muster.checks.tool_output.registry import PARSERS
+from tests.checks.tool_output.values import counted
 
 parse = PARSERS["pytest"]
 TESTS = """\
@@ -62,6 +63,14 @@ def test_every_failure_of_a_real_run_is_a_finding_where_it_happened(tmp_path: Pa
     ]  # fmt: skip
     assert any("nope - not - five" in one.finding for one in found.findings)
     assert any(one.rule == "test_a.py::test_param[c - d]" for one in found.findings)
+
+
+def test_every_failed_case_of_a_parametrised_test_is_counted(tmp_path: Path) -> None:
+    head = "import pytest\n\n@pytest.mark.parametrize('n', range(10))\n"
+    (tmp_path / "test_c.py").write_text(f"{head}def test_n(n):\n    assert n < 0\n")
+    ran = run(tmp_path, "-q")
+    assert "10 failed" in ran.stdout
+    assert counted(parse(ran.stdout, ran.stderr, ran.returncode)) == (10, 10, 10)
 
 
 def test_a_run_that_could_not_collect_is_no_report(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from muster.checks.tool_output.registry import PARSERS
 from muster.checks.tool_output.ruff_rules import severity_of
 from muster.domain.canonical import Json
 from muster.domain.finding import Severity
+from tests.checks.tool_output.values import counted
 
 parse = PARSERS["ruff"]
 CODE = "import os\nx = undefined\ny = (1,\n     2\n     )\nassert y\n"
@@ -46,6 +47,13 @@ def test_every_violation_of_a_real_run_is_a_finding(tmp_path: Path, form: str) -
     assert seen["a.py", 6, "S101"] is Severity.HIGH
     assert seen["b.py", 1, "invalid-syntax"] is Severity.HIGH
     assert all("[*]" not in one.finding for one in found.findings)
+
+
+def test_violations_of_one_rule_on_one_line_are_all_counted(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("import os, sys, re, json\nprint(first, second, third)\n")
+    ran = ruff(tmp_path, "--output-format", "concise", "--ignore", "D100")
+    assert "Found 7 errors." in ran.stdout
+    assert counted(parse(ran.stdout, ran.stderr, ran.returncode)) == (7, 7, 7)
 
 
 @pytest.mark.parametrize("form", ["json", "concise"])

@@ -32,7 +32,7 @@ async def test_the_names_are_those_that_were_promised(tmp_path: Path) -> None:
     assert (set(found), found["schema"]) == (TOP, "muster.verify-report/1")
     assert all(set(wave) == WAVE for wave in found["waves"])
     assert all(set(agent) == AGENT for wave in found["waves"] for agent in wave["agents"])
-    assert all(set(one) == FINDING | {"by"} for one in found["findings"])
+    assert all(set(one) == FINDING | {"by", "origins"} for one in found["findings"])
     assert all(set(one) == FINDING | {"why", "agent", "wave"} for one in found["rejected"])
 
 

@@ -1,16 +1,16 @@
 """What an agent came to over all chunks, and a wave over all agents. Nothing checked is never a success."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, islice
 
 from muster.checks.findings.counting import add, count, less
 from muster.checks.findings.figures import Measures, figures, lowest, measure
-from muster.checks.findings.merging import merge
+from muster.checks.findings.merging import in_order, merge
 from muster.checks.thresholds import evaluate, known
-from muster.domain.finding import Counts, Examined, Merged
+from muster.domain.finding import Counts, Examined, Finding, Merged, Severity
 from muster.domain.money import Microdollars
-from muster.domain.verification import Verifier
+from muster.domain.verification import Kind, Verifier
 from muster.domain.waves import MOST_FINDINGS, AgentReport, Ending, Held, WaveReport
 
 MISSING = "missing"  # the code of a chunk about which nothing was said at all
@@ -25,11 +25,13 @@ def assess(verifier: Verifier, examined: Sequence[Examined], *, chunks: int) -> 
     """Say what an agent came to; it passes only with a report of every chunk, and when every threshold holds."""
     answered = [one for one in examined if not one.failure]
     whole = len(answered) == len(examined) == chunks
-    merged = [one.finding for one in merge([(verifier.name, one.findings) for one in answered])]
+    findings = in_order(_reported(answered))
     rejected = tuple(chain.from_iterable(one.rejected for one in answered))
-    counts = count(merged, len(rejected))
+    # What a checker found is wrong wherever it is; what a model says of lines that it was not shown is not known.
+    counted = [*findings, *(one.finding for one in rejected)] if verifier.kind is Kind.COMMAND else findings
+    counts = count(counted, len(rejected))
     measures = measure(answered) if whole else Measures()
-    held = _held(verifier, figures(counts, measures, len({one.file for one in merged})), whole=whole)
+    held = _held(verifier, figures(counts, measures, len({one.file for one in counted})), whole=whole)
     ending, why = _ending(examined, held, chunks, whole=whole)
     return AgentReport(
         agent=verifier.name,
@@ -38,7 +40,7 @@ def assess(verifier: Verifier, examined: Sequence[Examined], *, chunks: int) -> 
         kind=verifier.kind,
         why=why,
         counts=counts,
-        findings=tuple(merged[:MOST_FINDINGS]),
+        findings=tuple(findings[:MOST_FINDINGS]),
         rejected=rejected[:MOST_FINDINGS],
         score=measures.score,
         parts=measures.parts,
@@ -81,6 +83,14 @@ def conclude(
         started_at=started_at,
         ended_at=ended_at,
     )
+
+
+def _reported(examined: Sequence[Examined]) -> list[Finding]:
+    """Return all findings of an agent; what two calls say word for word of lines that both were shown is there once."""
+    most: Counter[Finding] = Counter()
+    for one in examined:
+        most |= Counter(one.findings)  # of each the most that a single call reports
+    return list(most.elements())
 
 
 def _held(verifier: Verifier, values: dict[str, float | None], *, whole: bool) -> tuple[Held, ...]:
@@ -152,7 +162,18 @@ def _overall(thresholds: Sequence[str], reports: Sequence[AgentReport], *, last:
         coverage=lowest([report.coverage for report in reports]),
     )
     values = figures(_counts(merged, reports), measures, len({one.finding.file for one in merged}))
+    values |= _as_found(merged, values)
     return tuple(evaluate(expression, values) for expression in thresholds if last or known(expression, values))
+
+
+def _as_found(merged: Iterable[Merged], values: Mapping[str, float | None]) -> dict[str, float | None]:
+    """Count a merged finding under every severity that somebody gave it: a worse word does not hide another."""
+    also = Counter(severity for one in merged for severity in _lesser(one))
+    return {severity: (values[severity] or 0) + also[severity] for severity in also}
+
+
+def _lesser(merged: Merged) -> set[Severity]:
+    return {origin.severity for origin in merged.origins} - {merged.finding.severity}
 
 
 def _why(reports: Sequence[AgentReport], held: Sequence[Held]) -> str:

@@ -1,16 +1,18 @@
-"""Findings that say the same become one. The result depends on what was found, not on the order it came in.
+"""Findings of different agents that say the same become one; what one agent reports is never merged with itself.
+
+The result depends on what was found, not on the order it came in, and no agent's findings become fewer by it.
 
 The worst is taken first, and whatever says the same as it joins it; so everybody is like the one they are counted
 under, and no chain of neighbours runs through a file. A finding is compared with a bounded number of others.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from muster.checks.findings.likeness import same
-from muster.domain.finding import RANKS, Finding, Merged
+from muster.domain.finding import RANKS, Finding, Merged, Origin
 
 MOST_COMPARED = 200
 _BLOCK = 8  # lines
@@ -24,21 +26,25 @@ class _Cluster:
     """A finding, and all that say the same."""
 
     leader: Finding
-    members: list[Finding] = field(default_factory=list)
-    by: set[str] = field(default_factory=set)
+    members: dict[str, Finding] = field(default_factory=dict)  # by agent: one of each
 
     def merged(self) -> Merged:
-        """Give all of it as one: the worst, with what others can add to it."""
-        sure = [one.confidence for one in self.members if one.confidence is not None]
+        """Return all of it as one: the worst, with what others can add to it."""
+        said = self.members.values()
+        sure = [one.confidence for one in said if one.confidence is not None]
         lines = (self.leader.line, self.leader.end_line)
-        replacing = (one.replacement for one in self.members if (one.line, one.end_line) == lines)
+        replacing = (one.replacement for one in said if (one.line, one.end_line) == lines)
         finding = replace(
             self.leader,
-            fix=next((one.fix for one in self.members if one.fix), ""),
+            fix=next((one.fix for one in said if one.fix), ""),
             confidence=max(sure, default=None),
             replacement=next((text for text in replacing if text is not None), None),
         )
-        return Merged(finding=finding, by=tuple(sorted(self.by)))
+        by = tuple(sorted(self.members))
+        return Merged(finding=finding, by=by, origins=self._origins(by) if len(by) > 1 else ())
+
+    def _origins(self, by: Sequence[str]) -> tuple[Origin, ...]:
+        return tuple(_origin(agent, self.members[agent]) for agent in by)
 
 
 def merge(findings_by_agent: Sequence[tuple[str, Sequence[Finding]]]) -> tuple[Merged, ...]:
@@ -46,12 +52,28 @@ def merge(findings_by_agent: Sequence[tuple[str, Sequence[Finding]]]) -> tuple[M
     given = ((_order(finding), finding, agent) for agent, findings in findings_by_agent for finding in findings)
     shelf = _Shelf()
     for _, finding, agent in sorted(given, key=lambda item: (item[0], item[2])):
-        cluster = shelf.find(finding)
+        cluster = shelf.find(finding, agent)
         if cluster is None:
             cluster = shelf.add(finding)
-        cluster.members.append(finding)
-        cluster.by.add(agent)
+        cluster.members[agent] = finding
     return tuple(cluster.merged() for cluster in shelf.clusters)
+
+
+def in_order(findings: Iterable[Finding]) -> list[Finding]:
+    """Return findings with the worst first, in an order that does not depend on how they came."""
+    return sorted(findings, key=_order)
+
+
+def _origin(agent: str, finding: Finding) -> Origin:
+    return Origin(
+        agent=agent,
+        severity=finding.severity,
+        line=finding.line,
+        end_line=finding.end_line,
+        finding=finding.finding,
+        rule=finding.rule,
+        cwe=finding.cwe,
+    )
 
 
 def _order(finding: Finding) -> tuple[object, ...]:
@@ -80,11 +102,11 @@ class _Shelf:
         self._all: dict[Group, list[_Cluster]] = defaultdict(list)
         self._wide: dict[Group, list[_Cluster]] = defaultdict(list)
 
-    def find(self, finding: Finding) -> _Cluster | None:
-        """Give the first cluster whose leader says the same."""
+    def find(self, finding: Finding, agent: str) -> _Cluster | None:
+        """Return the first cluster whose leader says the same, and to which the agent has not contributed."""
         for group in _groups(finding):
             for cluster in islice(self._candidates(finding, group), MOST_COMPARED):
-                if same(finding, cluster.leader):
+                if agent not in cluster.members and same(finding, cluster.leader):
                     return cluster
         return None
 

@@ -124,7 +124,8 @@ def finding_json(finding: Finding) -> dict[str, Any]:
 
 def merged_json(merged: Merged) -> dict[str, Any]:
     """Give a finding with who found it."""
-    return finding_json(merged.finding) | {"by": list(merged.by)}
+    origins: list[dict[str, Any]] = msgspec.to_builtins(merged.origins)
+    return finding_json(merged.finding) | {"by": list(merged.by), "origins": origins}
 
 
 def rejected_json(one: RejectedBy) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from muster.domain.finding import Counts, Merged, Rejected
 from muster.domain.money import show_usd
 from muster.domain.run import RunState
 from muster.domain.source import FileInfo
-from muster.domain.verification import LeftOut
+from muster.domain.verification import Kind, LeftOut
 from muster.domain.waves import AgentReport, Ending, WaveReport
 from muster.reports.waves.cleaning import Cleaner
 from muster.reports.waves.facts import Facts, run_facts
@@ -132,7 +132,7 @@ class VerifyReport:
             yield f"Secrets taken out before anybody saw them: {self.redactions:,} in {count(holders, 'file')}."
         for file in [file for file in self.files if file.note][:NAMED]:
             yield f"{quote(file.path)}: {quote(file.note)}."
-        kept, made = sum(len(agent.findings) for agent in self.agents), sum(agent.counts.total for agent in self.agents)
+        kept, made = sum(map(_kept, self.agents)), sum(agent.counts.total for agent in self.agents)
         if kept < made:
             yield f"Only {kept:,} of {made:,} findings are kept; all of them are counted."
         if self.ok and not self.partial and (kept_back := self.markers - len(self.cleared)):
@@ -143,6 +143,11 @@ class VerifyReport:
             yield f"{show_usd(cost.uncertain)} more may have been charged: the outcome of some calls is unknown."
         if cost.parked:
             yield f"Calls that still wait in batches: {cost.parked:,}. The cost is not final."
+
+
+def _kept(agent: AgentReport) -> int:
+    """Return how many of an agent's counted findings the report has; of a checker the rejected ones count too."""
+    return len(agent.findings) + (len(agent.rejected) if agent.kind is Kind.COMMAND else 0)
 
 
 async def summarize(waves: WavesRun) -> VerifyReport:
