@@ -94,6 +94,7 @@ async def prepare(muster: Muster, folder: Path, selection: Selection, choice: Ch
         markers=selected.markers,
         left_out=selected.left_out,
         limits=declaration.limits,
+        allow_secrets=declaration.allow_secrets,
     )
     return Prepared(spec=read_spec(stored(spec)), agents_file=declaration.file, left_out=spec.left_out)
 
@@ -117,12 +118,17 @@ def _check(declaration: Declaration, choice: Choice) -> None:
 
 async def declared(settings: Settings, folder: Path, named: Path | None) -> Declaration:
     """Read who verifies: from the file that is named, else that of the settings, else verify.yaml, else the shipped."""
+    path = await declared_in(settings, folder, named)
+    return shipped() if path is None else read_declaration(path)
+
+
+async def declared_in(settings: Settings, folder: Path, named: Path | None) -> Path | None:
+    """Return the file that says who verifies; None: there is none, and the shipped agents do."""
     if named is not None:
-        return read_declaration(named)
+        return named
     if settings.verify.agents is not None:
-        return read_declaration(settings.folder / settings.verify.agents)
-    usual = await asyncio.to_thread(_usual_file, folder, await Git(folder).root())
-    return shipped() if usual is None else read_declaration(usual)
+        return settings.folder / settings.verify.agents
+    return await asyncio.to_thread(_usual_file, folder, await Git(folder).root())
 
 
 def _usual_file(folder: Path, top: Path | None) -> Path | None:

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Annotated
 
-from muster.cli import verify_hook, verify_metrics, verify_plan, verify_resume
+from muster.cli import verify_hook, verify_metrics, verify_plan, verify_resume, verify_secrets
 from muster.cli.bundle import bundle
 from muster.cli.frame import default, group, with_muster
 from muster.cli.line import Option
@@ -52,4 +52,5 @@ def verify(
 verify_plan.register(app)
 verify_resume.register(app)
 verify_metrics.register(app)
+verify_secrets.register(app)
 app.add("hook", verify_hook.app)

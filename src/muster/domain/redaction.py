@@ -20,6 +20,8 @@ from muster.domain import assigned
 from muster.domain.canonical import Json
 
 MARK = "[redacted:"  # with which everything begins that stands in the place of a secret
+# Told by the name or the place beside them; every other kind is told by the form that its issuer gave it.
+GUESSED = frozenset({"authorization", "bearer_token", "api_key_header", "url_password", "assigned_secret"})
 
 # A token begins after something else than a token, or after an escape in a text that is JSON itself.
 _START = r"(?:(?<![A-Za-z0-9_-])|(?<=\\[nrtbf]))"
@@ -41,6 +43,14 @@ class Redacted:
     found: Mapping[str, int]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Secret:
+    """A secret that was taken out of code: where it stood and what it is, and nothing that was made from it."""
+
+    line: int  # of its first character
+    kind: str
+
+
 def redact(text: str) -> Redacted:
     """Take the secrets out of one text."""
     redactor = Redactor()
@@ -56,13 +66,19 @@ class Redactor:
 
     def text(self, text: str) -> str:
         """Give a text without its secrets."""
-        return self._clean(text, _nothing)
+        return self._clean(text, _nothing, [])
 
     def code(self, text: str) -> str:
         """Give code without its secrets: it keeps its lines, and what is no key is shown even inside of one."""
-        return self._clean(text, _between_marks)
+        return self._clean(text, _between_marks, [])
 
-    def _clean(self, text: str, rest: Callable[[str], str]) -> str:
+    def code_and_secrets(self, text: str) -> tuple[str, tuple[Secret, ...]]:
+        """Return code without its secrets, and where they stood."""
+        found: list[Secret] = []
+        clean = self._clean(text, _between_marks, found)
+        return clean, tuple(sorted(found, key=lambda one: (one.line, one.kind)))
+
+    def _clean(self, text: str, rest: Callable[[str], str], found: list[Secret]) -> str:
         if len(text) < _SHORTEST and "://" not in text:
             return text
         lower = text.lower()
@@ -70,7 +86,7 @@ class Redactor:
             return text
         for rule in _RULES:
             if any(hint in lower for hint in rule.hints):
-                text = re.sub(rule.pattern, partial(self._replace, rule, rest), text)
+                text = re.sub(rule.pattern, partial(self._replace, rule, rest, _Places(rule.kind, found)), text)
         return text
 
     def json(self, value: Json, depth: int = 0) -> Json:
@@ -90,10 +106,11 @@ class Redactor:
         found, self._found = dict(sorted(self._found.items())), Counter()
         return found
 
-    def _replace(self, rule: "_Rule", rest: Callable[[str], str], match: re.Match[str]) -> str:
+    def _replace(self, rule: "_Rule", rest: Callable[[str], str], places: "_Places", match: re.Match[str]) -> str:
         secret = match["secret"]
         if not rule.holds(secret):
             return match[0]
+        places.add(match)
         # By digest: whoever looks at this process finds no secret in here.
         number = self._numbers.setdefault(
             sha256(secret.encode("utf-8", "surrogatepass")).digest(), len(self._numbers) + 1
@@ -102,6 +119,21 @@ class Redactor:
         start, end = match.span("secret")
         before, after = match[0][: start - match.start()], match[0][end - match.start() :]
         return f"{before}{MARK}{rule.kind}:{number}]{rest(secret)}{after}"
+
+
+class _Places:
+    """Notes the lines of one rule's matches, which come in order: every character is counted once."""
+
+    def __init__(self, kind: str, found: list[Secret]) -> None:
+        self._kind, self._found = kind, found
+        self._line, self._at = 1, 0
+
+    def add(self, match: re.Match[str]) -> None:
+        """Note where a secret stands."""
+        start = match.start("secret")
+        self._line += match.string.count("\n", self._at, start)
+        self._at = start
+        self._found.append(Secret(line=self._line, kind=self._kind))
 
 
 def _nothing(secret: str) -> str:

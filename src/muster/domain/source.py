@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from muster.domain.redaction import Secret
 from muster.domain.verification import LeftOut
 
 
@@ -14,6 +15,7 @@ class Source:
     text: str
     redacted: int = 0  # secrets that were taken out
     note: str = ""  # what is odd about it
+    secrets: tuple[Secret, ...] = ()  # where those that were taken out stood
 
     @property
     def lines(self) -> tuple[str, ...]:

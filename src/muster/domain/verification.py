@@ -78,6 +78,15 @@ class LeftOut:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AllowedSecret:
+    """A place in verified code where a secret of this kind may stand."""
+
+    file: str  # relative to the root
+    line: int
+    kind: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Marker:
     """A small file that says which files wait to be verified."""
 
@@ -103,6 +112,7 @@ class Verification:
     markers: tuple[Marker, ...] = ()  # files that are removed when everything they name has passed
     left_out: tuple[LeftOut, ...] = ()  # what the selection left out before
     limits: Limits = Limits()
+    allow_secrets: tuple[AllowedSecret, ...] = ()
 
     @property
     def whole(self) -> bool:

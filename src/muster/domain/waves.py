@@ -22,6 +22,7 @@ WORKLOAD = "waves"
 SNAPSHOT = "waves"
 CLEARING = "waves/clearing"
 CLEARED = "waves/cleared"
+SECRETS = "muster-secrets"  # the checker of our own, which no declared agent can be named like
 MOST_FINDINGS = 5_000  # of one agent that are kept whole; all of them are counted
 NONE = Counts()
 

@@ -7,7 +7,7 @@ import msgspec
 from muster.domain.canonical import Json
 from muster.domain.source import Snapshot
 from muster.domain.verification import Verification
-from muster.domain.waves import CLEARED, CLEARING, Ending, WaveReport
+from muster.domain.waves import CLEARED, CLEARING, SECRETS, Ending, WaveReport
 from muster.engine.context import Context
 from muster.engine.workload import workload
 from muster.formats.waves.markers import clear_markers, done_markers
@@ -53,7 +53,8 @@ async def _conclude(
 
 
 def _somebody_looked(reports: list[WaveReport]) -> bool:
-    return any(agent.ending is Ending.PASSED for report in reports for agent in report.agents)
+    agents = (agent for report in reports for agent in report.agents)
+    return any(agent.ending is Ending.PASSED and agent.agent != SECRETS for agent in agents)
 
 
 async def _clear(ctx: Context, wanted: Verification, snapshot: Snapshot) -> Json:

@@ -40,6 +40,11 @@ class Arrangement:
         asked = [one for wave in self.waves for one in self.of(wave)]
         return tuple(source.path for source in self._sources if not any(one.looks_at(source.path) for one in asked))
 
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """All files that are verified."""
+        return self._sources
+
     def of(self, wave: int) -> tuple[Verifier, ...]:
         """Give the agents of a wave, in the order in which they are declared."""
         return tuple(one for one in self._verifiers if one.wave == wave)

@@ -74,7 +74,7 @@ def _pages(spec: Verification) -> Iterator[list[Source | LeftOut]]:
 async def _keep(ctx: Context, number: int, page: list[Source]) -> None:
     """Keep a page of files; a crash in the middle of reading must not mix two versions of a file."""
     value = msgspec.to_builtins(page)
-    if await ctx.step(files_key(number), lambda: value) != value:
+    if msgspec.convert(await ctx.step(files_key(number), lambda: value), _SOURCES) != tuple(page):
         raise Conflict("the files were changed after this run had begun to read them", suggestions=("start a new run",))
 
 

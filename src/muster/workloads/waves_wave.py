@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from muster.checks.findings.assessing import assess, conclude
+from muster.checks.findings.secrets import check_secrets
 from muster.domain.canonical import Json
 from muster.domain.finding import Examined
 from muster.domain.verification import Kind, Verification, Verifier
-from muster.domain.waves import WaveReport, call_key, report_key
+from muster.domain.waves import AgentReport, WaveReport, call_key, report_key
 from muster.engine.context import Context
 from muster.judges.findings.asking import examine
 from muster.judges.findings.checker import run_checker
@@ -47,15 +48,23 @@ class _Wave:
         begun = {"wave": self._number, "agents": [one.name for one in verifiers], "calls": sum(parts.values())}
         await self._ctx.emit(f"wave/{self._number}/begun", "wave.started", begun)
         heard = await self._hear(verifiers)
+        reports = [assess(one, heard[one.name], chunks=parts[one.name]) for one in verifiers]
         return conclude(
             self._number,
-            [assess(one, heard[one.name], chunks=parts[one.name]) for one in verifiers],
+            [*reports, *self._secrets()],
             self._spec.thresholds,
             earlier,
             last=self._number == self._arrangement.waves[-1],
             started_at=started,
             ended_at=await self._ctx.now(f"wave/{self._number}/over"),
         )
+
+    def _secrets(self) -> list[AgentReport]:
+        """Return what the checker of secrets has found, in the first wave that is run."""
+        if self._number != self._arrangement.waves[0]:
+            return []
+        found = check_secrets(self._arrangement.sources, self._spec.allow_secrets, wave=self._number)
+        return [] if found is None else [found]
 
     async def _hear(self, verifiers: Sequence[Verifier]) -> Mapping[str, Sequence[Examined]]:
         checkers = [one for one in verifiers if one.kind is Kind.COMMAND and self._arrangement.parts(one)]

@@ -8,14 +8,14 @@ from typing import Any
 from pydantic import ValidationError
 
 from muster.domain.errors import BadConfiguration, BadFile, NotFound
-from muster.domain.verification import Kind, Limits, Verifier
+from muster.domain.verification import AllowedSecret, Kind, Limits, Verifier
 from muster.formats.complaints import Complaints
 from muster.formats.flaw import MOST_FLAWS, Flaw, Unreadable
 from muster.formats.reading import READERS, shown
 from muster.formats.source import opened
 from muster.formats.toml_reader import TomlFile
 from muster.formats.tree import Items, Map
-from muster.formats.waves.forms import LIMITS, TOP, TopForm, unknown
+from muster.formats.waves.forms import ALLOWED, LIMITS, TOP, TopForm, unknown
 from muster.formats.waves.resolve import read_thresholds, resolve
 from muster.formats.yaml_reader import YamlFile
 
@@ -34,6 +34,7 @@ class Declaration:
     thresholds: tuple[str, ...] = ()  # over all agents together
     exclude: tuple[str, ...] = ()  # globs of files that nobody is to look at
     limits: Limits = _USUAL
+    allow_secrets: tuple[AllowedSecret, ...] = ()
     fallback: str = ""  # the model when nobody says anything at all
 
     @property
@@ -142,6 +143,7 @@ class _Reading:
             thresholds=thresholds,
             exclude=tuple(form.exclude),
             limits=Limits(**form.limits.model_dump(include=set(LIMITS))),
+            allow_secrets=tuple(AllowedSecret(**one.model_dump(include=set(ALLOWED))) for one in form.allow_secrets),
         )
 
     def _form(self) -> TopForm | None:
@@ -149,6 +151,10 @@ class _Reading:
             self._top.say((key,), message)
         for key, message in unknown(self._tree.get("limits"), LIMITS):
             self._top.say(("limits", key), message)
+        allowed = self._tree.get("allow_secrets")
+        for index, one in enumerate(allowed if isinstance(allowed, list) else ()):
+            for key, message in unknown(one, ALLOWED):
+                self._top.say(("allow_secrets", index, key), message)
         try:
             return TopForm.model_validate(self._tree)
         except ValidationError as error:

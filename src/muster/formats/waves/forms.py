@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from muster.domain.verification import Kind, Limits, Shape
+from muster.domain.waves import SECRETS
 from muster.formats import values as v
 from muster.formats.forms import Form
 
@@ -34,6 +35,8 @@ def name_flaw(name: str) -> str | None:
     """Say why a name cannot stand in keys, tables and names of files; None when it can."""
     if not _NAME.fullmatch(name):
         return "an agent is named with letters, digits, - _ and . only, and begins with a letter or a digit"
+    if name == SECRETS:
+        return "this is the name of Muster's own checker of secrets"
     return f"a name has {_LONGEST_NAME} characters at most" if len(name) > _LONGEST_NAME else None
 
 
@@ -88,6 +91,14 @@ class LimitsForm(Form):
     total_bytes: v.Count = _LIMITS.total_bytes
 
 
+class AllowedForm(Form):
+    """A place where a secret may stand."""
+
+    file: v.Word
+    line: v.Count
+    kind: v.Word
+
+
 class TopForm(Form):
     """Everything in the file but its agents."""
 
@@ -97,6 +108,7 @@ class TopForm(Form):
     thresholds: Any = None
     exclude: Globs = Field(default_factory=list)
     limits: LimitsForm = Field(default_factory=LimitsForm)
+    allow_secrets: list[AllowedForm] = Field(default_factory=list)
 
 
 class AgentForm(Form):
@@ -124,6 +136,7 @@ class AgentForm(Form):
 
 TOP = (*TopForm.model_fields, "agents")
 LIMITS = tuple(LimitsForm.model_fields)
+ALLOWED = tuple(AllowedForm.model_fields)
 AGENT = tuple(info.alias or name for name, info in AgentForm.model_fields.items())
 
 

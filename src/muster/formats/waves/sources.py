@@ -69,9 +69,9 @@ def look_into(root: Path, path: str, *, redactor: Redactor | None = None) -> Sou
         return Unverifiable(path=path, why=why)
     redactor = redactor or Redactor()
     redactor.found()
-    clean = redactor.code(text)
+    clean, secrets = redactor.code_and_secrets(text)
     found = sum(redactor.found().values())
-    return Source(path=path, digest=sha256(data).hexdigest(), text=clean, redacted=found, note=note)
+    return Source(path=path, digest=sha256(data).hexdigest(), text=clean, redacted=found, note=note, secrets=secrets)
 
 
 def _why_not(path: str, data: bytes) -> str:

@@ -10,7 +10,7 @@ import msgspec
 
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument
-from muster.domain.verification import Kind, LeftOut, Limits, Marker, Verification, Verifier
+from muster.domain.verification import AllowedSecret, Kind, LeftOut, Limits, Marker, Verification, Verifier
 from muster.formats.waves.forms import PARSERS, SMALLEST_CHUNK, command_flaw, glob_flaw, name_flaw
 from muster.formats.waves.resolve import THRESHOLDS
 from muster.shapes.expression_reader import parse
@@ -19,7 +19,13 @@ from muster.shapes.schema import schema_flaw
 
 _MOST_FLAWS = 20
 _ALWAYS = ("thresholds",)  # of a verifier: none at all is something else than none said
-_BELOW = {"verifiers": Verifier, "left_out": LeftOut, "limits": Limits, "markers": Marker}
+_BELOW = {
+    "verifiers": Verifier,
+    "left_out": LeftOut,
+    "limits": Limits,
+    "markers": Marker,
+    "allow_secrets": AllowedSecret,
+}
 
 Flaws = Iterator[str]
 
@@ -109,7 +115,8 @@ def _path_flaws(spec: Verification) -> Flaws:
     for marker in spec.markers:
         if not _is_absolute(marker.path):
             yield f"markers: {marker.path!r} must be an absolute path"
-    for path in (*spec.files, *(file for marker in spec.markers for file in marker.files)):
+    marked = (file for marker in spec.markers for file in marker.files)
+    for path in (*spec.files, *marked, *(one.file for one in spec.allow_secrets)):
         if not _is_below(path):
             yield f"files: {path!r} must be a path below the root, without . and .."
     if len(set(spec.files)) < len(spec.files):

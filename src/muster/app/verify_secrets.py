@@ -1,0 +1,85 @@
+"""Exceptions for secrets in verified code: only for one that is found there, and only in a file of the user's."""
+
+import asyncio
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from muster.app.git import Git
+from muster.app.verify_office import declared_in
+from muster.checks.findings.secrets import not_allowed
+from muster.domain.errors import BadArgument, NotFound
+from muster.domain.redaction import Secret
+from muster.domain.source import Source
+from muster.domain.verification import AllowedSecret
+from muster.formats.waves.allowing import allow
+from muster.formats.waves.declaration import read_declaration
+from muster.formats.waves.places import place_in
+from muster.formats.waves.sources import read_source
+from muster.settings import Settings
+
+_PLACE = re.compile(r"(?P<file>.+):(?P<line>[1-9][0-9]{0,8})")
+_NAMED = 10  # lines in a message
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allowed:
+    """Exceptions that were written."""
+
+    declaration: Path
+    secrets: tuple[AllowedSecret, ...]
+
+
+async def allow_secret(settings: Settings, folder: Path, place: str, agents_file: Path | None = None) -> Allowed:
+    """Write an exception for the secrets at FILE:LINE into verify.yaml; raises BadArgument when there is none."""
+    name, line = _split(place)
+    declaration = await declared_in(settings, folder, agents_file)
+    if declaration is None:
+        raise NotFound(
+            "there is no verify.yaml that an exception could be written to",
+            suggestions=("muster init NAME --kind verify makes one",),
+        )
+    root = await Git(folder).root() or folder
+    return await asyncio.to_thread(_allow, declaration, root.resolve(), folder, name, line)
+
+
+def _allow(declaration: Path, root: Path, folder: Path, name: str, line: int) -> Allowed:
+    source = _source(root, folder, name)
+    known = read_declaration(declaration).allow_secrets
+    open_ = list(not_allowed(source, known))
+    kinds = dict.fromkeys(secret.kind for secret in open_ if secret.line == line)
+    if not kinds:
+        raise BadArgument(*_nothing_there(source, line, open_))
+    secrets = tuple(AllowedSecret(file=source.path, line=line, kind=kind) for kind in kinds)
+    allow(declaration, secrets)
+    return Allowed(declaration=declaration, secrets=secrets)
+
+
+def _split(place: str) -> tuple[str, int]:
+    found = _PLACE.fullmatch(place)
+    if found is None:
+        raise BadArgument(f"{place!r} is not a place in a file", suggestions=("name one as FILE:LINE, src/app.py:12",))
+    return found["file"], int(found["line"])
+
+
+def _source(root: Path, folder: Path, name: str) -> Source:
+    """Read a file that is named from here, or as findings name it: from the root."""
+    place = place_in(root, folder / name if (folder / name).exists() else root / name)
+    if place is None:
+        raise BadArgument(f"{name!r} is not under {root}, which is what is verified from here")
+    if not (root / place).is_file():
+        raise BadArgument(f"there is no such file: {place}")
+    source = read_source(root, place)
+    if not isinstance(source, Source):
+        raise BadArgument(f"{place} is not verified: {source.why}")
+    return source
+
+
+def _nothing_there(source: Source, line: int, found: Sequence[Secret]) -> tuple[str]:
+    if any(secret.line == line for secret in source.secrets):
+        return (f"the secret at {source.path}:{line} is allowed already",)
+    lines = list(dict.fromkeys(str(secret.line) for secret in found))
+    more = ", …" if len(lines) > _NAMED else ""
+    where = f"; in this file there are some at: {', '.join(lines[:_NAMED])}{more}" if lines else ""
+    return (f"there is no finding of a secret at {source.path}:{line}{where}",)
