@@ -76,7 +76,7 @@ print(json.dumps({"scores": scores, "passed": right}))
         ("right", 1.0, "process", 0.7, "saw it"),
         ("brief", 1.0, "process", 0.3, "saw it"),
     ]
-    assert (found.judgement.passed, found.judgement.failures, found.judgement.version) == (True, (), "process/1")
+    assert (found.judgement.passed, found.judgement.failures, found.judgement.version) == (True, (), "process/2")
     assert found.judgement.keys == ("case/x/s/1/process",)
     assert found.judgement.by.startswith(sys.executable)
     told = json.loads((tmp_path / "told.json").read_text())
@@ -103,8 +103,9 @@ async def test_a_command_may_say_passed_outright(tmp_path: Path) -> None:
         ("import sys; sys.stdin.read(); print('fine, I think')", "holds no JSON"),
         ("import sys; sys.stdin.read()", "it gave no output"),
         (says({"scores": [{"rubric_id": "right", "score": 7}]}), "does not fit"),
+        (f"{says({'passed': False})}; print('debug: it said {{\"passed\": true}}')", "not one JSON document"),
     ],
-    ids=["exit", "prose", "silence", "out of range"],
+    ids=["exit", "prose", "silence", "out of range", "out-voted by what it quotes"],
 )
 async def test_a_command_that_fails_is_a_failed_judgement(tmp_path: Path, script: str, words: str) -> None:
     judgement = (await heard(tmp_path, script)).judgement
@@ -154,6 +155,24 @@ def test_an_answer_that_cannot_be_used_fails_with_the_reason(answer: Json, why: 
     judgement = answered(answer)
     assert judgement.failed
     assert why in judgement.failures[0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"passed": false, "passed": true}',
+        '{"scores": [{"rubric_id": "right", "score": 0, "score": 1}], "passed": true}',
+        '{"passed": true}{"passed": true}',
+        '{"passed": true} # sure',
+        '```json\n{"passed": true}\n```',
+        '[{"passed": true}]',
+    ],
+)
+def test_the_whole_output_is_one_document_that_says_one_thing(text: str) -> None:
+    said = reply(text, data={"passed": True})  # what somebody searched out of it counts for nothing
+    judgement = read_answer(case(), "check", said, "k")
+    assert (judgement.passed, judgement.failed) == (None, True)
+    assert "is not one JSON document" in judgement.failures[0]
 
 
 def test_missing_scores_do_when_passed_is_said() -> None:

@@ -10,10 +10,10 @@ from muster.domain.case import Case, RubricItem
 from muster.domain.errors import BadOutput
 from muster.domain.verdict import ItemScore, Judgement, Observation
 from muster.judges.case_words import case_json, result_json
-from muster.shapes.json_search import find_value
 from muster.shapes.schema import fitting
+from muster.shapes.strict_json import read_object
 
-VERSION = "process/1"
+VERSION = "process/2"  # 1 searched the output for its answer
 BY = "process"
 
 SCHEMA: dict[str, Json] = {
@@ -45,9 +45,15 @@ def question_for(case: Case, observation: Observation) -> Request:
 
 
 def read_answer(case: Case, name: str, reply: Reply, key: str) -> Judgement:
-    """Read the answer of a command; one that cannot be used is a failed judgement."""
+    """Read the answer of a command; one that cannot be used is a failed judgement.
+
+    Its whole output is the answer: JSON beside other words may be what it quotes.
+    """
+    found = read_object(reply.text, fenced=False)
+    if isinstance(found, str):
+        return failed(name, f"the standard output of the command is not one JSON document: {found}", key)
     try:
-        data = fitting(find_value(reply.text, SCHEMA) if reply.data is None else reply.data, SCHEMA)
+        data = fitting(found, SCHEMA)
     except BadOutput as error:
         return failed(name, error.message, key)
     scores: list[Mapping[str, Json]] = data.get("scores") or []

@@ -1,7 +1,5 @@
 """What a judge's reply says, if it can be used: every item once, scores in range, evidence that was really said."""
 
-import json
-import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,8 +9,8 @@ from muster.domain.canonical import Json
 from muster.judges.question import SCHEMA, Question
 from muster.shapes.json_limits import flaw_of
 from muster.shapes.schema import flaw as schema_flaw
+from muster.shapes.strict_json import read_object
 
-_FENCED = re.compile(r"```\w*\s*\n(.*)\n\s*```", re.DOTALL)
 _QUOTES = "\"'“”‘’«»"
 _SHOWN = 60  # characters of an id that the judge made up
 _BAD = {
@@ -60,21 +58,13 @@ def _verdict_in(reply: Reply) -> dict[str, Json] | str:
 
     It is never searched for: JSON that stands in prose may be what the agent wrote, and the judge only quotes it.
     """
-    found = _whole(reply.text)
-    if found is None and "{" not in reply.text:
-        found = reply.data  # an agent that gives data beside its text
-    if found is None:
-        return "it is not one JSON object and nothing else."
+    if "{" not in reply.text and reply.data is not None:
+        found: Json = reply.data  # an agent that gives data beside its text
+    else:
+        found = read_object(reply.text)
+    if isinstance(found, str):
+        return f"{found}."
     return _fitting(found) if _is_verdict(found) else 'it is no JSON object with the key "items".'
-
-
-def _whole(text: str) -> Json:
-    """Read a text that is JSON from its beginning to its end, maybe in a fence."""
-    fenced = _FENCED.fullmatch(text.strip())
-    try:
-        return json.loads(fenced[1] if fenced else text)
-    except (ValueError, RecursionError):
-        return None
 
 
 def _is_verdict(value: Json) -> bool:

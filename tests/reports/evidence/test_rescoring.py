@@ -106,7 +106,7 @@ def test_a_result_without_a_case_is_a_difference(tmp_path: Path) -> None:
 
 def test_process_and_judge_are_heard_each_in_its_place(tmp_path: Path) -> None:
     case, key = replace(JUDGED, process=("check.py",)), f"{case_key(JUDGED.id, SUBJECT, 1)}/process"
-    command = Judgement(by="check.py", version="process/1", passed=True, cost=Microdollars(40), keys=(key,))
+    command = Judgement(by="check.py", version="process/2", passed=True, cost=Microdollars(40), keys=(key,))
     told = story()
     results = [
         replace(

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from muster.checks.findings.shape import accepted
-from muster.checks.findings.strict_json import read_object
 from muster.checks.findings.summary import summary_flaw
 from muster.checks.findings.wording import LONGEST_NAME, LONGEST_PATH, bounded, cwe_of, replacement_of, severity_of
 from muster.domain.canonical import Json
@@ -13,6 +12,7 @@ from muster.domain.finding import Finding, Severity
 from muster.domain.verification import Shape
 from muster.shapes.json_limits import flaw_of
 from muster.shapes.schema import flaw as schema_flaw
+from muster.shapes.strict_json import read_object
 
 MOST = 1_000  # findings in one reply
 _SHOWN = 40

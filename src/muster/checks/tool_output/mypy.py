@@ -4,13 +4,13 @@ Its last line must agree with what could be read. JSON has no such line: there, 
 nothing at all.
 """
 
-import json
 import re
 from itertools import pairwise
 
 from muster.checks.findings.wording import LONGEST_NAME, bounded
 from muster.checks.tool_output.parsed import Parsed, flawed, uncoloured
 from muster.domain.finding import Finding, Severity
+from muster.shapes.strict_json import decode
 
 _LINE = re.compile(
     r"(?P<file>[^\s:][^:\n]*)(?::(?P<line>\d{1,9}))?(?::\d{1,9})?(?::(?P<end>\d{1,9}):\d{1,9})?: "
@@ -84,7 +84,7 @@ def _from_json(output: str) -> Parsed:
 
 def _message(text: str) -> list[Finding]:
     """Read one line of JSON; raises for one that is none."""
-    said = json.loads(text)
+    said = decode(text)
     line, end = int(said["line"]), said.get("end_line")
     if said["severity"] == "note":
         return []

@@ -1,6 +1,5 @@
 """Ruff: `--output-format json`, or the concise text with its summary. Severities are those of `ruff_rules`."""
 
-import json
 import re
 from collections.abc import Mapping
 
@@ -9,6 +8,7 @@ from muster.checks.tool_output.parsed import Parsed, flawed, uncoloured
 from muster.checks.tool_output.ruff_rules import severity_of
 from muster.domain.canonical import Json
 from muster.domain.finding import Finding
+from muster.shapes.strict_json import decode
 
 _SYNTAX = "invalid-syntax"
 _UNREADABLE = "E902"
@@ -32,7 +32,7 @@ def parse(stdout: str, stderr: str, exit_code: int) -> Parsed:
 
 def _from_json(output: str) -> Parsed:
     try:
-        return Parsed(findings=tuple(_finding(item) for item in json.loads(output)))
+        return Parsed(findings=tuple(_finding(item) for item in decode(output)))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return flawed("it is not the JSON of ruff", output)
 

@@ -4,7 +4,6 @@ What was suppressed, what passed and what is gone since a baseline are no findin
 not check anything.
 """
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -14,6 +13,7 @@ from muster.checks.tool_output.sarif_rules import Rules, cwe_in, score_in
 from muster.checks.tool_output.sarif_uri import path_of
 from muster.domain.canonical import Json
 from muster.domain.finding import Finding, Severity
+from muster.shapes.strict_json import decode
 
 _LEVELS = {"error": Severity.HIGH, "warning": Severity.MEDIUM, "note": Severity.LOW, "none": Severity.LOW}
 _NO_FINDING = ("pass", "notApplicable", "informational")
@@ -27,7 +27,7 @@ class _Unfit(ValueError):
 def parse(stdout: str, stderr: str, exit_code: int) -> Parsed:
     """Read the results of all runs of a log."""
     try:
-        return Parsed(findings=tuple(_findings(json.loads(stdout))))
+        return Parsed(findings=tuple(_findings(decode(stdout))))
     except _Unfit as error:
         return flawed(str(error))
     except (ValueError, RecursionError):

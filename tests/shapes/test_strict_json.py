@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muster.checks.findings.strict_json import LONGEST, read_object
 from muster.checks.findings.wording import bounded, cwe_of, replacement_of
 from muster.domain.canonical import Json
+from muster.shapes.strict_json import LONGEST, read_object
 
 OBJECTS = st.dictionaries(
     st.text(max_size=5), st.integers(-(2**63), 2**63) | st.text(max_size=5) | st.none(), max_size=4

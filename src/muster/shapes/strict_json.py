@@ -1,4 +1,4 @@
-"""A text that is one JSON object and nothing else. It is never searched for: in prose it may be a quotation."""
+"""A text that is one JSON document and nothing else. It is never searched for: in prose it may be a quotation."""
 
 import json
 from collections.abc import Sequence
@@ -11,17 +11,23 @@ _FENCE = "```"
 _SHOWN = 60  # characters of a name that is there twice
 
 
-class _Unfit(ValueError):
+class Ambiguous(ValueError):
     """JSON to a lenient reader, but it does not say one thing."""
 
 
-def read_object(text: str) -> dict[str, Json] | str:
+def decode(text: str) -> Json:
+    """Return the value that a text is; raises ValueError, and for a key that is there twice Ambiguous."""
+    return json.loads(text, object_pairs_hook=_pairs, parse_constant=_no)
+
+
+def read_object(text: str, *, fenced: bool = True) -> dict[str, Json] | str:
     """Give the object that a text is, maybe in one fence around the whole; or say why it is none."""
     if len(text) > LONGEST:
         return f"it is longer than {LONGEST:,} characters"
+    bare = text.strip().removeprefix("\ufeff")
     try:
-        found = json.loads(_unfenced(text.strip().removeprefix("\ufeff")), object_pairs_hook=_pairs, parse_constant=_no)
-    except _Unfit as error:
+        found = decode(_unfenced(bare) if fenced else bare)
+    except Ambiguous as error:
         return str(error)
     except RecursionError:
         return "it is nested too deep"
@@ -48,9 +54,9 @@ def _pairs(pairs: Sequence[tuple[str, Json]]) -> dict[str, Json]:
     if len(found) != len(pairs):
         seen: set[str] = set()
         twice = next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]
-        raise _Unfit(f"an object has the key {twice[:_SHOWN]!r} twice")
+        raise Ambiguous(f"an object has the key {twice[:_SHOWN]!r} twice")
     return found
 
 
 def _no(constant: str) -> Json:
-    raise _Unfit(f"it holds {constant}, which is no JSON")
+    raise Ambiguous(f"it holds {constant}, which is no JSON")
