@@ -14,7 +14,7 @@ from muster.agents.openai.stream import Fold
 from muster.agents.payload import MALFORMED
 from muster.agents.sse import Event
 from muster.agents.tally import Ceiling
-from muster.domain.call import Reply, Stop, ToolCall, Usage
+from muster.domain.call import Quality, Reply, Stop, ToolCall, Usage
 from muster.domain.errors import (
     AuthRefused,
     InvalidRequest,
@@ -221,9 +221,21 @@ def test_a_stream_without_done_is_whole_when_it_gave_its_reason() -> None:
     assert fold(*streamed(WHOLES[0])[:-1])[0] == read(WHOLES[0])
 
 
-def test_a_stream_without_a_reason_leaves_the_outcome_unknown() -> None:
+def test_a_stream_without_a_reason_that_ended_is_kept_and_is_not_good() -> None:
+    reply, _ = fold(*streamed(WHOLES[0])[:3], b"[DONE]")
+    assert (reply.stop, reply.quality, bool(reply.text)) == (Stop.OTHER, Quality.UNFINISHED, True)
     with pytest.raises(OutcomeUnknown, match="ended before"):
-        fold(*streamed(WHOLES[0])[:3], b"[DONE]")
+        fold(*streamed(WHOLES[0])[:3])
+
+
+@pytest.mark.parametrize("reason", ["error", None, "eos_token", ...], ids=str)
+def test_an_answer_that_does_not_say_that_it_is_whole_is_kept_and_is_not_good(reason: Any) -> None:
+    whole = completion({"content": "Hello."}, reason)
+    if reason is ...:
+        del whole["choices"][0]["finish_reason"]
+    reply, good = read(whole), read(completion({"content": "Hello."}))
+    assert (reply.text, reply.cost, reply.lane) == ("Hello.", good.cost, good.lane)
+    assert (reply.quality, good.quality) == (Quality.UNFINISHED, Quality.GOOD)
 
 
 def test_an_event_that_cannot_be_read_leaves_the_outcome_unknown() -> None:

@@ -131,7 +131,12 @@ def test_an_error_is_an_error_and_a_timeout_a_timeout() -> None:
 
 @pytest.mark.parametrize(
     ("quality", "advice"),
-    [(Quality.CUT, "max_tokens; raise it"), (Quality.REFUSED, "refused"), (Quality.EMPTY, "empty")],
+    [
+        (Quality.CUT, "max_tokens; raise it"),
+        (Quality.REFUSED, "refused"),
+        (Quality.EMPTY, "empty"),
+        (Quality.UNFINISHED, "whole"),
+    ],
 )
 def test_an_answer_that_is_not_good_fails_and_says_what_to_do(quality: Quality, advice: str) -> None:
     found = scored(case(output=HELLO), said("hello", quality=quality))

@@ -99,11 +99,24 @@ def test_an_agent_fills_only_what_is_left_open() -> None:
         (Reply(text="", stop=Stop.MAX_TOKENS), Quality.CUT),
         (Reply(text="no", stop=Stop.REFUSED), Quality.REFUSED),
         (Reply(text="", stop=Stop.TOOL_USE, tool_calls=(ToolCall(id="1", name="t"),)), Quality.GOOD),
-        (Reply(text="hi", stop=Stop.OTHER), Quality.GOOD),
+        (Reply(text="hi", stop=Stop.OTHER), Quality.UNFINISHED),
+        (Reply(text="", stop=Stop.OTHER), Quality.UNFINISHED),
+        (Reply(text="\u200b", stop=Stop.END), Quality.EMPTY),
+        (Reply(text=" \u200d\ufeff\u2800\u3164\ufe0f\u00ad\u3000\x00", stop=Stop.END), Quality.EMPTY),
+        (Reply(text="\u200b.", stop=Stop.END), Quality.GOOD),
     ],
 )
 def test_a_reply_that_was_cut_refused_or_empty_is_told_from_a_good_one(reply: Reply, quality: Quality) -> None:
     assert reply.quality is quality
+
+
+def test_calls_of_tools_that_nobody_declared_are_no_answer() -> None:
+    calls = (ToolCall(id="1", name="ghost"), ToolCall(id="2", name="look"))
+    reply = Reply(text="\u200b", stop=Stop.TOOL_USE, tool_calls=calls)
+    assert reply.quality_given({"look"}) is Quality.GOOD
+    assert reply.quality_given({"other"}) is Quality.EMPTY
+    assert replace(reply, text="It is 5.").quality_given(()) is Quality.GOOD
+    assert replace(reply, stop=Stop.OTHER).quality_given({"look"}) is Quality.UNFINISHED
 
 
 class RunLife(RuleBasedStateMachine):

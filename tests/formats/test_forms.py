@@ -146,7 +146,7 @@ def test_one_agent_may_stand_alone(tmp_path: Path) -> None:
         (a_case(max_tokens=0), "max_tokens: it must be at least 1"),
         (a_case(temperature=-0.1), "temperature: it must be at least 0"),
         (a_case(threshold=1.1), "threshold: it must be at most 1"),
-        (a_case(accepts=["good"]), "accepts[0]: it must be 'cut', 'refused' or 'empty', and is 'good'"),
+        (a_case(accepts=["good"]), "accepts[0]: it must be 'cut', 'refused', 'empty' or 'unfinished', and is 'good'"),
         (a_case(agent="a", agents=["b"]), "agents: write agent or agents, not both"),
         (a_case(skip=""), "skip: it is empty"),
         (a_case(description=["x"]), "description: it must be text: put it in quotes"),

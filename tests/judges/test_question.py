@@ -63,7 +63,7 @@ def test_observed_tool_calls_are_shown_with_what_they_gave() -> None:
     assert "It used no tool." in text_of()
 
 
-@pytest.mark.parametrize("quality", [Quality.CUT, Quality.REFUSED, Quality.EMPTY])
+@pytest.mark.parametrize("quality", [Quality.CUT, Quality.REFUSED, Quality.EMPTY, Quality.UNFINISHED])
 def test_an_answer_that_is_not_good_is_told_as_such(quality: Quality) -> None:
     assert pose(case(), replace(SEEN, quality=quality)).request != pose(case(), SEEN).request
 

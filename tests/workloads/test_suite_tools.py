@@ -174,6 +174,13 @@ async def test_a_model_that_wants_a_tool_though_the_case_has_none_is_observed_an
         assert (result.status, result.tools, s.agent.audit.calls) == (Status.PASSED, ("look",), 1)
 
 
+async def test_an_answer_of_nothing_but_calls_that_nobody_declared_is_empty(tmp_path: Path) -> None:
+    case = a_case("none", "forwards", expected={"output": [{"kind": "not_contains", "value": "sorry"}]})
+    async with stage(tmp_path, MODEL_SCRIPT) as s:
+        result = await s.one(case)
+        assert (result.status, str(result.quality), result.tools) == (Status.FAILED, "empty", ("look",))
+
+
 async def test_tools_go_on_over_the_turns_of_the_user(tmp_path: Path) -> None:
     tools = the_tools("fine", "fine")
     case = a_case(

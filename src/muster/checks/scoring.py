@@ -22,6 +22,10 @@ _QUALITY_ADVICE = {
     Quality.CUT: "the answer was cut at max_tokens; raise it, or let the case accept cut answers",
     Quality.REFUSED: "the agent refused to answer; if that is right, let the case accept refused answers",
     Quality.EMPTY: "the answer is empty; if that is right, let the case accept empty answers",
+    Quality.UNFINISHED: (
+        "nobody said that the answer is whole (its finish_reason is missing, an error, or not known); "
+        "if the server never says so, let the case accept unfinished answers"
+    ),
 }
 
 Ruling = tuple[Status, float | None, str]

@@ -3,13 +3,20 @@
 from dataclasses import replace
 
 from muster.checks.matching import covers
-from muster.domain.call import Reply, Stop, ToolCall
+from muster.domain.call import Quality, Reply, Stop, ToolCall
 from muster.domain.case import Case, ScriptedTool
 
 
 def wants_tools(case: Case, reply: Reply) -> bool:
     """Whether the agent waits for tools of the case; one that uses tools by itself has their results already."""
     return bool(case.tools) and reply.stop is Stop.TOOL_USE and bool(reply.tool_calls)
+
+
+def quality_in(case: Case, reply: Reply) -> Quality:
+    """Return the quality of a reply to a case: what ends a turn is text, or a call of a tool that the case knows."""
+    if wants_tools(case, reply):
+        return reply.quality
+    return reply.quality_given({*(tool.name for tool in case.tools), *(one.tool for one in case.tool_sequence)})
 
 
 def use(tools: tuple[ScriptedTool, ...], call: ToolCall) -> ToolCall:

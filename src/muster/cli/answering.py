@@ -18,6 +18,7 @@ WARNINGS = {
     "cut": "the answer was cut: it is as long as --max-tokens allows",
     "refused": "the agent refused to answer",
     "empty": "the answer is empty",
+    "unfinished": "nobody said that the answer is whole: its finish_reason is missing, an error, or not known",
 }
 
 
@@ -35,7 +36,7 @@ def conclude(manner: Manner, found: Answer, *, printed: bool) -> int:
     """Print what is left to print; a reply that is not good, or cost more than it may, makes the exit code 1."""
     if found.reply is None:
         return leave(manner, found.run, found.pooled, found.workers)
-    quality = str(found.reply.quality)
+    quality = _quality(found.reply)
     if manner.json:
         return _answer_json(manner, found, found.reply)
     if not printed:
@@ -53,6 +54,11 @@ def conclude(manner: Manner, found: Answer, *, printed: bool) -> int:
     return 1 if quality in WARNINGS else 0
 
 
+def _quality(reply: Reply) -> str:
+    """Return the quality of a reply to a question, with which no tools are declared."""
+    return str(reply.quality_given(()))
+
+
 def _tell_trace(reply: Reply) -> None:
     """Say what an agent that is a program did besides answering."""
     for call in reply.tool_calls:
@@ -64,7 +70,7 @@ def _tell_trace(reply: Reply) -> None:
 
 
 def _answer_json(manner: Manner, found: Answer, reply: Reply) -> int:
-    data, quality = _data(found, reply), str(reply.quality)
+    data, quality = _data(found, reply), _quality(reply)
     over = overdraft(found.run)
     if over is not None:
         return fail_with(manner, over, 1, data)
@@ -79,7 +85,7 @@ def _data(found: Answer, reply: Reply) -> dict[str, Any]:
         "run": found.run.id,
         "state": str(found.run.state),
         **reply_json(reply),
-        "quality": str(reply.quality),
+        "quality": _quality(reply),
         "cost_usd": to_usd(reply.cost),
         "uncertain_usd": to_usd(found.run.spent.uncertain),
         "seconds": round(reply.timings.shown, 3),

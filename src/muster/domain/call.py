@@ -3,10 +3,11 @@
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
+from unicodedata import category
 
 from muster.domain.canonical import Json, canonical
 from muster.domain.errors import BadArgument
@@ -16,6 +17,12 @@ from muster.domain.value import value
 _SURROGATE = re.compile("[\ud800-\udfff]")
 SHORTEST_CACHED = 4096  # characters: a prefix shorter than some thousand tokens is not cached by any provider
 LONGEST_KEY = 512  # characters
+_HIDDEN = frozenset({"Cc", "Cf"})  # control and format characters: U+200B, marks of direction
+# Letters, symbols and selectors that show nothing: fillers of Hangul, the empty pattern of Braille, joiners.
+_BLANK = frozenset(
+    "\u115f\u1160\u3164\uffa0\u2800\u034f\u17b4\u17b5"
+    + "".join(map(chr, (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))))
+)
 
 
 class Role(StrEnum):
@@ -90,6 +97,15 @@ def ask(text: str, *, system: str = "") -> Request:
     return Request(messages=(Message(role=Role.USER, text=text),), system=system)
 
 
+def says_something(text: str) -> bool:
+    """Whether a text has a character that can be seen."""
+    return any(_is_seen(character) for character in text)
+
+
+def _is_seen(character: str) -> bool:
+    return not (character.isspace() or character in _BLANK or category(character) in _HIDDEN)
+
+
 class Stop(StrEnum):
     """Why an agent stopped writing."""
 
@@ -108,6 +124,7 @@ class Quality(StrEnum):
     CUT = "cut"
     REFUSED = "refused"
     EMPTY = "empty"
+    UNFINISHED = "unfinished"  # nobody said that it is whole: no reason, an error, or one that is not known
 
 
 @value
@@ -171,12 +188,21 @@ class Reply:
 
     @property
     def quality(self) -> Quality:
-        """Tell a good reply from one that was cut, refused or empty."""
-        if self.stop is Stop.REFUSED:
-            return Quality.REFUSED
-        if self.stop is Stop.MAX_TOKENS:
-            return Quality.CUT
-        return Quality.GOOD if self.text.strip() or self.tool_calls else Quality.EMPTY
+        """Tell a good reply from one that was cut, refused, empty, or of which nobody knows whether it is whole."""
+        if self.stop is not Stop.END:
+            if self.stop is Stop.REFUSED:
+                return Quality.REFUSED
+            if self.stop is Stop.MAX_TOKENS:
+                return Quality.CUT
+            if self.stop is Stop.OTHER:
+                return Quality.UNFINISHED
+        return Quality.GOOD if self.tool_calls or says_something(self.text) else Quality.EMPTY
+
+    def quality_given(self, declared: Collection[str]) -> Quality:
+        """Return the quality as the end of a turn: calls of tools that nobody declared are no answer."""
+        if self.quality is not Quality.GOOD or not self.tool_calls or says_something(self.text):
+            return self.quality
+        return Quality.GOOD if any(call.name in declared for call in self.tool_calls) else Quality.EMPTY
 
     def booked(self, reserved: Microdollars) -> "Reply":
         """Return the reply as it is booked: with no cost that can be right, it costs its reservation, uncertain."""

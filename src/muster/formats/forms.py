@@ -145,7 +145,7 @@ class CaseForm(Form):
     max_tokens: v.Count | None = None
     temperature: v.NotNegative | None = None
     threshold: v.Share | None = None
-    accepts: Annotated[list[Literal["cut", "refused", "empty"]], BeforeValidator(v.one_or_more)] = Field(
+    accepts: Annotated[list[Literal["cut", "refused", "empty", "unfinished"]], BeforeValidator(v.one_or_more)] = Field(
         default_factory=list
     )
     agent: v.Word | None = None

@@ -64,6 +64,7 @@ _ODD = {
     Quality.CUT: "The last answer was cut off: it was as long as it was allowed to be.",
     Quality.REFUSED: "The agent, or a filter before it, refused the last answer.",
     Quality.EMPTY: "The last answer is empty.",
+    Quality.UNFINISHED: "Nobody said why the last answer ended: it may not be whole.",
 }
 
 

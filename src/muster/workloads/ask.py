@@ -20,4 +20,4 @@ async def ask(ctx: Context, spec: Any) -> Json:
         schema=spec.get("schema"),
     )
     reply = await ctx.call(spec["agent"], request, key="ask", stream=bool(spec.get("stream")))
-    return {"text": reply.text, "quality": str(reply.quality), "stop": str(reply.stop), "model": reply.model}
+    return {"text": reply.text, "quality": str(reply.quality_given(())), "stop": str(reply.stop), "model": reply.model}

@@ -3,7 +3,7 @@
 import json
 from dataclasses import dataclass
 
-from muster.checks.scripted_tools import use, wants_tools
+from muster.checks.scripted_tools import quality_in, use, wants_tools
 from muster.domain.call import Message, Quality, Reply, Request, Role, Tool, ToolCall
 from muster.domain.canonical import Json
 from muster.domain.case import MOST_TOOL_CALLS, MOST_TOOL_TURNS, Case
@@ -30,7 +30,7 @@ class Talk:
     model: str = ""
     quality: Quality = Quality.GOOD
 
-    def hear(self, reply: Reply) -> None:
+    def hear(self, reply: Reply, quality: Quality) -> None:
         """Take in a reply."""
         self.seconds += reply.timings.wire
         self.cost = Microdollars(self.cost + reply.cost)
@@ -38,7 +38,7 @@ class Talk:
         self.output_tokens += reply.usage.output
         self.model = reply.model or self.model
         if self.quality is Quality.GOOD:  # a bad one is not made good by what is said after it
-            self.quality = reply.quality
+            self.quality = quality
 
     def observed(self, error: Json = None, *, timed_out: bool = False) -> Observation:
         """Say what was seen."""
@@ -95,7 +95,7 @@ async def _turn(ctx: Context, unit: Unit, spec: SuiteSpec, going: Talk) -> Json:
             timeout=left,
             known=not spec.generate,
         )
-        going.hear(reply)
+        going.hear(reply, quality_in(unit.case, reply))
         if not wants_tools(unit.case, reply):
             going.tool_calls += reply.tool_calls
             going.answers += (reply.text,)

@@ -77,7 +77,7 @@ def test_a_success_that_says_no_cost_is_booked_at_its_most() -> None:
         ("max_tokens", Stop.MAX_TOKENS),
         ("tool_use", Stop.END),
         (None, Stop.END),
-        ("new", Stop.END),
+        ("new", Stop.OTHER),
     ],
 )
 def test_it_says_why_the_model_stopped(reason: str | None, stop: Stop) -> None:

@@ -20,6 +20,9 @@ _STOPS = {
     "max_tokens": Stop.MAX_TOKENS,
     "model_context_window_exceeded": Stop.MAX_TOKENS,
     "stop_sequence": Stop.SEQUENCE,
+    "end_turn": Stop.END,
+    "tool_use": Stop.END,  # of a tool of its own, the one for structured output too
+    "": Stop.END,  # versions that give no reason say by a successful result that they are done
 }
 _UNSHAPED = "error_max_structured_output_retries"
 _ADVICE = {
@@ -143,7 +146,7 @@ def _reply(terms: Terms, talk: Talk, result: Result, remains: Remains, text: str
     cost, lane = Bill(most=terms.most, lane=terms.lane).settle(result.cost(resumed=terms.resumed))
     return Reply(
         text=text,
-        stop=_STOPS.get(result.stop_reason or "", Stop.END),
+        stop=_STOPS.get(result.stop_reason or "", Stop.OTHER),
         tool_calls=talk.calls,
         usage=result.tokens,
         cost=cost,

@@ -74,7 +74,8 @@ class Fold:
 
     def finish(self, timings: Timings = UNTIMED) -> Reply:
         """Give the reply, or say that the stream ended too early."""
-        if self._finish_reason is None:  # "[DONE]" alone is not enough, and some servers never send it
+        # Some servers never send "[DONE]", and some give no reason; with neither nobody says that it ended.
+        if self._finish_reason is None and not self.done:
             raise OutcomeUnknown(f"{self._account.place}: the stream ended before the completion did")
         said = Said(
             content=joined(self._text),

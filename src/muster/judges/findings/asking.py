@@ -17,7 +17,7 @@ from muster.judges.findings.question import pose, pose_again
 from muster.judges.findings.reading import Reading, read
 
 _NOTHING = Reading()
-_CODES = {Quality.CUT: "cut", Quality.REFUSED: "refused", Quality.EMPTY: "empty"}
+_CODES = {quality: str(quality) for quality in Quality if quality is not Quality.GOOD}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from muster.checks.scripted_tools import use, wants_tools
+from muster.checks.scripted_tools import quality_in, use, wants_tools
 from muster.domain.call import Quality, Reply, ToolCall
 from muster.domain.canonical import Json
 from muster.domain.case import Case
@@ -24,7 +24,7 @@ def observe(case: Case, calls: Sequence[Call], result: CaseResult) -> Observatio
     return Observation(
         answers=tuple(reply.text for reply in replies if not wants_tools(case, reply)),
         tool_calls=tuple(call for reply in replies for call in _used(case, reply)),
-        quality=replies[-1].quality if replies else Quality.GOOD,
+        quality=_quality(case, replies),
         error=error,
         timed_out=_is_late(error),
         seconds=round(sum(reply.timings.wire for reply in replies), 6),
@@ -34,6 +34,12 @@ def observe(case: Case, calls: Sequence[Call], result: CaseResult) -> Observatio
         model=next((reply.model for reply in reversed(replies) if reply.model), ""),
         keys=result.keys,
     )
+
+
+def _quality(case: Case, replies: Sequence[Reply]) -> Quality:
+    """Return the quality of the first reply that is not good: it is not made good by what is said after it."""
+    bad = (quality for reply in replies if (quality := quality_in(case, reply)) is not Quality.GOOD)
+    return next(bad, Quality.GOOD)
 
 
 def _replies(calls: Sequence[Call]) -> tuple[list[Reply], Mapping[str, Json] | None]:
