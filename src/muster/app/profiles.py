@@ -35,7 +35,8 @@ def profile_of(name: str, section: AgentSection) -> Profile:
         temperature=section.temperature,
         seed=section.seed,
         timeouts=_timeouts(section),
-        phased=isinstance(section, ProgramSection) and section.timeout_secs is None,
+        phased=isinstance(section, ProgramSection),
+        timed=section.timeout_secs is not None if isinstance(section, ProgramSection) else False,
     )
 
 

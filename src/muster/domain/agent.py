@@ -9,7 +9,7 @@ from muster.domain.call import Request
 from muster.domain.money import Microdollars
 
 DEFAULT_MAX_TOKENS = 2048
-PHASE_SECONDS = "phase_budget_remaining_secs"  # in the volatile part of a request
+PHASE_SECONDS = "phase_budget_remaining_secs"  # in the context of a request, or its volatile part
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,15 +52,18 @@ class Profile:
     temperature: float | None = None
     seed: int | None = None
     timeouts: Timeouts | None = None  # its own, where a call names none
-    phased: bool = False  # where nothing else is said, it may take what is left of the phase that it works in
+    phased: bool = False  # it works in phases: no call takes longer than what is left of one, where that is said
+    timed: bool = False  # its own time counts too; else it may take all that is left of its phase
 
-    def allow(self, request: Request, usual: Timeouts) -> Timeouts:
-        """Say how long a call may take that names no time by itself."""
+    def allow(self, request: Request, usual: Timeouts, named: float | None = None) -> Timeouts:
+        """Return how long a call may take, which may name a time by itself."""
         own = self.timeouts or usual
-        left = request.volatile.get(PHASE_SECONDS) if self.phased else None
-        if not isinstance(left, int | float) or not 0 < left < float("inf"):
-            return own
-        return replace(own, call=float(ceil(left)))
+        wanted = own if named is None else replace(own, call=named)
+        left = _left_of_phase(request) if self.phased else None
+        if left is None:
+            return wanted
+        is_limited = self.timed or named is not None
+        return replace(wanted, call=min(wanted.call, left) if is_limited else left)
 
     def complete(self, request: Request) -> Request:
         """Fill what the request leaves open with this agent's defaults."""
@@ -80,6 +83,14 @@ class Profile:
             environment=request.environment,
             volatile=request.volatile,
         )
+
+
+def _left_of_phase(request: Request) -> float | None:
+    """Return the seconds that a request says are left, in whole ones; None when it says nothing, as 0 does."""
+    said = {**(request.context or {}), **request.volatile}.get(PHASE_SECONDS)
+    if isinstance(said, bool) or not isinstance(said, int | float) or not 0 < said < float("inf"):
+        return None
+    return float(ceil(said))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -205,9 +205,7 @@ class CallPath:
     def _asking(self, who: str | Command, request: Request, key: str, timeout: float | None) -> Asking:
         directory = self._with.directory
         agent = directory.command(who) if isinstance(who, Command) else directory.find(who)
-        timeouts = agent.profile.allow(request, self._with.timeouts)
-        if timeout is not None:
-            timeouts = replace(timeouts, call=timeout)
+        timeouts = agent.profile.allow(request, self._with.timeouts, timeout)
         request = agent.profile.complete(request)
         identity = identify(agent.profile.name, request)
         if isinstance(who, Command):  # it may say nothing until it is done, and takes any text

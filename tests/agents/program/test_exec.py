@@ -26,7 +26,7 @@ from tests.agents.program.stage import (
 )
 
 HEAR = 'heard=$(cat); printf "%s" "$heard" >&2; '
-EVALUATIONS = {"evaluations": [{"target_id": "AGENT_A", "score": 0.85, "justification": "good"}]}
+EVALUATIONS = {"evaluations": [{"target_id": "A", "score": 0.85, "justification": "good"}]}
 
 
 async def proposal(household: Household, output: str) -> Json:
@@ -57,7 +57,7 @@ async def test_a_proposal_is_given_as_text_and_as_data(household: Household) -> 
 async def test_evaluations_are_given_as_data_and_as_canonical_text(household: Household) -> None:
     reply = await bash(household, says(json.dumps(EVALUATIONS, indent=2))).call(EVALUATE, PATIENT)
     assert reply.data == EVALUATIONS
-    assert reply.text == '{"evaluations":[{"justification":"good","score":0.85,"target_id":"AGENT_A"}]}'
+    assert reply.text == '{"evaluations":[{"justification":"good","score":0.85,"target_id":"A"}]}'
 
 
 async def test_a_proposal_between_markers_is_found_among_log_lines(household: Household) -> None:

@@ -120,11 +120,21 @@ def test_a_mode_that_is_not_known_is_refused() -> None:
 
 @pytest.mark.parametrize(
     ("timeout_secs", "left", "seconds"),
-    [(42, 999.0, 42.0), (None, 120.0, 120.0), (None, 0.0, 300.0), (None, 0.3, 1.0), (None, None, 300.0)],
+    [
+        (42, 999.0, 42.0),
+        (42, 6.5, 7.0),
+        (None, 120.0, 120.0),
+        (None, 0.0, 300.0),
+        (None, 0.3, 1.0),
+        (None, True, 300.0),
+        (None, None, 300.0),
+    ],
 )
 def test_a_call_may_take_its_own_time_or_what_is_left_of_the_phase(
     timeout_secs: int | None, left: float | None, seconds: float
 ) -> None:
     profile = profile_of("critic", section(command=["x"], timeout_secs=timeout_secs))
-    volatile = {} if left is None else {PHASE_SECONDS: left}
-    assert profile.allow(request_for(context(), **volatile), Timeouts()).call == seconds
+    said = {} if left is None else {PHASE_SECONDS: left}
+    assert profile.allow(request_for(context(), **said), Timeouts()).call == seconds
+    assert profile.allow(request_for(context() | said), Timeouts()).call == seconds
+    assert profile.allow(request_for(context() | {PHASE_SECONDS: 3.0}, **said), Timeouts(), 2.0).call <= 2.0

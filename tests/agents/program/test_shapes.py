@@ -47,8 +47,32 @@ def test_the_first_name_of_a_target_wins_and_other_keys_are_kept() -> None:
     }
 
 
-def test_no_evaluations_are_evaluations_too() -> None:
-    assert evaluated() == {"evaluations": []}
+def test_no_evaluations_are_refused_and_who_abstains_says_so() -> None:
+    with pytest.raises(BadOutput, match='"evaluations" is empty; who abstains answers'):
+        evaluated()
+    with pytest.raises(BadOutput, match="skipped"):
+        evaluated({"target_id": "A", "score": 1}, skipped=True)
+    abstention = {"skipped": True, "reason": "not my field", "cost_usd": 0.01}
+    found = decode(spelled(abstention).encode(), context("evaluate", "A", "B"))
+    assert (found.data, found.cost) == ({**abstention, "evaluations": []}, 10_000)
+    wrapped = {"type": "result", "result": spelled({"skipped": True})}
+    assert decode(spelled(wrapped).encode(), context("evaluate", "A")).data == {"skipped": True, "evaluations": []}
+    assert decode(spelled({"skipped": True}).encode(), context()).text == ""
+    partly = evaluated({"target_id": "A", "skipped": True}, {"target_id": "B", "score": 0})
+    assert partly == {"evaluations": [{"target_id": "A", "skipped": True}, {"target_id": "B", "score": 0}]}
+
+
+def test_a_line_of_a_log_is_no_abstention() -> None:
+    said = {"evaluations": [{"target_id": "A", "score": 1}]}
+    output = f"{spelled(said)}\n{spelled({'step': 'cache', 'skipped': True})}\n{spelled({'skipped': False})}"
+    assert decode(output.encode(), context("evaluate", "A")).data == said
+
+
+def test_without_candidates_in_the_context_any_target_will_do() -> None:
+    said = {"evaluations": [{"target_id": "A", "score": 1}]}
+    assert decode(spelled(said).encode(), context("evaluate")).data == said
+    with pytest.raises(BadOutput, match="names no candidates"):
+        decode(spelled({"type": "result", "result": "fine"}).encode(), context("evaluate"))
 
 
 @pytest.mark.parametrize(
@@ -62,6 +86,12 @@ def test_no_evaluations_are_evaluations_too() -> None:
         ({"target_id": "A", "score": "0.8"}, "has no score"),
         ({"target_id": "A", "score": float("nan")}, "has no score"),
         ({"target_id": "A", "score": float("inf")}, "has no score"),
+        ({"target_id": "B", "score": 1.0001}, "has the score 1.0001: it must be from 0 to 1"),
+        ({"target_id": "B", "score": -1}, "has the score -1: it must be from 0 to 1"),
+        ({"target_id": "B", "score": 10**400}, "has the score 1000.*: it must be from 0 to 1"),
+        ({"target_id": "B", "skipped": True, "score": 7}, "has the score 7"),
+        ({"target_id": "C", "score": 1}, "has an unknown target, 'C'; the candidates are A, B"),
+        ({"candidate_id": "A", "score": 1}, "evaluates 'A' a second time"),
         ({"target_id": "A", "score": 1, "justification": 3}, "justification"),
     ],
 )

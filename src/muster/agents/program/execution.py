@@ -26,7 +26,7 @@ class Phase:
     noun: str
     example: str
     is_own: Fits
-    read: Callable[[Mapping[str, Json]], Data]
+    read: Callable[[Mapping[str, Json], Context], Data]
     coerce: Callable[[str, Context], Data]
     text: Callable[[Data], str]
 
@@ -36,7 +36,7 @@ PHASES = {
         noun="proposal",
         example='{"thought_process": "…", "content": "…"}',
         is_own=shapes.is_proposal,
-        read=shapes.read_proposal,
+        read=lambda value, _: shapes.read_proposal(value),
         coerce=lambda text, _: shapes.coerced_proposal(text),
         text=lambda data: str(data["content"]),
     ),
@@ -44,7 +44,7 @@ PHASES = {
         noun="evaluations",
         example='{"evaluations": [{"target_id": "…", "score": 0.5, "justification": "…"}]}',
         is_own=shapes.is_evaluations,
-        read=shapes.read_evaluations,
+        read=lambda value, context: shapes.read_evaluations(value, shapes.candidates_of(context)),
         coerce=lambda text, context: shapes.coerced_evaluations(text, shapes.candidates_of(context)),
         text=lambda data: canonical(data).decode("utf-8", "surrogatepass"),
     ),
@@ -66,7 +66,7 @@ def decode(output: bytes, context: Context) -> Answer:
     if provider is not None and provider.failed:
         raise BadOutput(f"its provider reported an error: {provider.words}", cost=cost)
     try:
-        data = phase.read(found) if provider is None else _unwrapped(phase, provider, context)
+        data = phase.read(found, context) if provider is None else _unwrapped(phase, provider, context)
     except BadOutput as error:
         raise _failed(phase, error, output, cost) from error
     return _answer(phase, data, cost, provider)
@@ -90,9 +90,9 @@ def _unwrapped(phase: Phase, provider: ProviderEnvelope, context: Context) -> Da
     result = provider.result
     if isinstance(result, str):
         inner = find_marked(result, phase.is_own)
-        return phase.coerce(result, context) if inner is None else phase.read(inner)
+        return phase.coerce(result, context) if inner is None else phase.read(inner, context)
     if isinstance(result, dict) and phase.is_own(result):
-        return phase.read(result)
+        return phase.read(result, context)
     raise BadOutput(f"the result in the envelope of its provider is neither text nor {phase.example}")
 
 

@@ -8,31 +8,45 @@ from muster.domain.errors import BadOutput
 from muster.shapes.json_limits import flaw_of
 
 COERCED = "coerced"  # marks evaluations that nobody wrote: they must never count
+SKIPPED = "skipped"  # an abstention: nothing is proposed, or nobody evaluated
 NEUTRAL = 0.5
 
 _TARGETS = ("target_id", "agent_id", "candidate_id")
 _TEXTS = ("thought_process", "content")
+_BESIDE_SKIPPED = frozenset({SKIPPED, "reason", "justification", "cost_usd"})
+_SHOWN = 60  # characters of a name
+_NAMED = 10  # candidates in a message
 
 
 def is_proposal(value: Mapping[str, Json]) -> bool:
-    """Whether an object is a proposal."""
-    return all(isinstance(value.get(name), str) for name in _TEXTS)
+    """Whether an object is a proposal, or an abstention."""
+    return _abstains(value) or all(isinstance(value.get(name), str) for name in _TEXTS)
 
 
 def is_evaluations(value: Mapping[str, Json]) -> bool:
-    """Whether an object means to be evaluations; what is wrong with one of them is said by reading it."""
+    """Whether an object means to be evaluations, or an abstention; what is wrong with it is said by reading it."""
     items = value.get("evaluations")
-    return isinstance(items, list) and all(isinstance(item, dict) for item in items)
+    return _abstains(value) or (isinstance(items, list) and all(isinstance(item, dict) for item in items))
 
 
 def read_proposal(value: Mapping[str, Json]) -> dict[str, Json]:
-    """Give a proposal as it is kept."""
-    return _kept(dict(value))
+    """Give a proposal as it is kept; that of somebody who abstains says nothing."""
+    return _kept({**dict.fromkeys(_TEXTS, ""), **value} if _abstains(value) else dict(value))
 
 
-def read_evaluations(value: Mapping[str, Json]) -> dict[str, Json]:
-    """Give evaluations as they are kept: every target under one name, every score a finite number."""
+def read_evaluations(value: Mapping[str, Json], candidates: Sequence[str]) -> dict[str, Json]:
+    """Give evaluations as they are kept: every target under one name and once, every score from 0 to 1.
+
+    Targets are held against the candidates, where there are any. Raises BadOutput with the name of what is wrong.
+    """
+    if _abstains(value):
+        return _kept({**value, "evaluations": []})
     items = [_evaluation(item, place) for place, item in enumerate(value["evaluations"])]
+    if not items:
+        raise BadOutput('"evaluations" is empty; who abstains answers {"skipped": true}')
+    if value.get(SKIPPED) is True:
+        raise BadOutput('it says "skipped" and has evaluations all the same')
+    _require_targets([item["target_id"] for item in items], candidates)
     return _kept({**value, "evaluations": items})
 
 
@@ -43,6 +57,8 @@ def coerced_proposal(text: str) -> dict[str, Json]:
 
 def coerced_evaluations(text: str, candidates: Sequence[str]) -> dict[str, Json]:
     """Make neutral evaluations of a text, marked as such one by one and as a whole."""
+    if not candidates:
+        raise BadOutput("its provider answered with a text, and the context names no candidates that it could be about")
     said: dict[str, Json] = {"score": NEUTRAL, "justification": text.strip(), COERCED: True}
     return {"evaluations": [{"target_id": target, **said} for target in candidates], COERCED: True}
 
@@ -55,24 +71,44 @@ def candidates_of(context: Mapping[str, Json]) -> list[str]:
     return [name for name in named if isinstance(name, str)]
 
 
+def _abstains(value: Mapping[str, Json]) -> bool:
+    """Whether an object says that there is no answer, and nothing else: a line of a log may have the word too."""
+    return value.get(SKIPPED) is True and value.keys() <= _BESIDE_SKIPPED
+
+
+def _require_targets(targets: Sequence[str], candidates: Sequence[str]) -> None:
+    """Refuse targets that nobody named, or that are there twice."""
+    known, seen = set(candidates), set[str]()
+    for place, target in enumerate(targets):
+        where, name = f"evaluations[{place}]", repr(target[:_SHOWN])
+        if known and target not in known:
+            named = ", ".join(one[:_SHOWN] for one in candidates[:_NAMED])
+            raise BadOutput(f"{where} has an unknown target, {name}; the candidates are {named}")
+        if target in seen:
+            raise BadOutput(f"{where} evaluates {name} a second time")
+        seen.add(target)
+
+
 def _evaluation(item: Mapping[str, Json], place: int) -> dict[str, Json]:
     where = f"evaluations[{place}]"
     name = next((name for name in _TARGETS if name in item), None)
     target = None if name is None else item[name]
     if not isinstance(target, str) or not target:
         raise BadOutput(f"{where} names no target: target_id must be a string")
-    if not _is_score(item.get("score")):
-        raise BadOutput(f"{where} has no score: it must be a finite number")
+    if item.get(SKIPPED) is not True or "score" in item:
+        _require_score(item.get("score"), where)
     if not isinstance(item.get("justification"), str | None):
         raise BadOutput(f"{where} has a justification that is no string")
     rest = {key: value for key, value in item.items() if key != name and (key, value) != ("justification", None)}
     return {"target_id": target, **rest}
 
 
-def _is_score(value: Json) -> bool:
-    if isinstance(value, bool):
-        return False
-    return isinstance(value, int) or (isinstance(value, float) and isfinite(value))
+def _require_score(value: Json, where: str) -> None:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or (isinstance(value, float) and not isfinite(value)):
+        raise BadOutput(f"{where} has no score: it must be a finite number")
+    if not 0 <= value <= 1:
+        raise BadOutput(f"{where} has the score {value!r:.40}: it must be from 0 to 1")
 
 
 def _kept(data: dict[str, Json]) -> dict[str, Json]:

@@ -17,7 +17,7 @@ from muster.judges.findings.question import pose, pose_again
 from muster.judges.findings.reading import Reading, read
 
 _NOTHING = Reading()
-_CODES = {quality: str(quality) for quality in Quality if quality is not Quality.GOOD}
+_CODES: dict[Quality, str] = {quality: str(quality) for quality in Quality if quality is not Quality.GOOD}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
