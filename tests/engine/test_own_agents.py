@@ -66,6 +66,30 @@ async def test_an_agent_gets_its_own_time_unless_the_call_names_one(tmp_path: Pa
     assert seen == [1800.0, 7.0]
 
 
+async def test_what_a_context_says_is_left_of_a_phase_bounds_the_call(tmp_path: Path) -> None:
+    seen: list[float] = []
+
+    class Clocked(Puppet):
+        async def call(self, request: Request, timeouts: Timeouts, on_delta: object = None) -> Reply:
+            seen.append(timeouts.call)
+            return reply()
+
+    async def work(ctx: Context, spec: Any) -> Json:
+        left = replace(ask("x"), context={PHASE_SECONDS: 12.5})
+        await ctx.call("a", left, key="left")
+        await ctx.call("a", left, key="named", timeout=7.0)
+        await ctx.call("a", left, key="long", timeout=70.0)
+        return None
+
+    async def nothing(request: Request, n: int) -> Reply:
+        return reply()
+
+    agent = Clocked(nothing, profile=replace(PUPPET, timeouts=OWN, phased=True))
+    async with house(tmp_path, a=agent) as h:
+        assert (await h.drive(work)).state is RunState.COMPLETED
+    assert seen == [13.0, 7.0, 13.0]
+
+
 @pytest.mark.parametrize(("agents", "runs", "opened"), [(3, 5, 3), (8, 2, 2)])
 async def test_no_attempt_is_opened_before_there_is_a_place_for_its_process(
     tmp_path: Path, agents: int, runs: int, opened: int
