@@ -123,9 +123,10 @@ def test_empty_keys_are_as_good_as_none(tmp_path: Path) -> None:
     assert (found.tags, found.description, found.context) == ((), "", None)
 
 
-def test_unknown_fields_are_taken_in_silence(tmp_path: Path) -> None:
-    case = checked_by({"kind": "equals", "value": "x", "why": "because"}, owner={"team": ["a"]})
-    assert sound(write_suite(tmp_path, case, x_more=[1])).cases == 1
+def test_fields_that_are_marked_as_private_are_taken_in_silence(tmp_path: Path) -> None:
+    case = checked_by({"kind": "equals", "value": "x", "x-why": "because"}, x_owner={"team": ["a"]})
+    found = sound(write_suite(tmp_path, case, x_more=[1]))
+    assert (found.cases, found.doubts) == (1, ())
 
 
 def test_one_agent_may_stand_alone(tmp_path: Path) -> None:

@@ -186,15 +186,16 @@ async def test_an_heir_has_the_cases_the_results_and_the_conversations_of_the_ru
 async def test_a_suite_that_changed_while_it_was_read_in_is_not_mixed_with_what_it_was(tmp_path: Path) -> None:
     """The first page was kept and the reading broke off: the file may be mended after that page, and not before."""
     many = [a_case(f"{number:03}", "hello") for number in range(150)]
-    broken = [*many[:120], {"id": "s/broken"}, *many[120:]]
     changed = [a_case("000", "changed"), *many[1:]]
     async with stage(tmp_path) as s:
-        a_suite(tmp_path, *broken)
-        run = await s.run(agents=["sim/echo"])
+        a_suite(tmp_path, *many, name="a/cases.yaml")
+        a_suite(tmp_path, a_case("000", "hello"), name="b/cases.yaml")  # the same id again, which ends the reading
+        run = await s.run(path=str(tmp_path), agents=["sim/echo"])
         assert run.ended_reason == "bad_file"
-        a_suite(tmp_path, *changed)
+        a_suite(tmp_path, *changed, name="a/cases.yaml")
         conflict = error_of(await s.go_on(run)).record()
         assert (conflict["code"], "changed after this run had begun" in conflict["message"]) == ("conflict", True)
-        a_suite(tmp_path, *many)
+        a_suite(tmp_path, *many, name="a/cases.yaml")
+        a_suite(tmp_path, a_case("150", "hello"), name="b/cases.yaml")
         done = await s.go_on(run)
-        assert done.result["counts"] == {"passed": 150}
+        assert done.result["counts"] == {"passed": 151}

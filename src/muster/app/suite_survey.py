@@ -13,6 +13,7 @@ from muster.domain.errors import BadConfiguration
 from muster.domain.run import Dispatch, Mode
 from muster.domain.script import BYTES_PER_TOKEN
 from muster.domain.verdict import Observation
+from muster.formats.flaw import Flaw
 from muster.formats.suite_spec import SuiteSpec
 from muster.judges.question import pose, pose_again
 from muster.workloads.suite_reading import Reading
@@ -38,6 +39,8 @@ class Survey:
     judge: Load
     commands: int
     may_call_tools: int  # units whose agent may take a turn for each round of tool calls
+    warnings: tuple[Flaw, ...] = ()  # about the cases, the first ones
+    more_warnings: int = 0
 
     @property
     def all(self) -> Load:
@@ -68,7 +71,7 @@ class Surveyor:
             skipped += bool(case.skip)
             for unit in units.of(case):
                 count += 1
-                if not case.skip:
+                if not (case.skip or case.flaw):
                     self._visit(unit)
         snapshot = reading.snapshot(0)
         return Survey(
@@ -80,6 +83,8 @@ class Surveyor:
             judge=self._judge,
             commands=self._commands,
             may_call_tools=self._tools,
+            warnings=tuple(reading.warnings.first),
+            more_warnings=reading.warnings.count - len(reading.warnings.first),
         )
 
     def _visit(self, unit: Unit) -> None:

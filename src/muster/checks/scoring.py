@@ -44,6 +44,8 @@ def score(
     """Bring one observation of a case to its result."""
     if case.skip:
         return skipped(case, subject, epoch)
+    if case.flaw:
+        return not_asked(case, subject, epoch)
     threshold = default_threshold if case.threshold is None else case.threshold
     if observation.timed_out or observation.error is not None:
         return _result(case, observation, subject, epoch, evaluators, _no_answer(case, observation), threshold)
@@ -63,6 +65,12 @@ def score(
 def skipped(case: Case, subject: str, epoch: int) -> CaseResult:
     """Give the result of a case that is not run."""
     return CaseResult(case=case.id, subject=subject, epoch=epoch, status=Status.SKIPPED, why=case.skip or "skipped")
+
+
+def not_asked(case: Case, subject: str, epoch: int) -> CaseResult:
+    """Return the result of a case that is damaged: an error, for which nobody was asked."""
+    why = f"it was not asked: {case.flaw}"
+    return CaseResult(case=case.id, subject=subject, epoch=epoch, status=Status.ERROR, why=why)
 
 
 def _no_answer(case: Case, observation: Observation) -> Ruling:

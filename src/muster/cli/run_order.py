@@ -23,7 +23,7 @@ from muster.cli.run_ending import SuiteEnding
 from muster.cli.run_options import Chosen
 from muster.cli.run_terms import Terms
 from muster.cli.sending import Sending
-from muster.cli.speech import note
+from muster.cli.speech import note, warn
 from muster.cli.suite_reports import FORMATS
 from muster.domain.errors import BadArgument, NotFound
 from muster.domain.money import Microdollars
@@ -83,6 +83,7 @@ async def carry_out(muster: "Muster", chosen: Chosen, source: Source, order: Ord
     found = survey(muster, spec, order.sending.dispatch, Quoting.FIRST if asks else Quoting.NONE)
     known = source.run is not None or chosen.only_failed is not None
     anew = f"; this is {new_run_words(_budget(muster, order))}" if known and asks else ""
+    tell_warnings(found)
     note(manner, _first_words(found) + source.words() + anew)
     return await _start(muster, spec, source.origin, order, manner)
 
@@ -151,6 +152,14 @@ async def _suite_run(muster: "Muster", reference: str) -> Run:
             f"run {run.id} is a run of {run.workload!r} and not of a suite", suggestions=("muster runs list",)
         )
     return run
+
+
+def tell_warnings(found: Survey) -> None:
+    """Print what is wrong or doubtful in the cases, also when quiet: some of them are not asked."""
+    for flaw in found.warnings:
+        warn(f"warning: {flaw}")
+    if found.more_warnings:
+        warn(f"warning: {found.more_warnings:,} more; muster validate PATH shows them")
 
 
 def _first_words(found: Survey) -> str:

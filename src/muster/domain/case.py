@@ -145,3 +145,4 @@ class Case:
     process: tuple[str, ...] = ()
     process_folder: str = ""
     judge_prompt: str = ""
+    flaw: str = ""  # why it cannot be run: it is an error, and nobody is asked

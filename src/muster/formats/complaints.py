@@ -1,11 +1,12 @@
 """Gathers what is wrong with one case, or with the head of a suite, in words for people and with the line."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pydantic import ValidationError
 
 from muster.formats.flaw import Flaw
+from muster.formats.names import UnknownName
 from muster.formats.tree import Place, line_of, spelled, texts_of
 
 _LONGEST = 300
@@ -44,9 +45,17 @@ class Complaints:
         """Note something that is wrong at a place."""
         self.flaws.append(self.flaw(place, message))
 
-    def doubt(self, place: Place, message: str) -> None:
-        """Note a check that can be run, and will never pass."""
-        self.doubts.append(self.flaw(place, message, code="broken-check"))
+    def doubt(self, place: Place, message: str, code: str) -> None:
+        """Note something that does not keep the file from being valid."""
+        self.doubts.append(self.flaw(place, message, code))
+
+    def take_names(self, names: Iterable[UnknownName]) -> None:
+        """Note the fields that nobody knows."""
+        for name in names:
+            if name.wrong:
+                self.say(name.place, name.message)
+            else:
+                self.doubt(name.place, name.message, "unknown-field")
 
     def flaw(self, place: Place, message: str, code: str = "") -> Flaw:
         """Say something about a place."""

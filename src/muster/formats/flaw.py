@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from muster.domain.errors import BadFile
 
 MOST_FLAWS = 100  # of one file; whoever has more mends these first
+BREAKING = frozenset({"broken-check", "empty-check"})  # codes of doubts about a check that can never pass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +22,11 @@ class Flaw:
     def doubtful(self) -> bool:
         """Whether the suite can be run all the same."""
         return bool(self.code)
+
+    @property
+    def breaking(self) -> bool:
+        """Whether the case that it is about can only be an error."""
+        return not self.code or self.code in BREAKING
 
     def __str__(self) -> str:
         place = self.file if self.line is None else f"{self.file}:{self.line}"

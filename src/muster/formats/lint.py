@@ -1,14 +1,13 @@
 """What is doubtful in a suite that is valid: each finding has a code, and none of them keeps a suite from running."""
 
 from collections.abc import Iterator
-from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
 
 from muster.domain.case import CheckKind, Evaluator
 from muster.formats.complaints import Complaints
 from muster.formats.flaw import Flaw, Unreadable
-from muster.formats.forms import CaseForm, CheckForm, Form, HeadForm
+from muster.formats.forms import CaseForm, CheckForm, HeadForm
 from muster.formats.manifest import manifest_findings
 from muster.formats.reading import Reading
 from muster.formats.suite import examine
@@ -17,15 +16,13 @@ from muster.formats.tree import Place
 CANONICAL_TAGS = ("smoke", "happy-path", "error-handling", "edge-case", "certification", "deferred")
 MOST_FINDINGS = 500
 _TOLERANCE = 0.05 + 1e-9
-_PRIVATE = ("x-", "x_", "$")  # names that are meant for others
-_EMPTY_MEANS_NOTHING = (CheckKind.CONTAINS, CheckKind.NOT_CONTAINS, CheckKind.REGEX)
 
 Finding = tuple[Place, str, str]  # where, its code, what
 
 
 def lint(path: Path) -> tuple[Flaw, ...]:
     """Say what is doubtful in a suite; raises BadFile when it is not even valid."""
-    examination = examine(path)
+    examination = examine(path, MOST_FINDINGS)
     if examination.flaws:
         raise examination.flaws[0].error()
     reading = Reading(path)
@@ -62,7 +59,6 @@ def _told(complaints: Complaints, findings: Iterator[Finding]) -> Iterator[Flaw]
 
 
 def _about_head(head: HeadForm) -> Iterator[Finding]:
-    yield from _unknown(head, ())
     if head.bundle_id is not None or head.bundle_version is not None:
         for name in ("risk_tier", "certification_track"):
             if getattr(head, name) is None:
@@ -71,14 +67,10 @@ def _about_head(head: HeadForm) -> Iterator[Finding]:
 
 def _about_case(form: CaseForm, head: HeadForm) -> Iterator[Finding]:
     evaluator = form.evaluator_config.evaluator or head.defaults.evaluator or Evaluator.RULES
-    yield from _unknown(form, ())
     yield from _about_rubric(form, evaluator)
     yield from _about_settings(form, evaluator)
     if evaluator is Evaluator.JUDGE and not form.description.strip():
         yield (), "no-description", "a judged case needs a description: the judge reads it"
-    for index, check in enumerate(form.expected.output):
-        if check.kind in _EMPTY_MEANS_NOTHING and not check.value:
-            yield ("expected", "output", index, "value"), "empty-check", f"an empty {check.kind} says nothing"
 
 
 def _about_rubric(form: CaseForm, evaluator: Evaluator) -> Iterator[Finding]:
@@ -112,23 +104,6 @@ def _about_settings(form: CaseForm, evaluator: Evaluator) -> Iterator[Finding]:
 def _checks(form: CaseForm) -> Iterator[CheckForm]:
     yield from form.expected.output
     yield from (item.auto_check for item in form.expected.rubric if item.auto_check is not None)
-
-
-def _unknown(form: Form, place: Place) -> Iterator[Finding]:
-    """Say which fields nobody knows, here and in all forms below."""
-    known = {info.alias or name for name, info in type(form).model_fields.items()}
-    for name in form.model_extra or {}:
-        if not name.startswith(_PRIVATE):
-            near = get_close_matches(name, known, n=1)
-            hint = f"; did you mean {near[0]}?" if near else ""
-            yield (*place, name), "unknown-field", f"nobody knows this field{hint}"
-    for name, info in type(form).model_fields.items():
-        value = getattr(form, name)
-        for index, below in enumerate(value if isinstance(value, list) else ()):
-            if isinstance(below, Form):
-                yield from _unknown(below, (*place, info.alias or name, index))
-        if isinstance(value, Form):
-            yield from _unknown(value, (*place, info.alias or name))
 
 
 class _Tags:

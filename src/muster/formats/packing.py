@@ -14,7 +14,7 @@ from muster.domain.verdict import CaseResult
 
 T = TypeVar("T")
 
-_PLACE = {"file", "line", "process_folder"}
+_PLACE = {"file", "line", "process_folder", "flaw"}  # and why it cannot be run, which follows from the rest
 _CONTENT = attrgetter(*(field.name for field in fields(Case) if field.name not in _PLACE))
 
 _ENCODER = msgspec.json.Encoder()

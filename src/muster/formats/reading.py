@@ -11,6 +11,7 @@ from muster.domain.errors import NotFound
 from muster.formats.complaints import Complaints
 from muster.formats.flaw import Flaw, Unreadable
 from muster.formats.forms import CaseForm, HeadForm
+from muster.formats.names import unknown_names
 from muster.formats.shelf import Shelf
 from muster.formats.source import whole_text
 from muster.formats.toml_reader import TomlFile
@@ -44,6 +45,7 @@ class Reading:
         self.head: HeadForm | None = None  # None when it does not fit
         self.prompt: str | None = None
         self.flaws: list[Flaw] = []  # of all but the cases
+        self.doubts: list[Flaw] = []
         try:
             self._source = _source(path)
             self._read_head()
@@ -64,6 +66,7 @@ class Reading:
             name = tree.get("id") if isinstance(tree, Mapping) else None
             complaints = Complaints(self.file, tree, line, str(name) if isinstance(name, str) else "")
             form = None
+            complaints.take_names(unknown_names(CaseForm, tree))
             try:
                 form = CaseForm.model_validate(tree)
             except ValidationError as error:
@@ -77,6 +80,7 @@ class Reading:
     def _read_head(self) -> None:
         self.tree = self._source.head()
         complaints = Complaints(self.file, self.tree, self.tree.line)
+        complaints.take_names(unknown_names(HeadForm, self.tree))
         try:
             self.head = HeadForm.model_validate(self.tree)
         except ValidationError as error:
@@ -84,6 +88,7 @@ class Reading:
         if "cases" not in self.tree:
             complaints.say(("cases",), "it is missing")
         self.flaws += complaints.flaws
+        self.doubts += complaints.doubts
 
     def _read_prompt(self) -> None:
         try:

@@ -234,6 +234,13 @@ class _Resolution:
         return bool(self._head.variables or self._form.variables or self._form.dataset)
 
 
+def is_usable_id(name: str, suite: str) -> bool:
+    """Return whether an id can stand in keys and tables."""
+    complaints: list[str] = []
+    require_id(name, suite, lambda _, message: complaints.append(message))
+    return not complaints
+
+
 def require_id(name: str, suite: str, say: Any) -> None:
     """Complain about an id that cannot stand in keys and tables."""
     if not name.startswith(f"{suite}/") or len(name) == len(suite) + 1:

@@ -1,16 +1,19 @@
 """Suites as they are run: every case resolved, streamed, and refused with file, line and id when something is wrong."""
 
 import hashlib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from muster.domain.canonical import Json
 from muster.domain.case import Case
-from muster.formats.filling import filled
+from muster.formats.filling import Outcome, filled
 from muster.formats.flaw import MOST_FLAWS, Flaw, Unreadable
 from muster.formats.reading import Reading, Written
-from muster.formats.resolve import Resolver
+from muster.formats.resolve import LONGEST_ID, Resolver, is_usable_id
+
+_SHOWN = 3  # reasons that are named in one sentence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,13 +26,35 @@ class Suite:
     bundle: Mapping[str, Json]
     _reading: Reading = field(repr=False, compare=False)
 
+    @property
+    def doubts(self) -> tuple[Flaw, ...]:
+        """What is doubtful in everything but the cases."""
+        return tuple(self._reading.doubts)
+
     def cases(self) -> Iterator[Case]:
         """Give the cases one by one; raises BadFile at the first that is wrong."""
         for found in resolved(self._reading):
-            if isinstance(found, Case):
-                yield found
-            elif not found.doubtful:
+            for flaw in found.flaws if isinstance(found, Outcome) else (found,):
+                raise flaw.error()
+            if isinstance(found, Outcome):
+                yield found.case
+
+    def cases_to_run(self) -> Iterator[tuple[Case, tuple[Flaw, ...]]]:
+        """Return every case with what was said about it; one that is damaged says so itself and is not asked.
+
+        Raises BadFile when the file cannot be read any further.
+        """
+        for found in resolved(self._reading):
+            if isinstance(found, Flaw):
                 raise found.error()
+            told = (*found.flaws, *found.doubts)
+            reasons = [flaw.message for flaw in told if flaw.breaking]
+            yield (replace(found.case, flaw=_reasons(reasons)) if reasons else found.case), told
+
+
+def _reasons(messages: Sequence[str]) -> str:
+    more = f" (and {len(messages) - _SHOWN} more)" if len(messages) > _SHOWN else ""
+    return "; ".join(messages[:_SHOWN]) + more
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,51 +81,75 @@ def open_suite(path: Path) -> Suite:
     )
 
 
-def examine(path: Path) -> Examination:
+def examine(path: Path, most_doubts: int = MOST_FLAWS) -> Examination:
     """Look through a whole suite and say everything that is wrong with it, up to a bound."""
     reading = Reading(path)
     cases = 0
     flaws: list[Flaw] = []
-    doubts: list[Flaw] = []
+    doubts = list(reading.doubts[:most_doubts])
     for found in resolved(reading):
-        if isinstance(found, Case):
-            cases += 1
-        elif found.doubtful:
-            doubts += [found] if len(doubts) < MOST_FLAWS else []
-        else:
+        if isinstance(found, Flaw):
             flaws.append(found)
-        if len(flaws) == MOST_FLAWS:
+        else:
+            cases += not found.flaws
+            flaws += found.flaws
+            doubts += found.doubts[: most_doubts - len(doubts)]
+        if len(flaws) >= MOST_FLAWS:
+            del flaws[MOST_FLAWS:]
             flaws.append(Flaw(file=reading.file, message=f"after {MOST_FLAWS} flaws nothing more was looked at"))
             break
     return Examination(name=reading.name, cases=cases, flaws=tuple(flaws), doubts=tuple(doubts))
 
 
-def resolved(reading: Reading) -> Iterator[Case | Flaw]:
-    """Give every case that is good, and every flaw, as they come."""
+def resolved(reading: Reading) -> Iterator[Outcome | Flaw]:
+    """Return every case with what is wrong with it, as they come, and the flaws of the file itself."""
     yield from reading.flaws
     seen = _Seen()
     try:
         empty = True
         for written in reading.written():
             empty = False
-            for found in _resolve(reading, written):
-                yield found if isinstance(found, Flaw) else seen.once(found)
+            for outcome in _resolve(reading, written):
+                yield seen.once(outcome)
         if empty and "cases" in reading.tree:
             raise Unreadable("cases: there is none", reading.tree.lines["cases"])
     except Unreadable as error:
         yield reading.flaw(error)
 
 
-def _resolve(reading: Reading, written: Written) -> Iterator[Case | Flaw]:
+def _resolve(reading: Reading, written: Written) -> Iterator[Outcome]:
     head, form, complaints = reading.head, written.form, written.complaints
     if head is None or form is None:
-        yield from complaints.flaws
+        yield Outcome.of(_draft(reading, written), complaints)
         return
     case = Resolver(head, reading.shelf, reading.file).resolve(form, written.line, complaints)
-    if complaints.flaws:
-        yield from complaints.flaws
-    else:
-        yield from filled(case, complaints, {**head.variables, **form.variables}, form.dataset, reading.shelf)
+    yield from filled(case, complaints, {**head.variables, **form.variables}, form.dataset, reading.shelf)
+
+
+def _draft(reading: Reading, written: Written) -> Case:
+    """Return what can be said of a case that fits no form: enough to choose it, to skip it and to report it."""
+    tree = written.tree if isinstance(written.tree, Mapping) else {}
+    head = reading.head
+    return Case(
+        id=_text(tree.get("id")),
+        suite=reading.name,
+        file=reading.file,
+        line=written.line,
+        messages=(),
+        description=_text(tree.get("description")),
+        tags=_texts(tree.get("tags")) or (tuple(head.defaults.tags) if head is not None else ()),
+        skip=_text(tree.get("skip")),
+        agents=_texts(tree.get("agent")) or _texts(tree.get("agents")),
+    )
+
+
+def _text(value: Any) -> str:
+    return str(value) if isinstance(value, str) else ""
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    listed = value if isinstance(value, list) else [value]
+    return tuple(dict.fromkeys(text for one in listed if (text := _text(one))))
 
 
 class _Seen:
@@ -108,12 +157,30 @@ class _Seen:
 
     def __init__(self) -> None:
         self._digests: set[bytes] = set()
+        self._renamed = 0
 
-    def once(self, case: Case) -> Case | Flaw:
-        """Let a case through whose id is new."""
-        digest = hashlib.blake2b(case.id.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-        if digest in self._digests:
+    def once(self, outcome: Outcome) -> Outcome:
+        """Return a case under an id of its own; one whose id another case has is wrong."""
+        case = outcome.case
+        usable = is_usable_id(case.id, case.suite)
+        if usable and self._is_new(case.id):
+            return outcome
+        flaws = outcome.flaws
+        if usable:
             message = "id: there is a case with this id already"
-            return Flaw(file=case.file, line=case.line, case=case.id, message=message)
+            flaws = (*flaws, Flaw(file=case.file, line=case.line, case=case.id, message=message))
+        return replace(outcome, case=replace(case, id=self._free_id(case)), flaws=flaws)
+
+    def _free_id(self, case: Case) -> str:
+        name = f"{case.suite[: LONGEST_ID // 2]}/line-{case.line}"
+        while not self._is_new(name):
+            self._renamed += 1
+            name = f"{case.suite[: LONGEST_ID // 2]}/line-{case.line}-{self._renamed}"
+        return name
+
+    def _is_new(self, name: str) -> bool:
+        digest = hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        if digest in self._digests:
+            return False
         self._digests.add(digest)
-        return case
+        return True

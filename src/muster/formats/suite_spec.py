@@ -11,6 +11,7 @@ from muster.domain.suite import Snapshot, Subject
 
 MOST_EPOCHS = 1000
 MOST_SAMPLES = 25
+NOBODY = "nobody"  # the subject of a damaged case that does not say of whom it is to be asked
 
 EvaluatorChoice = Literal["rules", "golden", "process", "judge", "all"]
 
@@ -75,7 +76,7 @@ class SuiteSpec(BaseModel):
     def tested_on(self, case: Case, snapshot: Snapshot) -> tuple[Subject, ...]:
         """Say who is tested on a case: agents of its own take the place of those of the run."""
         if not case.agents or self.answers is not None:
-            return self.subjects(snapshot)
+            return self.subjects(snapshot) or ((Subject(agent=NOBODY),) if case.flaw else ())
         return self._matrix(case.agents, snapshot)
 
     def stored(self) -> Json:

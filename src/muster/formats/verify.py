@@ -1,7 +1,7 @@
 """Whether the checks of a case can be done at all: patterns, paths and schemas, with all variables filled in.
 
-A pattern or path that cannot be read is a doubt and no flaw: suites in use have some, and must run unchanged. Such a
-check never passes.
+A pattern or path that cannot be compiled, and a check that looks for nothing, is a doubt and not a flaw: suites in use
+have some, and must stay valid. The case is an error when it is run, and nobody is asked.
 """
 
 from collections.abc import Iterator
@@ -14,6 +14,8 @@ from muster.formats.tree import Place
 from muster.shapes.paths import compile_path
 from muster.shapes.patterns import compile_pattern
 from muster.shapes.schema import schema_flaw
+
+_EMPTY_MEANS_NOTHING = (CheckKind.CONTAINS, CheckKind.NOT_CONTAINS, CheckKind.REGEX)
 
 
 def verify(case: Case, complaints: Complaints, known: frozenset[int] = frozenset()) -> None:
@@ -42,8 +44,10 @@ def _checks(case: Case) -> Iterator[tuple[Place, OutputCheck]]:
 
 
 def _verify_check(check: OutputCheck, place: Place, complaints: Complaints) -> None:
+    if check.kind in _EMPTY_MEANS_NOTHING and not check.value:
+        complaints.doubt((*place, "value"), f"an empty {check.kind} says nothing", "empty-check")
     if check.kind is CheckKind.REGEX and (wrong := _pattern_flaw(check.value)):
-        complaints.doubt((*place, "value"), wrong)
+        complaints.doubt((*place, "value"), wrong, "broken-check")
     if check.kind is CheckKind.JSON_PATH and check.field is None:
         _verify_path(check.value, (*place, "value"), complaints)
     if check.field is not None:
@@ -56,7 +60,7 @@ def _verify_path(text: str, place: Place, complaints: Complaints) -> None:
     if not text:
         complaints.say(place, "it is empty")
     elif text.startswith("$") and (wrong := _path_flaw(text)):  # else it is a JSON pointer, or the name of a key
-        complaints.doubt(place, wrong)
+        complaints.doubt(place, wrong, "broken-check")
 
 
 @lru_cache(maxsize=1024)

@@ -1,7 +1,8 @@
 """Reading suites in: before the first call everything is in the journal, and no file is looked at again."""
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from muster.domain.errors import BadArgument, BadFile, Conflict, NotFound
 from muster.domain.suite import PAGE, SNAPSHOT, Prompt, Snapshot, SuiteInfo, cases_key
 from muster.engine.context import Context
 from muster.formats.finding import find_suites
+from muster.formats.flaw import Flaw
 from muster.formats.packing import pack, spell
 from muster.formats.selection import Selection
 from muster.formats.suite import Suite, open_suite
@@ -20,6 +22,8 @@ from muster.formats.suite_spec import SuiteSpec
 from muster.workloads.aside import Aside
 
 LONGEST_PROMPT = 1_000_000  # bytes
+MOST_WARNINGS = 20
+_LONGEST_SUITE = 100  # characters of its name in an id that is made here
 
 
 async def read_in(ctx: Context, spec: SuiteSpec) -> Snapshot:
@@ -47,6 +51,19 @@ async def _keep(ctx: Context, number: int, page: tuple[Case, ...]) -> None:
         raise Conflict("the suite was changed after this run had begun to read it in", suggestions=("start a new run",))
 
 
+class Warnings:
+    """What is wrong or doubtful in the cases of a run: the first ones, and how many there are."""
+
+    def __init__(self) -> None:
+        self.first: list[Flaw] = []
+        self.count = 0
+
+    def take(self, flaws: Sequence[Flaw]) -> None:
+        """Note some more."""
+        self.count += len(flaws)
+        self.first += flaws[: MOST_WARNINGS - len(self.first)]
+
+
 class Reading:
     """Goes through the suites of a spec once, case by case, and counts."""
 
@@ -57,6 +74,7 @@ class Reading:
         _require_distinct(self._prompts)
         self._infos: list[SuiteInfo] = []
         self._asked = 0
+        self.warnings = Warnings()
 
     def cases(self) -> Iterator[Case]:
         """Give the cases that are selected; none at all is an error."""
@@ -83,13 +101,15 @@ class Reading:
         selection = Selection(filter=spec.filter, tags=spec.tags, only=only)
         whole, count, outline = hashlib.sha256(), 0, self.outline()
         usual = len(spec.subjects(outline))
-        for case in suite.cases():
+        self.warnings.take(suite.doubts)
+        for case, told in suite.cases_to_run():
             if not selection.takes(case):
                 continue
+            self.warnings.take(told)
             if len(self._suites) > 1:  # one alone sees to it by itself
-                _require_new(case, seen)
+                case = self._distinct(case, seen)
             count += 1
-            self._asked += len(spec.tested_on(case, outline)) if case.agents else usual
+            self._asked += len(spec.tested_on(case, outline)) if case.agents or case.flaw else usual
             whole.update(spell(case).encode("utf-8", "surrogatepass"))
             yield case
         self._infos.append(
@@ -103,12 +123,16 @@ class Reading:
             )
         )
 
-
-def _require_new(case: Case, seen: set[bytes]) -> None:
-    name = hashlib.sha256(case.id.encode()).digest()[:8]  # of 100,000 ids whole ones would fill the memory
-    if name in seen:
-        raise BadFile(case.file, f"case {case.id}: another case of this run has the same id", line=case.line)
-    seen.add(name)
+    def _distinct(self, case: Case, seen: set[bytes]) -> Case:
+        """Return a case under an id that no other case of this run has: a damaged one is renamed, others refused."""
+        name = hashlib.sha256(case.id.encode()).digest()[:8]  # of 100,000 ids whole ones would fill the memory
+        if name not in seen:
+            seen.add(name)
+            return case
+        if not case.flaw:
+            raise BadFile(case.file, f"case {case.id}: another case of this run has the same id", line=case.line)
+        place = hashlib.sha256(f"{case.file}:{case.id}".encode()).hexdigest()[:8]
+        return replace(case, id=f"{case.suite[:_LONGEST_SUITE]}/damaged-{place}")
 
 
 def _prompt(path: str) -> Prompt:

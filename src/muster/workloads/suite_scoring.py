@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Mapping
 
 from muster.checks.evaluators import evaluators_of
-from muster.checks.scoring import score, skipped
+from muster.checks.scoring import not_asked, score, skipped
 from muster.domain.case import Evaluator
 from muster.domain.errors import ReplayMiss
 from muster.domain.suite import MENDABLE
@@ -24,6 +24,8 @@ async def examine(ctx: Context, unit: Unit, spec: SuiteSpec, answers: Mapping[st
         return unit.known
     if unit.case.skip:
         return skipped(unit.case, unit.subject.label, unit.epoch)
+    if unit.case.flaw:
+        return not_asked(unit.case, unit.subject.label, unit.epoch)
     if answers is None:
         observation = await talk(ctx, unit, spec)
     else:

@@ -42,7 +42,7 @@ class Units:
 
     def of(self, case: Case) -> Iterator[Unit]:
         """Give the units of one case; a case with agents of its own is asked of those instead."""
-        subjects = self._spec.tested_on(case, self._snapshot) if case.agents else self._subjects
+        subjects = self._spec.tested_on(case, self._snapshot) if case.agents or case.flaw else self._subjects
         for subject in subjects or _nobody(case):
             system = self._prompts[subject.prompt] if subject.prompt else self._beside.get(case.file, "")
             label = subject.label

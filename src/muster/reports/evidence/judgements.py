@@ -17,7 +17,7 @@ def retold(
     case: Case, seen: Observation, result: CaseResult, spec: SuiteSpec, evaluators: Sequence[Evaluator], calls: Calls
 ) -> dict[Evaluator, Judgement]:
     """Give what judges and commands said about an answer, from their replies; without an answer nobody was asked."""
-    if case.skip or seen.error is not None:
+    if case.skip or case.flaw or seen.error is not None:
         return {}
     key = case_key(result.case, result.subject, result.epoch)
     said = {}

@@ -51,7 +51,7 @@ class Units:
 
     def roll(self, case: Case) -> Roll:
         """Give the units of a case."""
-        if case.agents:
+        if case.agents or case.flaw:
             return Roll(self._labels(case), self._spec.epochs)
         if self._usual is None:
             self._usual = self._labels(case)
