@@ -1,7 +1,7 @@
 """Turns a filled-in form into a case: defaults are applied and files read; variables are not filled in yet."""
 
 import json
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from muster.domain.call import Message, Quality, Role
@@ -40,15 +40,17 @@ class Resolver:
 
     def resolve(self, form: CaseForm, line: int, complaints: Complaints) -> Case:
         """Give the case; it counts only if nothing was complained about."""
-        return _Resolution(self._head, self._shelf, form, complaints).case(self._file, line)
+        return _Resolution(self._head, self._shelf, form, complaints, self._file).case(self._file, line)
 
 
 class _Resolution:
     """The work on one case."""
 
-    def __init__(self, head: HeadForm, shelf: Shelf, form: CaseForm, complaints: Complaints) -> None:
+    def __init__(self, head: HeadForm, shelf: Shelf, form: CaseForm, complaints: Complaints, file: str) -> None:
         self._head, self._shelf, self._form, self._say = head, shelf, form, complaints.say
         self._config: EvaluatorForm = form.evaluator_config
+        # Golden files may stand in a folder with the name of the suite, or of its file.
+        self._folders = tuple(dict.fromkeys((head.skill_or_agent, Path(file).stem)))
 
     def case(self, file: str, line: int) -> Case:
         form, config, defaults = self._form, self._config, self._head.defaults
@@ -87,11 +89,12 @@ class _Resolution:
 
     def _require_work(self, case: Case) -> None:
         """Refuse a case that could pass without anybody looking at the answer."""
-        if case.evaluator is Evaluator.GOLDEN and case.golden is None:
+        config = self._config  # a file that is named and missing was told already
+        if case.evaluator is Evaluator.GOLDEN and config.golden_path is None:
             self._say((_CONFIG, "evaluator"), "the evaluator golden needs a golden_path")
         if case.evaluator is Evaluator.PROCESS and not case.process:
             self._say((_CONFIG, "evaluator"), "the evaluator process needs a process_cmd")
-        if not (case.output or case.tool_sequence or case.rubric or case.golden or case.process):
+        if not (case.output or case.tool_sequence or case.rubric or config.golden_path or case.process):
             self._say((), "nothing is expected of the answer: name a check, a rubric, a golden file or a command")
 
     def _agents(self) -> tuple[str, ...]:
@@ -153,7 +156,7 @@ class _Resolution:
 
     def _golden(self, name: str, place: Place, form: CheckForm | EvaluatorForm) -> Golden | None:
         try:
-            text = self._shelf.text(name)
+            text = self._shelf.text(name, self._folders)
         except Unreadable as error:
             self._say(place, error.message)
             return None

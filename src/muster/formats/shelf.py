@@ -1,6 +1,7 @@
 """Files that a suite names: goldens, schemas, datasets. They are looked for near the suite, and nowhere else."""
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path, PurePosixPath
 
 from muster.formats.flaw import Unreadable
@@ -20,10 +21,10 @@ class Shelf:
         self._above = _folders_above(self.folder)
         self._texts: dict[str, str] = {}
 
-    def find(self, name: str) -> Path:
-        """Find a named file; raises Unreadable when there is none, or it may not be read."""
+    def find(self, name: str, suites: Sequence[str] = ()) -> Path:
+        """Find a named file, in the end also as SUITE/golden/FILE; raises Unreadable when there is none."""
         parts = _named(name)
-        for base, rest in self._candidates(parts):
+        for base, rest in chain(self._candidates(parts), self._goldens(parts, suites)):
             if found := _regular(base, rest):
                 return found
         raise Unreadable(f"there is no file {name} beside the suite, in {self.folder}, or above it")
@@ -38,12 +39,12 @@ class Shelf:
             raise Unreadable("it is a link that leads out of the project")
         return real
 
-    def text(self, name: str) -> str:
-        """Read a named file."""
+    def text(self, name: str, suites: Sequence[str] = ()) -> str:
+        """Read a named file; a golden one may stand in the folder of its suite."""
         if name not in self._texts:
             if len(self._texts) >= _KEPT:
                 self._texts.clear()
-            path = self.find(name)
+            path = self.find(name, suites)
             try:
                 self._texts[name] = whole_text(path, MOST_BYTES)
             except Unreadable as error:
@@ -65,6 +66,12 @@ class Shelf:
             yield from ((base, parts) for base in self._above)
         # Suites are moved around: one that names its files from an old root still has them below itself.
         yield from ((self.folder, parts[start:]) for start in range(1, len(parts)))
+
+    def _goldens(self, parts: tuple[str, ...], suites: Sequence[str]) -> Iterator[tuple[Path, tuple[str, ...]]]:
+        """Return the places of a golden file of a suite whose file stands beside the folder with its name."""
+        for suite in suites:
+            yield self.folder, (suite, *parts)
+            yield from ((base, (suite, "golden", parts[-1])) for base in (self.folder, *self._above))
 
 
 def _named(name: str) -> tuple[str, ...]:
@@ -98,9 +105,9 @@ def _is_there(base: Path, name: str) -> bool:
 
 def _folders_above(folder: Path) -> tuple[Path, ...]:
     """Give the folders above, up to the root of the project; the root of the file system is never one of them."""
-    chain = [folder, *folder.parents][:-1]
-    fence = next((index for index, base in enumerate(chain) if any((base / name).exists() for name in _FENCES)), None)
+    folders = [folder, *folder.parents][:-1]
+    fence = next((index for index, base in enumerate(folders) if any((base / name).exists() for name in _FENCES)), None)
     if fence is None:
         working = Path.cwd()
-        fence = chain.index(working) if working in chain[1:] else _UNFENCED
-    return tuple(chain[1 : fence + 1])
+        fence = folders.index(working) if working in folders[1:] else _UNFENCED
+    return tuple(folders[1 : fence + 1])
