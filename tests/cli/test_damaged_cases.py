@@ -113,3 +113,67 @@ def test_a_golden_file_is_found_in_the_folder_of_its_suite(shell: Shell, named: 
     shell.write("greeter/golden/hi.txt", "hi")
     golden = {"evaluator": "golden", "golden_path": named}
     assert run_suite(shell, a_case("golden", evaluator_config=golden)).code == 0
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (["python3", "../outside.py"], "without .."),
+        (["sh", "-c", "cd .. && ./outside.sh"], "without .."),
+        (["python3", "--file=/etc/hosts"], "outside of the project"),
+        (["/bin/true"], "name a program without its folder: true"),
+        (["python3", "none.py"], "there is no file none.py"),
+        (["./none"], "there is no file ./none"),
+    ],
+)
+def test_a_command_outside_of_the_project_or_without_its_file_is_refused(
+    shell: Shell, command: list[str], words: str
+) -> None:
+    config = {"evaluator": "process", "process_cmd": command}
+    told = shell.muster("validate", suite_file(shell, a_case("command", evaluator_config=config)))
+    assert (told.code, words in told.err, len(told.err.splitlines())) == (2, True, 2)
+    assert run_suite(shell, a_case("command", evaluator_config=config), a_case("good")).code == 1
+    assert {name: status for name, (status, _) in results(shell).items()} == {
+        "greeter/command": "error",
+        "greeter/good": "passed",
+    }
+
+
+def test_a_command_inside_of_the_project_runs_however_it_is_named(shell: Shell) -> None:
+    shell.write("check.py", "print('{\"passed\": true}')\n")
+    for script in ("check.py", "./check.py", str(shell.folder / "check.py")):
+        config = {"evaluator": "process", "process_cmd": ["python3", script]}
+        assert run_suite(shell, a_case("command", evaluator_config=config)).code == 0
+
+
+ITEMS = [{"id": "a", "weight": 0.9, "description": "x"}, {"id": "b", "weight": 0.1, "description": "x"}]
+LENIENT = [
+    (a_case("x", threshold=0), "zero-threshold"),
+    (a_case("x", evaluator_config={"effectiveness_threshold": 0.0}), "zero-threshold"),
+    (a_case("x", expected={"rubric": ITEMS}), "dominant-item"),
+    (a_case("x", expected={"rubric": [{**ITEMS[0], "weight": 0.5}, {**ITEMS[1], "weight": 0}]}), "weightless-item"),
+]
+
+
+@pytest.mark.parametrize(("case", "code"), LENIENT)
+def test_thresholds_and_weights_that_let_a_failing_case_pass_are_told(shell: Shell, case: Case, code: str) -> None:
+    checked = copy.deepcopy(case)
+    for item in checked["expected"].get("rubric", []):
+        item["auto_check"] = {"kind": "contains", "value": "hi"}
+    linted = shell.muster("lint", suite_file(shell, checked))
+    assert f"[{code}]" in linted.out
+    assert "warning: cases.yaml:1: greeter/x: " in run_suite(shell, checked).err
+
+
+def test_a_threshold_of_0_for_the_whole_run_is_told(shell: Shell) -> None:
+    assert "warning: --threshold 0" in run_suite(shell, a_case("x"), options=("--threshold", "0")).err
+
+
+@pytest.mark.parametrize("weight", [1e308, 1e7, 5e-324])
+def test_weights_that_cannot_be_added_up_are_refused(shell: Shell, weight: float) -> None:
+    rubric = [{"id": name, "description": "x", "weight": weight} for name in ("a", "b")]
+    case = a_case("heavy", expected={"rubric": rubric})
+    told = shell.muster("validate", suite_file(shell, case))
+    assert (told.code, "a weight is 0, or from 0.000001 to 1,000,000" in told.err) == (2, True)
+    assert run_suite(shell, case, a_case("good")).code == 1
+    assert results(shell)["greeter/good"] == ("passed", "")

@@ -28,6 +28,7 @@ from muster.cli.suite_reports import FORMATS
 from muster.domain.errors import BadArgument, NotFound
 from muster.domain.money import Microdollars
 from muster.domain.run import Origin, Reuse, Run
+from muster.formats.leniency import NOTHING
 from muster.formats.suite_spec import SuiteSpec, read_spec
 from muster.settings import parse_budget
 
@@ -83,7 +84,7 @@ async def carry_out(muster: "Muster", chosen: Chosen, source: Source, order: Ord
     found = survey(muster, spec, order.sending.dispatch, Quoting.FIRST if asks else Quoting.NONE)
     known = source.run is not None or chosen.only_failed is not None
     anew = f"; this is {new_run_words(_budget(muster, order))}" if known and asks else ""
-    tell_warnings(found)
+    tell_warnings(found, spec)
     note(manner, _first_words(found) + source.words() + anew)
     return await _start(muster, spec, source.origin, order, manner)
 
@@ -154,8 +155,10 @@ async def _suite_run(muster: "Muster", reference: str) -> Run:
     return run
 
 
-def tell_warnings(found: Survey) -> None:
+def tell_warnings(found: Survey, spec: SuiteSpec) -> None:
     """Print what is wrong or doubtful in the cases, also when quiet: some of them are not asked."""
+    if spec.threshold <= NOTHING:
+        warn("warning: --threshold 0: a case without a threshold of its own passes whatever it scores")
     for flaw in found.warnings:
         warn(f"warning: {flaw}")
     if found.more_warnings:

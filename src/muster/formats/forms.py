@@ -96,7 +96,7 @@ class RubricForm(Form):
 
     id: v.Word
     description: v.Text = ""
-    weight: v.NotNegative = 1.0
+    weight: v.Weight = 1.0
     critical: v.Truth = False
     auto_check: CheckForm | None = None
     anchors: dict[v.Text, v.Word] = Field(default_factory=dict)

@@ -18,6 +18,7 @@ from muster.domain.case import (
     ToolExpectation,
     ToolResult,
 )
+from muster.formats.commands import leaving, missing, not_installed
 from muster.formats.complaints import Complaints
 from muster.formats.flaw import Unreadable
 from muster.formats.forms import CaseForm, CheckForm, EvaluatorForm, HeadForm, RubricForm, ToolForm
@@ -48,6 +49,7 @@ class _Resolution:
 
     def __init__(self, head: HeadForm, shelf: Shelf, form: CaseForm, complaints: Complaints, file: str) -> None:
         self._head, self._shelf, self._form, self._say = head, shelf, form, complaints.say
+        self._doubt = complaints.doubt
         self._config: EvaluatorForm = form.evaluator_config
         # Golden files may stand in a folder with the name of the suite, or of its file.
         self._folders = tuple(dict.fromkeys((head.skill_or_agent, Path(file).stem)))
@@ -85,7 +87,26 @@ class _Resolution:
             judge_prompt=config.judge_prompt,
         )
         self._require_work(found)
+        self._require_command(found)
         return found
+
+    def _require_command(self, case: Case) -> None:
+        """Refuse a command that leads out of the project, or whose files are missing."""
+        if not case.process:
+            return
+        folders, refused = self._shelf.folders, False
+        for index, message in leaving(case.process, folders):
+            refused = True
+            self._say((_CONFIG, "process_cmd", index), message)
+        if refused:
+            return
+        for index, message in missing(case.process, folders):
+            if case.evaluator is Evaluator.PROCESS:
+                self._say((_CONFIG, "process_cmd", index), message)
+            else:
+                self._doubt((_CONFIG, "process_cmd", index), message, "missing-command")
+        if message := not_installed(case.process, folders):
+            self._doubt((_CONFIG, "process_cmd", 0), message, "missing-command")
 
     def _require_work(self, case: Case) -> None:
         """Refuse a case that could pass without anybody looking at the answer."""

@@ -21,6 +21,11 @@ class Shelf:
         self._above = _folders_above(self.folder)
         self._texts: dict[str, str] = {}
 
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """The suite's folder and those above it, the last of which is the root of the project."""
+        return (self.folder, *self._above)
+
     def find(self, name: str, suites: Sequence[str] = ()) -> Path:
         """Find a named file, in the end also as SUITE/golden/FILE; raises Unreadable when there is none."""
         parts = _named(name)

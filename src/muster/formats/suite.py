@@ -10,6 +10,7 @@ from muster.domain.canonical import Json
 from muster.domain.case import Case
 from muster.formats.filling import Outcome, filled
 from muster.formats.flaw import MOST_FLAWS, Flaw, Unreadable
+from muster.formats.leniency import lenient
 from muster.formats.reading import Reading, Written
 from muster.formats.resolve import LONGEST_ID, Resolver, is_usable_id
 
@@ -122,6 +123,8 @@ def _resolve(reading: Reading, written: Written) -> Iterator[Outcome]:
     if head is None or form is None:
         yield Outcome.of(_draft(reading, written), complaints)
         return
+    for place, code, message in lenient(form):
+        complaints.doubt(place, message, code)
     case = Resolver(head, reading.shelf, reading.file).resolve(form, written.line, complaints)
     yield from filled(case, complaints, {**head.variables, **form.variables}, form.dataset, reading.shelf)
 

@@ -14,6 +14,9 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _RESERVED = re.compile(r"PATH|LD_.*|DYLD_.*|PYTHON.*|MUSTER_.*")
 _TOOL = re.compile(r"[A-Za-z0-9_.:/-]{1,128}")
 
+# Beyond these, means of scores overflow, or are rounded until a bad one is good.
+_LEAST_WEIGHT, _MOST_WEIGHT = 0.000001, 1_000_000
+
 
 def is_kebab(text: str) -> bool:
     """Say whether a text is a name like code-reviewer."""
@@ -85,6 +88,12 @@ def _kebab(name: str) -> str:
     return name
 
 
+def _weight(weight: float) -> float:
+    if weight and not _LEAST_WEIGHT <= weight <= _MOST_WEIGHT:
+        raise ValueError(f"a weight is 0, or from {_LEAST_WEIGHT:f} to {_MOST_WEIGHT:,}")
+    return weight
+
+
 def _role(value: Any) -> Any:
     return "assistant" if value == "model" else value
 
@@ -105,6 +114,7 @@ Natural = Annotated[int, Strict(), BeforeValidator(_meant), Field(ge=0, lt=2**31
 Seed = Annotated[int, Strict(), BeforeValidator(_meant), Field(ge=-(2**63), lt=2**64)]
 Number = Annotated[float, Strict(), BeforeValidator(_meant), Field(allow_inf_nan=False)]
 NotNegative = Annotated[Number, Field(ge=0)]
+Weight = Annotated[NotNegative, AfterValidator(_weight)]
 Seconds = Annotated[Number, Field(gt=0, le=604_800)]
 Share = Annotated[Number, Field(ge=0, le=1)]
 Version = Annotated[Literal[1], BeforeValidator(_meant)]
