@@ -4,8 +4,6 @@ import copy
 import json
 from typing import Any
 
-import pytest
-
 from .shell import Result, Shell
 
 GOOD: dict[str, Any] = {
@@ -68,28 +66,25 @@ def test_a_misspelt_name_at_the_top_refuses_the_file(shell: Shell) -> None:
     assert (ran.code, "default: unknown field; did you mean defaults?" in ran.err) == (2, True)
 
 
-@pytest.mark.parametrize(
-    "check",
-    [
-        {"kind": "regex", "value": "("},
-        {"kind": "json_path", "value": "$[", "field": None},
-        {"kind": "equals", "value": "x", "field": "$.["},
-        {"kind": "contains", "value": ""},
-    ],
-)
-def test_a_case_whose_check_cannot_be_done_is_not_asked(shell: Shell, check: dict[str, Any]) -> None:
-    item = {"id": "x", "description": "y", "auto_check": check}
-    broken = [a_case("output", expected={"output": [check]}), a_case("item", expected={"rubric": [item]})]
+CHECKS = [
+    {"kind": "regex", "value": "("},
+    {"kind": "json_path", "value": "$["},
+    {"kind": "equals", "value": "x", "field": "$.["},
+    {"kind": "contains", "value": ""},
+]
+
+
+def test_a_case_whose_check_cannot_be_done_is_not_asked(shell: Shell) -> None:
+    items = [{"id": "x", "description": "y", "auto_check": check} for check in CHECKS]
+    broken = [a_case(f"output-{place}", expected={"output": [check]}) for place, check in enumerate(CHECKS)]
+    broken += [a_case(f"item-{place}", expected={"rubric": [item]}) for place, item in enumerate(items)]
     assert shell.muster("validate", suite_file(shell, *broken)).code == 0  # suites in use have some
     ran = run_suite(shell, *broken, a_case("good"))
     assert ran.code == 1
-    for name in ("output", "item"):
-        assert f"warning: cases.yaml:1: greeter/{name}: expected." in ran.err
-    assert {name: status for name, (status, _) in results(shell).items()} == {
-        "greeter/output": "error",
-        "greeter/item": "error",
-        "greeter/good": "passed",
-    }
+    assert all(f"warning: cases.yaml:1: {case['id']}: expected." in ran.err for case in broken)
+    found = results(shell)
+    assert found.pop("greeter/good") == ("passed", "")
+    assert [status for status, _ in found.values()] == ["error"] * len(broken)
 
 
 def test_a_missing_golden_file_damages_its_case_alone(shell: Shell) -> None:
@@ -107,73 +102,112 @@ def test_a_missing_golden_file_damages_its_case_alone(shell: Shell) -> None:
     assert "greeter/golden: evaluator_config.golden_path: there is no file golden/none.txt" in told.err
 
 
-@pytest.mark.parametrize("named", ["golden/hi.txt", "hi.txt", "fixtures/greeter/golden/hi.txt", "old/place/hi.txt"])
-def test_a_golden_file_is_found_in_the_folder_of_its_suite(shell: Shell, named: str) -> None:
+def test_a_golden_file_is_found_in_the_folder_of_its_suite(shell: Shell) -> None:
     (shell.folder / "greeter" / "golden").mkdir(parents=True)
     shell.write("greeter/golden/hi.txt", "hi")
-    golden = {"evaluator": "golden", "golden_path": named}
-    assert run_suite(shell, a_case("golden", evaluator_config=golden)).code == 0
+    names = ("golden/hi.txt", "hi.txt", "fixtures/greeter/golden/hi.txt", "old/place/hi.txt")
+    configs = [{"evaluator": "golden", "golden_path": name} for name in names]
+    assert run_suite(shell, *(a_case(str(place), evaluator_config=one) for place, one in enumerate(configs))).code == 0
 
 
-@pytest.mark.parametrize(
-    ("command", "words"),
-    [
-        (["python3", "../outside.py"], "without .."),
-        (["sh", "-c", "cd .. && ./outside.sh"], "without .."),
-        (["python3", "--file=/etc/hosts"], "outside of the project"),
-        (["/bin/true"], "name a program without its folder: true"),
-        (["python3", "none.py"], "there is no file none.py"),
-        (["./none"], "there is no file ./none"),
-    ],
-)
-def test_a_command_outside_of_the_project_or_without_its_file_is_refused(
-    shell: Shell, command: list[str], words: str
-) -> None:
-    config = {"evaluator": "process", "process_cmd": command}
-    told = shell.muster("validate", suite_file(shell, a_case("command", evaluator_config=config)))
-    assert (told.code, words in told.err, len(told.err.splitlines())) == (2, True, 2)
-    assert run_suite(shell, a_case("command", evaluator_config=config), a_case("good")).code == 1
-    assert {name: status for name, (status, _) in results(shell).items()} == {
-        "greeter/command": "error",
-        "greeter/good": "passed",
-    }
+COMMANDS = [
+    (["python3", "../outside.py"], "without .."),
+    (["sh", "-c", "cd .. && ./outside.sh"], "without .."),
+    (["python3", "--file=/etc/hosts"], "outside of the project"),
+    (["/bin/true"], "name a program without its folder: true"),
+    (["python3", "none.py"], "there is no file none.py"),
+    (["./none"], "there is no file ./none"),
+]
+
+
+def test_a_command_outside_of_the_project_or_without_its_file_is_refused(shell: Shell) -> None:
+    configs = [{"evaluator": "process", "process_cmd": command} for command, _ in COMMANDS]
+    cases = [a_case(str(place), evaluator_config=config) for place, config in enumerate(configs)]
+    told = shell.muster("validate", suite_file(shell, *cases))
+    assert told.code == 2
+    for line, (_, words) in zip(told.err.splitlines()[:-1], COMMANDS, strict=True):
+        assert words in line
+    assert run_suite(shell, *cases, a_case("good")).code == 1
+    found = results(shell)
+    assert found.pop("greeter/good") == ("passed", "")
+    assert [status for status, _ in found.values()] == ["error"] * len(COMMANDS)
 
 
 def test_a_command_inside_of_the_project_runs_however_it_is_named(shell: Shell) -> None:
     shell.write("check.py", "print('{\"passed\": true}')\n")
-    for script in ("check.py", "./check.py", str(shell.folder / "check.py")):
-        config = {"evaluator": "process", "process_cmd": ["python3", script]}
-        assert run_suite(shell, a_case("command", evaluator_config=config)).code == 0
+    scripts = ("./check.py", str(shell.folder / "check.py"))
+    configs = [{"evaluator": "process", "process_cmd": ["python3", script]} for script in scripts]
+    cases = [a_case(str(place), evaluator_config=config) for place, config in enumerate(configs)]
+    assert run_suite(shell, *cases).code == 0
 
 
 ITEMS = [{"id": "a", "weight": 0.9, "description": "x"}, {"id": "b", "weight": 0.1, "description": "x"}]
 LENIENT = [
-    (a_case("x", threshold=0), "zero-threshold"),
-    (a_case("x", evaluator_config={"effectiveness_threshold": 0.0}), "zero-threshold"),
-    (a_case("x", expected={"rubric": ITEMS}), "dominant-item"),
-    (a_case("x", expected={"rubric": [{**ITEMS[0], "weight": 0.5}, {**ITEMS[1], "weight": 0}]}), "weightless-item"),
+    (a_case("zero", threshold=0), "zero-threshold"),
+    (a_case("own", evaluator_config={"effectiveness_threshold": 0.0}), "zero-threshold"),
+    (a_case("heavy", expected={"rubric": ITEMS}), "dominant-item"),
+    (a_case("none", expected={"rubric": [{**ITEMS[0], "weight": 0.5}, {**ITEMS[1], "weight": 0}]}), "weightless-item"),
 ]
 
 
-@pytest.mark.parametrize(("case", "code"), LENIENT)
-def test_thresholds_and_weights_that_let_a_failing_case_pass_are_told(shell: Shell, case: Case, code: str) -> None:
-    checked = copy.deepcopy(case)
-    for item in checked["expected"].get("rubric", []):
-        item["auto_check"] = {"kind": "contains", "value": "hi"}
-    linted = shell.muster("lint", suite_file(shell, checked))
-    assert f"[{code}]" in linted.out
-    assert "warning: cases.yaml:1: greeter/x: " in run_suite(shell, checked).err
+def test_thresholds_and_weights_that_let_a_failing_case_pass_are_told(shell: Shell) -> None:
+    file = suite_file(shell, *(case for case, _ in LENIENT))
+    linted, ran = shell.muster("lint", file), shell.muster("run", file, "--agent", "sim/echo")
+    for case, code in LENIENT:
+        told = [line for line in linted.out.splitlines() if f"{case['id']}: " in line]
+        assert sum(f"[{code}]" in line for line in told) == 1, told
+        assert ran.err.count(f"warning: cases.yaml:1: {case['id']}: ") == 1
 
 
 def test_a_threshold_of_0_for_the_whole_run_is_told(shell: Shell) -> None:
     assert "warning: --threshold 0" in run_suite(shell, a_case("x"), options=("--threshold", "0")).err
 
 
-@pytest.mark.parametrize("weight", [1e308, 1e7, 5e-324])
-def test_weights_that_cannot_be_added_up_are_refused(shell: Shell, weight: float) -> None:
-    rubric = [{"id": name, "description": "x", "weight": weight} for name in ("a", "b")]
-    case = a_case("heavy", expected={"rubric": rubric})
-    told = shell.muster("validate", suite_file(shell, case))
-    assert (told.code, "a weight is 0, or from 0.000001 to 1,000,000" in told.err) == (2, True)
-    assert run_suite(shell, case, a_case("good")).code == 1
+def test_weights_that_cannot_be_added_up_are_refused(shell: Shell) -> None:
+    rubrics = [[{"id": name, "description": "x", "weight": one} for name in "ab"] for one in (1e308, 1e7, 5e-324)]
+    cases = [a_case(str(place), expected={"rubric": rubric}) for place, rubric in enumerate(rubrics)]
+    told = shell.muster("validate", suite_file(shell, *cases))
+    assert (told.code, told.err.count("a weight is 0, or from 0.000001 to 1,000,000")) == (2, 6)
+    assert run_suite(shell, *cases, a_case("good")).code == 1
     assert results(shell)["greeter/good"] == ("passed", "")
+
+
+WITHOUT: Case = {key: value for key, value in GOOD.items() if key != "expected"}
+DAMAGED: list[Any] = [
+    5,
+    None,
+    {},
+    {"id": "greeter/empty"},
+    {"id": ["greeter"], "agents": 5},
+    a_case("good"),  # its id is taken
+    {**GOOD, "id": "other/prefix"},
+    {**GOOD, "id": "greeter/" + "x" * 300},
+    {**GOOD, "id": "greeter/\u0007"},
+    {**WITHOUT, "id": "greeter/nothing"},
+    a_case("input", input="hi"),
+    a_case("messages", input={"messages": []}),
+    a_case("dataset", dataset="none.csv"),
+    a_case("schema", expected={"output": [{"kind": "json_schema", "schema_file": "none.json"}]}),
+    a_case("judged", evaluator_config={"evaluator": "judge", "judge": "me"}),
+]
+
+
+def test_whatever_is_wrong_in_cases_the_good_one_runs(shell: Shell) -> None:
+    ran = run_suite(shell, GOOD, *DAMAGED)
+    assert (ran.code, "1 passed, 15 error" in ran.err) == (1, True), ran.err
+    assert results(shell)["greeter/good"] == ("passed", "")
+
+
+def test_a_damaged_case_that_names_no_agent_does_not_stop_those_that_do(shell: Shell) -> None:
+    file = suite_file(shell, a_case("good", agent="sim/echo"), {"id": "greeter/bad", "agents": 5})
+    assert shell.muster("run", file).code == 1
+    assert {name: status for name, (status, _) in results(shell).items()} == {
+        "greeter/good": "passed",
+        "greeter/bad": "error",
+    }
+    assert shell.muster("report", "last", "--format", "html", "-o", "report.html").code == 0
+
+
+def test_a_damaged_case_that_is_not_selected_is_not_told(shell: Shell) -> None:
+    ran = run_suite(shell, a_case("good"), a_case("bad", thresold=1), options=("--filter", "greeter/good"))
+    assert (ran.code, "warning" in ran.err) == (0, False)

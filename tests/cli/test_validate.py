@@ -41,7 +41,7 @@ def test_all_flaws_of_all_suites_are_told_and_exit_2(shell: Shell) -> None:
     lines = result.err.splitlines()
     assert lines[0] == "a.yaml:5: greeter/one: tags: it must be a list"
     assert lines[1].startswith("a.yaml:7: greeter/one: expected.output[0].kind: it must be 'contains', ")
-    assert lines[2].startswith("b.yaml:2: this is no YAML")
+    assert lines[2].startswith("b.yaml:2:1: this is no YAML")
     assert lines[3:] == ["error: 3 flaws"]
     envelope: dict[str, Any] = shell.muster("validate", "a.yaml", "b.yaml", "--json").envelope()
     assert (envelope["ok"], envelope["error"]["code"]) == (False, "bad_file")
@@ -87,3 +87,56 @@ def test_verification_agents_are_validated_beside_suites(shell: Shell) -> None:
         (6, "prompt"),
         (6, "name"),
     ]
+
+
+def test_an_error_of_the_notation_has_its_line_and_column(shell: Shell) -> None:
+    write(shell, "a.yaml", "schema_version: 1\nname: {a: 1,\n  b: ]\n")
+    write(shell, "b.toml", 'schema_version = 1\nname = "x" y\n')
+    lines = shell.muster("validate", "a.yaml", "b.toml").err.splitlines()
+    assert [line.partition(" ")[0] for line in lines[:2]] == ["a.yaml:3:6:", "b.toml:2:12:"]
+    told = shell.muster("validate", "a.yaml", "--json").envelope()["data"]["suites"][0]["flaws"][0]
+    assert (told["line"], told["column"]) == (3, 6)
+    assert "a.yaml:3:6: this is no YAML" in shell.muster("run", "a.yaml", "--agent", "sim/echo").err
+
+
+EVERYTHING = """\
+schema_version: 7
+skill_or_agent: greeter
+surprise: 1
+cases:
+- id: greeter/one
+  tags: smoke
+  thresold: 1
+  input: {messages: [{role: user, content: hi}]}
+  expected:
+    output: [{kind: likes, value: hi}, {kind: regex, value: "("}, {kind: contains, value: hi, feild: x}]
+    rubric: [{id: a, description: b, weight: -1}, {id: c, description: d}, {id: c, description: e}]
+  evaluator_config: {evaluator: golden, golden_path: none.txt, golden_threshold: 3}
+- id: greeter/two
+  input: {messages: [{role: nobody, content: hi}]}
+  evaluator_config: {evaluator: process, process_cmd: [python3, none.py]}
+"""
+
+
+def test_everything_that_is_wrong_is_told_at_once_and_nothing_twice(shell: Shell) -> None:
+    write(shell, "cases.yaml", EVERYTHING)
+    lines = [line.removeprefix("warning: ") for line in shell.muster("validate", "cases.yaml").err.splitlines()]
+    one, two = "cases.yaml:{}: greeter/one: {}", "cases.yaml:{}: greeter/two: {}"
+    expected = [
+        "cases.yaml:3: surprise:",
+        one.format(10, "expected.output[1].value:"),
+        "cases.yaml:1: schema_version:",
+        one.format(7, "thresold:"),
+        one.format(10, "expected.output[2].feild:"),
+        one.format(6, "tags:"),
+        one.format(10, "expected.output[0].kind:"),
+        one.format(11, "expected.rubric[0].weight:"),
+        one.format(12, "evaluator_config.golden_threshold:"),
+        one.format(11, "expected.rubric[2].id:"),
+        one.format(12, "evaluator_config.golden_path:"),
+        two.format(14, "input.messages[0].role:"),
+        two.format(15, "evaluator_config.process_cmd[1]:"),
+    ]
+    assert len(lines) == len(expected) + 1, lines
+    for line, begins in zip(lines, expected, strict=False):
+        assert line.startswith(begins)

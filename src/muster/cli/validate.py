@@ -33,11 +33,11 @@ def validate(manner: Manner, paths: AnyPathsArgument) -> int:
     }
     flaws = [flaw for examination in examined.values() for flaw in examination.flaws]
     flaws += [flaw for inspection in inspected for flaw in inspection.flaws]
-    if flaws:
-        return refused(manner, flaws, data)
     for doubt in (doubt for examination in examined.values() for doubt in examination.doubts):
         if not manner.json:
             warn(f"warning: {doubt}")
+    if flaws:
+        return refused(manner, flaws, data)
     lines = [f"{file}: {examination.name}, {cases(examination.cases)}" for file, examination in examined.items()]
     lines += [f"{inspection.file}: {_agents(inspection)}" for inspection in inspected]
     answer(manner, data, lambda console: console.print("\n".join(lines), soft_wrap=True))
@@ -81,7 +81,8 @@ def cases(count: int) -> str:
 def flaw_json(flaw: "Flaw") -> dict[str, Any]:
     """Give a flaw or a finding as JSON."""
     told = {"file": flaw.file, "line": flaw.line, "case": flaw.case or None, "message": flaw.message}
-    return told | ({"code": flaw.code} if flaw.code else {})
+    more = {"column": flaw.column, "code": flaw.code or None}
+    return told | {name: value for name, value in more.items() if value is not None}
 
 
 def _agents(inspection: "Inspection") -> str:

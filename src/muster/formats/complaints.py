@@ -70,9 +70,14 @@ class Complaints:
 
     def take(self, error: ValidationError) -> None:
         """Note everything that a form did not take."""
-        for detail in error.errors(include_url=False):
-            # A key that does not do is marked as such; it is the mapping's place that can be found.
-            self.say(tuple(step for step in detail["loc"] if step != "[key]"), _words(detail))
+        for place, detail in zip(places_of(error), error.errors(include_url=False), strict=True):
+            self.say(place, _words(detail))
+
+
+def places_of(error: ValidationError) -> list[Place]:
+    """Return the places that a form did not take."""
+    # A key that does not do is marked as such; it is the mapping's place that can be found.
+    return [tuple(step for step in detail["loc"] if step != "[key]") for detail in error.errors(include_url=False)]
 
 
 def _words(detail: Mapping[str, Any]) -> str:

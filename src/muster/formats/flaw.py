@@ -15,6 +15,7 @@ class Flaw:
     file: str
     message: str
     line: int | None = None
+    column: int | None = None  # of what is wrong with the notation
     case: str = ""
     code: str = ""  # of what is only doubtful: what kind of finding it is
 
@@ -29,12 +30,13 @@ class Flaw:
         return not self.code or self.code in BREAKING
 
     def __str__(self) -> str:
-        place = self.file if self.line is None else f"{self.file}:{self.line}"
+        place = ":".join(str(part) for part in (self.file, self.line, self.column) if part is not None)
         return ": ".join(part for part in (place, self.case, self.message) if part)
 
     def error(self) -> BadFile:
         """Give it as the error that ends a command."""
-        error = BadFile(self.file, ": ".join(part for part in (self.case, self.message) if part), line=self.line)
+        words = ": ".join(part for part in (self.case, self.message) if part)
+        error = BadFile(self.file, words, line=self.line, column=self.column)
         error.suggestions = (f"muster validate {self.file} shows all that is wrong",)
         return error
 
@@ -42,6 +44,6 @@ class Flaw:
 class Unreadable(Exception):
     """A file cannot be read any further; who called for it knows its name."""
 
-    def __init__(self, message: str, line: int | None = None) -> None:
+    def __init__(self, message: str, line: int | None = None, column: int | None = None) -> None:
         super().__init__(message)
-        self.message, self.line = message, line
+        self.message, self.line, self.column = message, line, column

@@ -8,10 +8,11 @@ from typing import Any
 from pydantic import ValidationError
 
 from muster.domain.errors import NotFound
-from muster.formats.complaints import Complaints
+from muster.formats.complaints import Complaints, places_of
 from muster.formats.flaw import Flaw, Unreadable
 from muster.formats.forms import CaseForm, HeadForm
 from muster.formats.names import unknown_names
+from muster.formats.partial import rest_of
 from muster.formats.shelf import Shelf
 from muster.formats.source import whole_text
 from muster.formats.toml_reader import TomlFile
@@ -30,6 +31,7 @@ class Written:
     tree: Any
     line: int
     form: CaseForm | None
+    rest: CaseForm | None = None  # of a case that does not fit, what can be looked at all the same
     complaints: Complaints
 
 
@@ -65,17 +67,22 @@ class Reading:
         for tree, line in self._source.cases():
             name = tree.get("id") if isinstance(tree, Mapping) else None
             complaints = Complaints(self.file, tree, line, str(name) if isinstance(name, str) else "")
-            form = None
+            form = rest = None
+            if isinstance(tree, Unreadable):
+                complaints.flaws.append(self.flaw(tree))
+                yield Written(tree=None, line=line, form=None, complaints=complaints)
+                continue
             complaints.take_names(unknown_names(CaseForm, tree))
             try:
                 form = CaseForm.model_validate(tree)
             except ValidationError as error:
                 complaints.take(error)
-            yield Written(tree=tree, line=line, form=form, complaints=complaints)
+                rest = rest_of(tree, places_of(error), f"{self.name}/line-{line}")
+            yield Written(tree=tree, line=line, form=form, complaints=complaints, rest=rest)
 
     def flaw(self, error: Unreadable) -> Flaw:
         """Say that the file cannot be read."""
-        return Flaw(file=self.file, line=error.line, message=error.message)
+        return Flaw(file=self.file, line=error.line, column=error.column, message=error.message)
 
     def _read_head(self) -> None:
         self.tree = self._source.head()

@@ -22,6 +22,7 @@ from muster.formats.commands import leaving, missing, not_installed
 from muster.formats.complaints import Complaints
 from muster.formats.flaw import Unreadable
 from muster.formats.forms import CaseForm, CheckForm, EvaluatorForm, HeadForm, RubricForm, ToolForm
+from muster.formats.partial import STAND_IN
 from muster.formats.shelf import Shelf
 from muster.formats.tree import Place
 from muster.formats.variables import JsonText, spell
@@ -36,18 +37,23 @@ _CONFIG = "evaluator_config"
 class Resolver:
     """Resolves the cases of one suite."""
 
-    def __init__(self, head: HeadForm, shelf: Shelf, file: str) -> None:
-        self._head, self._shelf, self._file = head, shelf, file
+    def __init__(self, head: HeadForm, shelf: Shelf, file: str, *, partial: bool = False) -> None:
+        self._head, self._shelf, self._file, self._partial = head, shelf, file, partial
 
     def resolve(self, form: CaseForm, line: int, complaints: Complaints) -> Case:
         """Give the case; it counts only if nothing was complained about."""
-        return _Resolution(self._head, self._shelf, form, complaints, self._file).case(self._file, line)
+        return _Resolution(self._head, self._shelf, form, complaints, self._file, partial=self._partial).case(
+            self._file, line
+        )
 
 
 class _Resolution:
     """The work on one case."""
 
-    def __init__(self, head: HeadForm, shelf: Shelf, form: CaseForm, complaints: Complaints, file: str) -> None:
+    def __init__(
+        self, head: HeadForm, shelf: Shelf, form: CaseForm, complaints: Complaints, file: str, *, partial: bool
+    ) -> None:
+        self._partial = partial  # parts are missing that were complained about: what follows from that is not told
         self._head, self._shelf, self._form, self._say = head, shelf, form, complaints.say
         self._doubt = complaints.doubt
         self._config: EvaluatorForm = form.evaluator_config
@@ -56,7 +62,8 @@ class _Resolution:
 
     def case(self, file: str, line: int) -> Case:
         form, config, defaults = self._form, self._config, self._head.defaults
-        require_id(form.id, self._head.skill_or_agent, self._say)
+        if not self._partial:
+            require_id(form.id, self._head.skill_or_agent, self._say)
         found = Case(
             id=form.id,
             suite=self._head.skill_or_agent,
@@ -110,6 +117,8 @@ class _Resolution:
 
     def _require_work(self, case: Case) -> None:
         """Refuse a case that could pass without anybody looking at the answer."""
+        if self._partial:
+            return
         config = self._config  # a file that is named and missing was told already
         if case.evaluator is Evaluator.GOLDEN and config.golden_path is None:
             self._say((_CONFIG, "evaluator"), "the evaluator golden needs a golden_path")
@@ -135,7 +144,7 @@ class _Resolution:
 
     def _check(self, form: CheckForm, place: Place) -> OutputCheck:
         turns = 1 + len(self._form.input.follow_ups)
-        if form.turn is not None and form.turn > turns:
+        if form.turn is not None and form.turn > turns and not self._partial:
             self._say((*place, "turn"), f"there are {turns} answers only" if turns > 1 else "there is one answer only")
         return OutputCheck(
             kind=form.kind,
@@ -200,7 +209,7 @@ class _Resolution:
         forms = self._form.expected.rubric
         names = [form.id for form in forms]
         for index, name in enumerate(names):
-            if name in names[:index]:
+            if name in names[:index] and not (self._partial and name == STAND_IN):
                 self._say(("expected", "rubric", index, "id"), f"there is an item {name!r} already")
         if forms and not sum(form.weight for form in forms) > 0:
             self._say(("expected", "rubric"), "the weights must come to more than 0")
@@ -234,7 +243,7 @@ class _Resolution:
         forms = self._form.input.tools
         names = [form.name for form in forms]
         for index, form in enumerate(forms):
-            if form.name in names[:index]:
+            if form.name in names[:index] and not (self._partial and form.name == STAND_IN):
                 self._say(("input", "tools", index, "name"), f"there is a tool {form.name!r} already")
             if form.parameters is not None and (wrong := schema_flaw(form.parameters)):
                 self._say(("input", "tools", index, "parameters"), f"this is no JSON Schema: {wrong}")

@@ -10,9 +10,11 @@ from muster.domain.canonical import Json
 from muster.domain.case import Case
 from muster.formats.filling import Outcome, filled
 from muster.formats.flaw import MOST_FLAWS, Flaw, Unreadable
+from muster.formats.forms import HeadForm
 from muster.formats.leniency import lenient
 from muster.formats.reading import Reading, Written
-from muster.formats.resolve import LONGEST_ID, Resolver, is_usable_id
+from muster.formats.resolve import LONGEST_ID, Resolver, is_usable_id, require_id
+from muster.formats.verify import verify
 
 _SHOWN = 3  # reasons that are named in one sentence
 
@@ -121,12 +123,26 @@ def resolved(reading: Reading) -> Iterator[Outcome | Flaw]:
 def _resolve(reading: Reading, written: Written) -> Iterator[Outcome]:
     head, form, complaints = reading.head, written.form, written.complaints
     if head is None or form is None:
+        _look_at_rest(reading, written)
         yield Outcome.of(_draft(reading, written), complaints)
         return
     for place, code, message in lenient(form):
         complaints.doubt(place, message, code)
     case = Resolver(head, reading.shelf, reading.file).resolve(form, written.line, complaints)
     yield from filled(case, complaints, {**head.variables, **form.variables}, form.dataset, reading.shelf)
+
+
+def _look_at_rest(reading: Reading, written: Written) -> None:
+    """Complain about everything else in a case that does not fit, or whose head does not: all is told at once."""
+    form = written.form or written.rest
+    if form is None:
+        return
+    head = reading.head or HeadForm(schema_version=1, skill_or_agent="unknown")
+    if reading.head is not None and isinstance(written.tree.get("id"), str):
+        require_id(form.id, head.skill_or_agent, written.complaints.say)
+    case = Resolver(head, reading.shelf, reading.file, partial=True).resolve(form, written.line, written.complaints)
+    if not (reading.tree.get("variables") or form.variables or form.dataset):
+        verify(case, written.complaints)
 
 
 def _draft(reading: Reading, written: Written) -> Case:

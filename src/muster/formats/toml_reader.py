@@ -17,7 +17,7 @@ _TABLE = re.compile(r"\s*\[")
 _LONG_QUOTE = re.compile(r"\"\"\"|'''")
 # What may hold a quote that opens nothing: a comment, or a string in one line.
 _SHORT = re.compile(r"\"\"\"|'''|\"(?:[^\"\\]|\\.)*\"|'[^']*'|#.*")
-_PLACE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
+_PLACE = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 
 
 class TomlFile:
@@ -58,8 +58,9 @@ def _parsed(text: str) -> dict[str, Any]:
         words = str(error)
         place = _PLACE.search(words)
         end = text.count("\n") + 1
-        line = int(place[1]) if place and place[1] else end
-        raise Unreadable(f"this is no TOML: {_PLACE.sub('', words)}", min(line, end)) from None
+        line, column = (int(place[1]), int(place[2])) if place and place[1] else (end, None)
+        column = column if line <= end else None
+        raise Unreadable(f"this is no TOML: {_PLACE.sub('', words)}", min(line, end), column) from None
     except (RecursionError, ValueError) as error:  # too deep, or a number with digits without end
         raise Unreadable(f"this is no TOML that can be read: {type(error).__name__}: {error}") from None
 

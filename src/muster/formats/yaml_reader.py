@@ -45,7 +45,7 @@ class YamlFile:
             return _merged(head) if _MERGE in head else head
 
     def cases(self) -> Iterator[tuple[Any, int]]:
-        """Give the cases one by one, each with its line."""
+        """Return the cases one by one, each with its line; one that cannot be built is an Unreadable, not raised."""
         with _parsing(self._path) as parser:
             seen = Map(parser.begin())
             for key, line in parser.keys(seen):
@@ -74,7 +74,8 @@ class _Parser:
     """Builds what is wanted from the events, and passes over the rest."""
 
     def __init__(self, loader: Any) -> None:
-        self._next = loader.get_event
+        self._event = loader.get_event
+        self._level = 0  # how many lists and mappings we are in
         self._anchors: dict[str, tuple[Any, int]] = {}  # with their weights
         self._anchored = 0
         self._weight = 0
@@ -87,7 +88,7 @@ class _Parser:
             raise Unreadable("the file is empty", 1)
         event = self._next()
         if type(event) is not events.MappingStartEvent:
-            raise Unreadable("at the top there must be keys with values", _line(event))
+            raise _refused("at the top there must be keys with values", event)
         return _line(event)
 
     def keys(self, seen: Map) -> Iterator[tuple[str, int]]:
@@ -95,32 +96,57 @@ class _Parser:
         while type(event := self._next()) is not events.MappingEndEvent:
             line = _line(event)
             if type(event) is not events.ScalarEvent:
-                raise Unreadable("a key must be a word", line)
+                raise _refused("a key must be a word", event)
             key = _MERGE if event.value == "<<" and event.implicit[0] else event.value
             if key in seen:
-                raise Unreadable(f"the key {key!r} stands here twice, first in line {seen.lines[key]}", line)
+                raise _refused(f"the key {key!r} stands here twice, first in line {seen.lines[key]}", event)
             yield key, line
 
     def finish(self) -> None:
         """Refuse whatever comes after the mapping at the top."""
         self._next()
         if type(event := self._next()) is not events.StreamEndEvent:
-            raise Unreadable("a second document begins here; write it into a file of its own", _line(event))
+            raise _refused("a second document begins here; write it into a file of its own", event)
 
     def pass_over_list(self, line: int) -> None:
-        """Skip a value that must be a list."""
+        """Skip a value that must be a list; anchors in it that cannot be built are not known later on."""
         event = self._next()
         if type(event) is not events.SequenceStartEvent:
             raise Unreadable("cases must be a list", line)
-        self._skip(event)
+        self._skip(event, lenient=True)
 
     def items(self) -> Iterator[tuple[Any, int]]:
         """Give the items of a list one by one."""
         if type(event := self._next()) is not events.SequenceStartEvent:
-            raise Unreadable("cases must be a list", _line(event))
+            raise _refused("cases must be a list", event)
         while type(event := self._next()) is not events.SequenceEndEvent:
-            self._since = self._weight
-            yield self._build(event, 2), _line(event)
+            yield self._item(event), _line(event)
+
+    def _item(self, event: Any) -> Any:
+        """Build one item; after one that cannot be built, go on behind it."""
+        self._since = self._weight
+        around = self._level_around(event)
+        try:
+            return self._build(event, 2)
+        except Unreadable as error:
+            self._leave(around)
+            return error
+
+    def _next(self) -> Any:
+        event = self._event()
+        if isinstance(event, events.CollectionStartEvent):
+            self._level += 1
+        elif isinstance(event, events.CollectionEndEvent):
+            self._level -= 1
+        return event
+
+    def _level_around(self, event: Any) -> int:
+        return self._level - isinstance(event, events.CollectionStartEvent)
+
+    def _leave(self, level: int) -> None:
+        """Pass over everything up to the end of what we are in, without building it."""
+        while self._level > level:
+            self._next()
 
     def build(self) -> Any:
         """Build the next value."""
@@ -132,12 +158,11 @@ class _Parser:
         self._since = self._weight
         self._skip(self._next())
 
-    def _skip(self, event: Any) -> None:
+    def _skip(self, event: Any, *, lenient: bool = False) -> None:
         level = 0
         while True:
             if getattr(event, "anchor", None) and type(event) is not events.AliasEvent:
-                self._since = self._weight
-                self._build(event, 1)
+                self._anchored_value(event, lenient=lenient)
             elif isinstance(event, events.CollectionStartEvent):
                 level += 1
                 _require_depth(level, event)
@@ -146,6 +171,16 @@ class _Parser:
             if not level:
                 return
             event = self._next()
+
+    def _anchored_value(self, event: Any, *, lenient: bool) -> None:
+        self._since = self._weight
+        around = self._level_around(event)
+        try:
+            self._build(event, 1)
+        except Unreadable:
+            if not lenient:
+                raise
+            self._leave(around)
 
     def _build(self, event: Any, depth: int) -> Any:
         kind = type(event)
@@ -180,7 +215,7 @@ class _Parser:
 
     def _alias(self, event: Any) -> Any:
         if event.anchor not in self._anchors:
-            raise Unreadable(f"there is no anchor &{event.anchor} before this, or this is inside of it", _line(event))
+            raise _refused(f"there is no anchor &{event.anchor} before this, or this is inside of it", event)
         found, weight = self._anchors[event.anchor]
         self._add(weight, event)
         return found
@@ -188,18 +223,22 @@ class _Parser:
     def _keep(self, event: Any, found: Any, weight: int) -> None:
         self._anchored += weight
         if self._anchored > MOST_ANCHORED:
-            raise Unreadable("there is too much under anchors in this file", _line(event))
+            raise _refused("there is too much under anchors in this file", event)
         self._anchors[event.anchor] = (found, weight)
 
     def _add(self, weight: int, event: Any) -> None:
         self._weight += weight
         if self._weight - self._since > MOST_CASE:
             what = f"more than {MOST_CASE:,} characters, aliases expanded, which is the most for one case"
-            raise Unreadable(f"this has {what}", _line(event))
+            raise _refused(f"this has {what}", event)
 
 
 def _line(event: Any) -> int:
     return int(event.start_mark.line) + 1
+
+
+def _refused(message: str, event: Any) -> Unreadable:
+    return Unreadable(message, _line(event), int(event.start_mark.column) + 1)
 
 
 def _scalar(event: Any) -> Any:
@@ -212,18 +251,18 @@ def _scalar(event: Any) -> Any:
         return found
     if tag == f"{_CORE}null":
         return None
-    raise Unreadable(f"the tag {tag} is not known here", _line(event))
+    raise _refused(f"the tag {tag} is not known here", event)
 
 
 def _require_depth(depth: int, event: Any) -> None:
     """Refuse what is too deep, be it looked at or not: the parser gets ever slower with it."""
     if depth > DEEPEST:
-        raise Unreadable(f"this is nested more than {DEEPEST} levels deep", _line(event))
+        raise _refused(f"this is nested more than {DEEPEST} levels deep", event)
 
 
 def _require_tag(event: Any, name: str) -> None:
     if event.tag not in (None, "!", _CORE + name):
-        raise Unreadable(f"the tag {event.tag} is not known here", _line(event))
+        raise _refused(f"the tag {event.tag} is not known here", event)
 
 
 def _merged(found: Map) -> Map:
@@ -245,10 +284,10 @@ def _unreadable(error: yaml.YAMLError, path: Path) -> Unreadable:
     if mark is not None:
         words = ", ".join(part for part in (getattr(error, "context", None), getattr(error, "problem", None)) if part)
         hint = "; indent with spaces, not with tabs" if _has_tab(path, mark.line) else ""
-        return Unreadable(f"this is no YAML: {words}{hint}", mark.line + 1)
+        return Unreadable(f"this is no YAML: {words}{hint}", mark.line + 1, mark.column + 1)
     position = getattr(error, "position", None)
-    line = _line_at(path, position) if isinstance(position, int) else None
-    return Unreadable(f"this is no YAML: {getattr(error, 'reason', error)}", line)
+    line, column = _place_at(path, position) if isinstance(position, int) else (None, None)
+    return Unreadable(f"this is no YAML: {getattr(error, 'reason', error)}", line, column)
 
 
 def _has_tab(path: Path, line: int) -> bool:
@@ -257,6 +296,7 @@ def _has_tab(path: Path, line: int) -> bool:
         return b"\t" in text[: len(text) - len(text.lstrip())]
 
 
-def _line_at(path: Path, position: int) -> int:
+def _place_at(path: Path, position: int) -> tuple[int, int]:
     with opened(path) as file:
-        return file.read(position).count(b"\n") + 1
+        before = file.read(position)
+    return before.count(b"\n") + 1, len(before.rpartition(b"\n")[2].decode("utf-8", "replace")) + 1

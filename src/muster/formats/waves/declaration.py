@@ -76,7 +76,7 @@ def read_declaration(path: Path) -> Declaration:
     if found.declaration is None:
         first, *rest = found.flaws
         message = ": ".join(part for part in (first.case, first.message) if part)
-        raise BadFile(first.file, "\n".join([message, *map(str, rest)]), line=first.line)
+        raise BadFile(first.file, "\n".join([message, *map(str, rest)]), line=first.line, column=first.column)
     return found.declaration
 
 
@@ -88,7 +88,8 @@ def inspect(path: Path) -> Inspection:
     try:
         tree = _tree(path)
     except Unreadable as error:
-        return Inspection(file=file, declaration=None, flaws=(Flaw(file=file, line=error.line, message=error.message),))
+        flaw = Flaw(file=file, line=error.line, column=error.column, message=error.message)
+        return Inspection(file=file, declaration=None, flaws=(flaw,))
     reading = _Reading(file, path.parent, tree)
     declaration = reading.declaration()
     return Inspection(file=file, declaration=declaration, flaws=tuple(reading.flaws[:MOST_FLAWS]))
