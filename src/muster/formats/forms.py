@@ -1,6 +1,6 @@
 """The forms that users fill in: fixture schema version 1 and what we add to it.
 
-Fields that are not known stay silent here; lint tells them. Nothing is looked up: files, variables and defaults are
+Fields that are not known are not refused here; `names` looks for them. Nothing is looked up: files, variables and defaults are
 the next step's.
 """
 
