@@ -208,6 +208,12 @@ def test_a_damaged_case_that_names_no_agent_does_not_stop_those_that_do(shell: S
     assert shell.muster("report", "last", "--format", "html", "-o", "report.html").code == 0
 
 
+def test_a_plan_tells_what_is_damaged_and_counts_no_call_for_it(shell: Shell) -> None:
+    file = suite_file(shell, a_case("good"), a_case("bad", thresold=1))
+    told = shell.muster("plan", file, "--agent", "sim/echo", "--json")
+    assert (told.data()["total"]["calls"], "greeter/bad: thresold: unknown field" in told.err) == (1, True)
+
+
 def test_a_damaged_case_that_is_not_selected_is_not_told(shell: Shell) -> None:
     ran = run_suite(shell, a_case("good"), a_case("bad", thresold=1), options=("--filter", "greeter/good"))
     assert (ran.code, "warning" in ran.err) == (0, False)

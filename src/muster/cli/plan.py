@@ -37,10 +37,12 @@ def plan(
 
     async def work(muster: "Muster") -> "Survey":
         from muster.app.suite_office import Quoting, survey
-        from muster.cli.run_order import Source, wanted_spec
+        from muster.cli.run_order import Source, tell_warnings, wanted_spec
 
         spec = await wanted_spec(muster, chosen, Source())
-        return survey(muster, spec, sending.dispatch, Quoting.ALL)
+        found = survey(muster, spec, sending.dispatch, Quoting.ALL)
+        tell_warnings(found, spec)
+        return found
 
     found = with_muster(manner, work, allow_unpriced=allow_unpriced, keyless=True)
     cap = parse_cap(budget)

@@ -1,7 +1,7 @@
 """The forms that users fill in: fixture schema version 1 and what we add to it.
 
-Fields that are not known are not refused here; `names` looks for them. Nothing is looked up: files, variables and defaults are
-the next step's.
+Fields that are not known are not refused here; `names` looks for them. Nothing is looked up: files, variables and
+defaults are the next step's.
 """
 
 from collections.abc import Mapping
