@@ -17,7 +17,7 @@ from muster.agents.sse import Event
 from muster.agents.tally import Ceiling
 from muster.domain.call import Reply, Stop, ToolCall, Usage
 from muster.domain.errors import AuthRefused, InvalidRequest, MusterError, OutcomeUnknown, Overloaded, Paid, Undecodable
-from muster.domain.money import NOTHING
+from muster.domain.money import NOTHING, Lane, Microdollars
 from muster.domain.price import Price, Rates
 
 ACCOUNT = Account(place="anthropic/claude-test", variable="ANTHROPIC_API_KEY", key="sk-secret")
@@ -133,10 +133,11 @@ def test_the_cache_is_counted_by_how_long_it_keeps() -> None:
     assert read(message(text("x"), usage={**usage, "cache_creation": None})).usage.cache_write == 7
 
 
-def test_without_usage_bytes_are_counted_so_that_the_cost_is_not_nothing() -> None:
+def test_without_usage_bytes_are_counted_and_the_reservation_is_booked_as_uncertain() -> None:
     reply = read(message(text("twelve bytes"), usage=None))
     assert reply.usage == Usage(input=100, output=12)
-    assert 0 < reply.cost <= PRICE.most(CEILING.input, CEILING.output)
+    booked = reply.booked(Microdollars(7))
+    assert (booked.cost, booked.lane) == (7, Lane.UNCERTAIN)
     assert read(message(text("x" * 1000), usage=None)).usage.output == CEILING.output
 
 

@@ -18,7 +18,7 @@ from muster.agents.anthropic.spelling import AnthropicSpelling
 from muster.agents.faults import MOST_MESSAGE
 from muster.agents.prices import price_from_toml
 from muster.domain.batch import Answered, Dropped, Errored, MemberResult, Shortfall, Tariff
-from muster.domain.call import Message, Request, Role, Stop, Timings, Tool, ask
+from muster.domain.call import Message, Request, Role, Stop, Timings, Tool, Usage, ask
 from muster.domain.errors import (
     AuthRefused,
     InvalidRequest,
@@ -31,6 +31,7 @@ from muster.domain.errors import (
     UnknownModel,
     WireError,
 )
+from muster.domain.money import Lane, Microdollars
 
 KEY = "sk-very-secret"
 SPELLING = AnthropicSpelling(Account(place="the batches at http://h", variable="SOME_KEY", key=KEY))
@@ -116,10 +117,13 @@ def test_the_bytes_of_an_answer_are_kept_as_they_came() -> None:
     assert read(text) == ("a", Answered(b'{"b":  1.0,"c":"\\u00fc"}'))
 
 
-def test_without_usage_bytes_are_counted_and_never_more_than_was_bounded() -> None:
+def test_without_usage_the_cost_is_uncertain_unless_it_has_no_price() -> None:
     body = json.dumps({"content": [{"type": "text", "text": "x" * 500}]}).encode()
-    assert SPELLING.decode(body, TARIFF, 1000, 100, Timings()).cost == 1000 * 1.5 + 100 * 7.5
-    assert SPELLING.decode(body, replace(TARIFF, batch=None), 1000, 100, Timings()).cost == 0
+    priced = SPELLING.decode(body, TARIFF, 1000, 100, Timings())
+    assert (priced.usage, priced.lane) == (Usage(input=1000, output=100), Lane.UNCERTAIN)
+    assert priced.booked(Microdollars(7)).cost == 7
+    free = SPELLING.decode(body, replace(TARIFF, batch=None), 1000, 100, Timings())
+    assert (free.cost, free.lane) == (0, Lane.BILLED)
 
 
 @pytest.mark.parametrize(("kind", "why"), [("canceled", Shortfall.CANCELED), ("expired", Shortfall.EXPIRED)])

@@ -24,6 +24,7 @@ from muster.domain.errors import (
     RateLimited,
     Undecodable,
 )
+from muster.domain.money import Lane, Microdollars
 from muster.domain.price import Price, Rates
 
 ACCOUNT = Account(place="openai/gpt-test", variable="OPENAI_API_KEY", key="sk-secret")
@@ -145,10 +146,11 @@ def test_what_the_cache_read_and_wrote_is_not_counted_twice() -> None:
 
 
 @pytest.mark.parametrize("usage", [None, {}, {"prompt_tokens": 3}, {"prompt_tokens": 0, "completion_tokens": 0}])
-def test_without_usage_bytes_are_counted_so_that_the_cost_is_not_nothing(usage: Any) -> None:
+def test_without_usage_bytes_are_counted_and_the_reservation_is_booked_as_uncertain(usage: Any) -> None:
     reply = read(completion({"content": "twelve bytes"}, usage=usage))
     assert reply.usage == Usage(input=100, output=12)
-    assert 0 < reply.cost <= PRICE.most(CEILING.input, CEILING.output)
+    booked = reply.booked(Microdollars(7))
+    assert (booked.cost, booked.lane) == (7, Lane.UNCERTAIN)
 
 
 @pytest.mark.parametrize("body", [b"", b"null", b"{", b"<html>", b"\xff", b"{}", b'{"choices": []}', b'{"choices": 3}'])

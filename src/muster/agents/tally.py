@@ -1,4 +1,4 @@
-"""Counting what an attempt used: by the provider's usage, or by bytes when a server gives none."""
+"""Counting what an attempt used: by the provider's usage; without one its bytes are shown and its cost is unknown."""
 
 from collections.abc import Sequence
 from enum import Enum
@@ -40,6 +40,7 @@ class Charge(NamedTuple):
 
 
 _UNCHARGED = Charge(Usage(), NOTHING)
+_UNTOLD = Trace(note="no usage was reported, so the cost is not known and the whole reservation is booked")
 _UNKNOWN = Charge(Usage(), NOTHING, Lane.UNCERTAIN, Trace(note=Impossible.USAGE.value))
 
 
@@ -50,11 +51,13 @@ def charge_of(
     text: str,
     calls: Sequence[ToolCall],
 ) -> Charge:
-    """Return what an answer is charged: by its usage, by its bytes without one, and uncertain when it is impossible."""
+    """Return what an answer is charged: by its usage, and the reservation, uncertain, when that is missing or wrong."""
     if reported is Impossible.USAGE:
         return _UNKNOWN if price is not None else _UNCHARGED
-    usage = reported or count_bytes(ceiling, text, calls)
-    return Charge(usage, cost_of(usage, price))
+    if reported:
+        return Charge(reported, cost_of(reported, price))
+    usage = count_bytes(ceiling, text, calls)  # what can be seen: a model may have thought for more
+    return Charge(usage, NOTHING, Lane.UNCERTAIN, _UNTOLD) if price is not None else Charge(usage, NOTHING)
 
 
 def ceiling_of(request: Request, size: int) -> Ceiling:
@@ -69,7 +72,7 @@ def max_tokens_of(request: Request) -> int:
 
 
 def count_bytes(ceiling: Ceiling, text: str, calls: Sequence[ToolCall]) -> Usage:
-    """Count bytes as tokens for a server that sends no usage, so that the cost is rather too high than nothing."""
+    """Return the bytes that were sent and that can be seen of an answer, as tokens of a server that reports none."""
     wrote = len(text.encode("utf-8", "surrogatepass"))
     wrote += sum(len(call.name) + len(to_json(dict(call.arguments))) for call in calls)
     return Usage(input=ceiling.input, output=min(wrote, ceiling.output))
