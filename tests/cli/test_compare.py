@@ -47,6 +47,31 @@ def test_too_little_evidence_exits_1(home: Home) -> None:
     assert envelope["data"]["verdict"] == "not enough evidence"
 
 
+def test_too_little_evidence_can_be_accepted_and_nothing_compared_cannot(home: Home) -> None:
+    few = replace(GOOD, run="few1", cases=GOOD.cases[:3], results=GOOD.results[:3])
+    broken = replace(few, run="broken1", results=[replace(one, status=Status.ERROR) for one in few.results])
+    home.keep(few, replace(few, run="few2"), broken)
+    accepted = home.muster("compare", "few1", "few2", "--inconclusive", "ok", "--json")
+    assert (accepted.code, accepted.data()["verdict"]) == (0, "not enough evidence")
+    assert home.muster("compare", "few1", "few2", "--inconclusive", "fail").code == 1
+    worse = home.muster("compare", "few1", "broken1", "--inconclusive", "ok")
+    assert (worse.code, worse.out.split()[0]) == (1, "WORSE")
+    nothing = home.muster("compare", "broken1", "few1", "--inconclusive", "ok")
+    assert (nothing.code, nothing.out.startswith("NOT ENOUGH EVIDENCE")) == (1, True)
+
+
+def test_a_margin_is_asked_for_and_told_with_its_limits(home: Home) -> None:
+    found = home.muster("compare", "good1", "good1", "--margin", "0.1")
+    assert (found.code, found.out.startswith("NOT WORSE")) == (0, True)
+    assert "points at least" in found.out
+    unsure = home.muster("compare", "good1", "good1", "--margin", "0.05", "--json")
+    assert unsure.code == 1
+    assert "more cases would probably decide" in unsure.envelope()["error"]["message"]
+    assert home.muster("compare", "good1", "good1", "--margin", "0.05", "--inconclusive", "ok").code == 0
+    markdown = home.muster("compare", "good1", "bad1", "--margin", "0.05", "--format", "markdown")
+    assert (markdown.code, "margin 5 points" in markdown.out) == (1, True)
+
+
 def test_the_table_shows_what_changed_with_both_statuses_and_scores(home: Home) -> None:
     found = home.muster("compare", "good1", "bad1")
     for words in ("pass rate", "100.0%", "60.0%", "12 regressed", "s/11", "passed", "failed", "1.000 → 0.000"):
@@ -113,6 +138,8 @@ def test_one_subject_is_compared_with_another_of_the_same_run(home: Home) -> Non
         (("good1",), 2),
         (("good1", "bad1", "--alpha", "2"), 2),
         (("good1", "bad1", "--threshold", "-1"), 2),
+        (("good1", "bad1", "--margin", "0"), 2),
+        (("good1", "bad1", "--inconclusive", "maybe"), 2),
         (("good1", "bad1", "--format", "pdf"), 2),
         (("good1", "bad1", "--subject", "nobody"), 5),
     ],

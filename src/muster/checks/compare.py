@@ -3,10 +3,13 @@
 Pass and fail are tested by McNemar's exact test, scores by drawing the signs of paired differences anew; intervals are
 paired bootstraps. All of them go by case: epochs of one case are no independent witnesses. The two tests share `alpha`
 (Holm), so that with nothing changed a verdict of better or worse comes no more often than that.
+
+With a margin another question is asked: is B worse by more than that? It is not if the one-sided limits of both
+differences lie above minus the margin; each is taken at all of alpha, since both must.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from math import fsum
 
@@ -14,8 +17,17 @@ from muster.checks.bootstrap import RESAMPLES, bootstrap_mean
 from muster.checks.comparison import Comparison, Verdict
 from muster.checks.interval import Interval
 from muster.checks.mcnemar import mcnemar_exact
+from muster.checks.noninferiority import lower_limit
 from muster.checks.pairing import Outcomes, Pair, Pairing, change_of, pair_up
 from muster.checks.randomization import randomization_test
+from muster.checks.sample_size import (
+    MOST_CASES,
+    Needed,
+    Spread,
+    needed_for_change,
+    needed_for_margin,
+    spread_of,
+)
 
 THRESHOLD = 0.05
 ALPHA = 0.05
@@ -26,6 +38,7 @@ FEWEST = 5  # pairs that can show that two runs are the same
 class _Terms:
     threshold: float
     alpha: float
+    margin: float | None
     resamples: int
     seed: int
 
@@ -44,6 +57,8 @@ class _Evidence:
     score_interval: Interval | None
     pass_p: float
     score_p: float
+    spreads: tuple[Spread, Spread]  # of pass rate and score
+    limits: tuple[float, float] | None  # the least that the differences of pass rate and score are; None: no margin
 
     @property
     def pass_difference(self) -> float:
@@ -60,18 +75,21 @@ def compare(
     *,
     threshold: float = THRESHOLD,
     alpha: float = ALPHA,
+    margin: float | None = None,
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Comparison:
-    """Say whether B is better or worse than A, or the same, or that nobody can tell."""
-    terms = _Terms(threshold=threshold, alpha=alpha, resamples=resamples, seed=seed)
+    """Return whether B is better or worse than A, the same or not worse by a margin, or that nobody can tell."""
+    terms = _Terms(threshold=threshold, alpha=alpha, margin=margin, resamples=resamples, seed=seed)
     pairing = pair_up(a, b)
     if not pairing.pairs:
         why = "A and B have no case in common that was run in A"
-        return Comparison(verdict=Verdict.UNSURE, why=why, threshold=threshold, alpha=alpha, new=pairing.new)
+        return Comparison(
+            verdict=Verdict.UNSURE, why=why, threshold=threshold, alpha=alpha, margin=margin, new=pairing.new
+        )
     evidence = _weigh(pairing.pairs, terms)
-    verdict, why = _decide(pairing.pairs, evidence, terms)
-    return _comparison(verdict, why, evidence, pairing, terms)
+    verdict, why, needed = _decide(pairing.pairs, evidence, terms)
+    return _comparison(verdict, why, needed, evidence, pairing, terms)
 
 
 def _weigh(pairs: Sequence[Pair], terms: _Terms) -> _Evidence:
@@ -79,6 +97,7 @@ def _weigh(pairs: Sequence[Pair], terms: _Terms) -> _Evidence:
     nets = [sum(after - before for before, after in (pair.passes for pair in case)) for case in by_case]
     passes = [_means([pair.passes for pair in case]) for case in by_case]
     scores = [_means([pair.scores for pair in case]) for case in by_case]
+    passed = [after - before for before, after in passes]
     moved = [after - before for before, after in scores]
     worse, better = sum(net < 0 for net in nets), sum(net > 0 for net in nets)
     return _Evidence(
@@ -88,10 +107,15 @@ def _weigh(pairs: Sequence[Pair], terms: _Terms) -> _Evidence:
         c=better,
         passes=_means(passes),
         scores=_means(scores),
-        pass_interval=_interval([after - before for before, after in passes], terms),
+        pass_interval=_interval(passed, terms),
         score_interval=_interval(moved, terms),
         pass_p=mcnemar_exact(worse, better),
         score_p=randomization_test(moved, resamples=terms.resamples, seed=terms.seed),
+        spreads=(
+            spread_of([[after - before for before, after in (pair.passes for pair in case)] for case in by_case]),
+            spread_of([[after - before for before, after in (pair.scores for pair in case)] for case in by_case]),
+        ),
+        limits=None if terms.margin is None else (_limit(passed, terms), _limit(moved, terms)),
     )
 
 
@@ -103,20 +127,69 @@ def _interval(differences: Sequence[float], terms: _Terms) -> Interval | None:
     return bootstrap_mean(differences, confidence=1 - terms.alpha, resamples=terms.resamples, seed=terms.seed)
 
 
-def _decide(pairs: Sequence[Pair], evidence: _Evidence, terms: _Terms) -> tuple[Verdict, str]:
+def _limit(differences: Sequence[float], terms: _Terms) -> float:
+    return lower_limit(differences, alpha=terms.alpha, resamples=terms.resamples, seed=terms.seed)
+
+
+def _decide(pairs: Sequence[Pair], evidence: _Evidence, terms: _Terms) -> tuple[Verdict, str, Needed | None]:
     """Take the verdict of the numbers, unless too little stands behind it."""
     if all(pair.lost for pair in pairs):
-        return Verdict.WORSE, "B has no result for any case"
-    verdict, why = _by_numbers(evidence, terms)
-    if verdict not in (Verdict.BETTER, Verdict.SAME):
-        return verdict, why
+        return Verdict.WORSE, "B has no result for any case", None
+    verdict, why = _verdict(evidence, terms)
+    if verdict is Verdict.UNSURE:
+        needed = _needed(evidence, terms)
+        return verdict, why + (f"; {_more(needed)}" if needed else ""), needed
+    if verdict is Verdict.WORSE:
+        return verdict, why, None
     lost = sum(pair.lost and pair.passes[0] for pair in pairs)
     if lost:
-        return Verdict.UNSURE, f"{lost} that passed in A have no result in B, so it is not called {verdict.value}"
+        return Verdict.UNSURE, f"{lost} that passed in A have no result in B, so it is not called {verdict.value}", None
     solid = [pair for pair in pairs if not pair.hollow]
-    if len(solid) < len(pairs) and not (solid and _by_numbers(_weigh(solid, terms), terms)[0] is verdict):
-        return Verdict.UNSURE, f"without the cases that had no result in A, too little shows that B is {verdict.value}"
-    return verdict, why
+    if len(solid) < len(pairs) and not (solid and _verdict(_weigh(solid, terms), terms)[0] is verdict):
+        why = f"without the cases that had no result in A, too little shows that B is {verdict.value}"
+        return Verdict.UNSURE, why, None
+    return verdict, why, None
+
+
+def _verdict(evidence: _Evidence, terms: _Terms) -> tuple[Verdict, str]:
+    """Take the verdict of the tests; with a margin it is only good if the limits lie within it."""
+    verdict, why = _by_numbers(evidence, terms)
+    if terms.margin is None or evidence.limits is None:
+        return verdict, why
+    least = min(evidence.limits)
+    sure = f"{100 * (1 - terms.alpha):.4g} % sure"
+    if least > -terms.margin:
+        if verdict is Verdict.BETTER:
+            return verdict, why
+        return (
+            Verdict.NOT_WORSE,
+            f"worse by {max(0.0, -least):.3f} at most ({sure}), and the margin is {terms.margin:g}",
+        )
+    if verdict is Verdict.WORSE:
+        return verdict, why
+    return Verdict.UNSURE, f"B may be worse by {-least:.3f} ({sure}), which is more than the margin of {terms.margin:g}"
+
+
+def _needed(evidence: _Evidence, terms: _Terms) -> Needed | None:
+    """Return what would decide, unless pass rate and score contradict each other."""
+    if evidence.pass_difference * evidence.score_difference < 0 and terms.margin is None:
+        return None
+    if terms.margin is not None:
+        return needed_for_margin(evidence.spreads, terms.margin, terms.alpha)
+    found = needed_for_change(evidence.spreads, terms.threshold, terms.alpha)
+    if found.more_cases is None or evidence.cases + found.more_cases >= FEWEST:
+        return found
+    return replace(found, more_cases=FEWEST - evidence.cases)
+
+
+def _more(needed: Needed) -> str:
+    """Say how much more would decide."""
+    parts = [] if needed.more_cases is None else [f"about {needed.more_cases:,} more cases"]
+    parts += [] if needed.more_epochs is None else [f"about {needed.more_epochs:,} more epochs of each case"]
+    if not parts:
+        return f"even {MOST_CASES:,} cases would not decide a difference like this one"
+    unknown = "" if needed.epochs_known else " (with --epochs 2 it also says how many epochs would)"
+    return f"{' or '.join(parts)} would probably decide{unknown}"
 
 
 def _by_numbers(evidence: _Evidence, terms: _Terms) -> tuple[Verdict, str]:
@@ -164,7 +237,10 @@ def _alike(evidence: _Evidence, threshold: float) -> bool:
     return evidence.pairs >= FEWEST and all(one is not None and one.within(threshold) for one in intervals)
 
 
-def _comparison(verdict: Verdict, why: str, evidence: _Evidence, pairing: Pairing, terms: _Terms) -> Comparison:
+def _comparison(
+    verdict: Verdict, why: str, needed: Needed | None, evidence: _Evidence, pairing: Pairing, terms: _Terms
+) -> Comparison:
+    pass_at_least, score_at_least = evidence.limits or (None, None)
     changed = [(pair, pair.passes) for pair in pairing.pairs]
     return Comparison(
         verdict=verdict,
@@ -190,4 +266,9 @@ def _comparison(verdict: Verdict, why: str, evidence: _Evidence, pairing: Pairin
         no_result=sum(pair.lost for pair in pairing.pairs),
         new=pairing.new,
         left_out=pairing.left_out,
+        compared=sum(not (pair.lost or pair.hollow) for pair in pairing.pairs),
+        margin=terms.margin,
+        pass_at_least=pass_at_least,
+        score_at_least=score_at_least,
+        needed=needed,
     )

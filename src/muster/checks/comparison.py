@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from muster.checks.interval import Interval
+from muster.checks.sample_size import Needed
 from muster.domain.verdict import Status
 
 
@@ -13,6 +14,7 @@ class Verdict(StrEnum):
     BETTER = "better"
     WORSE = "worse"
     SAME = "same"  # so near that the difference does not matter
+    NOT_WORSE = "not worse"  # by more than the margin that was asked for
     UNSURE = "not enough evidence"
 
 
@@ -64,3 +66,8 @@ class Comparison:
     no_result: int = 0  # pairs in which B has no result: missing, error, timed out, unjudged, skipped
     new: tuple[tuple[str, int], ...] = ()  # cases and epochs that only B has
     left_out: int = 0  # epochs of A beyond the last that B has of any case
+    compared: int = 0  # pairs with a result in both
+    margin: float | None = None  # None: not asked for
+    pass_at_least: float | None = None  # limits that the differences are below with a probability of alpha at most
+    score_at_least: float | None = None
+    needed: Needed | None = None  # what would decide, when nothing is decided

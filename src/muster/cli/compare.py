@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from muster.reports.comparing import RunComparison, Terms
 
 TERMINAL, MARKDOWN = "terminal", "markdown"
+OK, FAIL = "ok", "fail"
 
 _SIDE = "A run, a baseline, or a file of `muster runs export`; RUN:SUBJECT is one subject of it."
 
@@ -29,6 +30,13 @@ def compare(
         float, Option("--threshold", metavar="SHARE", help="Differences below this do not matter.")
     ] = 0.05,
     alpha: Annotated[float, Option("--alpha", metavar="SHARE", help="How often a false alarm is acceptable.")] = 0.05,
+    margin: Annotated[
+        float | None,
+        Option("--margin", metavar="SHARE", help="Ask whether B is not worse than A by more than this, like 0.05."),
+    ] = None,
+    inconclusive: Annotated[
+        str, Option("--inconclusive", metavar="ok|fail", help="Whether too little evidence exits 0 or 1.")
+    ] = FAIL,
     subject: Annotated[str | None, Option("--subject", metavar="SUBJECT", help="Only this subject of both.")] = None,
     format_: Annotated[str, Option("--format", metavar="FORMAT", help="terminal or markdown.")] = TERMINAL,
 ) -> int:
@@ -38,7 +46,9 @@ def compare(
 
     if format_ not in (TERMINAL, MARKDOWN):
         raise BadArgument(f"there is no format {format_!r}", suggestions=(TERMINAL, MARKDOWN))
-    terms = Terms(threshold=threshold, alpha=alpha)
+    if inconclusive not in (OK, FAIL):
+        raise BadArgument(f"--inconclusive is {OK} or {FAIL}, not {inconclusive!r}", suggestions=(OK, FAIL))
+    terms = Terms(threshold=threshold, alpha=alpha, margin=margin, accept_unsure=inconclusive == OK)
 
     async def work(muster: "Muster") -> "RunComparison":
         return await _compared(muster, manner, (a, b), subject, terms)

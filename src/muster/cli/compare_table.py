@@ -9,11 +9,17 @@ from rich.text import Text
 
 from muster.cli.clean import clean
 from muster.reports.comparing import Change, Comparison, RunComparison, SubjectComparison, Verdict
-from muster.reports.comparing_markdown import between, summary
+from muster.reports.comparing_markdown import between, limits, summary
 from muster.reports.suite.words import WORDS
 from muster.reports.words import percent
 
-COLOURS = {Verdict.BETTER: "green", Verdict.SAME: "green", Verdict.WORSE: "red", Verdict.UNSURE: "yellow"}
+COLOURS = {
+    Verdict.BETTER: "green",
+    Verdict.SAME: "green",
+    Verdict.NOT_WORSE: "green",
+    Verdict.WORSE: "red",
+    Verdict.UNSURE: "yellow",
+}
 MOST_CHANGES = 50
 
 
@@ -41,7 +47,9 @@ def _named(found: RunComparison, side: int) -> str:
 def _tell_subject(console: Console, one: SubjectComparison) -> None:
     found = one.comparison
     console.print(_numbers(found))
-    console.print(Text(summary(found), style="dim"), soft_wrap=True)
+    for line in (limits(found), summary(found)):
+        if line:
+            console.print(Text(line, style="dim"), soft_wrap=True)
     for title, changes, colour in (("regressed", found.regressions, "red"), ("improved", found.improvements, "green")):
         if changes:
             console.print(_changes(title, changes, colour))

@@ -22,8 +22,8 @@ __all__ = [
 ]
 
 # From the worst on: of several subjects the worst counts.
-_WORST_FIRST = (Verdict.WORSE, Verdict.UNSURE, Verdict.BETTER, Verdict.SAME)
-GOOD = frozenset({Verdict.BETTER, Verdict.SAME})
+_WORST_FIRST = (Verdict.WORSE, Verdict.UNSURE, Verdict.NOT_WORSE, Verdict.BETTER, Verdict.SAME)
+GOOD = frozenset({Verdict.BETTER, Verdict.SAME, Verdict.NOT_WORSE})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,10 +37,15 @@ class Side:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """How sure one wants to be: differences below the threshold do not matter, false alarms are rarer than alpha."""
+    """How sure one wants to be: differences below the threshold do not matter, false alarms are rarer than alpha.
+
+    With a margin it is asked whether B is not worse by more than that. `accept_unsure`: too little evidence is enough.
+    """
 
     threshold: float = THRESHOLD
     alpha: float = ALPHA
+    margin: float | None = None
+    accept_unsure: bool = False
 
     def __post_init__(self) -> None:
         """Refuse what is no share."""
@@ -48,6 +53,8 @@ class Terms:
             raise BadArgument(f"a threshold is a share from 0 up to, but not, 1; not {self.threshold:g}")
         if not 0 < self.alpha < 1:
             raise BadArgument(f"alpha is a share between 0 and 1, not {self.alpha:g}")
+        if self.margin is not None and not 0 < self.margin < 1:
+            raise BadArgument(f"a margin is a share between 0 and 1, like 0.05; not {self.margin:g}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +74,7 @@ class RunComparison:
     b: Side
     subjects: tuple[SubjectComparison, ...]
     notes: tuple[str, ...]
+    terms: Terms
 
     @property
     def verdict(self) -> Verdict:
@@ -84,8 +92,12 @@ class RunComparison:
 
     @property
     def ok(self) -> bool:
-        """Whether B can take the place of A."""
-        return self.verdict in GOOD
+        """Whether B can take the place of A; where nothing has a result in both, it never can."""
+        return all(self._accepts(one.comparison) for one in self.subjects)
+
+    def _accepts(self, found: Comparison) -> bool:
+        unsure = self.terms.accept_unsure and found.verdict is Verdict.UNSURE and found.compared > 0
+        return found.verdict in GOOD or unsure
 
 
 Outcomes = dict[tuple[str, int], Outcome]
@@ -101,12 +113,14 @@ async def compare_runs(a: Side, b: Side, terms: Terms) -> RunComparison:
         SubjectComparison(
             before=one,
             after=other if other in after else None,
-            comparison=compare(before[one], after.get(other, {}), threshold=terms.threshold, alpha=alpha),
+            comparison=compare(
+                before[one], after.get(other, {}), threshold=terms.threshold, alpha=alpha, margin=terms.margin
+            ),
         )
         for one, other in pairs
     )
     notes = (*_subject_notes(pairs, before, after), *await notes_on(a.suite, b.suite))
-    return RunComparison(a=a, b=b, subjects=subjects, notes=notes)
+    return RunComparison(a=a, b=b, subjects=subjects, notes=notes, terms=terms)
 
 
 async def _outcomes(suite: SuiteRun) -> dict[str, Outcomes]:

@@ -9,7 +9,7 @@ from muster.reports.markdown_text import inline
 from muster.reports.suite.words import WORDS
 from muster.reports.words import count, percent
 
-SIGNS = {Verdict.BETTER: "🟢", Verdict.SAME: "⚪", Verdict.WORSE: "🔴", Verdict.UNSURE: "🟡"}
+SIGNS = {Verdict.BETTER: "🟢", Verdict.SAME: "⚪", Verdict.NOT_WORSE: "⚪", Verdict.WORSE: "🔴", Verdict.UNSURE: "🟡"}
 MOST_CHANGES = 50  # a comment has an end
 
 
@@ -39,6 +39,9 @@ def _subject(one: SubjectComparison, *, alone: bool) -> Iterator[str]:
     yield _row("pass rate", percent(found.pass_before), percent(found.pass_after), _points(found), found.pass_p)
     yield _row("score", _score(found.score_before), _score(found.score_after), _moved(found), found.score_p)
     yield ""
+    if limit := limits(found):
+        yield f"{limit}."
+        yield ""
     yield f"{summary(found)}."
     yield from _table("Regressed", found.regressions)
     yield from _table("Improved", found.improvements)
@@ -52,6 +55,14 @@ def summary(found: Comparison) -> str:
     parts += [f"{len({case for case, _ in found.new}):,} only in B"] if found.new else []
     parts += [f"{found.left_out:,} more epochs of A left out"] if found.left_out else []
     return ", ".join(parts)
+
+
+def limits(found: Comparison) -> str | None:
+    """Say how much lower B may be, if a margin was asked for."""
+    if found.margin is None or found.pass_at_least is None or found.score_at_least is None:
+        return None
+    at_least = f"pass rate {100 * found.pass_at_least:+.1f} points at least, score {found.score_at_least:+.3f} at least"
+    return f"{at_least} ({100 * (1 - found.alpha):.4g} % sure); margin {100 * found.margin:.4g} points"
 
 
 def _row(name: str, before: str, after: str, difference: str, p: float) -> str:
