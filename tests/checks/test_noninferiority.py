@@ -4,7 +4,7 @@ from functools import cache
 from random import Random
 
 import pytest
-from scipy.stats import beta
+from scipy.stats import beta  # type: ignore[import-untyped]
 
 from muster.checks.compare import compare
 from muster.checks.comparison import Outcome, Verdict

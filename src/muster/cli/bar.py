@@ -77,7 +77,7 @@ class Bar:
         total = None if sight.total is None else max(sight.total, 1)
         shown: dict[str, Any] = {
             "title": sight.title,
-            "count": "" if sight.total is None else f"{sight.done:,}/{total:,}",
+            "count": "" if sight.total is None else f"{sight.done:,}/{total:,} {sight.unit}",
             "time": span(now - (self._began if sight.waits or sight.since is None else sight.since)),
             "words": clean(sight.words),
         }

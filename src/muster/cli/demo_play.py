@@ -13,7 +13,7 @@ from muster.cli.driving import completed
 from muster.cli.progress import Display
 from muster.cli.sights import run_sight
 from muster.domain.entry import AttemptState
-from muster.domain.money import show_usd, to_usd
+from muster.domain.money import from_usd, show_usd, to_usd
 from muster.domain.run import Run
 
 if TYPE_CHECKING:
@@ -74,7 +74,8 @@ async def _work_and_kill(stage: Stage, muster: "Muster", display: Display) -> No
     """Act one and two: another process works, and is killed while calls are on the wire."""
     async with stage.child() as child:
         calls = len(demo_work.LETTERS) * demo_work.SAMPLES
-        display.tell(f"Process {child.pid} begins a run of {calls} calls with a budget of ${demo_work.BUDGET}.")
+        budget = show_usd(from_usd(demo_work.BUDGET))
+        display.tell(f"Process {child.pid} begins a run of {calls} calls with a budget of {budget}.")
         run = await _until_in_full_swing(muster, child, display)
         child.kill()
         await child.wait()

@@ -42,11 +42,11 @@ def batch_sight(batch: Batch) -> Sight:
     return Sight(title=title, words=standing(batch), done=batch.done, total=batch.requests, since=since)
 
 
-def facts(run: Run, on_wire: int) -> str:
-    """Put the numbers of a run in a few words."""
+def facts(run: Run, on_wire: int, noun: str = "") -> str:
+    """Put the numbers of a run in a few words; `noun` says of what, where something else is counted beside it."""
     counts, spent = run.calls, run.spent
-    parts = [f"{counts.failed} failed"] if counts.failed else []
-    parts += [f"{counts.reused} reused"] if counts.reused else []
+    parts = [f"{counts.failed} {noun}failed"] if counts.failed else []
+    parts += [f"{counts.reused} {noun}reused"] if counts.reused else []
     parts += [f"{on_wire} on the wire"] if on_wire else []
     parts += [show_usd(spent.billed + spent.imputed)]
     parts += [f"{show_usd(spent.uncertain)} uncertain"] if spent.uncertain else []

@@ -1,9 +1,11 @@
 """A suite run for a terminal: the subjects, what did not pass and why, and the verdict in one sentence."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
+from rich.cells import cell_len
+from rich.console import Console, JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
@@ -20,6 +22,12 @@ MOST_TROUBLES = 50
 LONGEST_REASON = 400
 WIDE, WIDER, WIDEST = 100, 120, 140  # columns; below, some figures are left out
 BAR = 16
+SUBJECT = "subject"
+GAP = 2  # columns between columns
+LEAST_MISSED = ("score from–to", "bar", "endings", "p95", "p50", "score", "95% interval", "cost")
+UNTITLED = frozenset({"place", "score from–to", "bar", "endings"})
+OVERLAP = "intervals overlap"
+CLOSER = "muster compare RUN:A RUN:B tells more"
 
 COLOURS: Mapping[Status, str] = {
     Status.PASSED: "green",
@@ -28,6 +36,7 @@ COLOURS: Mapping[Status, str] = {
     Status.TIMED_OUT: "red",
     Status.FLAKY: "yellow",
     Status.UNJUDGED: "magenta",
+    Status.WAITING: "blue",
     Status.SKIPPED: "bright_black",
 }
 SIGNS: Mapping[Status, str] = {
@@ -37,6 +46,7 @@ SIGNS: Mapping[Status, str] = {
     Status.TIMED_OUT: "!",
     Status.FLAKY: "~",
     Status.UNJUDGED: "?",
+    Status.WAITING: "…",
     Status.SKIPPED: "-",
 }
 
@@ -85,41 +95,84 @@ def _facts(report: SuiteReport) -> Iterator[str]:
         yield f"{show_usd(run.saved)} saved by batches"
 
 
+@dataclass(frozen=True, slots=True)
+class _Column:
+    name: str
+    cells: Sequence[Text]
+    right: bool = True
+
+    @property
+    def width(self) -> int:
+        title = "" if self.name in UNTITLED else self.name
+        return max(cell_len(line) for cell in (title, *map(str, self.cells)) for line in cell.split("\n"))
+
+
 def _subjects(report: SuiteReport, width: int) -> Table:
-    """Draw the subjects, the best first; what there is no room for is left out."""
-    ranked = len(report.subjects) > 1
+    """Draw the subjects, the best first; what there is no room for is left out, but never their names."""
     table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    if ranked:
-        table.add_column("", justify="right", style="dim", no_wrap=True)
-    table.add_column("subject", overflow="fold", min_width=12)
-    table.add_column("passed", justify="right", no_wrap=True)
-    if width >= WIDER:
-        table.add_column("", no_wrap=True)
-    table.add_column("95% interval", no_wrap=True)
-    for name in ("score", *(("",) if width >= WIDEST else ()), "p50", "p95", "cost"):
-        table.add_column(name, justify="right", no_wrap=True)
-    if width >= WIDE:
-        table.add_column("")
-    for line in report.subjects:
-        place = [Text(f"{line.rank}." if line.told_apart else f"≈ {line.rank}.")] if ranked else []
-        table.add_row(*place, *_subject(line, width))
-    if any(line.rank is not None and not line.told_apart for line in report.subjects):
-        table.caption = "≈ its interval overlaps with that of the one above; muster compare RUN:A RUN:B tells more"
+    columns = _fitting(_columns(report, width), width)
+    for column in columns:
+        named = column.name == SUBJECT
+        justify: JustifyMethod = "right" if column.right else "left"
+        table.add_column(
+            "" if column.name in UNTITLED else column.name, justify=justify, no_wrap=not named, overflow="fold"
+        )
+    for row in zip(*(column.cells for column in columns), strict=True):
+        table.add_row(*row)
+    if any(_overlaps(line) for line in report.subjects):
+        table.caption = f"{OVERLAP}: with that of the subject above, so the order may be chance;\n{CLOSER}"
         table.caption_justify = "left"
     return table
 
 
-def _subject(line: SubjectLine, width: int) -> list[Text | str]:
-    found = figures(line)
-    shade = "green" if found.cases and found.passed == found.cases else "red"
-    passed = Text.assemble((percent(found.rate), shade), (f"  {found.passed}/{found.cases}", "dim"))
-    spread = "" if found.score_low is None else f"{score_of(found.score_low)}–{score_of(found.score_high)}"
-    row: list[Text | str] = [Text(clean(line.label)), passed]
-    row += [_bar(found, shade)] if width >= WIDER else []
-    row += [found.interval(), score_of(found.score)]
-    row += [Text(spread, style="dim")] if width >= WIDEST else []
-    row += [seconds_of(found.p50), seconds_of(found.p95), show_usd(found.cost)]
-    return [*row, *([_strip(line)] if width >= WIDE else [])]
+def _fitting(columns: list[_Column], width: int) -> list[_Column]:
+    """Leave out columns, in the order in which they are missed least, until the others fit."""
+    for name in LEAST_MISSED:
+        if 1 + sum(column.width + GAP for column in columns) <= width:
+            break
+        columns = [column for column in columns if column.name != name]
+    return columns
+
+
+def _columns(report: SuiteReport, width: int) -> list[_Column]:
+    lines = report.subjects
+    found = [figures(line) for line in lines]
+    shades = ["green" if one.cases and one.passed == one.cases else "red" for one in found]
+    columns = [_Column("place", [Text(f"{line.rank}.", style="dim") for line in lines])] if len(lines) > 1 else []
+    columns += [
+        _Column(SUBJECT, [_name(line) for line in lines], right=False),
+        _Column("passed", [_passed(one, shade) for one, shade in zip(found, shades, strict=True)]),
+    ]
+    if width >= WIDER:
+        bars = [_bar(one, shade) for one, shade in zip(found, shades, strict=True)]
+        columns.append(_Column("bar", bars, right=False))
+    columns.append(_Column("95% interval", [Text(one.interval()) for one in found], right=False))
+    columns.append(_Column("score", [Text(score_of(one.score)) for one in found]))
+    if width >= WIDEST:
+        columns.append(_Column("score from–to", [_spread(one) for one in found]))
+    columns += [
+        _Column("p50", [Text(seconds_of(one.p50)) for one in found]),
+        _Column("p95", [Text(seconds_of(one.p95)) for one in found]),
+        _Column("cost", [Text(show_usd(one.cost)) for one in found]),
+    ]
+    return [*columns, *([_Column("endings", [_strip(line) for line in lines], right=False)] if width >= WIDE else [])]
+
+
+def _overlaps(line: SubjectLine) -> bool:
+    return line.rank is not None and not line.told_apart
+
+
+def _name(line: SubjectLine) -> Text:
+    return Text.assemble(clean(line.label), (f"\n{OVERLAP}" if _overlaps(line) else "", "dim"))
+
+
+def _passed(found: Figures, shade: str) -> Text:
+    return Text.assemble((percent(found.rate), shade), (f"  {found.passed}/{found.cases}", "dim"))
+
+
+def _spread(found: Figures) -> Text:
+    low, high = score_of(found.score_low), score_of(found.score_high)
+    return Text("" if found.score_low is None else f"{low}–{high}", style="dim")
 
 
 def _bar(found: Figures, shade: str) -> Text:
@@ -166,8 +219,13 @@ def _case(line: CaseLine, room: int, *, many: bool) -> tuple[Text, Text, Text, T
     # One that is too long is better broken after its suite than in the middle of a word.
     name = Text(case if len(case) <= room else case.replace("/", "/\n", 1), style="bold")
     if many:
-        name.append(f"\n{clean(line.subject)}", style="not bold dim")
+        name.append(f"\n{_broken(clean(line.subject), room)}", style="not bold dim")
     return status, name, Text(score_of(line.score)), _why(line)
+
+
+def _broken(label: str, room: int) -> str:
+    """Break the name of a subject that is too long between provider, model and prompt."""
+    return label if len(label) <= room else label.replace("/", "/\n", 1).replace("+", "\n+", 1)
 
 
 def _why(line: CaseLine) -> Text:

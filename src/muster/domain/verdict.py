@@ -20,9 +20,10 @@ class Status(StrEnum):
     FLAKY = "flaky"  # some epochs passed, some did not; of a case, never of one epoch
     UNJUDGED = "unjudged"  # nobody could say: no check fits, or the judge failed
     SKIPPED = "skipped"
+    WAITING = "waiting"  # its run waits for a batch; of a case in a report, never of a result
 
 
-NOT_RUN = frozenset({Status.SKIPPED})
+NOT_RUN = frozenset({Status.SKIPPED, Status.WAITING})
 OUT_OF_TIME = frozenset({"out_of_time", "timed_out", "stalled"})  # codes of failures that were a matter of time
 
 

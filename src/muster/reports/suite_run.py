@@ -9,7 +9,7 @@ from muster.domain.canonical import Json
 from muster.domain.case import Case
 from muster.domain.entry import Entry
 from muster.domain.errors import BadArgument, NotFound
-from muster.domain.run import Run
+from muster.domain.run import TERMINAL, Run, RunState
 from muster.domain.suite import MENDABLE, SNAPSHOT, Snapshot, Subject, cases_key, environment_key, results_key
 from muster.domain.verdict import CaseResult
 from muster.formats.packing import cases_of, results_of
@@ -26,6 +26,7 @@ class SuiteRun:
     spec: SuiteSpec
     snapshot: Snapshot
     environment: Mapping[str, Json]
+    waits: bool = False  # for batches, so that what has no result yet may still get one
 
     @property
     def subjects(self) -> tuple[Subject, ...]:
@@ -87,4 +88,12 @@ async def open_suite_run(store: Store, run: Run) -> SuiteRun:
         spec=spec,
         snapshot=msgspec.convert(entry.value, Snapshot),
         environment={} if environment is None else environment.value,
+        waits=await _waits(store, run),
     )
+
+
+async def _waits(store: Store, run: Run) -> bool:
+    """Whether a run waits for batches; one that was interrupted while it did still does."""
+    if run.state in TERMINAL:
+        return False
+    return run.state is RunState.WAITING or (await store.batches.saving(run.id)).parked > 0

@@ -17,7 +17,8 @@ from muster.reports.xml_text import attribute, attributes, text
 
 LONGEST_ANSWER = 20_000
 FAILURES = frozenset({Status.FAILED, Status.FLAKY})
-ERRORS = frozenset({Status.ERROR, Status.TIMED_OUT, Status.UNJUDGED})
+# One that waits is an error here, since JUnit has no word for it and skipped is what nobody will come back to.
+ERRORS = frozenset({Status.ERROR, Status.TIMED_OUT, Status.UNJUDGED, Status.WAITING})
 
 
 async def write_junit(suite: SuiteRun, report: SuiteReport, out: TextIO) -> None:

@@ -90,7 +90,7 @@ def _subject(line: SubjectLine) -> str:
     cells = [
         f"{place}{inline(line.label)}",
         f"{percent(found.rate)} ({found.passed}/{found.cases})",
-        found.interval(),
+        found.interval() + ("" if line.rank is None or line.told_apart else ", intervals overlap"),
         score_of(found.score),
         seconds_of(found.p50),
         seconds_of(found.p95),

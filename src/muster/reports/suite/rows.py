@@ -11,6 +11,7 @@ from muster.domain.verdict import CaseResult, Status
 from muster.reports.suite_run import SuiteRun
 
 STOPPED = "the run stopped before it came to this case"
+WAITS = "the run waits for a batch"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +82,7 @@ class CaseRows:
             for subject in self._suite.spec.tested_on(case, self._suite.snapshot):
                 mine = tuple(result for result in found if result.subject == subject.label)
                 used += len(mine)
-                yield _row(case, subject.label, mine, self._suite.spec.epochs)
+                yield _row(case, subject.label, mine, self._suite)
             self.stray += len(found) - used
         while self._next is not None:
             self.stray += 1
@@ -95,19 +96,24 @@ class CaseRows:
         return found
 
 
-def _row(case: Case, subject: str, results: tuple[CaseResult, ...], epochs: int) -> CaseRow:
-    missing = 0 if case.skip else max(0, epochs - len(results))
-    status, why = _ending(case, results, missing)
+def _row(case: Case, subject: str, results: tuple[CaseResult, ...], suite: SuiteRun) -> CaseRow:
+    missing = 0 if case.skip else max(0, suite.spec.epochs - len(results))
+    status, why = _ending(case, results, missing, waits=suite.waits)
     return CaseRow(case=case, subject=subject, status=status, why=why, results=results, missing=missing)
 
 
-def _ending(case: Case, results: tuple[CaseResult, ...], missing: int) -> tuple[Status, str]:
+def _ending(case: Case, results: tuple[CaseResult, ...], missing: int, *, waits: bool) -> tuple[Status, str]:
     """Settle a case over its epochs; one that was not done to its end never passes."""
-    if not results:
+    if not results and (case.skip or not waits):
         return Status.SKIPPED, case.skip or STOPPED
+    if not results:
+        return Status.WAITING, WAITS
     status = settle([result.status for result in results])
     if missing and status in (Status.PASSED, Status.SKIPPED):
-        return Status.SKIPPED, f"the run stopped after {len(results)} of {len(results) + missing} epochs of this case"
+        epochs = f"{len(results)} of {len(results) + missing} epochs of this case"
+        if waits:
+            return Status.WAITING, f"{WAITS}; {epochs} are done"
+        return Status.SKIPPED, f"the run stopped after {epochs}"
     return status, _why(results, status)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from muster.checks.statistics import Rank, SubjectStats, Tally, rank
 from muster.domain.money import show_usd
 from muster.domain.run import RunState
-from muster.domain.verdict import CaseResult, Status
+from muster.domain.verdict import NOT_RUN, CaseResult, Status
 from muster.reports.suite.facts import RunFacts, run_facts
 from muster.reports.suite.histogram import Histogram
 from muster.reports.suite.reasons import reasons
@@ -86,20 +86,32 @@ class SuiteReport:
         return sum(number for status, number in self.counts.items() if status in NOT_PASSED)
 
     @property
+    def waiting(self) -> int:
+        """How many rows wait for a batch."""
+        return self.counts.get(Status.WAITING, 0)
+
+    @property
+    def begun(self) -> int:
+        """How many rows have a result: neither skipped nor waiting."""
+        return sum(number for status, number in self.counts.items() if status not in NOT_RUN)
+
+    @property
     def run_flaws(self) -> tuple[str, ...]:
         """What is wrong with the run as a whole: it is not completed, exceeded a budget, or nothing was run."""
         found = []
         if self.run.state is not RunState.COMPLETED:
             why = f": {self.run.error}" if self.run.error else ""
             state = "timed out" if self.run.state is RunState.TIMEOUT else f"is {self.run.state}"
+            state += f" for batches, and {count(self.waiting, 'case')} with it" if self.waiting else ""
             found.append(f"The run {state}{why}.")
         elif self.run.error:
             found.append(f"A budget is exceeded: {self.run.error}.")
         if self.missing:
-            found.append(f"{self.missing:,} of {self.expected:,} results are missing.")
+            still = "still to come" if self.waiting else "missing"
+            found.append(f"{self.missing:,} of {self.expected:,} results are {still}.")
         if self.stray:
             found.append(f"{count(self.stray, 'result')} in the store belong to no case of the run.")
-        if not self.rows - self.counts.get(Status.SKIPPED, 0):
+        if not self.begun and not self.waiting:
             found.append("No case was run.")
         return tuple(found)
 
@@ -113,9 +125,9 @@ class SuiteReport:
         """The verdict in a sentence or two."""
         skipped = self.counts.get(Status.SKIPPED, 0)
         over = f" over {len(self.subjects)} subjects" if len(self.subjects) > 1 else ""
-        cases, rest = count(self.rows - skipped, "case") + over, f" ({skipped:,} skipped)" if skipped else ""
+        cases, rest = count(self.begun, "case") + over, f" ({skipped:,} skipped)" if skipped else ""
         if self.ok:
-            return f"{'The only case' if self.rows - skipped == 1 else f'All {cases}'} passed{rest}."
+            return f"{'The only case' if self.begun == 1 else f'All {cases}'} passed{rest}."
         bad = {status: number for status, number in self.counts.items() if status in NOT_PASSED}
         parts = [f"{self.not_passed:,} of {cases} did not pass: {listed(bad)}{rest}."] if self.not_passed else []
         return " ".join([*parts, *self.run_flaws])

@@ -11,6 +11,7 @@ ORDER = (
     Status.TIMED_OUT,
     Status.UNJUDGED,
     Status.FLAKY,
+    Status.WAITING,
     Status.SKIPPED,
     Status.PASSED,
 )

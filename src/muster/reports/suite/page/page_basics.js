@@ -1,9 +1,9 @@
 // Everything on this page is made here: text only ever goes in as text.
 const data = JSON.parse(document.getElementById("data").textContent);
 const WORDS = {
-  passed: "passed", failed: "failed", error: "error", timed_out: "timed out", flaky: "flaky", unjudged: "unjudged", skipped: "skipped",
+  passed: "passed", failed: "failed", error: "error", timed_out: "timed out", flaky: "flaky", unjudged: "unjudged", waiting: "waiting", skipped: "skipped",
 };
-const ORDER = ["failed", "error", "timed_out", "unjudged", "flaky", "skipped", "passed"]; // the worst first
+const ORDER = ["failed", "error", "timed_out", "unjudged", "flaky", "waiting", "skipped", "passed"]; // the worst first
 const SVG = "http://www.w3.org/2000/svg";
 
 /** Make an element: `attributes.text` becomes its text, functions become listeners. */
@@ -31,9 +31,11 @@ const percent = (share, places = 0) => (share === null ? "–" : `${(100 * share
 const number = (value) => value.toLocaleString("en");
 const score = (value) => (value === null ? "–" : value.toFixed(2));
 
+/** Cents when it is round, else four or six places: as the terminal writes money. */
 function money(dollars) {
   if (dollars === null) return "–";
-  return dollars === 0 ? "$0" : dollars < 0.01 ? `$${dollars.toFixed(6).replace(/0+$/, "")}` : `$${dollars.toFixed(dollars < 1 ? 4 : 2)}`;
+  const micro = Math.round(1e6 * dollars);
+  return `$${(micro / 1e6).toFixed(micro % 10000 === 0 ? 2 : micro % 100 === 0 ? 4 : 6)}`;
 }
 
 function time(seconds) {

@@ -40,7 +40,7 @@ function drawSubjects() {
   document.getElementById("subjects").append(
     make("div", { class: "card scroll" }, make("table", {}, make("thead", {}, head), body)),
     ...data.subjects.filter((subject) => subject.steadiness).map((subject) => make("p", { class: "soft small", text: `${subject.label}: ${subject.steadiness}` })),
-    data.subjects.every((subject) => subject.told_apart) ? "" : make("p", { class: "soft small", text: "≈ its interval overlaps with that of the one above; muster compare RUN:A RUN:B tells more" }),
+    data.subjects.every((subject) => subject.told_apart) ? "" : make("p", { class: "soft small", text: "intervals overlap: with that of the subject above, so the order may be chance; muster compare RUN:A RUN:B tells more" }),
   );
 }
 
@@ -49,7 +49,8 @@ function subjectRow(subject) {
   const words = `${percent(subject.rate, 1)} passed, interval ${range}`;
   const spread = subject.score_low === null ? "" : `${score(subject.score_low)}–${score(subject.score_high)}`;
   const cells = [
-    make("td", {}, make("div", { class: "name", text: subject.label }), make("div", { class: "soft small", text: subject.model === subject.label ? "" : subject.model })),
+    make("td", {}, make("div", { class: "name", text: subject.label }), make("div", { class: "soft small", text: subject.model === subject.label ? "" : subject.model }),
+      make("div", { class: "soft small", text: subject.rank === null || subject.told_apart ? "" : "intervals overlap" })),
     make("td", {}, make("div", { class: "name", text: percent(subject.rate, 1) }),
       make("div", { class: "soft small", text: `${number(subject.passed)} of ${number(subject.cases)}` }),
       make("div", { class: "soft small thin", text: range })),
@@ -58,6 +59,6 @@ function subjectRow(subject) {
     make("td", { class: "number wide", text: time(subject.p50) }), make("td", { class: "number wide", text: time(subject.p95) }),
     make("td", { class: "number wide", text: money(subject.cost_per_case) }), make("td", { class: "number", text: money(subject.cost) }),
   ];
-  if (data.subjects.length > 1) cells.unshift(make("td", { class: "soft number place", text: `${subject.told_apart ? "" : "≈ "}${subject.rank}.` }));
+  if (data.subjects.length > 1) cells.unshift(make("td", { class: "soft number place", text: `${subject.rank}.` }));
   return make("tr", {}, ...cells);
 }
