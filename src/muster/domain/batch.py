@@ -267,6 +267,18 @@ class Seated(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BatchShare:
+    """What some calls of a run had in one batch."""
+
+    batch: BatchId
+    provider_id: str | None
+    calls: int
+    cost: Microdollars = NOTHING
+    live_cost: Microdollars = NOTHING  # what the same calls cost when they are sent live
+    parked: int = 0  # of the calls, without an outcome
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Saving:
     """What batches cost, and what live calls would have cost."""
 

@@ -97,6 +97,11 @@ def call_key(wave: int, agent: str, chunk: str) -> str:
     return f"wave/{wave}/{agent}/{chunk}"
 
 
+def wave_prefix(wave: int) -> str:
+    """Return what all keys of a wave begin with."""
+    return f"wave/{wave}/"
+
+
 def report_key(wave: int) -> str:
     """Name the report of a wave."""
     return f"wave/{wave}/report"

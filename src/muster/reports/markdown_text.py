@@ -1,6 +1,7 @@
 """Text of strangers for Markdown: it cannot break a table, draw a link, run HTML or call a person by name."""
 
 import re
+from html import escape
 
 from muster.domain.redaction import redact
 from muster.reports.words import one_line, shorten
@@ -11,15 +12,35 @@ _TICKS = re.compile("`+")
 
 
 def inline(text: str, most: int = 120) -> str:
-    """Write a text as code inside a line or a cell; in code nobody is called and nothing becomes a link."""
+    """Write a text as code inside a line or a cell; in code nobody is called and nothing becomes a link.
+
+    A span between backticks, which can be read as it is. Only a text with `|`, which would end a cell even in code, is
+    spelled in entities.
+    """
+    flat = _flat(text, most)
+    if "|" in flat:
+        return f"<code>{_PUNCTUATION.sub(lambda found: f'&#{ord(found[0])};', flat)}</code>"
+    ticks = "`" * (_longest_ticks(flat) + 1)
+    room = " " if not flat or flat.startswith("`") or flat.endswith("`") else ""
+    return f"{ticks}{room}{flat}{room if flat else ''}{ticks}"
+
+
+def in_html(text: str, most: int = 120) -> str:
+    """Write a text as code inside a line of HTML, where Markdown is not read."""
+    return f"<code>{escape(_flat(text, most), quote=False)}</code>"
+
+
+def _flat(text: str, most: int) -> str:
     # A secret cannot be told by its look any more once its punctuation is spelled as entities, or its end is cut off.
-    flat = one_line(_CONTROL.sub(" ", redact(text).text), most)
-    return f"<code>{_PUNCTUATION.sub(lambda found: f'&#{ord(found[0])};', flat)}</code>"
+    return one_line(_CONTROL.sub(" ", redact(text).text), most)
 
 
 def block(text: str, most: int = 2000) -> str:
     """Write a text as a block of code, between fences that are longer than any in it."""
     plain = _CONTROL.sub("", shorten(redact(text).text, most).replace("\r\n", "\n"))
-    longest = max((len(ticks) for ticks in _TICKS.findall(plain)), default=0)
-    fence = "`" * max(3, longest + 1)
+    fence = "`" * max(3, _longest_ticks(plain) + 1)
     return f"{fence}text\n{plain.rstrip()}\n{fence}"
+
+
+def _longest_ticks(text: str) -> int:
+    return max((len(ticks) for ticks in _TICKS.findall(text)), default=0)

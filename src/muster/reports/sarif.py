@@ -1,21 +1,32 @@
 """What every SARIF 2.1.0 file of ours has in common: the tool, places and times."""
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from muster import __version__
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 VERSION = "2.1.0"
+LONGEST_NAME = 100
 MOST_RESULTS = 25_000  # what common readers take of one run
 
 
 def tool(rules: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Say who found it, and by which rules."""
     return {"driver": {"name": "muster", "version": __version__, "semanticVersion": __version__, "rules": list(rules)}}
+
+
+def rule_name(identifier: str) -> str:
+    """Return a friendly name for a rule: one identifier in Pascal case that is never the same as its id."""
+    words = re.findall(r"[A-Za-z0-9]+", unquote(identifier))
+    name = "".join(word[:1].upper() + word[1:] for word in words)[:LONGEST_NAME]
+    if not name[:1].isalpha():
+        name = f"Rule{name}"
+    return f"{name}Rule" if name.casefold() == identifier.casefold() else name
 
 
 def automation(title: str, run: str) -> dict[str, str]:

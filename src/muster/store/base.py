@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping, Sequenc
 from dataclasses import dataclass
 from typing import Protocol
 
-from muster.domain.batch import Batch, BatchState, Plan, Saving, Seated
+from muster.domain.batch import Batch, BatchShare, BatchState, Plan, Saving, Seated
 from muster.domain.budget import Balance, Decision
 from muster.domain.canonical import Json
 from muster.domain.entry import AttemptState, Entry, EntryKind, Failed, Opening, Settled, Settlement
@@ -301,6 +301,9 @@ class Batches(Protocol):
 
     async def saving(self, run: RunId) -> Saving:
         """Say what a run's batches cost."""
+
+    async def shares(self, run: RunId, prefix: str) -> Sequence[BatchShare]:
+        """Return what the calls of a run whose keys begin so had in each of its batches."""
 
 
 class BatchBook(Protocol):

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from muster.domain.batch import Batch, BatchState, Desk, Plan, Saving, Seated, Tally, Tariff
+from muster.domain.batch import Batch, BatchShare, BatchState, Desk, Plan, Saving, Seated, Tally, Tariff
 from muster.domain.budget import Level
 from muster.domain.entry import AttemptId, AttemptState
 from muster.domain.ids import BatchId
@@ -142,6 +142,18 @@ def seated_of(row: tuple[Any, ...]) -> Seated:
 def _levels_of(text: str) -> tuple[Level, ...]:
     """Read the budgets above a call; most members of a batch have the same."""
     return tuple(Level(id=level) for level in text.split())
+
+
+def share_of(row: Row) -> BatchShare:
+    """Read what some calls had in a batch."""
+    return BatchShare(
+        batch=BatchId(row["batch_id"]),
+        provider_id=row["provider_id"],
+        calls=row["calls"],
+        cost=Microdollars(int(row["cost"])),
+        live_cost=Microdollars(int(row["live_cost"])),
+        parked=row["parked"] or 0,
+    )
 
 
 def saving_of(row: Row | None) -> Saving:

@@ -5,7 +5,7 @@ import zlib
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping, Sequence
 
-from muster.domain.batch import Batch, BatchState, Member, Plan, Saving, Seated
+from muster.domain.batch import Batch, BatchShare, BatchState, Member, Plan, Saving, Seated
 from muster.domain.budget import Decision, Granted
 from muster.domain.canonical import Json
 from muster.domain.entry import AttemptState, EntryState, Opening, Settlement
@@ -20,6 +20,7 @@ from muster.store.batch_codec import (
     restored_parameters,
     saving_of,
     seated_of,
+    share_of,
 )
 from muster.store.codec import Codec
 from muster.store.connection import Connection, first
@@ -353,6 +354,11 @@ class DatabaseBatches:
     async def saving(self, run: RunId) -> Saving:
         """Say what a run's batches cost."""
         return saving_of(first(self._reader.rows("sum_batches_of_run", {"run_id": run})))
+
+    async def shares(self, run: RunId, prefix: str) -> Sequence[BatchShare]:
+        """Return what the calls of a run whose keys begin so had in each of its batches."""
+        parameters = {"run_id": run, "prefix": prefix, "length": len(prefix)}
+        return [share_of(row) for row in self._reader.rows("sum_batches_of_keys", parameters)]
 
     def nonce(self, fresh: str) -> Awaitable[str]:
         """Give the nonce of this store; the first call makes it."""

@@ -254,6 +254,9 @@ async def settles_a_member_once(store: Store) -> None:
     assert [piece async for piece in store.batches.lines(batch.id)] == [b"{}\n{}\n"] * 2
     saving = await store.batches.saving(run)
     assert (saving.batches, saving.cost, saving.live_cost, saving.parked) == (1, 130, 240, 0)
+    (share,) = await store.batches.shares(run, "b1/1")
+    assert (share.batch, share.calls, share.cost, share.parked) == (batch.id, 1, 40, 0)
+    assert await store.batches.shares(run, "b2") == []
 
 
 async def tells_the_ends_of_members_apart(store: Store) -> None:

@@ -76,7 +76,9 @@ def test_every_failed_case_of_a_parametrised_test_is_counted(tmp_path: Path) -> 
 def test_a_run_that_could_not_collect_is_no_report(tmp_path: Path) -> None:
     (tmp_path / "test_b.py").write_text("import nosuch\n")
     ran = run(tmp_path)
-    assert "did not run all tests: Interrupted: 1 error" in parse(ran.stdout, ran.stderr, ran.returncode).flaw
+    flaw = parse(ran.stdout, ran.stderr, ran.returncode).flaw
+    assert "did not run all tests: Interrupted: 1 error" in flaw
+    assert "test_b.py: ModuleNotFoundError: No module named 'nosuch'" in flaw
 
 
 SHORT = """\

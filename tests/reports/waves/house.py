@@ -242,7 +242,7 @@ class _Keeper:
         await self._store.journal.settle(self._settlement(key, replied(cost), 0))
 
     async def batch(self, name: BatchId, members: Sequence[tuple[int, int] | None]) -> None:
-        openings = [self._opening(f"{name}/{place}") for place in range(len(members))]
+        openings = [self._opening(f"wave/1/{name}/{place}") for place in range(len(members))]
         seats = [Member(opening=one, place=place, size=9, max_tokens=5) for place, one in enumerate(openings)]
         plan = Plan(
             id=name, desk=DESK, nonce="n", tariffs={}, members=seats, bodies=[], bytes=0, at=self._at
@@ -250,9 +250,9 @@ class _Keeper:
         await self._store.batch_book.plan(plan)
         expired = Failed(error={"code": "expired"}, uncertain=False, gives_up=True, ended_as=AttemptState.EXPIRED)
         settlements = [
-            self._settlement(f"{name}/{place}", expired, 0)
+            self._settlement(f"wave/1/{name}/{place}", expired, 0)
             if prices is None
-            else self._settlement(f"{name}/{place}", replied(prices[0]), prices[1])
+            else self._settlement(f"wave/1/{name}/{place}", replied(prices[0]), prices[1])
             for place, prices in enumerate(members)
         ]
         page = Page(batch=name, settlements=settlements, lines=(b"{}\n",), at=self._at + 5)

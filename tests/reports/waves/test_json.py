@@ -10,7 +10,7 @@ TOP = {
     "schema", "ok", "verdict", "flaws", "notes", "partial", "only_waves", "only_agents", "run", "cost", "counts",
     "not_started", "absent", "files", "unseen", "left_out", "redactions", "cleared", "waves", "findings", "rejected",
 }  # fmt: skip
-WAVE = {"wave", "passed", "why", "started_at", "ended_at", "seconds", "counts", "thresholds", "agents"}
+WAVE = {"wave", "passed", "why", "started_at", "ended_at", "seconds", "counts", "thresholds", "batches", "agents"}
 AGENT = {
     "agent", "wave", "kind", "ending", "why", "counts", "score", "parts", "coverage", "thresholds", "chunks",
     "answered", "repaired", "failures", "codes", "model", "seconds", "cost_usd", "keys", "findings",

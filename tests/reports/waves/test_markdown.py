@@ -23,11 +23,11 @@ async def rendered(tmp_path: Path, story: Story) -> tuple[str, Reader]:
 async def test_the_verdict_stands_first_and_every_agent_has_a_row(tmp_path: Path) -> None:
     text, found = await rendered(tmp_path, bad(paid=[1_000], batch=[(500, 1_000)]))
     lines = text.splitlines()
-    assert lines[0] == "## ❌ <code>nightly</code>"
-    assert lines[2].startswith("**Agent <code>auditor</code> failed: <code>auditor is failed</code>; wave 2 was not")
-    assert "| 1 | <code>auditor</code> | ❌ failed | – | – | 1 | 0 | 0 | 0 | 1 | $0.0015 |" in lines
-    assert "| 2 | <code>reviewer</code> | ⏸ not started | | | | | | | | |" in lines
-    assert "- <code>auditor</code>: <code>high &#61;&#61; 0</code> does not hold (<code>high is 1</code>)" in lines
+    assert lines[0] == "## ❌ `nightly`"
+    assert lines[2].startswith("**Agent `auditor` failed: `auditor is failed`; wave 2 was not")
+    assert "| 1 | `auditor` | ❌ failed | – | – | 1 | 0 | 0 | 0 | 1 | $0.0015 |" in lines
+    assert "| 2 | `reviewer` | ⏸ not started | | | | | | | | |" in lines
+    assert "- `auditor`: `high == 0` does not hold (`high is 1`)" in lines
     assert (set(found.tags) <= TAGS, found.cells) == (True, 33)
     assert lines[-1].endswith("1 file · live · 14.2 s · $0.0015 · $0.0020 live</sub>")
 
@@ -35,14 +35,31 @@ async def test_the_verdict_stands_first_and_every_agent_has_a_row(tmp_path: Path
 async def test_findings_stand_under_their_file_with_lines_fix_and_who_found_them(tmp_path: Path) -> None:
     text, found = await rendered(tmp_path, bad())
     assert "### 2 findings: 1 critical, 1 low" in text
-    assert text.count("#### <code>src&#47;a&#46;py</code>") == 1
+    assert text.count("#### `src/a.py`") == 1
     assert (
-        "- **critical** · line 5 · <code>CWE-78</code> · by <code>auditor</code>, <code>enforcer</code>  \n"
-        "  <code>the name is run by a shell</code>  \n  Fix: <code>use a list</code>\n"
+        "- **critical** · line 5 · `CWE-78` · by `auditor`, `enforcer`  \n"
+        "  `the name is run by a shell`  \n  Fix: `use a list`  \n"
+        "  Proposed for line 5:\n\n  ```text\n      subprocess.run([name])\n  ```\n"
     ) in text
     assert "### 1 rejected" in text
-    assert "<code>line 99 is not in the file</code>" in text
+    assert "`line 99 is not in the file`" in text
     assert "1 file left out" in found.loose
+
+
+async def test_a_report_reads_well_as_plain_text_and_shows_the_proposed_replacement(tmp_path: Path) -> None:
+    odd = finding("call os.path.join(a_b, *c) & `x` <here>", 6, severity=Severity.LOW, fix="", replacement="")
+    longer = finding(
+        "two lines", 4, end_line=5, fix="do", replacement="    with a_b() as c:\n\n        ```\n        c()\n"
+    )
+    failed = wave(1, agent("a_1", 1, Ending.FAILED, [odd, longer]))
+    text, found = await rendered(tmp_path, Story(verifiers=[model("a_1")], waves=[failed]))
+    assert "&#" not in text
+    assert "``call os.path.join(a_b, *c) & `x` <here>``" in text
+    assert "  Proposed: delete line 6\n" in text
+    assert (
+        "  Proposed for lines 4 to 5:\n\n  ````text\n      with a_b() as c:\n  \n          ```\n          c()\n  ````\n"
+    ) in text
+    assert (set(found.tags) <= TAGS, "c()" in found.loose) == (True, False)
 
 
 async def test_scores_and_coverage_are_shown_and_a_success_is_short(tmp_path: Path) -> None:
@@ -80,7 +97,7 @@ async def test_when_there_is_too_much_the_worst_is_shown_and_the_rest_counted(tm
 async def test_a_run_that_stopped_says_so_in_its_first_sentence(tmp_path: Path) -> None:
     story = good(state=RunState.INTERRUPTED, error={"message": "the machine <b>went</b> down"})
     text, _ = await rendered(tmp_path, story)
-    assert "**The run is interrupted: <code>the machine &#60;b&#62;went" in text
+    assert "**The run is interrupted: `the machine <b>went" in text
 
 
 async def test_a_report_fits_into_a_comment_whatever_is_in_it(tmp_path: Path) -> None:
@@ -117,5 +134,5 @@ async def test_waves_that_were_not_started_are_named_together(tmp_path: Path) ->
     story = Story(verifiers=verifiers, waves=[wave(1, agent("a1", 1, Ending.BROKEN, failures=("it was cut",)))])
     text, _ = await rendered(tmp_path, story)
     assert "waves 2, 3, 4, 5, 6 and 2 more were not started" in text
-    assert "- <code>a1</code>: <code>it was cut</code>" in text
+    assert "- `a1`: `it was cut`" in text
     assert "does not hold" not in text

@@ -1,6 +1,7 @@
 """SARIF: valid, at the right lines, recognised from run to run, and honest about agents that broke."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,19 @@ async def sarif(tmp_path: Path, story: Story) -> dict[str, Any]:
 def found_by(*findings: Finding, files: dict[str, str] | None = None, name: str = "auditor") -> Story:
     failed = wave(1, agent(name, 1, Ending.FAILED, findings))
     return Story(verifiers=[model(name)], waves=[failed], files=files or {"src/a.py": CODE})
+
+
+@pytest.mark.parametrize("given", [{"cwe": "CWE-89"}, {"rule": "E501"}, {"rule": "a b/c"}, {}], ids=str)
+async def test_a_rule_has_what_the_validator_of_microsoft_asks_for(tmp_path: Path, given: dict[str, str]) -> None:
+    """Its SARIF1001 wants a name unlike the id; its SARIF2012 a name in Pascal case, descriptions and help."""
+    run = await sarif(tmp_path, found_by(finding(**given)))
+    (rule,) = run["tool"]["driver"]["rules"]
+    assert rule["name"].casefold() != rule["id"].casefold()
+    assert re.fullmatch(r"(?:[A-Z][A-Za-z0-9]*)", rule["name"])
+    texts = [rule[name]["text"] for name in ("shortDescription", "fullDescription", "help")]
+    assert len(set(texts)) == 3
+    assert all(text.endswith(".") for text in texts)
+    assert rule.get("helpUri") == ("https://cwe.mitre.org/data/definitions/89.html" if "cwe" in given else None)
 
 
 async def test_a_finding_is_a_result_at_its_lines_relative_to_the_root(tmp_path: Path) -> None:

@@ -31,11 +31,24 @@ async def test_names_of_files_are_sorted_by_time_and_name_the_run_and_the_wave(t
 
 async def test_a_wave_tells_its_agents_its_findings_and_what_was_rejected(tmp_path: Path) -> None:
     text = await wave_report(tmp_path, bad())
-    assert text.startswith("## ❌ Wave 1 of <code>nightly</code>\n\n**It did not pass: <code>auditor failed</code>.**")
-    assert "| 1 | <code>auditor</code> | ❌ failed |" in text
+    assert text.startswith("## ❌ Wave 1 of `nightly`\n\n**It did not pass: `auditor failed`.**")
+    assert "| 1 | `auditor` | ❌ failed |" in text
     assert "### 3 findings: 1 critical, 1 medium, 1 low" in text
     assert "### 1 rejected" in text
     assert "2027-01-15T08:00:00.000+00:00 · 10.0 s" in text
+
+
+async def test_a_wave_names_its_batches_and_its_cost_against_live(tmp_path: Path) -> None:
+    first, second = agent("first", cost=1_500), agent("second", 2, cost=700)
+    waves = [wave(1, first), wave(2, second)]
+    story = Story(verifiers=[model("first"), model("second", 2)], waves=waves, batch=[(500, 1_000), (500, 1_000)])
+    text = await wave_report(tmp_path, story)
+    assert "Cost: $0.0015; live it would have been $0.0025, so $0.0010 were saved." in text
+    assert "- batch `b0123456789abcdef`: 2 calls, $0.0010, live $0.0020" in text
+    (tmp_path / "second").mkdir()
+    text = await wave_report(tmp_path / "second", story, 2)
+    assert "Cost: $0.0007, nothing of it in batches." in text
+    assert "batch `" not in text
 
 
 async def test_a_wave_tells_only_of_itself(tmp_path: Path) -> None:
@@ -44,7 +57,7 @@ async def test_a_wave_tells_only_of_itself(tmp_path: Path) -> None:
     text = await wave_report(tmp_path, Story(verifiers=[model("first"), model("second", 2)], waves=waves), 2)
     assert "**It passed.**" in text
     assert "first" not in text
-    assert "- <code>total &#61;&#61; 0</code> holds (<code>total is 0</code>)" in text
+    assert "- `total == 0` holds (`total is 0`)" in text
 
 
 async def test_a_wave_that_was_not_started_has_no_report(tmp_path: Path) -> None:

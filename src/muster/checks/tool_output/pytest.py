@@ -33,8 +33,16 @@ def parse(stdout: str, stderr: str, exit_code: int) -> Parsed:
     wrong = _flaw(counts, findings, exit_code)
     stopped = next((line for line in reversed(lines) if _INTERRUPTED.fullmatch(line.strip()[:_WIDEST])), None)
     if stopped is not None and not wrong:
-        wrong = f"it did not run all tests: {stopped.strip('! ')}"
+        wrong = f"it did not run all tests: {stopped.strip('! ')}{_causes(findings)}"
     return flawed(wrong, stdout) if wrong else Parsed(findings=tuple(findings), coverage=_coverage(lines))
+
+
+def _causes(findings: list[Finding]) -> str:
+    """Say what stopped it: the first error or failure, and how many more there are."""
+    if not findings:
+        return ""
+    more = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""
+    return f": {findings[0].finding}{more}"
 
 
 def _counts(lines: list[str]) -> Counter[str] | None:

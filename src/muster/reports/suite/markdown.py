@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import TextIO
 
 from muster.domain.money import show_usd
-from muster.reports.markdown_text import block, inline
+from muster.reports.markdown_text import block, in_html, inline
 from muster.reports.suite.figures import figures, score_of
 from muster.reports.suite.steadiness import steadiness
 from muster.reports.suite.summary import CaseLine, SubjectLine, SuiteReport
@@ -101,7 +101,7 @@ def _subject(line: SubjectLine) -> str:
 
 def _trouble(trouble: CaseLine) -> str:
     score = "" if trouble.score is None else f" · score {trouble.score:.2f}"
-    title = f"{WORDS[trouble.status]} · {inline(trouble.case)} · {inline(trouble.subject)}{score}"
+    title = f"{WORDS[trouble.status]} · {in_html(trouble.case)} · {in_html(trouble.subject)}{score}"
     reasons = "\n".join(trouble.reasons) or trouble.why
     place = f"{inline(f'{trouble.file}:{trouble.line}', 200)}"
     return f"<details><summary>{title}</summary>\n\n{place}\n\n{block(reasons)}\n\n</details>\n\n"

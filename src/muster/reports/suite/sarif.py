@@ -7,7 +7,7 @@ from typing import Any, TextIO
 
 from muster.domain.money import to_usd
 from muster.domain.verdict import Status
-from muster.reports.sarif import MOST_RESULTS, SCHEMA, VERSION, automation, invocation, tool, uri
+from muster.reports.sarif import MOST_RESULTS, SCHEMA, VERSION, automation, invocation, rule_name, tool, uri
 from muster.reports.suite.reasons import kind, reasons
 from muster.reports.suite.rows import CaseRow, CaseRows
 from muster.reports.suite.summary import NOT_PASSED, SuiteReport
@@ -21,6 +21,13 @@ RULES: Mapping[str, str] = {
     "flaky": "A case passed in some epochs and not in others.",
     "unjudged": "Nobody could say whether the answer is good.",
 }
+
+
+FOUND = "It was found by running the cases of a suite against an agent, or a model with a prompt."
+HELP = (
+    "Read the answer in the report of the run (muster report RUN --format html -o report.html). Mend the agent or its "
+    "prompt, or the case where it asks for too much; then run the suite again."
+)
 
 
 async def write_sarif(suite: SuiteRun, report: SuiteReport, out: TextIO) -> None:
@@ -87,11 +94,16 @@ def _run(report: SuiteReport, *, left_out: int) -> dict[str, Any]:
 
 
 def _rules(rules: set[str]) -> list[dict[str, Any]]:
-    return [{"id": rule, "name": _name(rule), "shortDescription": {"text": _about(rule)}} for rule in sorted(rules)]
-
-
-def _name(rule: str) -> str:
-    return "".join(word.capitalize() for word in rule.partition("/")[2].replace("_", "-").split("-"))
+    return [
+        {
+            "id": rule,
+            "name": rule_name(rule),
+            "shortDescription": {"text": _about(rule)},
+            "fullDescription": {"text": f"{_about(rule)} {FOUND}"},
+            "help": {"text": HELP},
+        }
+        for rule in sorted(rules)
+    ]
 
 
 def _about(rule: str) -> str:

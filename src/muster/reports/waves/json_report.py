@@ -15,9 +15,10 @@ Names stay as long as the schema keeps its number; new ones may come.
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, TextIO
 
+from muster.domain.batch import BatchShare
 from muster.domain.waves import WaveReport
 from muster.reports.waves.json_values import (
     agent_json,
@@ -25,6 +26,7 @@ from muster.reports.waves.json_values import (
     merged_json,
     rejected_json,
     report_json,
+    share_json,
     wave_json,
 )
 from muster.reports.waves.run import WavesRun
@@ -34,7 +36,7 @@ from muster.reports.waves.summary import VerifyReport
 async def write_json(waves: WavesRun, report: VerifyReport, out: TextIO) -> None:
     """Write the whole report."""
     out.write(json.dumps(report_json(report), indent=2).removesuffix("\n}"))
-    _rows(out, "waves", (_wave(wave) for wave in report.waves))
+    _rows(out, "waves", (_wave(wave, report.batches.get(wave.wave, ())) for wave in report.waves))
     _rows(out, "findings", (merged_json(one) for one in report.merged))
     _rows(out, "rejected", (rejected_json(one) for one in report.rejected))
     out.write("\n}\n")
@@ -49,8 +51,8 @@ def _rows(out: TextIO, name: str, values: Iterable[dict[str, Any]]) -> None:
     out.write("\n  ]")
 
 
-def _wave(wave: WaveReport) -> dict[str, Any]:
+def _wave(wave: WaveReport, batches: Sequence[BatchShare]) -> dict[str, Any]:
     agents = [
         agent_json(agent) | {"findings": [finding_json(finding) for finding in agent.findings]} for agent in wave.agents
     ]
-    return wave_json(wave) | {"agents": agents}
+    return wave_json(wave) | {"batches": [share_json(one) for one in batches], "agents": agents}

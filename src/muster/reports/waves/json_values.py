@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from muster.domain.batch import BatchShare
 from muster.domain.finding import Counts, Finding, Merged
 from muster.domain.money import to_usd
 from muster.domain.waves import AgentReport, Held, WaveReport
@@ -88,6 +89,18 @@ def wave_json(wave: WaveReport) -> dict[str, Any]:
         "seconds": max(0.0, wave.ended_at - wave.started_at),
         "counts": counts_json(wave.counts),
         "thresholds": _thresholds(wave.thresholds),
+    }
+
+
+def share_json(share: BatchShare) -> dict[str, Any]:
+    """Return what the calls of a wave had in one batch."""
+    return {
+        "id": str(share.batch),
+        "provider_id": share.provider_id,
+        "calls": share.calls,
+        "parked_calls": share.parked,
+        "cost_usd": to_usd(share.cost),
+        "live_usd": to_usd(share.live_cost),
     }
 
 

@@ -6,8 +6,9 @@ from typing import TextIO
 
 from muster.domain.finding import RANKS, Counts, Finding, Merged
 from muster.domain.money import show_usd
+from muster.domain.redaction import MARK
 from muster.domain.waves import AgentReport, Ending
-from muster.reports.markdown_text import inline
+from muster.reports.markdown_text import block, inline
 from muster.reports.waves.run import WavesRun
 from muster.reports.waves.summary import RejectedBy, VerifyReport
 from muster.reports.waves.verdict import LONGEST, fine
@@ -17,6 +18,7 @@ MOST = 60_000  # characters; comments of pull requests may have 65,536
 MOST_ROWS = 50  # of the table
 ROOM = 5_000  # characters for each list but that of the findings
 LONGEST_FINDING = 600
+LONGEST_REPLACEMENT = 1_500
 
 HEAD = (
     "| Wave | Agent | Ended | Score | Coverage | Critical | High | Medium | Low | Rejected | Cost |",
@@ -134,7 +136,18 @@ def _finding(merged: Merged) -> str:
     facts = [f"**{one.severity}**", _lines(one), *(inline(name) for name in (one.cwe, one.rule) if name)]
     text = f"- {' · '.join(facts)} · by {', '.join(inline(name) for name in merged.by)}  \n"
     text += f"  {inline(one.finding, LONGEST_FINDING)}"
-    return text + (f"  \n  Fix: {inline(one.fix, LONGEST_FINDING)}" if one.fix else "")
+    text += f"  \n  Fix: {inline(one.fix, LONGEST_FINDING)}" if one.fix else ""
+    return text + _replacement(one)
+
+
+def _replacement(finding: Finding) -> str:
+    """Write what the lines would become; a text from which a secret was taken would do harm in a file."""
+    if finding.replacement is None or MARK in finding.replacement:
+        return ""
+    if not finding.replacement.strip():
+        return f"  \n  Proposed: delete {_lines(finding)}"
+    inside = block(finding.replacement, LONGEST_REPLACEMENT).replace("\n", "\n  ")
+    return f"  \n  Proposed for {_lines(finding)}:\n\n  {inside}"
 
 
 def _lines(finding: Finding) -> str:

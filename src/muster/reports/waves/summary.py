@@ -1,17 +1,18 @@
 """The summary of a verification: who found what, what was never done, and whether it is a success."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from muster.checks.findings.counting import add, less
 from muster.checks.findings.counting import count as count_findings
 from muster.checks.findings.merging import merge
+from muster.domain.batch import BatchShare
 from muster.domain.finding import Counts, Merged, Rejected
 from muster.domain.money import show_usd
 from muster.domain.run import RunState
 from muster.domain.source import FileInfo
 from muster.domain.verification import Kind, LeftOut
-from muster.domain.waves import AgentReport, Ending, WaveReport
+from muster.domain.waves import AgentReport, Ending, WaveReport, wave_prefix
 from muster.reports.waves.cleaning import Cleaner
 from muster.reports.waves.facts import Facts, run_facts
 from muster.reports.waves.run import WavesRun, planned, planned_waves
@@ -54,6 +55,7 @@ class VerifyReport:
     rejected: tuple[RejectedBy, ...]
     cleared: tuple[str, ...]  # markers
     markers: int = 0  # that there were
+    batches: Mapping[int, tuple[BatchShare, ...]] = field(default_factory=dict)  # of each wave that has ended
 
     @property
     def ok(self) -> bool:
@@ -173,6 +175,9 @@ async def summarize(waves: WavesRun) -> VerifyReport:
         rejected=tuple(_rejected(reports)),
         cleared=cleaner.value(await waves.cleared(), tuple[str, ...]),
         markers=len(waves.spec.markers),
+        batches={
+            one.wave: tuple(await waves.store.batches.shares(waves.run.id, wave_prefix(one.wave))) for one in reports
+        },
     )
 
 

@@ -1,16 +1,18 @@
 """The report of one wave as Markdown, for a folder in which they pile up."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import TextIO, cast
 
+from muster.domain.batch import BatchShare
 from muster.domain.errors import NotFound
+from muster.domain.money import show_usd
 from muster.domain.run import Run
 from muster.domain.waves import WaveReport
 from muster.reports.markdown_text import inline
 from muster.reports.waves.markdown import agent_table, finding_lines, quoted, rejected_lines, threshold_lines
 from muster.reports.waves.summary import VerifyReport
-from muster.reports.words import moment, seconds_of
+from muster.reports.words import count, moment, seconds_of
 from muster.reports.writing import Redacting
 
 MOST = 1_000_000  # characters of findings
@@ -41,8 +43,25 @@ def _lines(report: VerifyReport, wave: WaveReport) -> Iterator[str]:
     yield ""
     yield from finding_lines(wave.merged, wave.counts, MOST)
     yield from rejected_lines([one for one in report.rejected if one.wave == wave.wave])
+    yield from _money(wave, report.batches.get(wave.wave, ()))
     took = seconds_of(max(0.0, wave.ended_at - wave.started_at))
     yield f"<sub>run {report.run.id} · {moment(wave.started_at)} · {took}</sub>"
+
+
+def _money(wave: WaveReport, batches: Sequence[BatchShare]) -> Iterator[str]:
+    """Write what the wave cost against what it would have cost live, and in which batches its calls were."""
+    cost = sum(agent.cost for agent in wave.agents)
+    if not batches:
+        yield f"Cost: {show_usd(cost)}, nothing of it in batches.\n"
+        return
+    live = cost + sum(one.live_cost - one.cost for one in batches)
+    yield f"Cost: {show_usd(cost)}; live it would have been {show_usd(live)}, so {show_usd(live - cost)} were saved.\n"
+    for one in batches:
+        known = f" ({inline(one.provider_id)} at the provider)" if one.provider_id else ""
+        waits = f", {one.parked:,} of them without an outcome" if one.parked else ""
+        money = f"{show_usd(one.cost)}, live {show_usd(one.live_cost)}"
+        yield f"- batch `{one.batch}`{known}: {count(one.calls, 'call')}{waits}, {money}"
+    yield ""
 
 
 def _verdict(wave: WaveReport) -> str:

@@ -175,6 +175,17 @@ FROM (VALUES (:run_id, :key, CAST(:n AS BIGINT), :state, CAST(:cost AS BIGINT), 
               CAST(:at AS DOUBLE PRECISION), :error, CAST(:live_cost AS BIGINT))) AS v
 WHERE attempts.run_id = v.column1 AND attempts.key = v.column2 AND attempts.n = v.column3 AND attempts.state = 'parked'
 
+-- name: sum_batches_of_keys
+SELECT attempts.batch_id, MIN(batches.provider_id) AS provider_id, COUNT(*) AS calls,
+       COALESCE(SUM(CASE WHEN attempts.state = 'succeeded' AND attempts.lane <> 'uncertain'
+                         THEN CAST(attempts.cost AS DOUBLE PRECISION) ELSE 0 END), 0) AS cost,
+       COALESCE(SUM(CAST(attempts.live_cost AS DOUBLE PRECISION)), 0) AS live_cost,
+       SUM(CASE WHEN attempts.state = 'parked' THEN 1 ELSE 0 END) AS parked
+FROM attempts LEFT JOIN batches ON batches.id = attempts.batch_id
+WHERE attempts.run_id = :run_id AND attempts.batch_id IS NOT NULL
+  AND SUBSTR(attempts.key, 1, CAST(:length AS INTEGER)) = :prefix
+GROUP BY attempts.batch_id ORDER BY attempts.batch_id
+
 -- name: sum_batches_of_run
 SELECT COUNT(DISTINCT batch_id) AS batches,
        COALESCE(SUM(CASE WHEN state = 'succeeded' AND lane <> 'uncertain' THEN CAST(cost AS DOUBLE PRECISION) ELSE 0 END), 0) AS cost,
