@@ -23,6 +23,7 @@ from muster.cli import (
     report,
     review,
     runs,
+    schema,
     sim,
     store,
     validate,
@@ -73,6 +74,7 @@ review.register(app)
 app.add("evidence", evidence.app)
 worker.register(app)
 sim.register(app)
+schema.register(app)
 app.add("store", store.app)
 doctor.register(app)
 

@@ -121,4 +121,5 @@ Version = Annotated[Literal[1], BeforeValidator(_meant)]
 
 AnyJson = Annotated[Any, BeforeValidator(_json)]
 JsonObject = Annotated[dict[str, Any], BeforeValidator(_json_object)]
+ROLES = ("user", "assistant", "system", "tool")
 RoleName = Annotated[Literal["user", "assistant", "system", "tool"], BeforeValidator(_role)]

@@ -32,7 +32,7 @@ class VerifySection(Strict, frozen=True, kw_only=True):
     """`[verify]`: who verifies code, where markers lie, and where reports go."""
 
     agents: Path | None = None  # verify.yaml; relative to muster.toml, as all paths here but the next
-    pending: Path = Path(".muster/pending")  # relative to the root of what is verified
+    pending: Path = field(default_factory=lambda: Path(".muster/pending"))  # relative to the root of what is verified
     model: str | None = None  # of agents that name none
     reports: Path | None = None  # the folder of one report for each wave; left out: verify/reports where the state is
     log: Path | None = None  # the folder of one log a day; left out: verify/log where the state is

@@ -36,7 +36,7 @@ def found_by(*findings: Finding, files: dict[str, str] | None = None, name: str 
 @pytest.mark.parametrize("given", [{"cwe": "CWE-89"}, {"rule": "E501"}, {"rule": "a b/c"}, {}], ids=str)
 async def test_a_rule_has_what_the_validator_of_microsoft_asks_for(tmp_path: Path, given: dict[str, str]) -> None:
     """Its SARIF1001 wants a name unlike the id; its SARIF2012 a name in Pascal case, descriptions and help."""
-    run = await sarif(tmp_path, found_by(finding(**given)))
+    run = await sarif(tmp_path, found_by(finding("a flaw", 1, **given)))
     (rule,) = run["tool"]["driver"]["rules"]
     assert rule["name"].casefold() != rule["id"].casefold()
     assert re.fullmatch(r"(?:[A-Z][A-Za-z0-9]*)", rule["name"])
