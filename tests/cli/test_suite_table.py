@@ -104,6 +104,7 @@ def test_progress_counts_one_unit_and_names_it(home: Home, arguments: tuple[str,
     found = home.muster("run", "s.yaml", "--agent", "sim/echo", *arguments)
     counted = re.findall(r"[\d,]+ of [\d,]+ [^,]*? done", found.err)
     assert counted[-1:] == [words], found.err
+    assert f"done, {words.split()[0]} passed" in found.err  # of the same unit
     assert {one.split(maxsplit=3)[3] for one in counted} == {words.split(maxsplit=3)[3]}
 
 

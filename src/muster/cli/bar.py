@@ -16,6 +16,7 @@ from muster.cli.spans import span
 from muster.cli.speech import console
 
 WIDTH = 24
+NARROW, NARROWER = 90, 70  # columns; below, the numbers need the room of the bar, and then of the title
 
 
 class Spinner(SpinnerColumn):
@@ -44,15 +45,16 @@ class Bar:
     """Draws a bar on standard error; one that does not stay is gone when it is done."""
 
     def __init__(self, *, stays: bool = True) -> None:
+        out = console(stderr=True)
         self._spinner = Spinner(finished_text=" ")
         self._progress = Underlined(
             self._spinner,
-            TextColumn("{task.fields[title]}", markup=False),
-            BarColumn(bar_width=WIDTH),
+            *([TextColumn("{task.fields[title]}", markup=False)] if out.width >= NARROWER else []),
+            *([BarColumn(bar_width=WIDTH)] if out.width >= NARROW else []),
             TextColumn("{task.fields[count]}", markup=False, style="green"),
             TextColumn("{task.fields[time]}", markup=False, style="yellow"),
             TextColumn("{task.fields[words]}", markup=False),
-            console=console(stderr=True),
+            console=out,
             transient=not stays,
         )
         self._began = time.time()

@@ -89,15 +89,21 @@ def _data(found: "Survey", cap: int | None) -> dict[str, Any]:
 def _tell(console: "Console", found: "Survey", cap: int | None) -> None:
     from rich.table import Table
 
+    from muster.cli.columns import Column, filled, fitting
     from muster.domain.money import show_usd
 
-    table = Table("who", box=None, pad_edge=False, header_style="bold")
-    for title in ("calls", "calls at most", "tokens at most", "about, at least", "at most"):
-        table.add_column(title, justify="right")
     rows = [*found.agents.items(), *([("judge", found.judge)] if found.judge.calls else []), ("together", found.all)]
-    for who, load in rows:
-        numbers = (f"{load.calls:,}", f"{load.most_calls:,}", f"{load.tokens:,}")
-        table.add_row(who, *numbers, show_usd(load.least), most_words(load))
+    loads = [load for _, load in rows]
+    columns = [
+        Column("who", [who for who, _ in rows], right=False, folds=True),
+        Column("calls", [f"{load.calls:,}" for load in loads]),
+        Column("calls at most", [f"{load.most_calls:,}" for load in loads]),
+        Column("tokens at most", [f"{load.tokens:,}" for load in loads]),
+        Column("about, at least", [show_usd(load.least) for load in loads]),
+        Column("at most", [most_words(load) for load in loads]),
+    ]
+    shown = fitting(columns, ("tokens at most", "calls at most", "about, at least"), console.width, 2)
+    table = filled(Table(box=None, pad_edge=False, header_style="bold"), shown)
     cases = "1 case" if found.cases == 1 else f"{found.cases:,} cases"
     console.print(f"{cases}, {found.skipped:,} of them skipped" if found.skipped else cases)
     console.print(table)

@@ -55,4 +55,4 @@ class SuiteSights:
             self._cases, self._total = int(event.data["cases"]), int(event.data["units"])
         elif event.kind == "suite.cases":
             self._done, self._total = int(event.data["done"]), int(event.data["total"])
-            self._counts = Counter(event.data["counts"])
+            self._counts = Counter(event.data.get("ended", event.data["counts"]))  # of the unit that is counted

@@ -1,15 +1,14 @@
 """A suite run for a terminal: the subjects, what did not pass and why, and the verdict in one sentence."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 
 from rich.box import SIMPLE_HEAD
-from rich.cells import cell_len
-from rich.console import Console, JustifyMethod
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from muster.cli.clean import clean
+from muster.cli.columns import Column, filled, fitting
 from muster.domain.money import show_usd
 from muster.domain.verdict import Status
 from muster.reports.suite.figures import Figures, figures, score_of
@@ -25,7 +24,6 @@ BAR = 16
 SUBJECT = "subject"
 GAP = 2  # columns between columns
 LEAST_MISSED = ("score from–to", "bar", "endings", "p95", "p50", "score", "95% interval", "cost")
-UNTITLED = frozenset({"place", "score from–to", "bar", "endings"})
 OVERLAP = "intervals overlap"
 CLOSER = "muster compare RUN:A RUN:B tells more"
 
@@ -95,67 +93,45 @@ def _facts(report: SuiteReport) -> Iterator[str]:
         yield f"{show_usd(run.saved)} saved by batches"
 
 
-@dataclass(frozen=True, slots=True)
-class _Column:
-    name: str
-    cells: Sequence[Text]
-    right: bool = True
-
-    @property
-    def width(self) -> int:
-        title = "" if self.name in UNTITLED else self.name
-        return max(cell_len(line) for cell in (title, *map(str, self.cells)) for line in cell.split("\n"))
-
-
 def _subjects(report: SuiteReport, width: int) -> Table:
     """Draw the subjects, the best first; what there is no room for is left out, but never their names."""
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    columns = _fitting(_columns(report, width), width)
-    for column in columns:
-        named = column.name == SUBJECT
-        justify: JustifyMethod = "right" if column.right else "left"
-        table.add_column(
-            "" if column.name in UNTITLED else column.name, justify=justify, no_wrap=not named, overflow="fold"
-        )
-    for row in zip(*(column.cells for column in columns), strict=True):
-        table.add_row(*row)
+    columns = fitting(_columns(report, width), LEAST_MISSED, width - 1, GAP)
+    table = filled(Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0)), columns)
     if any(_overlaps(line) for line in report.subjects):
         table.caption = f"{OVERLAP}: with that of the subject above, so the order may be chance;\n{CLOSER}"
         table.caption_justify = "left"
     return table
 
 
-def _fitting(columns: list[_Column], width: int) -> list[_Column]:
-    """Leave out columns, in the order in which they are missed least, until the others fit."""
-    for name in LEAST_MISSED:
-        if 1 + sum(column.width + GAP for column in columns) <= width:
-            break
-        columns = [column for column in columns if column.name != name]
-    return columns
-
-
-def _columns(report: SuiteReport, width: int) -> list[_Column]:
+def _columns(report: SuiteReport, width: int) -> list[Column]:
     lines = report.subjects
     found = [figures(line) for line in lines]
     shades = ["green" if one.cases and one.passed == one.cases else "red" for one in found]
-    columns = [_Column("place", [Text(f"{line.rank}.", style="dim") for line in lines])] if len(lines) > 1 else []
+    columns = (
+        [Column("place", [Text(f"{line.rank}.", style="dim") for line in lines], titled=False)]
+        if len(lines) > 1
+        else []
+    )
     columns += [
-        _Column(SUBJECT, [_name(line) for line in lines], right=False),
-        _Column("passed", [_passed(one, shade) for one, shade in zip(found, shades, strict=True)]),
+        Column(SUBJECT, [_name(line) for line in lines], right=False, folds=True),
+        Column("passed", [_passed(one, shade) for one, shade in zip(found, shades, strict=True)]),
     ]
     if width >= WIDER:
         bars = [_bar(one, shade) for one, shade in zip(found, shades, strict=True)]
-        columns.append(_Column("bar", bars, right=False))
-    columns.append(_Column("95% interval", [Text(one.interval()) for one in found], right=False))
-    columns.append(_Column("score", [Text(score_of(one.score)) for one in found]))
+        columns.append(Column("bar", bars, right=False, titled=False))
+    columns.append(Column("95% interval", [Text(one.interval()) for one in found], right=False))
+    columns.append(Column("score", [Text(score_of(one.score)) for one in found]))
     if width >= WIDEST:
-        columns.append(_Column("score from–to", [_spread(one) for one in found]))
+        columns.append(Column("score from–to", [_spread(one) for one in found], titled=False))
     columns += [
-        _Column("p50", [Text(seconds_of(one.p50)) for one in found]),
-        _Column("p95", [Text(seconds_of(one.p95)) for one in found]),
-        _Column("cost", [Text(show_usd(one.cost)) for one in found]),
+        Column("p50", [Text(seconds_of(one.p50)) for one in found]),
+        Column("p95", [Text(seconds_of(one.p95)) for one in found]),
+        Column("cost", [Text(show_usd(one.cost)) for one in found]),
     ]
-    return [*columns, *([_Column("endings", [_strip(line) for line in lines], right=False)] if width >= WIDE else [])]
+    return [
+        *columns,
+        *([Column("endings", [_strip(line) for line in lines], right=False, titled=False)] if width >= WIDE else []),
+    ]
 
 
 def _overlaps(line: SubjectLine) -> bool:

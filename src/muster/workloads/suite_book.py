@@ -23,7 +23,8 @@ class Book:
         self._entered = 0
         self._last_epoch = spec.epochs
         self._epochs: list[Status] = []  # of the case and subject that is being counted
-        self._counts: Counter[Status] = Counter()
+        self._counts: Counter[Status] = Counter()  # of cases under subjects
+        self._ended: Counter[Status] = Counter()  # of single epochs
         self._aside = Aside()
 
     async def enter(self, result: CaseResult) -> None:
@@ -58,12 +59,14 @@ class Book:
     async def _write(self, number: int, results: tuple[CaseResult, ...]) -> None:
         for result in await keep_page(self._ctx, self._tag, number, results):
             self._count(result)
-        done = {"done": self._entered, "total": self._units.total}
+        ended = {str(status): self._ended[status] for status in Status if self._ended[status]}
+        done = {"done": self._entered, "total": self._units.total, "ended": ended}
         await self._ctx.emit(f"{results_key(self._tag, number)}/told", "suite.cases", done | self._told())
 
     def _count(self, result: CaseResult) -> None:
         """Count what stands in the journal, which is what reports will say too."""
         self._entered += 1
+        self._ended[result.status] += 1
         self._epochs.append(result.status)
         if result.epoch == self._last_epoch:
             self._counts[settle(self._epochs)] += 1
