@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
+from muster.domain.money import Microdollars, show_usd
 from muster.domain.run import RunState
 
-from .house import HOSTILE, Story, case, hostile, shop, written
+from .house import HOSTILE, Story, case, hostile, result, shop, written
 
 FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
          "--disable-background-networking", "--disable-component-update", "--disable-sync")  # fmt: skip
@@ -168,3 +169,16 @@ def test_a_run_without_results_is_a_page_too(look: Any, tmp_path: Path) -> None:
     seen.page.get_by_role("button", name="a", exact=True).click()
     expect(seen.page.get_by_role("dialog")).to_contain_text("the run stopped before it came to this case")
     assert seen.complaints == []
+
+
+def test_money_looks_as_in_a_terminal_and_waiting_cases_are_told(look: Any, tmp_path: Path) -> None:
+    costs = {"a": 0, "b": 50_000, "c": 1_234_500, "d": 1_234}
+    results = [result(name, cost=Microdollars(cost), judge_cost=Microdollars(0)) for name, cost in costs.items()]
+    story = Story(cases=[case(name) for name in (*costs, "e")], results=results, state=RunState.WAITING)
+    seen = look(page_file(tmp_path, story))
+    shown = {
+        name: text for name in costs for text in seen.page.locator("#rows tr").all_inner_texts() if f"{name}\n" in text
+    }
+    assert [name for name, cost in costs.items() if show_usd(cost) not in shown[name].split()] == [], shown
+    assert "waiting" in seen.page.locator("#rows").inner_text()
+    assert "The run is waiting for batches, and 1 case with it." in seen.page.locator("#verdict").inner_text()

@@ -51,7 +51,7 @@ function subjectRow(subject) {
   const cells = [
     make("td", {}, make("div", { class: "name", text: subject.label }), make("div", { class: "soft small", text: subject.model === subject.label ? "" : subject.model }),
       make("div", { class: "soft small", text: subject.rank === null || subject.told_apart ? "" : "intervals overlap" })),
-    make("td", {}, make("div", { class: "name", text: percent(subject.rate, 1) }),
+    make("td", {}, make("div", { class: "name whole", text: percent(subject.rate, 1) }),
       make("div", { class: "soft small", text: `${number(subject.passed)} of ${number(subject.cases)}` }),
       make("div", { class: "soft small thin", text: range })),
     make("td", { class: "wide" }, interval(subject.rate, subject.low, subject.high, words), make("div", { class: "soft small", text: range })),
