@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from muster.checks.comparison import Change, Comparison, Verdict
 from muster.checks.interval import Interval
 from muster.reports.comparing import RunComparison, SubjectComparison
-from muster.reports.markdown_text import inline
+from muster.reports.markdown_text import in_cell, inline
 from muster.reports.suite.words import WORDS
 from muster.reports.words import count, percent
 
@@ -102,7 +102,7 @@ def _table(title: str, changes: Sequence[Change]) -> Iterator[str]:
     for change in changes[:MOST_CHANGES]:
         after = WORDS[change.after] if change.after is not None else "missing"
         scores = f"{_score(change.before_score)} → {_score(change.after_score)}"
-        yield f"| {inline(change.case)} | {change.epoch} | {WORDS[change.before]} | {after} | {scores} |"
+        yield f"| {in_cell(change.case)} | {change.epoch} | {WORDS[change.before]} | {after} | {scores} |"
     if len(changes) > MOST_CHANGES:
         yield ""
         yield f"… and {len(changes) - MOST_CHANGES:,} more"

@@ -12,17 +12,19 @@ _TICKS = re.compile("`+")
 
 
 def inline(text: str, most: int = 120) -> str:
-    """Write a text as code inside a line or a cell; in code nobody is called and nothing becomes a link.
-
-    A span between backticks, which can be read as it is. Only a text with `|`, which would end a cell even in code, is
-    spelled in entities.
-    """
+    """Write a text as code inside a line, between backticks; in code nobody is called and nothing becomes a link."""
     flat = _flat(text, most)
-    if "|" in flat:
-        return f"<code>{_PUNCTUATION.sub(lambda found: f'&#{ord(found[0])};', flat)}</code>"
     ticks = "`" * (_longest_ticks(flat) + 1)
     room = " " if not flat or flat.startswith("`") or flat.endswith("`") else ""
     return f"{ticks}{room}{flat}{room if flat else ''}{ticks}"
+
+
+def in_cell(text: str, most: int = 120) -> str:
+    """Write a text as code inside a cell of a table; one with `|`, which ends a cell even in code, in entities."""
+    flat = _flat(text, most)
+    if "|" not in flat:
+        return inline(text, most)
+    return f"<code>{_PUNCTUATION.sub(lambda found: f'&#{ord(found[0])};', flat)}</code>"
 
 
 def in_html(text: str, most: int = 120) -> str:

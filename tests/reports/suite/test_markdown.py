@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from muster.domain.run import RunState
 from muster.domain.verdict import CheckResult, Status
-from muster.reports.markdown_text import block, inline
+from muster.reports.markdown_text import block, in_cell, in_html, inline
 from muster.reports.suite.markdown import MOST
 from tests.reports.markdown_reader import read
 
@@ -69,8 +69,15 @@ async def test_why_a_run_stopped_is_told(tmp_path: Path) -> None:
 @given(st.text(st.characters(), max_size=60), st.text("`~<>|@#*_[]()\\\n ", max_size=40))
 def test_any_text_stays_inside_its_code(text: str, nasty: str) -> None:
     for given_text in (text, nasty, text + nasty):
-        line = read(f"| {inline(given_text)} | end |\n|---|---|\n| {inline(given_text)} | end |")
+        line = read(f"| {in_cell(given_text)} | end |\n|---|---|\n| {in_cell(given_text)} | end |")
         assert (line.cells, line.loose.split()) == (2, ["end", "end"])
+        told = read(f"{inline(given_text)} one\n- {inline(given_text)}\n- two {inline(given_text)} {inline(text)}\n")
+        assert (told.tags, told.loose.split()) == (
+            ["p", "code", "ul", "li", "code", "li", "code", "code"],
+            ["one", "two"],
+        )
+        folded = read(f"<details><summary>{in_html(given_text)} end</summary>\n\nbody\n\n</details>")
+        assert (folded.tags, folded.loose.split()) == (["details", "summary", "code", "p"], ["end", "body"])
         whole = read(f"before\n\n{block(given_text)}\n\nafter")
         assert (whole.tags, whole.loose.split()) == (["p", "pre", "code", "p"], ["before", "after"])
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import TextIO
 
 from muster.domain.money import show_usd
-from muster.reports.markdown_text import block, in_html, inline
+from muster.reports.markdown_text import block, in_cell, in_html, inline
 from muster.reports.suite.figures import figures, score_of
 from muster.reports.suite.steadiness import steadiness
 from muster.reports.suite.summary import CaseLine, SubjectLine, SuiteReport
@@ -88,7 +88,7 @@ def _subject(line: SubjectLine) -> str:
     found = figures(line)
     place = f"{line.rank}. " if line.rank is not None else ""
     cells = [
-        f"{place}{inline(line.label)}",
+        f"{place}{in_cell(line.label)}",
         f"{percent(found.rate)} ({found.passed}/{found.cases})",
         found.interval() + ("" if line.rank is None or line.told_apart else ", intervals overlap"),
         score_of(found.score),

@@ -8,7 +8,7 @@ from muster.domain.finding import RANKS, Counts, Finding, Merged
 from muster.domain.money import show_usd
 from muster.domain.redaction import MARK
 from muster.domain.waves import AgentReport, Ending
-from muster.reports.markdown_text import block, inline
+from muster.reports.markdown_text import block, in_cell, inline
 from muster.reports.waves.run import WavesRun
 from muster.reports.waves.summary import RejectedBy, VerifyReport
 from muster.reports.waves.verdict import LONGEST, fine
@@ -47,7 +47,7 @@ def _head(report: VerifyReport) -> Iterator[str]:
     yield f"**{report.sentence(quoted)}**\n"
     yield from agent_table(report.agents)
     for one in report.absent[:MOST_ROWS]:
-        yield f"| {one.wave} | {inline(one.agent)} | ⏸ not started |" + " |" * 8
+        yield f"| {one.wave} | {in_cell(one.agent)} | ⏸ not started |" + " |" * 8
     yield ""
     yield from threshold_lines(report.agents)
     yield from within([f"> ⚠️ {note}\n" for note in report.notes(quoted)], ROOM)
@@ -66,7 +66,7 @@ def _row(agent: AgentReport) -> str:
     counts = agent.counts
     cells = [
         str(agent.wave),
-        inline(agent.agent),
+        in_cell(agent.agent),
         SIGNS[agent.ending],
         "–" if agent.score is None else f"{agent.score:.1f}",
         "–" if agent.coverage is None else f"{agent.coverage:.1f}%",
