@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from muster.cli.columns import Column, fitting
 from muster.cli.suite_table import tell_report
 from muster.domain.run import RunState
 from muster.domain.verdict import Status
@@ -131,3 +132,10 @@ def test_a_run_that_stopped_is_still_reported_as_one_that_skipped_the_rest(home:
     shown = home.muster("report", "stopped1").out
     assert "20 skipped" in shown or "20 of 30 results are missing" in shown
     assert "waiting" not in shown
+
+
+def test_a_plan_leaves_columns_out_before_it_cuts_a_name() -> None:
+    columns = [Column("who", [LONG], right=False, folds=True), Column("calls", ["1"]), Column("tokens at most", ["2"])]
+    shown = fitting(columns, ("tokens at most",), 60, 2)
+    assert [one.name for one in shown] == ["who", "calls"]
+    assert [one.name for one in fitting(columns, ("tokens at most",), 80, 2)] == ["who", "calls", "tokens at most"]
