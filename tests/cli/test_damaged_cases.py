@@ -2,6 +2,7 @@
 
 import copy
 import json
+import sys
 from typing import Any
 
 from .shell import Result, Shell
@@ -117,10 +118,17 @@ COMMANDS = [
     (["/bin/true"], "name a program without its folder: true"),
     (["python3", "none.py"], "there is no file none.py"),
     (["./none"], "there is no file ./none"),
+    (["bash", "checks/none"], "there is no file checks/none"),
+    (["java", "-jar", "none.jar"], "there is no file none.jar"),
+    (["python3", "link.py"], "a link that leads out of"),
+    (["python3", "linked/hosts"], "a link that leads out of"),
+    (["sh", "-c", "cat </etc/hosts"], "'/etc/hosts' may not be named: it is outside of the project"),
 ]
 
 
 def test_a_command_outside_of_the_project_or_without_its_file_is_refused(shell: Shell) -> None:
+    (shell.folder / "link.py").symlink_to("/etc/hosts")
+    (shell.folder / "linked").symlink_to("/etc")
     configs = [{"evaluator": "process", "process_cmd": command} for command, _ in COMMANDS]
     cases = [a_case(str(place), evaluator_config=config) for place, config in enumerate(configs)]
     told = shell.muster("validate", suite_file(shell, *cases))
@@ -135,8 +143,11 @@ def test_a_command_outside_of_the_project_or_without_its_file_is_refused(shell: 
 
 def test_a_command_inside_of_the_project_runs_however_it_is_named(shell: Shell) -> None:
     shell.write("check.py", "print('{\"passed\": true}')\n")
-    scripts = ("./check.py", str(shell.folder / "check.py"))
-    configs = [{"evaluator": "process", "process_cmd": ["python3", script]} for script in scripts]
+    (shell.folder / "link.py").symlink_to("check.py")
+    inside = ("./check.py", str(shell.folder / "check.py"), "link.py")
+    commands = [["python3", script] for script in inside]
+    commands += [["sh", "-c", f"{sys.executable.rpartition('/')[2]} check.py </dev/null 2>/dev/null"]]
+    configs = [{"evaluator": "process", "process_cmd": command} for command in commands]
     cases = [a_case(str(place), evaluator_config=config) for place, config in enumerate(configs)]
     assert run_suite(shell, *cases).code == 0
 

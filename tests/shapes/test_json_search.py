@@ -188,6 +188,14 @@ def test_a_marked_payload_is_found_before_hostile_output() -> None:
     assert proposal(f"{START}{SPELLED}{END}" + '{"a":' * 200_000) == PAYLOAD
 
 
+@pytest.mark.parametrize("text", ['{"a": 1, "a": 2}', 'so: [{"a": {"b": [{"c": 0, "c": 1}]}}]'])
+def test_an_object_with_a_key_twice_is_refused(text: str) -> None:
+    with pytest.raises(BadOutput, match="a key twice"):
+        find_value(text, {})
+    with pytest.raises(BadOutput, match="a key twice"):
+        find(text.strip("so: []"), lambda value: "a" in value)
+
+
 def test_bytes_that_are_no_text_are_shown_as_escapes() -> None:
     assert readable(b"caf\xe9 \xff") == "caf\\xe9 \\xff"
     assert proposal(parseable(b'\xff{"thought_process": "\xe9", "content": "\xc3\xa9\xff"}\xfe')) == {

@@ -34,7 +34,7 @@ _DECIDING = (ExpectedForm, ExpectationForm, CheckForm, RubricForm, EvaluatorForm
 # Fields that decide, under names that mean nothing else; one level too high or too low they would be ignored.
 _DISTINCTIVE = frozenset(
     {"tool_sequence", "rubric", "auto_check", "critical", "evaluator", "threshold", "effectiveness_threshold"}
-    | {"golden_path", "golden_threshold", "process_cmd", "judge_prompt", "follow_ups"}
+    | {"golden_path", "golden_threshold", "process_cmd", "judge_prompt", "follow_ups", "evaluator_config", "expected"}
 )
 
 
@@ -62,7 +62,7 @@ def unknown_names(form: type[Form], tree: Any, place: Place = ()) -> Iterator[Un
     table = _table(form)
     for name, value in tree.items():
         if name not in table.known:
-            if value is not None and not str(name).startswith(_PRIVATE):
+            if not str(name).startswith(_PRIVATE):
                 yield _unknown(form, str(name), (*place, name))
         elif name in table.below:
             if isinstance(value, list):
@@ -76,7 +76,8 @@ def _unknown(form: type[Form], name: str, place: Place) -> UnknownName:
     if near := _nearest(name, _table(form).known):
         return UnknownName(place=place, message=f"unknown field; did you mean {near}?", wrong=True)
     if near := _nearest(name, _DISTINCTIVE):
-        wrong = form not in (HeadForm, DefaultsForm)
+        # At the head of a file the very name is only misplaced, and may mean something to another tool.
+        wrong = form not in (HeadForm, DefaultsForm) or near != name
         home = _homes(CaseForm)[near]
         return UnknownName(place=place, message=f"unknown field here; did you mean {home} of a case?", wrong=wrong)
     return UnknownName(place=place, message="unknown field", wrong=form in _DECIDING)

@@ -5,7 +5,6 @@ budgets and agents of another.
 """
 
 import os
-import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,13 +21,13 @@ def find_project(start: Path, *, top: Path | None, user: int, with_store: bool =
     """
     wanted = (Path(CONFIG_FILE), Path(HOME, DATABASE)) if with_store else (Path(CONFIG_FILE),)
     for folder in _upwards(start, top, user):
-        if any(os.path.isfile(folder / name) for name in wanted):  # noqa: PTH113 - False also where one may not look
+        if any(_is_file(folder / name, None if folder == start else user) for name in wanted):
             return folder
     return start
 
 
 def _upwards(start: Path, top: Path | None, user: int) -> Iterator[Path]:
-    """Return the folders to look at: up to the top of a git tree, or `top`, and never into what others can change."""
+    """Return the folders to look at: up to the top of a git tree, or `top`, and never into those of others."""
     for folder in (start, *start.parents):
         if folder != start and not _is_own(folder, user):
             return
@@ -37,10 +36,15 @@ def _upwards(start: Path, top: Path | None, user: int) -> Iterator[Path]:
             return
 
 
-def _is_own(folder: Path, user: int) -> bool:
-    """Return whether nobody else can put a file there: a muster.toml names programs that are started."""
+def _is_own(path: Path, user: int) -> bool:
+    """Return whether a folder or file is the user's: a muster.toml names programs that are started."""
     try:
-        found = folder.stat()
+        return path.stat().st_uid == user
     except OSError:
         return False
-    return found.st_uid == user and not found.st_mode & stat.S_IWOTH
+
+
+def _is_file(path: Path, user: int | None) -> bool:
+    """Return whether a file is there that is trusted; where everybody can write, one of somebody else is not."""
+    found = os.path.isfile(path)  # noqa: PTH113 - False also where one may not look
+    return found and (user is None or _is_own(path, user))

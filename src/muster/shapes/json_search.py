@@ -6,6 +6,7 @@ Every attempt is made by a real decoder, so braces and markers inside strings me
 import re
 from collections.abc import Callable, Iterator, Mapping
 from json import JSONDecodeError, JSONDecoder
+from typing import Any
 
 from muster.domain.canonical import Json
 from muster.domain.errors import BadOutput
@@ -22,7 +23,17 @@ _STRAY = re.compile("[\udc80-\udcff]")
 _FENCE = "```"
 _SHOWN = 200
 
-_DECODER = JSONDecoder()
+
+class _Doubled(dict[str, Json]):
+    """An object in which a key stands twice: which of the values counts, nobody can say."""
+
+
+def _object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    found = dict(pairs)
+    return found if len(found) == len(pairs) else _Doubled(found)
+
+
+_DECODER = JSONDecoder(object_pairs_hook=_object)
 _WINDOW = 4096  # characters that are looked at first; an error counts the lines from the beginning of its text
 _GROWTH = 8
 _LONGEST = 16  # a number, a word or an escape that is cut goes wrong this near to the end; only a string does not
@@ -47,10 +58,15 @@ def parseable(output: bytes) -> str:
 
 
 def find(text: str, fits: Fits, marker: str = "") -> dict[str, Json] | None:
-    """Give the last object that fits: of those right after a marker, or else of all that are in no other object.
+    """Return the last object that fits: of those right after a marker, or else of all that are in no other object.
 
-    In an output with too much broken JSON to look through, only its last lines are looked at.
+    In an output with too much broken JSON to look through, only its last lines are looked at. Raises BadOutput when the
+    object holds a key twice.
     """
+    return _single(_find_bounded(text, fits, marker))
+
+
+def _find_bounded(text: str, fits: Fits, marker: str) -> dict[str, Json] | None:
     try:
         return _find(text, fits, marker)
     except BadOutput:
@@ -73,7 +89,7 @@ def find_value(text: str, schema: Mapping[str, Json]) -> Json:
     try:
         value, end = _DECODER.raw_decode(whole)
         if end == len(whole):
-            return value
+            return _single(value)
     except (ValueError, RecursionError):
         pass
     found = None
@@ -82,7 +98,21 @@ def find_value(text: str, schema: Mapping[str, Json]) -> Json:
     if found is None:
         begins = f": {text.strip()[:_SHOWN]!r}" if text.strip() else ""
         raise BadOutput(f"its answer holds no JSON, and a schema was asked for{begins}")
-    return found
+    return _single(found)
+
+
+def _single(value: Json) -> Any:
+    """Return a value in which no object holds a key twice; raises BadOutput for any other."""
+    left = [value]
+    while left:
+        item = left.pop()
+        if isinstance(item, _Doubled):
+            raise BadOutput("its answer holds a key twice in one object, so that nobody can say what it means")
+        if isinstance(item, dict):
+            left.extend(item.values())
+        elif isinstance(item, list):
+            left.extend(item)
+    return value
 
 
 class _Search:
