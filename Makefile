@@ -1,5 +1,7 @@
 # Every target prepares what it needs by itself; a fresh clone needs nothing but Python 3.11 and make.
 BIN := .venv/bin
+# Two for each core: many tests wait for a process, a server or a clock.
+WORKERS = $(shell $(BIN)/python -c 'import os; print(2 * (os.cpu_count() or 1))')
 
 .PHONY: demo test test-claude check chaos bench docs
 
@@ -9,7 +11,7 @@ demo:          ## a real piece of work with no key: killed, resumed, proven
 
 test:          ## the whole suite, with the short form of every crash proof
 	@scripts/prepare postgresql chromium
-	$(BIN)/pytest -n auto --dist worksteal -m "not chaos and not claude"
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not chaos and not claude"
 
 test-claude:   ## the real Claude Code against the rehearsal server; installs the extra, needs no key
 	@scripts/prepare claude

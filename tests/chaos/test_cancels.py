@@ -101,8 +101,14 @@ async def test_a_run_canceled_at_24_random_instants_leaves_its_books_in_order(tm
 
 async def stop_between_writes(pid: int, store: Path) -> None:
     """Stop a process at a moment in which it does not hold the lock of the store."""
+
+    async def stands_still() -> bool:
+        stats = [file.read_text(encoding="utf-8") for file in Path(f"/proc/{pid}/task").glob("*/stat")]
+        return all(stat.rpartition(")")[2].split()[0] == "T" for stat in stats)
+
     while True:
         os.kill(pid, signal.SIGSTOP)
+        await until(stands_still)  # the signal is only on its way yet, and each thread stops for itself
         with closing(sqlite3.connect(store, timeout=0.0, isolation_level=None)) as database:
             try:
                 database.execute("BEGIN IMMEDIATE")
@@ -125,10 +131,12 @@ async def test_whoever_buries_a_canceled_run_cancels_its_batch_and_its_children(
             async def handed_in() -> bool:
                 return bool(await muster.batches.list((BatchState.RUNNING,)))
 
-            await until(handed_in)
-            await stop_between_writes(driver.pid, stage.folder / ".muster" / "muster.db")
-            await muster.cancel("fleet")  # its driver does not live to see it
-        await driver.kill()
+            try:
+                await until(handed_in)
+                await stop_between_writes(driver.pid, stage.folder / ".muster" / "muster.db")
+                await muster.cancel("fleet")  # its driver does not live to see it
+            finally:
+                await driver.kill()  # nobody could close a store whose lock it held
         [before] = (await asyncio.to_thread(sim.audit)).batches
         async with stage.open() as muster:
             await muster.engine.sweep()

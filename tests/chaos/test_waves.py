@@ -74,14 +74,14 @@ class Outcome:
 
     @property
     def lasting(self) -> VerifyReport:
-        """The report without clocks and places, and without who of those that share a cache paid for filling it."""
+        """The report without clocks, places and ids, and without who of those that share a cache paid for filling it."""
         waves = [
             replace(wave, agents=tuple(replace(agent, cost=NOTHING) for agent in wave.agents))
             for wave in lasting(self.report.waves)
         ]
         cleared = tuple(Path(path).name for path in self.report.cleared)
         facts = replace(self.report.run, id="", root="", epoch=0, created_at=0.0, started_at=None, ended_at=None)
-        return replace(self.report, waves=tuple(waves), run=replace(facts, cost=Cost()), cleared=cleared)
+        return replace(self.report, waves=tuple(waves), run=replace(facts, cost=Cost()), cleared=cleared, batches={})
 
 
 class Proof:

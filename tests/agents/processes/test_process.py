@@ -336,11 +336,17 @@ from muster.domain.agent import Timeouts
 
 async def main():
     order = Order(agent="a", command=("echo", "here"), environment={"PATH": os.environ["PATH"]})
+    killed = 0
     for number in range(60):
         process = start(order, f"token.{number}")
         finished = await converse(process, Timeouts())
         await process.end()
-        assert (finished.status, finished.output) == (0, b"here\\n"), finished
+        if finished.status == -signal.SIGINT:
+            killed += 1
+        else:
+            assert (finished.status, finished.output) == (0, b"here\\n"), finished
+    # A signal that arrives in the very system call by which a process leaves our group cannot be told from its own.
+    assert killed <= 1, killed
 
 received = []
 signal.signal(signal.SIGINT, lambda number, frame: received.append(number))
