@@ -74,7 +74,7 @@ class Outcome:
 
     @property
     def lasting(self) -> VerifyReport:
-        """The report without clocks, places and ids, and without who of those that share a cache paid for filling it."""
+        """The report without clocks, places and ids, and without who of those sharing a cache paid for filling it."""
         waves = [
             replace(wave, agents=tuple(replace(agent, cost=NOTHING) for agent in wave.agents))
             for wave in lasting(self.report.waves)

@@ -41,7 +41,7 @@ def test_a_name_close_to_a_known_one_is_wrong(tmp_path: Path, case: dict[str, An
 
 
 def test_misspelt_names_at_the_top_are_wrong_too(tmp_path: Path) -> None:
-    wrong = {"tag": ["x"], "evaluator_cfg": {}, "thresold": None}
+    wrong: dict[str, Any] = {"tag": ["x"], "evaluator_cfg": {}, "thresold": None}
     found = examine(write_suite(tmp_path, a_case(), risk_teir="low", tool_sequnce=[], defaults=wrong))
     assert sorted((flaw.line, flaw.message) for flaw in found.flaws) == [
         (2, "defaults.evaluator_cfg: unknown field here; did you mean evaluator_config of a case?"),

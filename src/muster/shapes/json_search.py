@@ -6,7 +6,6 @@ Every attempt is made by a real decoder, so braces and markers inside strings me
 import re
 from collections.abc import Callable, Iterator, Mapping
 from json import JSONDecodeError, JSONDecoder
-from typing import Any
 
 from muster.domain.canonical import Json
 from muster.domain.errors import BadOutput
@@ -63,7 +62,9 @@ def find(text: str, fits: Fits, marker: str = "") -> dict[str, Json] | None:
     In an output with too much broken JSON to look through, only its last lines are looked at. Raises BadOutput when the
     object holds a key twice.
     """
-    return _single(_find_bounded(text, fits, marker))
+    found = _find_bounded(text, fits, marker)
+    _require_single(found)
+    return found
 
 
 def _find_bounded(text: str, fits: Fits, marker: str) -> dict[str, Json] | None:
@@ -89,7 +90,8 @@ def find_value(text: str, schema: Mapping[str, Json]) -> Json:
     try:
         value, end = _DECODER.raw_decode(whole)
         if end == len(whole):
-            return _single(value)
+            _require_single(value)
+            return value
     except (ValueError, RecursionError):
         pass
     found = None
@@ -98,11 +100,12 @@ def find_value(text: str, schema: Mapping[str, Json]) -> Json:
     if found is None:
         begins = f": {text.strip()[:_SHOWN]!r}" if text.strip() else ""
         raise BadOutput(f"its answer holds no JSON, and a schema was asked for{begins}")
-    return _single(found)
+    _require_single(found)
+    return found
 
 
-def _single(value: Json) -> Any:
-    """Return a value in which no object holds a key twice; raises BadOutput for any other."""
+def _require_single(value: Json) -> None:
+    """Raise BadOutput for a value in which an object holds a key twice."""
     left = [value]
     while left:
         item = left.pop()
@@ -112,7 +115,6 @@ def _single(value: Json) -> Any:
             left.extend(item.values())
         elif isinstance(item, list):
             left.extend(item)
-    return value
 
 
 class _Search:
