@@ -177,3 +177,19 @@ def test_ctrl_c_while_the_command_is_loaded_ends_it_without_a_traceback(shell: S
         check=False,
     )
     assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, b"", b"")
+
+
+INTERRUPTED_BEFORE = """
+import sys
+try:
+    exec("raise KeyboardInterrupt")  # as while a dataclass is made
+except KeyboardInterrupt:
+    sys.argv = ["muster", "--version"]
+from muster.cli.main import main
+main()
+"""
+
+
+def test_the_exit_code_is_the_commands_wherever_a_signal_found_it() -> None:
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED_BEFORE], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")

@@ -95,6 +95,9 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # an answer must never be lost to an encoding
     code = run(sys.argv[1:])
+    # CPython exits by SIGINT, whatever sys.exit says, once an interrupt came out of evaluated source text, such as that
+    # of a dataclass being made while modules are loaded; evaluating any other text clears that mark.
+    exec("")  # noqa: S102
     gc.freeze()  # all goes with the process: looking for circles once more at its end took a tenth of a command's time
     try:
         sys.stdout.flush()
