@@ -106,6 +106,8 @@ class SuiteReport:
             found.append(f"The run {state}{why}.")
         elif self.run.error:
             found.append(f"A budget is exceeded: {self.run.error}.")
+        if self.waiting and self.run.state is RunState.COMPLETED:
+            found.append(f"{count(self.waiting, 'case')} of a completed run wait for a batch.")
         if self.missing:
             still = "still to come" if self.waiting else "missing"
             found.append(f"{self.missing:,} of {self.expected:,} results are {still}.")
