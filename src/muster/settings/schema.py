@@ -34,4 +34,4 @@ def toml_schema() -> dict[str, Any]:
 def _hook(kind: type) -> dict[str, Any]:
     if kind is Path:
         return {"type": "string"}
-    raise NotImplementedError(kind)
+    raise NotImplementedError(kind)  # as msgspec wants it from a hook that does not know a type

@@ -31,7 +31,7 @@ from muster.store.pulse import Pulse
 from muster.store.queries import migrations
 from muster.store.reviews import DatabaseReviews
 from muster.store.sqlite_connection import BUSY_SECONDS, Access, SqliteConnection, is_full, lock_holder
-from muster.store.sqlite_read_only import find_access, is_read_only, read_only
+from muster.store.sqlite_read_only import find_access, is_current, is_read_only, read_only
 from muster.store.writer import Group, Writer
 
 LOOK_SECONDS = 0.1
@@ -190,24 +190,10 @@ def open_sqlite(
         finally:
             connection.close()
     except StoreFailed as error:
-        if not is_full(path) or not _is_readable(path):
+        if not is_full(path) or not is_current(path, Access.ALONE):
             raise
         return SqliteStore(path, secrets=secrets, reach=reach, on_wait=on_wait, refusal=error, access=Access.ALONE)
     return SqliteStore(path, secrets=secrets, reach=reach, on_wait=on_wait)
-
-
-def _is_readable(path: Path) -> bool:
-    """Return whether a store on a full disk can be read as it is."""
-    try:
-        connection = SqliteConnection(path, access=Access.ALONE)
-    except StoreFailed:
-        return False
-    try:
-        return bool(connection.pragma("user_version") == migrations("sqlite")[-1][0])
-    except StoreFailed:
-        return False
-    finally:
-        connection.close()
 
 
 def _who_is_waited_for(path: Path) -> str:

@@ -46,14 +46,15 @@ def find_access(path: Path, migrate: Callable[[SqliteConnection], None]) -> Read
     """Find out how a read-only store can be read; raises StoreFailed when it cannot."""
     # Where another process has it open, there is memory to share. Without any, SQLite would make some in a folder that
     # can be written to, and leave it there with the permissions of the file: the owner could never write again.
-    if Path(f"{path}{MEMORY}").exists() and _is_current(path, Access.READ_ONLY):
+    if Path(f"{path}{MEMORY}").exists() and is_current(path, Access.READ_ONLY):
         return Readable(path=path, access=Access.READ_ONLY, release=_nothing)
-    if not _has_log(path) and _is_current(path, Access.IMMUTABLE):
+    if not _has_log(path) and is_current(path, Access.IMMUTABLE):
         return Readable(path=path, access=Access.IMMUTABLE, release=_nothing)
     return _copied(path, migrate)
 
 
-def _is_current(path: Path, access: Access) -> bool:
+def is_current(path: Path, access: Access) -> bool:
+    """Return whether a store can be read in this way as it is, without a migration."""
     try:
         connection = SqliteConnection(path, access=access)
     except StoreFailed:
