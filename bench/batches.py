@@ -79,11 +79,11 @@ async def parked(url: str, home: str, calls: int) -> dict[str, Any]:
     """Measure what one parked call with a short prompt takes: all that is allocated, shared out."""
     patience = Patience(settle=3600.0, linger=3600.0, max_parked=1_000_000)
     async with open_home(url, home, patience) as m:
-        m.directory.batching(AGENT)  # the price list is nobody's call
+        m._backend.directory.batching(AGENT)  # the price list is nobody's call
         gc.collect()
         tracemalloc.start()
         await m.start("bench-batch", {"calls": calls, "prompt": "short"}, dispatch="batch", concurrency=100)
-        while m.engine.pool.parked < calls:  # noqa: ASYNC110 - nothing tells when the last one is parked
+        while m._backend.engine.pool.parked < calls:  # noqa: ASYNC110 - nothing tells when the last one is parked
             await asyncio.sleep(0.05)
         gc.collect()
         size, _ = tracemalloc.get_traced_memory()

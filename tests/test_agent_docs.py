@@ -42,7 +42,7 @@ async def test_every_agent_of_the_documentation_can_be_made_and_quoted(tmp_path:
     assert {section.kind for section in settings.agents.values()} == {"program", "http", "python", "claude-code", "cli"}
     async with open_muster(settings=settings) as muster:
         for name, section in settings.agents.items():
-            agent = muster.directory.find(name)
+            agent = muster._backend.directory.find(name)
             assert agent.profile.name == name
             if not isinstance(section, ClaudeSection):  # which needs its extra
                 assert agent.quote(agent.profile.complete(ask("hello"))).tokens > 0

@@ -104,7 +104,7 @@ async def test_a_budget_given_on_resume_is_the_new_total(tmp_path: Path) -> None
         assert (second.state, second.spent.settled, second.total.settled) == (RunState.FAILED, 200_000, 400_000)
         third = await resumed(m, second, budget_usd="0.80")
         assert (third.state, third.spent.settled, third.total.settled) == (RunState.COMPLETED, 400_000, 800_000)
-        first = await m.get(run)
+        first = await m.runs.get(run.id)
         assert (first.spent.settled, first.total.settled, first.cap) == (200_000, 800_000, 800_000)
 
 
@@ -115,8 +115,8 @@ async def test_a_resume_is_refused_with_the_numbers_when_nothing_is_left(tmp_pat
             await m.resume(run.id)
         with pytest.raises(BudgetExhausted, match=r"\$0\.20 of its budget of \$0\.15 is spent"):
             await m.resume(run.id, budget_usd="0.15")
-        assert [found.id for found in await m.store.runs.roots()] == [run.id]
-        assert (await m.get(run)).cap == 200_000
+        assert [found.id for found in await m._backend.store.runs.roots()] == [run.id]
+        assert (await m.runs.get(run.id)).cap == 200_000
 
 
 async def test_resumes_that_run_at_the_same_time_share_one_budget(tmp_path: Path) -> None:
@@ -125,25 +125,25 @@ async def test_resumes_that_run_at_the_same_time_share_one_budget(tmp_path: Path
         handles = [await m.resume(run.id, budget_usd="0.65") for _ in range(4)]
         ended = await asyncio.gather(*(handle.wait() for handle in handles))
         assert sum(one.spent.settled for one in ended) == 400_000
-        assert {(await m.get(one)).total.settled for one in (run, *ended)} == {600_000}
+        assert {(await m.runs.get(one.id)).total.settled for one in (run, *ended)} == {600_000}
 
 
 async def test_a_total_that_another_resume_sets_holds_at_once(tmp_path: Path) -> None:
     async with opened(tmp_path) as m:
         run = await over(m, "test-lineage-questions", spec(*WORDS), budget_usd="0.25")
-        first = await m.prepare_resume(run.id, budget_usd="0.35")
-        second = await m.prepare_resume(run.id, budget_usd="0.45")
+        first = await m.runs.prepare_resume(run.id, budget_usd="0.35")
+        second = await m.runs.prepare_resume(run.id, budget_usd="0.45")
         for made in (first, second):
-            await m.drive(made).wait()
-        assert (await m.get(run)).total.settled == 400_000
+            await m.runs.drive(made).wait()
+        assert (await m.runs.get(run.id)).total.settled == 400_000
 
 
 async def test_a_fork_and_a_replay_have_a_budget_of_their_own(tmp_path: Path) -> None:
     async with opened(tmp_path) as m:
         run = await over(m, "test-lineage-questions", spec(*WORDS), budget_usd="0.25")
-        forked = await m.drive(await m.fork(run.id, "a")).wait()
+        forked = await m.runs.drive(await m.runs.fork(run.id, "a")).wait()
         assert (forked.spent.settled, forked.total.settled, forked.cap) == (200_000, 200_000, 250_000)
-        assert (await m.get(run)).total.settled == 200_000
+        assert (await m.runs.get(run.id)).total.settled == 200_000
         again = await resumed(m, forked)  # of the fork, whose budget it shares
         assert (again.spent.settled, again.total.settled) == (0, 200_000)
 
@@ -166,11 +166,11 @@ async def test_a_run_keeps_the_day_cap_it_was_started_under(tmp_path: Path) -> N
 async def test_a_child_that_is_resumed_by_itself_counts_under_its_parents_budget(tmp_path: Path) -> None:
     async with opened(tmp_path) as m:
         run = await over(m, "test-lineage-parent", spec(*WORDS), budget_usd="0.25")
-        (child,) = await m.store.archive.children(run.id)
+        (child,) = await m._backend.store.archive.children(run.id)
         again = await resumed(m, child)
         assert (again.state, again.ended_reason, again.spent.settled) == (RunState.FAILED, "budget", 0)
-        await m.delete(again.id)
-        await m.delete(run.id)  # the budget stays as long as somebody counts under it
+        await m.runs.delete([again.id])
+        await m.runs.delete([run.id])  # the budget stays as long as somebody counts under it
         again = await resumed(m, child)
         assert (again.state, again.ended_reason, again.spent.settled) == (RunState.FAILED, "budget", 0)
 
@@ -180,10 +180,10 @@ async def test_the_budget_of_a_child_holds_when_its_parent_is_resumed(tmp_path: 
         run = await over(m, "test-lineage-parent", spec(*WORDS, child_usd="0.25"), budget_usd="5")
         assert (run.state, run.spent.settled) == (RunState.FAILED, 200_000)
         again = await resumed(m, run)
-        (child,) = await m.store.archive.children(again.id)
+        (child,) = await m._backend.store.archive.children(again.id)
         assert (child.spent.settled, child.total.settled, child.cap) == (0, 200_000, 250_000)
         assert (again.spent.settled, again.total.settled) == (0, 200_000)
-        forked = await m.drive(await m.fork(run.id, "child")).wait()
+        forked = await m.runs.drive(await m.runs.fork(run.id, "child")).wait()
         assert forked.spent.settled == 200_000
 
 
@@ -192,11 +192,11 @@ async def test_deleting_the_first_run_of_a_lineage_leaves_its_budget(tmp_path: P
         run = await over(m, "test-lineage-questions", spec("a", "b"), budget_usd="0.15")
         second = await resumed(m, run, budget_usd="0.20")
         assert second.state is RunState.COMPLETED
-        await m.delete(run.id)
-        left = await m.get(second)
+        await m.runs.delete([run.id])
+        left = await m.runs.get(second.id)
         assert (left.spent.settled, left.total.settled, left.cap) == (100_000, 200_000, 200_000)
-        await m.delete(second.id)
-        assert await m.store.runs.balances([f"lineage:{run.id}", f"run:{run.id}"]) == {}
+        await m.runs.delete([second.id])
+        assert await m._backend.store.runs.balances([f"lineage:{run.id}", f"run:{run.id}"]) == {}
 
 
 async def test_an_imported_run_is_resumed_under_what_its_lineage_has_spent(tmp_path: Path) -> None:
@@ -206,10 +206,10 @@ async def test_an_imported_run_is_resumed_under_what_its_lineage_has_spent(tmp_p
     async with opened(here) as m:
         run = await over(m, "test-lineage-questions", spec(*WORDS), budget_usd="0.25")
         second = await resumed(m, run, budget_usd="0.45")
-        await m.export_run(second, tmp_path / "run.jsonl")
+        await m.runs.export(second.id, tmp_path / "run.jsonl")
     async with opened(there) as m:
-        found = await m.import_run(tmp_path / "run.jsonl")
-        assert (found.id, (await m.get(found)).total.settled) == (second.id, 400_000)
+        found = await m.runs.import_(tmp_path / "run.jsonl")
+        assert (found.id, (await m.runs.get(found.id)).total.settled) == (second.id, 400_000)
         again = await resumed(m, found)
         assert (again.state, again.ended_reason, again.spent.settled) == (RunState.FAILED, "budget", 0)
         done = await resumed(m, again, budget_usd="0.80")
@@ -219,9 +219,9 @@ async def test_an_imported_run_is_resumed_under_what_its_lineage_has_spent(tmp_p
 async def test_a_run_that_stands_still_goes_on_with_what_is_left(tmp_path: Path) -> None:
     async with opened(tmp_path) as m:
         queued = await m.submit("test-lineage-questions", spec(*WORDS), budget_usd="5")
-        prepared = await m.prepare_resume(queued.id, budget_usd="0.25")
+        prepared = await m.runs.prepare_resume(queued.id, budget_usd="0.25")
         assert prepared.id == queued.id
-        run = await m.drive(prepared).wait()
+        run = await m.runs.drive(prepared).wait()
         assert (run.spent.settled, run.cap) == (200_000, 250_000)
 
 
@@ -240,13 +240,13 @@ async def test_a_failed_call_is_tried_again_within_the_same_budget(tmp_path: Pat
 async def test_a_run_of_an_older_store_keeps_its_budget_when_it_is_resumed(tmp_path: Path) -> None:
     async with opened(tmp_path) as m:
         run = await over(m, "test-lineage-parent", spec(*WORDS), budget_usd="0.25")
-        (child,) = await m.store.archive.children(run.id)
+        (child,) = await m._backend.store.archive.children(run.id)
     with closing(sqlite3.connect(tmp_path / "home" / "muster.db")) as raw, raw:  # as it was before runs had lineages
         raw.execute("UPDATE budgets SET cap = 250000 WHERE id = ?", (f"run:{run.id}",))
         raw.execute("DELETE FROM budgets WHERE id LIKE 'lineage:%'")
         raw.execute("UPDATE runs SET lineage = NULL, levels = NULL")
     async with opened(tmp_path) as m:
-        old = await m.get(run)
+        old = await m.runs.get(run.id)
         assert (old.cap, old.spent.settled, old.total.settled) == (250_000, 200_000, 200_000)
         for before in (run, child):
             again = await resumed(m, before)
@@ -261,7 +261,7 @@ async def test_an_answer_over_the_budget_is_kept_and_the_run_says_so(tmp_path: P
     async with opened(tmp_path, more) as m:
         with pytest.raises(Overdraft):
             await m.ask("dear", "hello", budget_usd=1)
-        run = await m.find("last")
+        run = await m.runs.find("last")
         assert (run.state, run.ended_reason, run.result["text"]) == (RunState.COMPLETED, "overdraft", "dear")
         outer = await over(m, "test-lineage-dear", None, budget_usd=1)
         assert (outer.state, outer.ended_reason, outer.result) == (RunState.COMPLETED, "overdraft", "without it")

@@ -70,7 +70,7 @@ async def test_several_who_collect_one_batch_do_not_disturb_each_other(tmp_path:
                 first.resume(run), second.batches.fetch(batch), first.batches.fetch(batch)
             )
             assert len(await resumed.result()) == 3000
-            after = await first.find(run)
+            after = await first.runs.find(run)
             collected = await first.batches.find("last")
         audit = server.audit
     assert (after.calls.done, after.calls.uncertain, after.spent.uncertain) == (3000, 0, 0)
@@ -85,7 +85,7 @@ async def test_what_another_process_found_out_counts_here_too(tmp_path: Path) ->
         async with opened(server, tmp_path) as first, opened(server, tmp_path) as second:
             handle = await first.start("test-hands", spec(ANTHROPIC, 3), dispatch="batch")
             while not await second.batches.list((BatchState.RUNNING,)):
-                await second.store.changes.wait(0.2)
+                await second._backend.store.changes.wait(0.2)
             await second.batches.cancel(await second.batches.find("last"))
             run = await handle.wait()
         audit = server.audit
@@ -129,12 +129,12 @@ async def test_a_batch_that_the_provider_has_no_more_can_be_given_up(tmp_path: P
         assert isinstance(still.error, BatchLost)
         (given_up,) = await muster.batches.reconcile(resubmit=True)
         assert given_up.batch.state is BatchState.ABANDONED
-        after = await muster.find(run)
+        after = await muster.runs.find(run)
         assert (after.spent.reserved, after.calls.uncertain) == (0, 3)
         server.play(Faults())
-        again = await (muster.drive(await muster.prepare_resume(run), detach=True)).wait()
+        again = await (muster.runs.drive(await muster.runs.prepare_resume(run), detach=True)).wait()
         assert again.state is RunState.WAITING
-        assert [batch.state for batch in await muster.store.batches.of_run(again.id)][-1] is BatchState.RUNNING
+        assert [batch.state for batch in await muster._backend.store.batches.of_run(again.id)][-1] is BatchState.RUNNING
 
 
 async def test_reconcile_says_nothing_about_batches_that_are_well(tmp_path: Path) -> None:
@@ -161,7 +161,7 @@ async def test_an_upload_that_fails_is_tried_again_with_pauses(tmp_path: Path) -
     async with serve(Options(faults=faults)) as server, opened(server, tmp_path) as muster:
         handle = await muster.start("test-hands", spec(OPENAI, 2), dispatch="batch")
         assert len(await handle.result()) == 2
-        kinds = [event.kind for event in await muster.store.events.read(handle.id, 0, 1000)]
+        kinds = [event.kind for event in await muster._backend.store.events.read(handle.id, 0, 1000)]
         assert (kinds.count("batch.put_back"), kinds.count("batch.unclear")) == (4, 0)
         assert len(server.audit.batches) == 1
 
@@ -190,7 +190,7 @@ async def test_an_open_create_is_shown_and_blocks_no_money_for_ever(tmp_path: Pa
         await muster.batches.reconcile(resubmit=True)
         assert len(await (await muster.resume(handle.id)).result()) == 2
         after = await muster.find(handle.id)
-        saving = await muster.store.batches.saving(after.id)
+        saving = await muster._backend.store.batches.saving(after.id)
         assert (after.calls.uncertain, after.spent.reserved) == (2, 0)
         assert 0 < saving.cost < saving.live_cost  # what is uncertain is no part of it
     assert server.audit.calls == 2

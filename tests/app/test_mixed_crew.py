@@ -83,7 +83,7 @@ def settings(tmp_path: Path, server: Server) -> Settings:
 
 
 async def reply_of(muster: Muster, run: Any, key: str) -> Any:
-    entry = await muster.store.journal.find(run.id, key)
+    entry = await muster._backend.store.journal.find(run.id, key)
     assert entry is not None
     return entry.reply
 
@@ -122,7 +122,7 @@ async def test_a_run_is_replayed_without_any_of_them(settings: Settings, server:
         first = await handle.result()
         (settings.folder / "critic.py").unlink()
         paid = server.audit.calls
-        again = await muster.drive(await muster.replay(handle.id)).wait()
+        again = await muster.runs.drive(await muster.runs.replay(handle.id)).wait()
         assert (again.state, again.result) == (RunState.COMPLETED, first)
         assert server.audit.calls == paid
 

@@ -49,7 +49,12 @@ async def test_a_run_gives_its_events_and_its_result(tmp_path: Path) -> None:
         assert kinds[0] == "run.created"
         assert kinds[-1] == "run.completed"
         assert await run.result() == ["a", "b", "c"]
-        assert (await m.find("nightly")).id == (await m.find(run.id[:12])).id == (await m.find("last")).id == run.id
+        assert (
+            (await m.runs.find("nightly")).id
+            == (await m.runs.find(run.id[:12])).id
+            == (await m.runs.find("last")).id
+            == run.id
+        )
 
 
 async def test_an_answer_over_its_budget_is_raised_and_kept(tmp_path: Path) -> None:
@@ -74,7 +79,7 @@ async def test_once_told_to_stop_it_starts_and_resumes_nothing(tmp_path: Path) -
         for starting in (m.start("test-letters", SPEC), m.resume("nightly"), m.ask("sim/echo", "hello")):
             with pytest.raises(Interrupted, match="told to stop"):
                 await starting
-        assert len(await m.store.runs.roots(limit=9)) == 1
+        assert len(await m._backend.store.runs.roots(limit=9)) == 1
 
 
 async def test_a_failed_run_raises_with_its_reason_and_can_be_resumed_by_name(tmp_path: Path) -> None:
@@ -91,13 +96,13 @@ async def test_replay_and_fork_through_the_app(tmp_path: Path) -> None:
     async with muster.open(settings=settings(tmp_path)) as m:
         run = await m.start("test-letters", SPEC)
         result = await run.result()
-        replayed = m.drive(await m.replay(run.id))
+        replayed = m.runs.drive(await m.runs.replay(run.id))
         assert await replayed.result() == result
-        forked = m.drive(await m.fork(run.id, "letter/1"))
+        forked = m.runs.drive(await m.runs.fork(run.id, "letter/1"))
         assert await forked.result() == result
         assert (await forked.run()).calls.reused == 1
         with pytest.raises(NotFound, match="letter/9"):
-            await m.fork(run.id, "letter/9")
+            await m.runs.fork(run.id, "letter/9")
         with pytest.raises(Conflict, match="nothing to resume"):
             await m.resume(run.id)
 
@@ -110,7 +115,7 @@ async def test_a_run_survives_its_program(tmp_path: Path) -> None:
             if event.kind == "run.started":
                 break
     async with muster.open(settings=settings(tmp_path)) as m:
-        found = await m.find("slow")
+        found = await m.runs.find("slow")
         assert (found.id, found.state) == (run.id, RunState.INTERRUPTED)
         again = await m.resume("slow")
         assert again.id == run.id
@@ -134,7 +139,7 @@ async def test_a_run_can_be_canceled_from_its_handle(tmp_path: Path) -> None:
         await run.cancel()
         assert (await run.run()).state is RunState.CANCELED
         with pytest.raises(Conflict, match="nothing to cancel"):
-            await m.cancel(run.id)
+            await m.runs.cancel(run.id)
 
 
 @pytest.mark.parametrize("budget", [0, -1, "0", "many", float("nan")])
@@ -142,7 +147,7 @@ async def test_a_budget_that_is_none_is_refused_before_anything_is_stored(tmp_pa
     async with muster.open(settings=settings(tmp_path)) as m:
         with pytest.raises(BadArgument):
             await m.start("test-letters", SPEC, budget_usd=budget)
-        assert await m.store.runs.select() == []
+        assert await m._backend.store.runs.select() == []
 
 
 @pytest.mark.parametrize("wrong", [{"concurrency": 0}, {"timeout": 0}, {"timeout": -1.0}])
@@ -155,20 +160,20 @@ async def test_wrong_numbers_are_refused(tmp_path: Path, wrong: dict[str, Any]) 
 async def test_references_that_fit_nothing_or_too_much_are_told(tmp_path: Path) -> None:
     async with muster.open(settings=settings(tmp_path)) as m:
         with pytest.raises(NotFound, match="no runs yet"):
-            await m.find("last")
+            await m.runs.find("last")
         for _ in range(2):
             await (await m.start("test-letters", SPEC)).result()
         with pytest.raises(BadArgument, match="stands for 2 runs"):
-            await m.find("1")
+            await m.runs.find("1")
         with pytest.raises(NotFound):
-            await m.find("zzz")
+            await m.runs.find("zzz")
 
 
 async def test_an_unknown_workload_is_refused_before_anything_is_stored(tmp_path: Path) -> None:
     async with muster.open(settings=settings(tmp_path)) as m:
         with pytest.raises(BadConfiguration, match="does not know the workload 'nothing'"):
             await m.start("nothing", {})
-        assert await m.store.runs.select() == []
+        assert await m._backend.store.runs.select() == []
 
 
 async def test_a_module_of_workloads_that_cannot_be_imported_is_told(tmp_path: Path) -> None:
@@ -176,7 +181,7 @@ async def test_a_module_of_workloads_that_cannot_be_imported_is_told(tmp_path: P
     async with muster.open(settings=settings(tmp_path)) as m:
         with pytest.raises(BadConfiguration, match="no_such_module_of_mine cannot be imported"):
             await m.start("not-registered-here", {})
-        assert await m.store.runs.select() == []
+        assert await m._backend.store.runs.select() == []
 
 
 @pytest.mark.parametrize("name", ["run.jsonl", "run.jsonl.gz"])
@@ -185,14 +190,14 @@ async def test_an_exported_run_replays_in_another_store(tmp_path: Path, name: st
     async with muster.open(settings=settings(tmp_path)) as m:
         run = await m.start("test-letters", SPEC, name="nightly")
         result = await run.result()
-        assert await m.export_run(await run.run(), file) == 3
+        assert (await m.runs.export(run.id, file))[1] == 3
     (tmp_path / "other").mkdir()
     async with muster.open(settings=settings(tmp_path / "other")) as m:
-        imported = await m.import_run(file)
+        imported = await m.runs.import_(file)
         assert (imported.id, imported.result) == (run.id, result)
-        assert await m.drive(await m.replay("nightly")).result() == result
+        assert await m.runs.drive(await m.runs.replay("nightly")).result() == result
         with pytest.raises(Conflict, match="already"):
-            await m.import_run(file)
+            await m.runs.import_(file)
 
 
 async def test_a_damaged_export_is_refused_and_imports_nothing(tmp_path: Path) -> None:
@@ -200,7 +205,7 @@ async def test_a_damaged_export_is_refused_and_imports_nothing(tmp_path: Path) -
     async with muster.open(settings=settings(tmp_path)) as m:
         run = await m.start("test-letters", SPEC)
         await run.result()
-        await m.export_run(await run.run(), file)
+        await m.runs.export(run.id, file)
     whole = file.read_bytes()
     lines = whole.splitlines(keepends=True)
     damaged = {
@@ -217,12 +222,12 @@ async def test_a_damaged_export_is_refused_and_imports_nothing(tmp_path: Path) -
         for content in damaged.values():
             file.write_bytes(content)
             with pytest.raises(BadFile, match=r"run\.jsonl"):
-                await m.import_run(file)
+                await m.runs.import_(file)
         with pytest.raises(NotFound):
-            await m.import_run(tmp_path / "nowhere")
-        assert await m.store.runs.select() == []
+            await m.runs.import_(tmp_path / "nowhere")
+        assert await m._backend.store.runs.select() == []
         file.write_bytes(whole)
-        assert (await m.import_run(file)).id == run.id
+        assert (await m.runs.import_(file)).id == run.id
 
 
 async def test_an_interrupted_import_can_be_done_again(tmp_path: Path) -> None:
@@ -231,15 +236,15 @@ async def test_an_interrupted_import_can_be_done_again(tmp_path: Path) -> None:
     async with muster.open(settings=settings(tmp_path)) as m:
         run = await m.start("test-letters", SPEC)
         await run.result()
-        await m.export_run(await run.run(), file)
-        entries = [entry async for entry in m.store.archive.entries(run.id)]
+        await m.runs.export(run.id, file)
+        entries = [entry async for entry in m._backend.store.archive.entries(run.id)]
     (tmp_path / "other").mkdir()
     async with muster.open(settings=settings(tmp_path / "other")) as m:
-        await m.store.archive.restore_entries(entries[:2])
+        await m._backend.store.archive.restore_entries(entries[:2])
         with pytest.raises(NotFound):
-            await m.find(run.id)
-        await m.import_run(file)
-        assert [entry async for entry in m.store.archive.entries(run.id)] == entries
+            await m.runs.find(run.id)
+        await m.runs.import_(file)
+        assert [entry async for entry in m._backend.store.archive.entries(run.id)] == entries
 
 
 @pytest.mark.parametrize(
@@ -250,7 +255,7 @@ async def test_what_cannot_be_stored_is_refused_before_anything_is(tmp_path: Pat
     async with muster.open(settings=settings(tmp_path)) as m:
         with pytest.raises(BadArgument):
             await m.start("test-letters", spec, **wrong)
-        assert await m.store.runs.select() == []
+        assert await m._backend.store.runs.select() == []
 
 
 async def test_last_is_found_behind_many_children(tmp_path: Path) -> None:
@@ -262,19 +267,19 @@ async def test_last_is_found_behind_many_children(tmp_path: Path) -> None:
     async with muster.open(settings=settings(tmp_path)) as m:
         run = await m.start("test-parent", None)
         await run.result()
-        assert (await m.find("last")).id == run.id
+        assert (await m.runs.find("last")).id == run.id
 
 
 async def test_an_export_is_private_and_replaces_only_plain_files(tmp_path: Path) -> None:
     async with muster.open(settings=settings(tmp_path)) as m:
         run = await m.start("test-letters", SPEC)
         await run.result()
-        await m.export_run(await run.run(), tmp_path / "run.jsonl")
+        await m.runs.export(run.id, tmp_path / "run.jsonl")
         assert (tmp_path / "run.jsonl").stat().st_mode & 0o777 == 0o600
         (tmp_path / "link").symlink_to(tmp_path / "run.jsonl")
         for place in (tmp_path / "link", tmp_path, Path(), Path("-")):
             with pytest.raises(BadArgument, match="not a file"):
-                await m.export_run(await run.run(), place)
+                await m.runs.export(run.id, place)
 
 
 async def test_an_exported_run_that_is_not_completed_brings_the_replies_it_comes_from(tmp_path: Path) -> None:
@@ -282,15 +287,15 @@ async def test_an_exported_run_that_is_not_completed_brings_the_replies_it_comes
     async with muster.open(settings=settings(tmp_path)) as m:
         first = await m.start("test-letters", SPEC)
         await first.result()
-        fork = await m.fork(first.id, "letter/2")
+        fork = await m.runs.fork(first.id, "letter/2")
         with pytest.raises(Conflict, match="may still need"):
-            await m.delete(first.id)
-        await m.export_run(fork, file)
+            await m.runs.delete([first.id])
+        await m.runs.export(fork.id, file)
     (tmp_path / "other").mkdir()
     async with muster.open(settings=settings(tmp_path / "other")) as m:
-        imported = await m.import_run(file)
+        imported = await m.runs.import_(file)
         assert imported.id == fork.id
-        handle = m.drive(imported)
+        handle = m.runs.drive(imported)
         await handle.result()
         assert (await handle.run()).calls.reused == 2
 

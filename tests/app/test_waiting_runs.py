@@ -79,12 +79,12 @@ async def test_a_run_that_was_left_is_finished_by_any_later_process(place: Place
         run = await place.leave(muster, agent)
     place.clock.advance(60)
     async with place.open("here") as muster:
-        resting = await muster.find(run)
+        resting = await muster.runs.find(run)
         assert (resting.lease.driver, resting.ended_reason) == (None, "left_waiting")
         assert resting.spent.reserved > 0
         assert await (await muster.resume(run)).result() == ANSWERS
-        after = await muster.find(run)
-        saving = await muster.store.batches.saving(after.id)
+        after = await muster.runs.find(run)
+        saving = await muster._backend.store.batches.saving(after.id)
     assert place.server.audit.calls == 5
     assert (after.spent.reserved, after.spent.billed) == (0, saving.cost)
     assert 0 < saving.cost < saving.live_cost
@@ -96,7 +96,7 @@ async def test_results_that_were_fetched_before_are_not_asked_for_again(place: P
         place.clock.advance(60)
         batch = await muster.batches.fetch(await muster.batches.find("last"))
         assert (batch.state, batch.tally.succeeded) == (BatchState.COLLECTED, 5)
-        assert (await muster.find(run)).state is RunState.WAITING
+        assert (await muster.runs.find(run)).state is RunState.WAITING
     requests = place.server.audit.requests
     async with place.open("here") as muster:
         assert await (await muster.resume(run)).result() == ANSWERS
@@ -106,14 +106,14 @@ async def test_results_that_were_fetched_before_are_not_asked_for_again(place: P
 async def test_a_waiting_run_is_exported_and_fetched_in_another_folder(place: Place, agent: str) -> None:
     file = place.folder / "run.jsonl.gz"
     async with place.open("here") as muster:
-        run = await muster.find(await place.leave(muster, agent))
-        await muster.export_run(run, file)
+        run = await muster.runs.find(await place.leave(muster, agent))
+        await muster.runs.export(run.id, file)
     place.clock.advance(60)
     async with place.open("there") as muster:
-        moved = await muster.import_run(file)
-        assert (await muster.get(moved)).spent.reserved == run.spent.reserved
+        moved = await muster.runs.import_(file)
+        assert (await muster.runs.get(moved.id)).spent.reserved == run.spent.reserved
         assert await (await muster.resume(moved.id)).result() == ANSWERS
-        after = await muster.get(moved)
+        after = await muster.runs.get(moved.id)
     assert (after.state, after.spent.reserved) == (RunState.COMPLETED, 0)
     assert place.server.audit.calls == 5
     assert len(place.server.audit.batches) == 1
@@ -135,8 +135,8 @@ async def test_canceling_a_run_that_was_left_reaches_the_provider(place: Place, 
     async with place.open("here") as muster:
         run = await place.leave(muster, agent)
         place.clock.advance(24)  # two of five are done by now
-        canceled = await muster.cancel(run)
-        (batch,) = await muster.store.batches.of_run(canceled.id)
+        canceled = await muster.runs.cancel(run)
+        (batch,) = await muster._backend.store.batches.of_run(canceled.id)
     assert (canceled.state, canceled.spent.reserved) == (RunState.CANCELED, 0)
     assert (batch.state, batch.tally.succeeded, batch.tally.canceled) == (BatchState.COLLECTED, 2, 3)
     assert canceled.spent.billed == batch.cost > 0
@@ -147,18 +147,18 @@ async def test_a_canceled_run_that_is_resumed_keeps_what_was_produced(place: Pla
     async with place.open("here") as muster:
         run = await place.leave(muster, agent)
         place.clock.advance(24)
-        await muster.cancel(run)
-        again = await muster.prepare_resume(run)
-        handle = muster.drive(again, detach=True)
+        await muster.runs.cancel(run)
+        again = await muster.runs.prepare_resume(run)
+        handle = muster.runs.drive(again, detach=True)
         assert (await handle.wait()).state is RunState.WAITING
         place.clock.advance(60)
         assert await (await muster.resume(again.id)).result() == ANSWERS
-        assert (await muster.get(again)).calls.reused == 2
+        assert (await muster.runs.get(again.id)).calls.reused == 2
     assert place.server.audit.calls == 5
 
 
 async def test_a_run_whose_calls_are_in_a_batch_is_not_forgotten(place: Place, agent: str) -> None:
     async with place.open("here") as muster:
-        run = await muster.find(await place.leave(muster, agent))
+        run = await muster.runs.find(await place.leave(muster, agent))
         with pytest.raises(Conflict, match="waiting"):
-            await muster.delete(run.id)
+            await muster.runs.delete([run.id])

@@ -151,12 +151,12 @@ async def give_up_and_go_on(muster: Muster, run: Run) -> tuple[Run, int]:
 
 async def batches_of(muster: Muster, run: Run) -> list[Batch]:
     """Give the batches of a run, the oldest first."""
-    return list(await muster.store.batches.of_run(run.id))
+    return list(await muster._backend.store.batches.of_run(run.id))
 
 
 async def told(muster: Muster, run: Run) -> list[str]:
     """Give the kinds of a run's events."""
-    return [event.kind for event in await muster.store.events.read(run.id, 0, 100_000)]
+    return [event.kind for event in await muster._backend.store.events.read(run.id, 0, 100_000)]
 
 
 async def wait_for(condition: Callable[[], bool]) -> None:

@@ -66,7 +66,7 @@ async def test_members_are_reserved_at_the_price_of_the_batch(
     books = await house.check_to_the_cent(muster, run)
     [made] = books.batches
     message = Message(role=Role.USER, text=next(iter(ASKED.values())))
-    live = muster.directory.find(agent).quote(Request(messages=(message,), max_tokens=MAX_TOKENS))
+    live = muster._backend.directory.find(agent).quote(Request(messages=(message,), max_tokens=MAX_TOKENS))
     assert most == pytest.approx(live.most / 2, rel=0.01)
     assert made.reserved == len(ASKED) * most
     assert made.cost == len(ASKED) * real() == run.spent.billed

@@ -96,7 +96,7 @@ async def test_canceling_a_run_that_is_driven_stops_its_batch(
 ) -> None:
     handle = await muster.start("survey", survey(agent, ASKED), dispatch=batch())
     await to_the_middle(house, clock, handle, muster)
-    await muster.cancel(handle.id)
+    await muster.runs.cancel(handle.id)
     run = await handle.wait()
     assert (run.state, run.ended_reason) == (RunState.CANCELED, "canceled")
     check_stopped(house, agent)
@@ -112,7 +112,7 @@ async def test_canceling_a_run_that_was_left_waiting_stops_its_batch(
         assert (await handle.wait()).state is RunState.WAITING
     clock.advance(1.0)
     async with house.open() as muster:
-        run = await muster.cancel(handle.id)
+        run = await muster.runs.cancel(handle.id)
         assert run.state is RunState.CANCELED
         check_stopped(house, agent)
         await check_half(house, muster, run)
@@ -146,7 +146,7 @@ async def test_canceling_the_batch_of_a_run_that_was_left_lets_it_ask_the_rest_a
         canceled = await muster.batches.cancel(await muster.batches.find("last"))
         assert canceled.tally == HALF
         check_stopped(house, agent)
-        run = await muster.find(handle.id)
+        run = await muster.runs.find(handle.id)
         assert run.state is RunState.WAITING
         await check_half(house, muster, run)
         await finish(house, clock, muster, run)
@@ -159,7 +159,7 @@ async def test_a_batch_that_another_run_needs_goes_on(
     first = await muster.start("survey", survey(agent, one), dispatch=batch())
     second = await muster.start("survey", survey(agent, two), dispatch=batch())
     await to_the_middle(house, clock, first, muster)
-    await muster.cancel(first.id)
+    await muster.runs.cancel(first.id)
     assert (await first.wait()).state is RunState.CANCELED
     assert house.batches[0]["canceled"] == 0
     clock.advance(1.0)
@@ -178,7 +178,7 @@ async def test_a_batch_that_was_canceled_before_it_was_sent_costs_nothing(
     house.play({"fault": "429", "op": "batch_create" if agent == ANTHROPIC else "file_upload", "times": "always"})
     handle = await muster.start("survey", survey(agent, ASKED), dispatch=batch())
     await wait_for(lambda: house.audit.statuses.get("429", 0) >= 2)
-    await muster.cancel(handle.id)
+    await muster.runs.cancel(handle.id)
     run = await handle.wait()
     assert run.state is RunState.CANCELED
     books = await house.check_to_the_cent(muster, run)
@@ -193,8 +193,8 @@ async def test_canceling_a_run_whose_batch_is_open_says_so_and_guesses_nothing(
     handle = await muster.start("survey", survey(agent, ASKED), dispatch=batch())
     assert (await handle.wait()).ended_reason == "batch_open"
     with pytest.raises(BatchOpen):
-        await muster.cancel(handle.id)
-    run = await muster.find(handle.id)
+        await muster.runs.cancel(handle.id)
+    run = await muster.runs.find(handle.id)
     assert run.state is RunState.CANCELED
     [made] = await batches_of(muster, run)
     assert (made.state, made.tally) == (BatchState.SENT, Tally())
@@ -256,17 +256,19 @@ async def test_whoever_comes_next_cancels_the_unresolved_batch_of_a_canceled_run
         run = await (await muster.start("survey", survey(agent, ASKED), dispatch=batch())).wait()
         [made] = await batches_of(muster, run)
         assert (run.state, made.state) == (RunState.WAITING, BatchState.SENT)
-        await muster.store.desk.cancel(run.id, time.time())  # and whoever did this dies before it tells the provider
+        await muster._backend.store.desk.cancel(
+            run.id, time.time()
+        )  # and whoever did this dies before it tells the provider
     house.play()
     async with house.open() as muster:
-        await muster.engine.sweep()
+        await muster._backend.engine.sweep()
         if (
             agent == ANTHROPIC
         ):  # one that may be a stranger's until it ends is not canceled, and what it brings is booked
             clock.advance(60.0)
         else:
             await wait_for(lambda: house.batches[0]["status"] == "cancelled")
-        await wait_for(lambda: not muster.engine.pool.canceling)
+        await wait_for(lambda: not muster._backend.engine.pool.canceling)
         [made] = await batches_of(muster, run)
         assert made.state is BatchState.COLLECTED
 
@@ -280,14 +282,14 @@ async def test_a_cancel_that_the_provider_accepted_is_not_sent_again_by_every_co
     house.play({"fault": "500", "op": "batch_cancel", "times": "always"})
     async with house.open() as muster:
         accepted = replace(made, cancel_requested=True, note=CANCELING)
-        await muster.store.batch_book.advance(
+        await muster._backend.store.batch_book.advance(
             Advance(batch=accepted, was=BatchState.RUNNING, kind="batch.canceling", at=time.time())
         )
-        await muster.store.desk.cancel(handle.id, time.time())
-        await muster.engine.sweep()
+        await muster._backend.store.desk.cancel(handle.id, time.time())
+        await muster._backend.engine.sweep()
         clock.advance(60.0)
-        await wait_for(lambda: not muster.engine.pool.canceling)
-        [over] = await batches_of(muster, await muster.find(handle.id))
+        await wait_for(lambda: not muster._backend.engine.pool.canceling)
+        [over] = await batches_of(muster, await muster.runs.find(handle.id))
         assert (over.state, house.audit.statuses.get("500", 0)) == (BatchState.COLLECTED, 0)
 
 
@@ -297,7 +299,7 @@ async def cancel_among_turns(folder: Path, agent: str, batch_ms: float) -> None:
         spec = {"agent": agent, "count": 20, "turns": 1000}
         handle = await muster.start("conversations", spec, dispatch=batch())
         await wait_for(lambda: len(house.batches) >= 2)
-        await muster.cancel(handle.id)
+        await muster.runs.cancel(handle.id)
         run = await handle.wait()
         assert run.state is RunState.CANCELED
         books = await house.check_to_the_cent(muster, run)

@@ -3,7 +3,7 @@
 import asyncio
 from dataclasses import replace
 
-from muster.app.batch_office import Held
+from muster.app.batches import Held
 from muster.domain.batch import BatchState
 from muster.domain.run import RunState
 from tests.batches.house import (
@@ -43,16 +43,16 @@ async def test_whoever_reconciles_is_told_who_is_at_a_batch_and_since_when(house
             return "batch.unclear" in await told(worker, await handle.run())
 
         while not await made_unclear():
-            await worker.store.changes.wait(1.0)
+            await worker._backend.store.changes.wait(1.0)
         [made] = await batches_of(worker, await handle.run())
         while made.driver is None or made.claimed_at is None or made.epoch < 2:  # until the worker looks for it
-            await worker.store.changes.wait(1.0)
+            await worker._backend.store.changes.wait(1.0)
             [made] = await batches_of(worker, await handle.run())
         held: list[Held] = []
         reconciling = asyncio.ensure_future(person.batches.reconcile(resubmit=True, on_held=held.append))
         await wait_for(lambda: bool(held))
-        assert (held[0].batch.id, held[0].by) == (made.id, worker.engine.driver)
+        assert (held[0].batch.id, held[0].by) == (made.id, worker._backend.engine.driver)
         assert held[0].batch.claimed_at == made.claimed_at
-        await worker.engine.pool.close()  # the worker lets go of it
+        await worker._backend.engine.pool.close()  # the worker lets go of it
         [given_up] = await asyncio.wait_for(reconciling, 20.0)
         assert given_up.batch.state is BatchState.ABANDONED

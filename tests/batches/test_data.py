@@ -42,7 +42,7 @@ async def test_an_answer_that_fits_is_data_and_one_that_does_not_is_kept(house: 
     async with house.open() as m:
         run = await m.start("test-data", {"agent": agent, "prompt": '{"n": 4}', "mode": mode}, dispatch=batch())
         assert await run.result() == {"data": {"n": 4}, "error": "", "strict": {"n": 4}}
-        entry = await m.entry(run.id, "repairs")
+        entry = await m.runs.entry(run.id, "repairs")
         assert entry is not None
         assert entry.reply is not None
         assert entry.reply.data == {"n": 4}
@@ -53,7 +53,7 @@ async def test_an_answer_that_fits_is_data_and_one_that_does_not_is_kept(house: 
         assert "$.n: 'x' is not of type 'integer'" in found["error"]
         assert found["strict"] == [found["error"], '{"n": "x"}']
         assert house.audit.calls == paid + 2  # neither was asked again
-        assert await m.drive(await m.replay(run.id)).result() == found
+        assert await m.runs.drive(await m.runs.replay(run.id)).result() == found
 
 
 async def test_ask_takes_a_schema_or_a_pydantic_model(house: House, agent: str) -> None:
@@ -65,7 +65,7 @@ async def test_ask_takes_a_schema_or_a_pydantic_model(house: House, agent: str) 
         assert caught.value.reply.data == {"n": 3}
         with pytest.raises(BadOutput, match="holds no JSON"):
             await m.ask(agent, "none", schema=SCHEMA)
-        assert (await m.find("last")).ended_reason == "done"
+        assert (await m.runs.find("last")).ended_reason == "done"
         paid = house.audit.calls
         with pytest.raises(InvalidRequest, match="not a JSON Schema"):
             await m.ask(agent, "x", schema={"type": "thing"})

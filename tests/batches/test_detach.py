@@ -36,7 +36,7 @@ async def leave(muster: Muster, agent: str) -> Run:
     run = await handle.wait()
     assert (run.state, run.ended_reason) == (RunState.WAITING, "left_waiting")
     assert run.lease.driver is None
-    assert (await muster.store.batches.saving(run.id)).parked == len(ASKED)
+    assert (await muster._backend.store.batches.saving(run.id)).parked == len(ASKED)
     return run
 
 
@@ -100,7 +100,7 @@ async def test_without_the_key_of_then_the_variable_is_named_and_nothing_is_lost
             await muster.batches.fetch(await muster.batches.find("last"))
         [made] = await batches_of(muster, run)
         assert (made.state, made.tally.over) == (BatchState.RUNNING, 0)
-        assert (await muster.store.batches.saving(run.id)).parked == len(ASKED)
+        assert (await muster._backend.store.batches.saving(run.id)).parked == len(ASKED)
     async with house.open() as muster:
         run = await (await muster.resume(run.id)).wait()
         check_answered(run, ASKED)
@@ -116,7 +116,7 @@ async def test_the_results_of_a_batch_can_be_fetched_before_the_run_goes_on(hous
     async with house.open() as muster:
         fetched = await muster.batches.fetch(await muster.batches.find(made.id))
         assert (fetched.state, fetched.tally.succeeded) == (BatchState.COLLECTED, len(ASKED))
-        assert (await muster.get(run)).state is RunState.WAITING
+        assert (await muster.runs.get(run.id)).state is RunState.WAITING
         requests = house.audit.requests
         run = await (await muster.resume(run.id)).wait()
         check_answered(run, ASKED)
@@ -130,13 +130,13 @@ async def test_an_exported_run_is_fetched_and_finished_in_another_folder(
     file = tmp_path / "run.jsonl"
     async with house.open() as muster:
         run = await leave(muster, agent)
-        await muster.export_run(run, file)
+        await muster.runs.export(run.id, file)
     records = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
     [members] = [record["members"] for record in records if "members" in record]
     assert {len(member) for member in members} == {8}  # nothing that is of that store only, and as it always was
     elsewhere = House(tmp_path / "elsewhere", house.server)
     async with elsewhere.open() as muster:
-        taken = await muster.import_run(file)
+        taken = await muster.runs.import_(file)
         [made] = await batches_of(muster, taken)
         fetched = await muster.batches.fetch(await muster.batches.find(made.id))
         assert (fetched.state, fetched.tally.succeeded) == (BatchState.COLLECTED, len(ASKED))

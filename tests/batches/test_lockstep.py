@@ -92,7 +92,7 @@ async def test_ten_live_runs_beside_them_neither_delay_batches_nor_are_delayed(t
                 await check_in_step(muster, await task, agent)
             for handle in slow:
                 assert (await handle.run()).state is RunState.RUNNING  # they were under way all the time
-                await muster.cancel(handle.id)
+                await muster.runs.cancel(handle.id)
             await asyncio.gather(*(handle.wait() for handle in slow))
         made = [theirs["provider"] for theirs in house.batches]
         assert sorted(made) == ["anthropic"] * TURNS + ["openai"] * TURNS

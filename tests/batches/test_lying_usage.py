@@ -57,7 +57,7 @@ async def ask(muster: Muster, agent: str, count: int, mode: tuple[Dispatch, int]
 
 
 async def attempts_of(muster: Muster, run: Run) -> list[Attempt]:
-    return list(await muster.store.archive.attempts(run.id))
+    return list(await muster._backend.store.archive.attempts(run.id))
 
 
 async def test_impossible_usage_costs_the_reservation_and_the_reply_stands(
@@ -100,8 +100,8 @@ async def test_absurd_usage_within_range_is_an_overdraft_and_no_sum_overflows(
     async with before_a_liar(tmp_path, lies) as (muster, _):
         run = await ask(muster, agent, len(lies), mode)
         attempts = await attempts_of(muster, run)
-        saving = await muster.store.batches.saving(run.id)
-        batches = await muster.store.batches.of_run(run.id)
+        saving = await muster._backend.store.batches.saving(run.id)
+        batches = await muster._backend.store.batches.of_run(run.id)
     assert run.ended_reason == "budget" or mode[0] != LIVE
     assert all(0 <= attempt.cost <= MOST for attempt in attempts)
     assert run.spent.settled == sum(attempt.cost for attempt in attempts) > MOST

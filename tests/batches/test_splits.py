@@ -146,7 +146,7 @@ async def test_100000_calls_make_as_few_batches_as_the_real_limits_allow(
         run = await ask_all(muster, name, asked)
         check_answered(run, asked)
         seconds = time.monotonic() - began
-        [*made] = await muster.store.batches.of_run(run.id)
+        [*made] = await muster._backend.store.batches.of_run(run.id)
         assert [each.requests for each in made] == expected
         assert sorted(theirs["requests"] for theirs in house.batches) == expected
         assert house.audit.calls == 100_000

@@ -57,7 +57,7 @@ async def test_results_that_are_never_to_be_had_stop_the_run_and_lose_nothing(
     assert words in str(run.error["message"])
     assert str(made.provider_id) in str(run.error["message"])
     assert made.tally.over == 0
-    assert (await muster.store.batches.saving(run.id)).parked == len(ASKED)
+    assert (await muster._backend.store.batches.saving(run.id)).parked == len(ASKED)
     assert run.spent.reserved == made.reserved > 0
 
     if fault["fault"] == "404":
@@ -76,7 +76,7 @@ async def test_results_at_another_address_are_refused_and_the_key_is_not_sent_th
     assert "so the key is not sent there" in str(run.error["message"])
     [made] = await batches_of(muster, run)
     assert (made.state, made.tally.over) == (BatchState.ENDED, 0)
-    assert (await muster.store.batches.saving(run.id)).parked == len(ASKED)
+    assert (await muster._backend.store.batches.saving(run.id)).parked == len(ASKED)
 
 
 @pytest.mark.parametrize(

@@ -56,18 +56,18 @@ class Books:
 
 async def read_books(stage: Stage, reference: str = "fleet") -> Books:
     async with stage.open() as muster:
-        return await books_of(muster, await muster.find(reference))
+        return await books_of(muster, await muster.runs.find(reference))
 
 
 async def books_of(muster: Muster, run: Run) -> Books:
     return Books(
-        run=await muster.get(run),
-        entries=[entry async for entry in muster.store.archive.entries(run.id)],
-        attempts=await muster.store.archive.attempts(run.id),
-        events=await muster.store.events.read(run.id, 0, EVENTS),
+        run=await muster.runs.get(run.id),
+        entries=[entry async for entry in muster._backend.store.archive.entries(run.id)],
+        attempts=await muster._backend.store.archive.attempts(run.id),
+        events=await muster._backend.store.events.read(run.id, 0, EVENTS),
         reserved=budgets(muster, "reserved"),
-        batches=await muster.store.batches.of_run(run.id),
-        saving=await muster.store.batches.saving(run.id),
+        batches=await muster._backend.store.batches.of_run(run.id),
+        saving=await muster._backend.store.batches.saving(run.id),
     )
 
 

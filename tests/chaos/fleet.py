@@ -18,7 +18,7 @@ import msgspec
 
 import muster
 from muster.app.handle import RunHandle
-from muster.cli.portrait import run_json
+from muster.app.views.runs import run_view
 from muster.domain.agent import Timeouts
 from muster.domain.errors import MusterError, NotFound
 from muster.domain.run import RunState
@@ -80,7 +80,7 @@ async def drive(order: Order) -> dict[str, Any]:
         settings=settings, policy=order.policy, timeouts=order.timeouts, patience=order.patience
     ) as opened:
         for agent in (work.ANTHROPIC, work.OPENAI):
-            opened.directory.find(agent)  # reads the price list, which takes a while
+            opened._backend.directory.find(agent)  # reads the price list, which takes a while
         if order.waits:
             _let_trace()
         _say({"ready": os.getpid()})
@@ -90,12 +90,12 @@ async def drive(order: Order) -> dict[str, Any]:
             await opened.batches.reconcile(resubmit=True)
         handle = await _begin(opened, order)
         run = await handle.wait()
-        return {"run": run_json(run), "windows": _windows(opened)}
+        return {"run": run_view(run), "windows": _windows(opened)}
 
 
 async def _begin(opened: muster.Muster, order: Order) -> RunHandle:
     try:
-        run = await opened.find(order.name)
+        run = await opened.runs.find(order.name)
     except NotFound:
         return await opened.start(
             order.workload,
@@ -106,12 +106,12 @@ async def _begin(opened: muster.Muster, order: Order) -> RunHandle:
             concurrency=order.concurrency,
             dispatch=order.dispatch,
         )
-    return opened.watch(run) if run.state is RunState.COMPLETED else await opened.resume(run.id)
+    return opened.runs.watch(run) if run.state is RunState.COMPLETED else await opened.resume(run.id)
 
 
 def _windows(opened: muster.Muster) -> dict[str, float]:
     """Look behind the engine: how many places each provider's model has come to have."""
-    return {name: limiter.window.limit for name, limiter in opened.engine._with.limiters._lanes.items()}
+    return {name: limiter.window.limit for name, limiter in opened._backend.engine._with.limiters._lanes.items()}
 
 
 def _listen(loop: asyncio.AbstractEventLoop, on_line: Callable[[], None]) -> None:

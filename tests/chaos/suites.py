@@ -217,8 +217,8 @@ class Outcome:
 async def outcome_of(stage: Stage, reference: str = "last") -> Outcome:
     """Read a run back."""
     async with stage.open() as muster:
-        run = await muster.find(reference)
-        suite = await open_suite_run(muster.store, run)
+        run = await muster.runs.find(reference)
+        suite = await open_suite_run(muster._backend.store, run)
         results = tuple([result async for result in suite.results()])
         books = await books_of(muster, run)
     calls = [entry for entry in books.entries if entry.kind is EntryKind.CALL]

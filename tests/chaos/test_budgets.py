@@ -114,7 +114,7 @@ async def test_the_money_of_a_process_that_died_does_not_hold_up_another(stage: 
     check_stopped_by_budget(await stage.drive(order(stage, 100, name="alive")))
     audit = stage.sim.audit()
     async with stage.open() as muster:
-        books = [await books_of(muster, await muster.find(name)) for name in ("dead", "alive")]
+        books = [await books_of(muster, await muster.runs.find(name)) for name in ("dead", "alive")]
         settled = budgets(muster, "billed + imputed + uncertain")
     days = [amount for name, amount in settled.items() if name.startswith("day:")]  # two around midnight
     for each in books:
@@ -164,7 +164,7 @@ async def drive_two_in_one_day(stage: Stage, calls: int) -> None:
         check_stopped_by_budget(end)
     audit = stage.sim.audit()
     async with stage.open() as muster:
-        books = [await books_of(muster, await muster.find(name)) for name in ("left", "right")]
+        books = [await books_of(muster, await muster.runs.find(name)) for name in ("left", "right")]
         settled = budgets(muster, "billed + imputed + uncertain")
     days = [amount for name, amount in settled.items() if name.startswith("day:")]  # two around midnight
     for each in books:

@@ -30,13 +30,13 @@ async def cancel_at(stage: Stage, instant: float) -> Books:
 
         async def exists() -> bool:
             try:
-                return (await muster.find("fleet")).state is RunState.RUNNING
+                return (await muster.runs.find("fleet")).state is RunState.RUNNING
             except NotFound:
                 return False
 
         await until(exists)
         await asyncio.sleep(instant)
-        await muster.cancel("fleet")
+        await muster.runs.cancel("fleet")
     ended = await driver.end()
     assert (ended.run["state"], ended.run["ended_reason"]) == ("canceled", "canceled"), ended
     books = await read_books(stage)
@@ -77,7 +77,7 @@ async def test_what_is_on_the_wire_is_closed_and_uncertain(tmp_path: Path) -> No
 
         await until(all_on_the_wire)
         async with stage.open() as muster:
-            await muster.cancel("fleet")
+            await muster.runs.cancel("fleet")
         ended = await driver.end()
         assert ended.run["state"] == "canceled"
         books = await read_books(stage)
@@ -134,13 +134,13 @@ async def test_whoever_buries_a_canceled_run_cancels_its_batch_and_its_children(
             try:
                 await until(handed_in)
                 await stop_between_writes(driver.pid, stage.folder / ".muster" / "muster.db")
-                await muster.cancel("fleet")  # its driver does not live to see it
+                await muster.runs.cancel("fleet")  # its driver does not live to see it
             finally:
                 await driver.kill()  # nobody could close a store whose lock it held
         [before] = (await asyncio.to_thread(sim.audit)).batches
         async with stage.open() as muster:
-            await muster.engine.sweep()
-            runs = await muster.store.runs.select()
+            await muster._backend.engine.sweep()
+            runs = await muster._backend.store.runs.select()
         [after] = (await asyncio.to_thread(sim.audit)).batches
     assert [run.state for run in runs] == [RunState.CANCELED] * (2 if workload == "parent" else 1)
     assert before["status"] in ("validating", "in_progress")

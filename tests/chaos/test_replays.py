@@ -36,8 +36,8 @@ async def check_replay(stage: Stage, books: Books, environment: dict[str, str] |
     """Replay a run and look whether anybody was asked and anything is different."""
     before = stage.sim.audit()
     async with stage.open(environment) as muster:
-        made = await muster.replay(books.run.id)
-        run = await muster.drive(made).wait()
+        made = await muster.runs.replay(books.run.id)
+        run = await muster.runs.drive(made).wait()
         assert run.state is RunState.COMPLETED, run.error
         again = await books_of(muster, run)
     check_books(again)
@@ -57,8 +57,8 @@ async def check_fork(stage: Stage, books: Books, key: str) -> None:
     before = stage.sim.audit()
     # No faults are played: a server that is only slow must not be asked twice.
     async with stage.open(timeouts=Timeouts()) as muster:
-        made = await muster.fork(books.run.id, key)
-        run = await muster.drive(made).wait()
+        made = await muster.runs.fork(books.run.id, key)
+        run = await muster.runs.drive(made).wait()
         forked = await books_of(muster, run)
     after = stage.sim.audit()
     check_whole(forked, len(keys))
@@ -74,10 +74,10 @@ async def check_elsewhere(stage: Stage, books: Books, file: Path) -> None:
     """Export a run, import it into another store, and replay it there without any key."""
     other = Stage(file.parent / f"elsewhere-{file.suffix[1:]}", stage.sim)
     async with stage.open() as muster:
-        assert await muster.export_run(books.run, file) == len(books.entries)
+        assert (await muster.runs.export(books.run.id, file))[1] == len(books.entries)
     async with other.open(NO_KEYS) as muster:
-        assert (await muster.import_run(file)).id == books.run.id
-        assert replies(await books_of(muster, await muster.find("fleet"))) == replies(books)
+        assert (await muster.runs.import_(file)).id == books.run.id
+        assert replies(await books_of(muster, await muster.runs.find("fleet"))) == replies(books)
     await check_replay(other, books, NO_KEYS)
 
 
@@ -100,7 +100,7 @@ async def test_a_replay_needs_no_server(tmp_path: Path) -> None:
         await stage.drive(stage.order(20))
         books = await read_books(stage)
     async with stage.open() as muster:
-        run = await muster.drive(await muster.replay(books.run.id)).wait()
+        run = await muster.runs.drive(await muster.runs.replay(books.run.id)).wait()
         assert run.state is RunState.COMPLETED, run.error
         assert replies(await books_of(muster, run)) == replies(books)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from muster.app.batch_office import Reconciled
+from muster.app.batches import Reconciled
 from muster.domain.batch import BatchState
 from muster.domain.errors import BatchOpen
 from muster.testing.sim import RehearsalProcess

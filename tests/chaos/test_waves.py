@@ -178,8 +178,8 @@ async def check(stage: Stage) -> Outcome:
 async def outcome_of(stage: Stage) -> Outcome:
     """Read a verification back."""
     async with stage.open() as muster:
-        run = await muster.find("fleet")
-        report = await summarize(await open_waves_run(muster.store, run))
+        run = await muster.runs.find("fleet")
+        report = await summarize(await open_waves_run(muster._backend.store, run))
         books = await books_of(muster, run)
     calls = [entry for entry in books.entries if entry.kind is EntryKind.CALL]
     return Outcome(report=report, books=replace(books, entries=calls), audit=stage.sim.audit(), result=run.result)

@@ -9,12 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from muster.cli.suite_reports import FORMATS
 from rich.console import Console
 
 from muster.app.borrowed import borrow
 from muster.cli.main import run
 from muster.cli.report_files import wanted_report
-from muster.cli.suite_reports import FORMATS
 from muster.cli.suite_table import MOST_TROUBLES, tell_report
 from muster.domain.errors import BadArgument, NotFound
 from muster.domain.run import RunState

@@ -100,10 +100,10 @@ class Stage:
         return await (await self.muster.resume(run.id, **rest)).wait()
 
     async def opened(self, run: Run) -> SuiteRun:
-        return await open_suite_run(self.muster.store, run)
+        return await open_suite_run(self.muster._backend.store, run)
 
     async def results(self, run: Run) -> list[CaseResult]:
-        return await results_of(self.muster.store, run)
+        return await results_of(self.muster._backend.store, run)
 
     async def result(self, run: Run) -> CaseResult:
         """Give the only result of a run."""

@@ -108,7 +108,7 @@ async def test_a_budget_that_runs_out_fails_the_run_and_what_was_found_out_is_th
     async with stage(tmp_path) as s:
         a_suite(tmp_path, *cases)
         one = await s.drive({"only": ["s/0"]}, concurrency=1)
-        [attempt] = await s.muster.store.archive.attempts(one.id)
+        [attempt] = await s.muster._backend.store.archive.attempts(one.id)
         most = attempt.reserved
         budget = f"{(2 * one.spent.billed + most) / 1e6:.6f}"
         run = await s.drive({}, budget_usd=budget, concurrency=1)

@@ -6,9 +6,7 @@ from typing import Any
 
 import pytest
 
-from muster.app.suite_office import file_of, find_or_import, is_answers, not_passed
-from muster.cli.run_options import Chosen
-from muster.cli.run_order import source_of, wanted_spec
+from muster.app.suites import AnswerSource, SuiteChoice
 from muster.domain.errors import BadArgument, NotFound
 from muster.domain.run import Origin, Reuse, Run, RunState
 from muster.domain.verdict import Status
@@ -33,9 +31,9 @@ FAILING = {"output": [{"kind": "contains", "value": "never said"}]}
 async def chosen(s: Stage, *, replay: str | None = None, reuse: str | None = None, **given: Any) -> Run:
     """Run as the command does: what is left open is taken from the run that is replayed or reused."""
     only_failed = given.pop("only_failed", None)
-    source = await source_of(s.muster, replay, reuse)
-    choice = Chosen(given={"path": [str(s.folder / "cases.yaml")], **given}, only_failed=only_failed)
-    spec = await wanted_spec(s.muster, choice, source)
+    source = await s.muster.suites.source(replay=replay, reuse=reuse)
+    choice = SuiteChoice(given={"path": [str(s.folder / "cases.yaml")], **given}, only_failed=only_failed)
+    spec = await s.muster.suites.spec(choice, source)
     return await (await s.muster.start("suite", spec.stored(), origin=source.origin)).wait()
 
 
@@ -56,12 +54,12 @@ async def test_a_replay_asks_nobody_and_gives_the_very_same_results(tmp_path: Pa
         before = paid(s)
         first = await s.results(run)
         file = tmp_path / "run.jsonl"
-        await s.muster.export_run(run, file)
+        await s.muster.runs.export(run.id, file)
         for reference in (run.id, str(file)):
             again = await chosen(s, replay=reference)
             assert again.result == run.result
             assert (await s.results(again), paid(s)) == (first, before)
-        whole = await s.muster.drive(await s.muster.replay(run.id)).wait()
+        whole = await s.muster.runs.drive(await s.muster.runs.replay(run.id)).wait()
         assert (whole.result, await s.results(whole), paid(s)) == (run.result, first, before)
 
 
@@ -74,11 +72,11 @@ async def test_a_file_is_replayed_in_a_store_that_never_saw_the_run_and_without_
     async with stage(here) as s:
         run = await s.run(judge=JUDGE)
         first = await s.results(run)
-        await s.muster.export_run(run, there / "run.jsonl")
+        await s.muster.runs.export(run.id, there / "run.jsonl")
     async with stage(there, variables={"ANTHROPIC_API_KEY": "", "OPENAI_API_KEY": ""}) as s:
         again = await chosen(s, replay=str(there / "run.jsonl"))
         assert (await s.results(again), paid(s)) == (first, (0, 0))
-        assert (await find_or_import(s.muster, str(there / "run.jsonl"))).id == run.id
+        assert (await s.muster.suites.find(str(there / "run.jsonl"))).id == run.id
 
 
 async def test_new_checks_are_applied_to_the_old_answers(tmp_path: Path) -> None:
@@ -146,8 +144,8 @@ async def test_only_failed_runs_what_did_not_pass_and_what_was_never_come_to(tmp
         s.agent.play(troubled({"fault": "401", "text": "stop"}))
         run = await s.drive({}, concurrency=1)
         assert run.state is RunState.FAILED
-        missed = await not_passed(s.muster, run)
-        assert set(missed) >= {"s/bad", "s/stop", "s/later"}
+        missed = (await s.muster.suites.spec(SuiteChoice(given={}, only_failed=run.id), AnswerSource())).only
+        assert set(missed or ()) >= {"s/bad", "s/stop", "s/later"}
         again = await chosen(s, only_failed=run.id, agents=[MODEL])
         assert tuple(result.case for result in await s.results(again)) == missed
         a_suite(tmp_path, a_case("good"))
@@ -222,18 +220,18 @@ async def test_recorded_answers_go_with_no_agent(tmp_path: Path) -> None:
         with pytest.raises(BadArgument, match="name no agents"):
             await chosen(s, replay=str(answers), agents=[MODEL])
         with pytest.raises(BadArgument, match="give one of them"):
-            await source_of(s.muster, "last", "last")
-        assert (is_answers(answers), file_of(str(answers)), file_of("nothing")) == (True, answers, None)
+            await s.muster.suites.source(replay="last", reuse="last")
+        assert (await s.muster.suites.source(replay=str(answers))).answers == str(answers)
 
 
 async def test_a_run_of_something_else_and_one_that_is_not_there_are_refused(tmp_path: Path) -> None:
     async with stage(tmp_path) as s:
         with pytest.raises(NotFound, match="no file of that name"):
-            await source_of(s.muster, "nowhere", None)
+            await s.muster.suites.source(replay="nowhere")
         asked = await s.muster.start("ask", {"agent": "sim/echo", "prompt": "hello"})
         await asked.wait()
         with pytest.raises(BadArgument, match="not of a suite"):
-            await source_of(s.muster, None, asked.id)
+            await s.muster.suites.source(reuse=asked.id)
 
 
 def recorded(folder: Path, **answers: str) -> Path:

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from muster.app.suite_office import Quoting, Survey, survey
+from muster.app.loads import Quoting
+from muster.app.suite_survey import Survey
 from muster.cli.manner import Manner
 from muster.cli.run_order import Order, judge_again
 from muster.cli.run_terms import Terms
@@ -27,11 +28,11 @@ def surveyed(
     s: Stage, *, quoting: Quoting = Quoting.ALL, mode: Mode = Mode.LIVE, agents: tuple[str, ...] = (MODEL,), **spec: Any
 ) -> Survey:
     given = {"path": [str(s.folder / "cases.yaml")], "agents": agents, **spec}
-    return survey(s.muster, read_spec(given), Dispatch(mode=mode), quoting)
+    return s.muster.suites.plan(read_spec(given), Dispatch(mode=mode), quoting)
 
 
 async def stored(s: Stage) -> int:
-    return len(await s.muster.store.runs.roots())
+    return len(await s.muster._backend.store.runs.roots())
 
 
 async def test_calls_of_agents_and_judges_are_counted_and_skipped_cases_are_not(tmp_path: Path) -> None:

@@ -146,7 +146,7 @@ async def test_a_case_with_agents_of_its_own_is_asked_of_those_and_progress_coun
         assert [(result.case, result.subject) for result in await s.results(run)] == [
             ("s/own", "sim/tool"), ("s/own", "sim/echo"), ("s/usual", MODEL),
         ]  # fmt: skip
-        events = await s.muster.store.events.read(run.id, 0, 100)
+        events = await s.muster._backend.store.events.read(run.id, 0, 100)
         assert next(event.data for event in events if event.kind == "suite.started") == {"cases": 2, "units": 3}
         told = [event.data for event in events if event.kind == "suite.cases"]
         assert [(data["done"], data["total"]) for data in told] == [(1, 3), (2, 3), (3, 3)]

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from muster.app.verify_office import Choice, Quoting, Selection, prepare, survey
+from muster.app.loads import Quoting
+from muster.app.verifications import VerifyChoice
+from muster.app.verify_files import Selection
 from muster.domain.finding import Counts, Finding
 from muster.domain.run import LIVE, Run
 from muster.domain.verification import Verification
@@ -101,7 +103,8 @@ def repaired(text: str) -> str:
 async def selected(s: WavesStage) -> Verification:
     """Choose what waits, and have it verified by the agents that are shipped."""
     selection = Selection(pending=Path(PENDING))
-    return (await prepare(s.muster, s.root, selection, Choice())).spec
+    async with s.muster.verify.prepare(s.root, selection, VerifyChoice()) as found:
+        return found.spec
 
 
 @pytest.fixture
@@ -118,7 +121,7 @@ async def test_eight_of_ten_defects_are_found_two_are_invented_and_after_the_rep
     planted: WavesStage,
 ) -> None:
     spec = await selected(planted)
-    quoted = survey(planted.muster, spec, LIVE, Quoting.ALL)
+    quoted = planted.muster.verify.plan(spec, LIVE, Quoting.ALL)
     assert (quoted.files, quoted.waves, quoted.all.calls) == (3, (1, 2), 5)
     run = await planted.drive(spec)
     (wave,) = await planted.waves(run)

@@ -167,7 +167,7 @@ async def test_a_replay_asks_nobody_runs_nothing_and_clears_nothing(tmp_path: Pa
         calls, found = s.anthropic.audit.calls, await s.waves(run)
         marker = s.mark("one", "a.py")
         (s.root / "a.py").unlink()
-        replayed = await s.again(await s.muster.replay(run.id))
+        replayed = await s.again(await s.muster.runs.replay(run.id))
         assert (replayed.result, await s.waves(replayed)) == (run.result, found)
         assert (s.anthropic.audit.calls, (s.root / "count").read_text(), marker.exists()) == (calls, "x", True)
 
@@ -176,14 +176,14 @@ async def test_a_fork_from_a_wave_pays_only_for_that_wave(tmp_path: Path) -> Non
     async with stage(tmp_path) as s:
         run = await s.verify(a_model("auditor"), a_model("other"), a_reviewer())
         key = (await s.agents(run))["reviewer"].keys[0]
-        forked = await s.again(await s.muster.fork(run.id, key))
+        forked = await s.again(await s.muster.runs.fork(run.id, key))
         assert lasting(await s.waves(forked)) == lasting(await s.waves(run))
         assert s.anthropic.audit.calls == 4
-        forked = await s.again(await s.muster.fork(run.id, report_key(1)))
+        forked = await s.again(await s.muster.runs.fork(run.id, report_key(1)))
         assert forked.result["passed"]
         # The calls of the first wave are older than its report, so they are taken over; the second wave is not.
         assert s.anthropic.audit.calls == 5
-        assert await s.muster.store.journal.find(forked.id, files_key(0)) is not None
+        assert await s.muster._backend.store.journal.find(forked.id, files_key(0)) is not None
 
 
 async def test_a_budget_that_ends_in_the_middle_of_a_wave_stops_it_and_an_heir_pays_only_the_rest(
@@ -211,7 +211,7 @@ async def test_what_was_cleared_is_remembered(tmp_path: Path) -> None:
     async with stage(tmp_path) as s:
         marker = s.mark("one", "a.py")
         run = await s.verify(a_model("auditor"))
-        entry = await s.muster.store.journal.find(run.id, CLEARED)
+        entry = await s.muster._backend.store.journal.find(run.id, CLEARED)
         assert entry is not None
         assert entry.value == [str(marker)] == list((await s.report(run)).cleared)
 
@@ -224,7 +224,7 @@ async def test_an_agent_that_was_broken_can_be_asked_again_in_a_fork(tmp_path: P
         run = await s.verify(a_model("auditor"), a_model("other", model=OPENAI))
         other = (await s.agents(run))["other"]
         assert (run.result["passed"], other.ending) == (False, Ending.BROKEN)
-        forked = await s.again(await s.muster.fork(run.id, other.keys[0]))
+        forked = await s.again(await s.muster.runs.fork(run.id, other.keys[0]))
         assert (forked.result["passed"], s.anthropic.audit.calls, s.openai.audit.calls) == (False, 1, 4)
 
 
@@ -232,7 +232,7 @@ async def test_many_small_files_are_kept_in_pages_and_all_of_them_are_read(tmp_p
     files = {f"f{number:04}.py": f"x = {number}\n" for number in range(1_100)}
     async with stage(tmp_path, files=files) as s:
         run = await s.verify(a_model("auditor", include=("f0*",)), a_model("other"))
-        read = await open_waves_run(s.muster.store, run)
+        read = await open_waves_run(s.muster._backend.store, run)
         assert run.result["passed"]
         assert (len(read.snapshot.files), read.snapshot.pages) == (1_100, 2)
         assert [source.path async for source in read.sources()] == sorted(files)

@@ -32,13 +32,13 @@ async def test_a_secret_in_a_file_is_nowhere_afterwards(tmp_path: Path, how: str
         assert "8|     os.system(KEY)" in asked  # lines are where they were
         report = await s.report(run)
         assert (report.redactions, len(report.merged)) == (2, 4)
-        waves = await open_waves_run(s.muster.store, run)
+        waves = await open_waves_run(s.muster._backend.store, run)
         out = StringIO()
         for kind in WRITERS:
             await write_report(waves, report, kind, out)
         told = [out.getvalue().encode()]
-        told += [msgspec.json.encode(entry) async for entry in s.muster.store.archive.entries(run.id)]
-        told += [msgspec.json.encode(event) for event in await s.muster.store.events.read(run.id, 0, 1000)]
+        told += [msgspec.json.encode(entry) async for entry in s.muster._backend.store.archive.entries(run.id)]
+        told += [msgspec.json.encode(event) for event in await s.muster._backend.store.events.read(run.id, 0, 1000)]
     told += [path.read_bytes() for path in (tmp_path / ".muster").rglob("*") if path.is_file()]
     assert len(told) > 10
     for secret in (KEY.encode(), TOKEN.encode()):

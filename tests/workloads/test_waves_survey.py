@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
-from muster.app.verify_office import Choice, Prepared, Quoting, Selection, Whereabouts, declared, prepare, survey
+from muster.app.loads import Quoting
+from muster.app.verifications import Prepared, VerifyChoice, VerifyFolders, declared
+from muster.app.verify_files import Selection
 from muster.domain.errors import BadArgument, BadConfiguration
 from muster.domain.run import Dispatch, Mode
 from muster.domain.verification import Limits
@@ -35,7 +37,7 @@ async def test_a_run_costs_what_its_survey_says_it_can(tmp_path: Path, mode: Mod
         agents = [a_model(name) for name in ("one", "two", "three")]
         checker = a_checker("lint", "pass")
         spec = s.spec(*agents, checker, a_reviewer(), limits=Limits(chunk_bytes=15_000), cache=cache)
-        found = survey(s.muster, spec, Dispatch(mode=mode), Quoting.ALL)
+        found = s.muster.verify.plan(spec, Dispatch(mode=mode), Quoting.ALL)
         assert s.anthropic.audit.requests == 0
         assert [(part.verifier.name, part.load.calls, part.batch) for part in found.parts] == [
             *((name, 2, mode is Mode.BATCH) for name in ("one", "two", "three")),
@@ -52,11 +54,12 @@ async def test_a_run_costs_what_its_survey_says_it_can(tmp_path: Path, mode: Mod
 async def test_whatever_an_agent_says_of_batches_a_live_verification_has_none(tmp_path: Path) -> None:
     async with stage(tmp_path) as s:
         spec = s.spec(a_model("one", dispatch="batch"), a_model("two"), live=True)
-        assert not [part for part in survey(s.muster, spec, Dispatch(), Quoting.FIRST).parts if part.batch]
+        assert not [part for part in s.muster.verify.plan(spec, Dispatch(), Quoting.FIRST).parts if part.batch]
 
 
 async def prepared(s: WavesStage, *paths: str, **choice: Any) -> Prepared:
-    return await prepare(s.muster, s.root, Selection(paths=paths or (".",)), Choice(**choice))
+    async with s.muster.verify.prepare(s.root, Selection(paths=paths or (".",)), VerifyChoice(**choice)) as found:
+        return found
 
 
 async def test_files_that_are_for_nobody_who_is_asked_are_left_out_with_a_word(tmp_path: Path) -> None:
@@ -92,7 +95,7 @@ async def test_a_part_that_does_not_exist_is_refused(tmp_path: Path, choice: dic
 async def test_an_agent_that_nobody_knows_is_told_before_anything_is_spent(tmp_path: Path) -> None:
     async with stage(tmp_path) as s:
         with pytest.raises(BadConfiguration):
-            survey(s.muster, s.spec(a_model("one", model="nobody")), Dispatch(), Quoting.NONE)
+            s.muster.verify.plan(s.spec(a_model("one", model="nobody")), Dispatch(), Quoting.NONE)
 
 
 async def test_staged_contents_are_verified_and_removed_when_they_are_needed_no_more(tmp_path: Path) -> None:
@@ -101,15 +104,16 @@ async def test_staged_contents_are_verified_and_removed_when_they_are_needed_no_
         repository.write("a.py", CODE)
         repository.git("add", "a.py")
         repository.write("a.py", "changed = True\n")
-        found = await prepare(s.muster, s.root, Selection(staged=True), Choice())
-        staged = Path(found.spec.source)
-        assert (staged / "a.py").read_text() == CODE
-        run = await s.drive(found.spec)
+        async with s.muster.verify.prepare(s.root, Selection(staged=True), VerifyChoice()) as found:
+            staged = Path(found.spec.source)
+            assert (staged / "a.py").read_text() == CODE
+            handle = await s.muster.verify.start(found, s.muster.runs.options())
+        assert (staged / "a.py").exists()  # the run may not have read it yet
+        run = await handle.wait()
         texts = [str(entry.request) for entry in await s.calls(run)]
         assert {"return one + other" in text for text in texts} == {True}
         assert not [text for text in texts if "changed = True" in text]
-        whereabouts = Whereabouts(s.muster.settings)
-        whereabouts.tidy(found.spec)
+        s.muster.verify.tidy(run)
         assert (staged.exists(), (s.root / "a.py").exists()) == (False, True)
-        whereabouts.tidy(s.spec(a_model("one"), source=str(s.root)))  # which is no folder of ours
+        VerifyFolders(s.muster.settings).tidy(s.spec(a_model("one"), source=str(s.root)))  # which is no folder of ours
         assert (s.root / "a.py").exists()

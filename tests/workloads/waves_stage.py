@@ -121,23 +121,23 @@ class WavesStage:
 
     async def again(self, run: Run) -> Run:
         """Drive a run that was made and not begun."""
-        return await self.muster.drive(run).wait()
+        return await self.muster.runs.drive(run).wait()
 
     async def waves(self, run: Run) -> tuple[WaveReport, ...]:
         """Give the reports of the waves, of a run that came to its end."""
         assert run.state is RunState.COMPLETED, run.error
-        return (await open_waves_run(self.muster.store, run)).waves
+        return (await open_waves_run(self.muster._backend.store, run)).waves
 
     async def agents(self, run: Run) -> dict[str, AgentReport]:
         return {agent.agent: agent for wave in await self.waves(run) for agent in wave.agents}
 
     async def report(self, run: Run) -> VerifyReport:
         """Give what every report is made from."""
-        return await summarize(await open_waves_run(self.muster.store, run))
+        return await summarize(await open_waves_run(self.muster._backend.store, run))
 
     async def calls(self, run: Run) -> list[Entry]:
         """Give the calls of a run as they stand in the journal."""
-        found = [entry async for entry in self.muster.store.archive.entries(run.id)]
+        found = [entry async for entry in self.muster._backend.store.archive.entries(run.id)]
         return [entry for entry in found if entry.kind is EntryKind.CALL]
 
 

@@ -2,15 +2,18 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import TYPE_CHECKING
 
 from muster.domain.canonical import Json
-from muster.domain.errors import Conflict, NotFound, Overdraft, RunFailed
+from muster.domain.errors import Conflict, Overdraft, RunFailed
 from muster.domain.event import Event
 from muster.domain.ids import RunId
 from muster.domain.run import Run, RunState
 from muster.engine.bus import follow
-from muster.engine.clock import Clock
 from muster.store.base import Store
+
+if TYPE_CHECKING:
+    from muster.app.runs import Runs
 
 
 class RunHandle:
@@ -18,22 +21,19 @@ class RunHandle:
 
     def __init__(
         self,
+        runs: "Runs",
         store: Store,
-        clock: Clock,
         run: RunId,
         driving: "asyncio.Task[Run] | None",
         sweep: Callable[[], Awaitable[object]],
     ) -> None:
-        self._store, self._clock, self._sweep = store, clock, sweep
+        self._runs, self._store, self._sweep = runs, store, sweep
         self.id = run
         self._driving = driving
 
     async def run(self) -> Run:
-        """Give the run as it stands."""
-        run = await self._store.runs.get(self.id)
-        if run is None:
-            raise NotFound(f"there is no run {self.id}")
-        return run
+        """Return the run as it is stored now."""
+        return await self._runs.get(self.id)
 
     def events(self, after: int = 0) -> AsyncIterator[Event]:
         """Give the events after a number as they come, until the run is over or stands still."""
@@ -67,5 +67,5 @@ class RunHandle:
 
     async def cancel(self) -> None:
         """Ask for the run to be canceled and wait until it is."""
-        await self._store.desk.cancel(self.id, self._clock.now())
+        await self._runs.cancel(self.id)
         await self.wait()

@@ -46,6 +46,10 @@ class Load:
             unbounded=tuple(dict.fromkeys((*self.unbounded, *other.unbounded))),
         )
 
+    def fits(self, cap: int) -> bool:
+        """Return whether a budget is enough for the most that the calls can cost."""
+        return not self.unbounded and self.most <= cap
+
 
 NOTHING = Load()
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from muster.agents.processes.household import Household
 from muster.agents.processes.identity import is_gone, sees, this_process
 from muster.agents.processes.reaper import Reaper
+from muster.app.backend import Backend
 from muster.app.directory import AgentDirectory
 from muster.app.muster import Muster
 from muster.app.project_workloads import project_workloads
@@ -100,7 +101,9 @@ async def open_muster(
     )
     workloads = project_workloads(settings)
     engine = Engine(equipment, workloads=workloads, driver=driver, day_cap=settings.day_cap)
-    muster = Muster(settings, store, engine, clock, directory, workloads)
+    muster = Muster(
+        Backend(settings=settings, store=store, engine=engine, clock=clock, directory=directory, workloads=workloads)
+    )
     # Closed from the last to the first, each of them even if another fails: no process outlives a full disk.
     parts = (store.housekeeping, household, directory, limiters, purse, pool, muster)
     async with AsyncExitStack() as closing:

@@ -15,7 +15,13 @@ from muster.domain.errors import BadConfiguration
 from muster.engine.workload import REGISTRY, Workload, Workloads
 from muster.settings import Settings
 
-OWN = ("ask", "fix", "generate", "suite", "waves")  # our own workloads
+OWN = {  # our own workloads and the modules that register them
+    "ask": "muster.app.ask",
+    "fix": "muster.workloads.fix",
+    "generate": "muster.workloads.generate",
+    "suite": "muster.workloads.suite",
+    "waves": "muster.workloads.waves",
+}
 
 GUARD = 'put what it starts below: if __name__ == "__main__":'
 # What asyncio says of a program that starts its event loop inside of ours.
@@ -28,8 +34,8 @@ class ProjectWorkloads:
     def __init__(self, registry: Workloads, imports: Sequence[str], folder: Path) -> None:
         self._registry, self._imports, self._folder = registry, tuple(imports), folder
         self._loaded = not imports
-        for name in OWN:
-            registry.promise(name, f"muster.workloads.{name}")
+        for name, module in OWN.items():
+            registry.promise(name, module)
 
     def find(self, name: str) -> Workload:
         """Return the function behind a name; raises BadConfiguration for a name or a module that does not do."""

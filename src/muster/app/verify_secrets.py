@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from muster.app.git import Git
-from muster.app.verify_office import declared_in
+from muster.app.verifications import declared_in
 from muster.checks.findings.secrets import not_allowed
 from muster.domain.errors import BadArgument, NotFound
 from muster.domain.redaction import Secret

@@ -43,9 +43,10 @@ def ask(
     allow_unpriced: Annotated[bool, Option("--allow-unpriced", help="Ask a model whose price is not known.")] = False,
 ) -> int:
     """Ask one question and print the answer."""
+    from muster.app.ask import Question
     from muster.cli.answering import conclude
     from muster.cli.progress import Silence, display
-    from muster.cli.question import Question, put
+    from muster.cli.question import Inquiry, put
 
     question = Question(
         agent=agent,
@@ -54,19 +55,22 @@ def ask(
         max_tokens=max_tokens,
         temperature=temperature,
         seed=seed,
+        stream=sys.stdout.isatty() and not manner.json and not sending.batch,
+    )
+    inquiry = Inquiry(
+        question=question,
+        sending=sending,
         budget=budget,
         name=name,
         timeout=timeout,
-        sending=sending,
-        streams=sys.stdout.isatty() and not manner.json and not sending.batch,
         tells=not manner.quiet and not manner.json,
     )
 
     async def work(muster: "Muster") -> "Answer":
-        return await put(muster, question, display(manner, stays=False) if sending.batch else Silence())
+        return await put(muster, inquiry, display(manner, stays=False) if sending.batch else Silence())
 
     found = with_muster(manner, work, allow_unpriced=allow_unpriced, patience=patience)
-    return conclude(manner, found, printed=question.streams)
+    return conclude(manner, found, printed=question.stream)
 
 
 def _prompt(given: str | None) -> str:

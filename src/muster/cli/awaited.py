@@ -29,8 +29,5 @@ class Awaited:
         now = asyncio.get_running_loop().time()
         if now >= self._next:
             self._next = now + LOOK_SECONDS
-            self.batches = tuple([batch for batch in await self._muster.batches.under_way() if await self._ours(batch)])
+            self.batches = tuple(await self._muster.batches.awaited_here())
         return self.batches
-
-    async def _ours(self, batch: Batch) -> bool:
-        return not self._muster.engine.driving.isdisjoint(await self._muster.store.batches.runs(batch.id))

@@ -46,9 +46,9 @@ def list_batches(
             way = "muster ask AGENT PROMPT --dispatch batch"
             note(manner, "there are no such batches" if state else f"there are no batches yet; try: {way}")
 
-    from muster.cli.batch_portrait import batch_json
+    from muster.app.views.batches import batch_view
 
-    answer(manner, [batch_json(batch) for batch in batches], tell)
+    answer(manner, [batch_view(batch) for batch in batches], tell)
 
 
 def _states(name: str | None) -> "tuple[BatchState, ...]":
@@ -76,7 +76,7 @@ def show(
         raise BadArgument("--lines writes the provider's own JSON lines; --json would put them into an envelope")
 
     async def write(muster: "Muster") -> None:
-        async for piece in muster.store.batches.lines((await muster.batches.find(batch)).id):
+        async for piece in muster.batches.lines(batch):
             sys.stdout.buffer.write(piece.removesuffix(b"\n") + b"\n")
         sys.stdout.buffer.flush()
 
@@ -89,7 +89,7 @@ def show(
 def _show(manner: Manner, reference: str) -> None:
     async def work(muster: "Muster") -> Any:
         found = await muster.batches.find(reference)
-        return found, await muster.store.batches.runs(found.id)
+        return found, await muster.batches.runs(found.id)
 
     batch, runs = with_muster(manner, work)
 
@@ -98,9 +98,9 @@ def _show(manner: Manner, reference: str) -> None:
 
         console.print(batch_panel(batch, runs))
 
-    from muster.cli.batch_portrait import batch_json
+    from muster.app.views.batches import batch_view
 
-    answer(manner, batch_json(batch, runs), tell)
+    answer(manner, batch_view(batch, runs), tell)
 
 
 @command(app, "stats")
@@ -125,9 +125,9 @@ def stats(
 
         console.print(figures(found, begin) if found.batches else f"no batches since {local(begin)}")
 
-    from muster.cli.batch_figures import figures_json
+    from muster.app.views.batches import batch_stats_view
 
-    answer(manner, figures_json(found, begin), tell)
+    answer(manner, batch_stats_view(found, begin), tell)
 
 
 batch_watching.register(app)

@@ -83,25 +83,10 @@ def _run(manner: Manner, patience: "Patience", reference: str, errand: "Errand")
         else:
             with display(manner, stays=False) as screen:
                 over = await shown(errand(muster, batch), look, screen)
-        return over, await resumable(muster, over)
+        return over, list(await muster.batches.resumable(over.id))
 
     with parting() as said:
         return with_muster(manner, work, patience=patience)
-
-
-async def resumable(muster: "Muster", batch: "Batch") -> "list[RunId]":
-    """Give the runs with calls in a batch that stand still; of a child, the run that it belongs to."""
-    from muster.cli.portrait import driven
-    from muster.domain.run import TERMINAL
-
-    found = []
-    for name in await muster.store.batches.runs(batch.id):
-        run = await muster.store.runs.get(name)
-        while run is not None and run.parent is not None:
-            run = await muster.store.runs.get(run.parent)
-        if run is not None and run.state not in TERMINAL and not driven(run):
-            found.append(run.id)
-    return list(dict.fromkeys(found))
 
 
 def _tell(manner: Manner, batch: "Batch", runs: "list[RunId]") -> int:
@@ -117,9 +102,9 @@ def _summary(batch: "Batch") -> str:
 
 
 def _data(batch: "Batch", runs: "list[RunId]") -> dict[str, Any]:
-    from muster.cli.batch_portrait import batch_json
+    from muster.app.views.batches import batch_view
 
-    return batch_json(batch) | {"resumable": runs}
+    return batch_view(batch) | {"resumable": runs}
 
 
 def _ways_on(runs: "list[RunId]") -> list[str]:

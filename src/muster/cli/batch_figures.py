@@ -1,43 +1,10 @@
-"""Figures over past batches: as JSON, and drawn for a terminal."""
-
-from typing import Any
+"""Figures over past batches, drawn for a terminal."""
 
 from rich.table import Table
 
-from muster.cli.portrait import moment
 from muster.cli.spans import local, span
-from muster.domain.money import show_usd, to_usd
+from muster.domain.money import show_usd
 from muster.reports.batch_stats import BatchStats, Durations
-
-
-def figures_json(found: BatchStats, begin: float) -> dict[str, Any]:
-    """Give the figures as JSON; what nobody can say yet is null."""
-    return {
-        "since": moment(begin),
-        "batches": found.batches,
-        "under_way": found.under_way,
-        "refused": found.refused,
-        "requests": found.requests,
-        "succeeded": found.succeeded,
-        "errored": found.errored,
-        "canceled": found.canceled,
-        "expired": found.expired,
-        "uncertain": found.uncertain,
-        "success_rate": found.success_rate,
-        "error_rate": found.error_rate,
-        "expiry_rate": found.expiry_rate,
-        "completion_seconds": _seconds(found.completion),
-        "tokens": {"input": found.input_tokens, "output": found.output_tokens},
-        "cost_usd": to_usd(found.cost),
-        "live_usd": to_usd(found.live_cost),
-        "saving_usd": to_usd(found.saving),
-    }
-
-
-def _seconds(durations: Durations | None) -> dict[str, float] | None:
-    if durations is None:
-        return None
-    return {name: round(getattr(durations, name), 3) for name in ("count", "mean", "p50", "p95", "p99")}
 
 
 def figures(found: BatchStats, begin: float) -> Table:

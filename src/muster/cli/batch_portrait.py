@@ -1,12 +1,9 @@
-"""A batch as it is shown: as JSON for programs, in a few words for people."""
+"""A batch in a few words for people."""
 
 from collections.abc import Mapping
-from typing import Any
 
-from muster.cli.portrait import moment
-from muster.domain.batch import OVER, Batch, BatchState, Tally
-from muster.domain.ids import RunId
-from muster.domain.money import show_usd, to_usd
+from muster.domain.batch import Batch, BatchState, Tally
+from muster.domain.money import show_usd
 
 COLOURS: Mapping[BatchState, str] = {
     BatchState.PLANNED: "cyan",
@@ -25,57 +22,6 @@ _STANDING: Mapping[BatchState, str] = {
     BatchState.ENDED: "ended, results are being read",
     BatchState.ABANDONED: "given up",
 }
-
-
-def batch_json(batch: Batch, runs: Mapping[RunId, int] | None = None) -> dict[str, Any]:
-    """Give a batch as JSON; with `runs`, how many calls of which runs it holds."""
-    found = batch_reference(batch) | {
-        "provider": batch.desk.kind,
-        "base_url": batch.desk.base_url,
-        "provider_state": batch.word or None,
-        "provider_done": batch.done,
-        "bytes": batch.bytes,
-        "agents": {agent: tariff.model for agent, tariff in batch.tariffs.items()},
-        "members": members_json(batch),
-        "reserved_usd": 0.0 if batch.state in OVER else to_usd(batch.reserved),
-        "cost_usd": to_usd(batch.cost),
-        "live_usd": to_usd(batch.live_cost),
-        "saving_usd": to_usd(batch.live_cost - batch.cost),
-        "tokens": {"input": batch.input_tokens, "output": batch.output_tokens},
-        "created_at": moment(batch.created_at),
-        "submitted_at": moment(batch.submitted_at),
-        "polled_at": moment(batch.polled_at),
-        "ended_at": moment(batch.ended_at),
-        "collected_at": moment(batch.collected_at),
-        "cancel_requested": batch.cancel_requested,
-        "input_file": batch.file,
-        "note": batch.note,
-        "error": batch.error,
-    }
-    return found if runs is None else found | {"runs": [{"run": run, "calls": calls} for run, calls in runs.items()]}
-
-
-def batch_reference(batch: Batch) -> dict[str, Any]:
-    """Give as much of a batch as tells it from others."""
-    return {
-        "id": batch.id,
-        "provider_id": batch.provider_id,
-        "state": str(batch.state),
-        "requests": batch.requests,
-    }
-
-
-def members_json(batch: Batch) -> dict[str, int]:
-    """Count the members of a batch by how they ended."""
-    tally = batch.tally
-    return {
-        "succeeded": tally.succeeded,
-        "errored": tally.errored,
-        "canceled": tally.canceled,
-        "expired": tally.expired,
-        "uncertain": tally.uncertain,
-        "waiting": batch.requests - tally.over,
-    }
 
 
 def standing(batch: Batch) -> str:

@@ -2,105 +2,40 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from muster.cli.clean import clean
-from muster.cli.portrait import entry_json
 from muster.domain.call import Reply, ToolCall, Trace, Usage
 from muster.domain.canonical import Json
-from muster.domain.entry import Entry, EntryKind
-from muster.domain.errors import NotFound
-from muster.domain.money import show_usd, to_usd
+from muster.domain.money import show_usd
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from muster.app import Muster
+    from muster.app.run_details import CallDetails
 
 LONGEST_ARGUMENTS = 200  # characters
 LONGEST_RESULT = 200
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallSheet:
-    """A call and its attempts."""
-
-    entry: Entry
-    attempts: tuple[Any, ...]
-
-    def json(self) -> dict[str, Any]:
-        """Give it as JSON, with its texts."""
-        reply = self.entry.reply
-        return {
-            **entry_json(self.entry),
-            "request": self.entry.request,
-            "reply": None if reply is None else reply_json(reply),
-            "attempt_list": [
-                {
-                    "n": attempt.n,
-                    "state": str(attempt.state),
-                    "reserved_usd": to_usd(attempt.reserved),
-                    "cost_usd": to_usd(attempt.cost),
-                    "lane": str(attempt.lane),
-                    "budget_exceeded": attempt.cost > attempt.reserved,
-                    "error": attempt.error,
-                }
-                for attempt in self.attempts
-            ],
-        }
-
-    def tell(self, console: "Console") -> None:
-        """Write it for a person."""
-        entry, reply = self.entry, self.entry.reply
-        console.print(f"{clean(entry.key)}  {clean(entry.agent or '')}  {entry.state}", style="bold")
-        _part(console, "asked", _asked(entry.request))
-        if reply is not None:
-            _part(console, "tools", "\n".join(map(_used, reply.tool_calls)))
-            _part(console, "answered", reply.text)
-            _part(console, "data", "" if reply.data is None else json.dumps(reply.data, ensure_ascii=False))
-            _part(console, "no data", reply.data_error)
-            _part(console, "figures", _figures(reply))
-            _part(console, "log", reply.trace.log if reply.trace else "")
-            _part(console, "note", reply.trace.note if reply.trace else "")
-        if entry.error is not None:
-            _part(console, "error", str(entry.error.get("message", "")))
-            _part(console, "log", str(entry.error.get("log", "")))
-        told = (entry.error or {}).get("message")
-        _part(console, "attempts", "\n".join(_attempt_line(attempt, told) for attempt in self.attempts))
-
-
-async def look(muster: "Muster", reference: str, key: str) -> CallSheet:
-    """Read one call of a run."""
-    run = await muster.find(reference)
-    entry = await muster.entry(run.id, key)
-    if entry is None or entry.kind is not EntryKind.CALL:
-        raise NotFound(
-            f"run {run.id} has no call under the key {key!r}", suggestions=(f"muster runs show {run.id} --calls",)
-        )
-    return CallSheet(entry=entry, attempts=tuple(await muster.store.archive.attempts_of(run.id, key)))
-
-
-def reply_json(reply: Reply) -> dict[str, Any]:
-    """Give a reply as JSON with everything an agent left behind."""
-    trace = reply.trace or Trace()
-    return {
-        "text": reply.text,
-        "data": reply.data,
-        "data_error": reply.data_error or None,
-        "stop": str(reply.stop),
-        "model": reply.model,
-        "tokens": {"input": reply.usage.all_input, "output": reply.usage.output},
-        "tool_calls": [
-            {"id": c.id, "name": c.name, "arguments": c.arguments, "result": c.result, "failed": c.failed}
-            for c in reply.tool_calls
-        ],
-        "lane": str(reply.lane),
-        "session": trace.session,
-        "turns": trace.turns,
-        "log": trace.log,
-        "note": trace.note,
-    }
+def print_call(console: "Console", details: "CallDetails") -> None:
+    """Write it for a person."""
+    entry, reply = details.entry, details.entry.reply
+    console.print(f"{clean(entry.key)}  {clean(entry.agent or '')}  {entry.state}", style="bold")
+    _part(console, "asked", _asked(entry.request))
+    if reply is not None:
+        _part(console, "tools", "\n".join(map(_used, reply.tool_calls)))
+        _part(console, "answered", reply.text)
+        _part(console, "data", "" if reply.data is None else json.dumps(reply.data, ensure_ascii=False))
+        _part(console, "no data", reply.data_error)
+        _part(console, "figures", _figures(reply))
+        _part(console, "log", reply.trace.log if reply.trace else "")
+        _part(console, "note", reply.trace.note if reply.trace else "")
+    if entry.error is not None:
+        _part(console, "error", str(entry.error.get("message", "")))
+        _part(console, "log", str(entry.error.get("log", "")))
+    told = (entry.error or {}).get("message")
+    _part(console, "attempts", "\n".join(_attempt_line(attempt, told) for attempt in details.attempts))
 
 
 def tool_line(call: ToolCall) -> str:

@@ -9,7 +9,7 @@ from muster.cli.speech import answer, fail_with, note
 
 if TYPE_CHECKING:
     from muster.app import Muster
-    from muster.reports.comparing import RunComparison, Terms
+    from muster.reports.comparing import RunComparison
 
 TERMINAL, MARKDOWN = "terminal", "markdown"
 OK, FAIL = "ok", "fail"
@@ -51,22 +51,9 @@ def compare(
     terms = Terms(threshold=threshold, alpha=alpha, margin=margin, accept_unsure=inconclusive == OK)
 
     async def work(muster: "Muster") -> "RunComparison":
-        return await _compared(muster, manner, (a, b), subject, terms)
+        return await muster.suites.compare(a, b, terms, subject=subject, on_note=lambda text: note(manner, text))
 
     return _tell(manner, with_muster(manner, work), format_)
-
-
-async def _compared(
-    muster: "Muster", manner: Manner, names: tuple[str, str], subject: str | None, terms: "Terms"
-) -> "RunComparison":
-    from contextlib import AsyncExitStack
-
-    from muster.cli.compare_sides import Sides
-    from muster.reports.comparing import compare_runs
-
-    async with AsyncExitStack() as files:
-        sides = Sides(muster, files, lambda text: note(manner, text))
-        return await compare_runs(await sides.find(names[0], subject), await sides.find(names[1], subject), terms)
 
 
 def _tell(manner: Manner, found: "RunComparison", format_: str) -> int:

@@ -14,9 +14,7 @@ from muster.cli.progress import Display, shown
 from muster.cli.run_sights import SuiteSights
 from muster.domain.run import Run
 from muster.domain.verdict import Status
-from muster.reports.suite.summary import CaseLine, SuiteReport, summarize
-from muster.reports.suite.writing import write_report
-from muster.reports.suite_run import SuiteRun, open_suite_run
+from muster.reports.suite.summary import CaseLine, SuiteReport
 from muster.reports.writing import write_file
 from muster.settings import load_settings
 
@@ -91,9 +89,10 @@ async def _examine(folder: Path, display: Display) -> Examination:
     async with open_muster(settings=settings) as muster:
         with display:
             display.tell("A suite of six cases for two scripted agents, and a scripted judge.")
-            suite = await open_suite_run(muster.store, await _run(muster, folder, display))
-        found = Examination(report=await summarize(suite), folder=folder)
-        await _write(suite, found)
+            report = await muster.report_of(await _run(muster, folder, display))
+        assert isinstance(report.summary, SuiteReport)  # noqa: S101  # of a run of the workload `suite`
+        found = Examination(report=report.summary, folder=folder)
+        await write_file(found.file, lambda out: report.write("html", out))
         return found
 
 
@@ -103,15 +102,11 @@ async def _run(muster: "Muster", folder: Path, display: Display) -> Run:
     sights = SuiteSights(muster)
 
     async def look() -> "Sight":
-        return await sights.look(await handle.run(), muster.engine.on_wire)
+        return await sights.look(await handle.run(), muster.runs.calls_on_wire)
 
     run = await shown(handle.wait(), look, display)
     display.show(await sights.look(run, 0), last=True)
     return completed(run)
-
-
-async def _write(suite: SuiteRun, found: Examination) -> None:
-    await write_file(found.file, lambda out: write_report(suite, found.report, "html", out))
 
 
 def _nearby(lines: Sequence[CaseLine]) -> tuple[CaseLine, ...]:

@@ -12,7 +12,6 @@ from muster.cli.demo_stage import DemoFailed, Stage, set_up
 from muster.cli.driving import completed
 from muster.cli.progress import Display
 from muster.cli.sights import run_sight
-from muster.domain.entry import AttemptState
 from muster.domain.money import from_usd, show_usd, to_usd
 from muster.domain.run import Run
 
@@ -88,7 +87,7 @@ async def _work_and_kill(stage: Stage, muster: "Muster", display: Display) -> No
 async def _until_in_full_swing(muster: "Muster", child: Process, display: Display) -> Run:
     end = asyncio.get_running_loop().time() + START_SECONDS
     while child.returncode is None and asyncio.get_running_loop().time() < end:
-        found = await muster.store.runs.match(demo_work.NAME)
+        found = [run for run in await muster.runs.list() if run.name == demo_work.NAME]
         if found:
             run = found[0]
             on_wire = run.calls.total - run.calls.done
@@ -101,13 +100,13 @@ async def _until_in_full_swing(muster: "Muster", child: Process, display: Displa
 
 async def _resume(muster: "Muster", display: Display) -> tuple[Run, int]:
     """Act three: this process goes on where the dead one was."""
-    await muster.engine.sweep()
-    before = await muster.find(demo_work.NAME)
+    await muster.store.sweep()
+    before = await muster.runs.find(demo_work.NAME)
     display.tell(
         f"Resuming: {before.calls.done} replies reused, {before.calls.uncertain} calls were uncertain "
         f"({show_usd(before.spent.uncertain)} at most)."
     )
-    run = await _drive(muster, await muster.prepare_resume(before.id), display)
+    run = await _drive(muster, await muster.runs.prepare_resume(before.id), display)
     display.tell(f"Completed: {run.calls.done} of {run.calls.total} calls are answered.")
     return run, before.calls.done
 
@@ -115,14 +114,14 @@ async def _resume(muster: "Muster", display: Display) -> tuple[Run, int]:
 async def _replay(muster: "Muster", run: Run, display: Display) -> Run:
     """Act four: everything again, from the journal alone."""
     display.tell("Replaying the finished run from its journal.")
-    return await _drive(muster, await muster.replay(run.id), display)
+    return await _drive(muster, await muster.runs.replay(run.id), display)
 
 
 async def _drive(muster: "Muster", run: Run, display: Display) -> Run:
-    handle = muster.drive(run)
+    handle = muster.runs.drive(run)
     waiting = asyncio.ensure_future(handle.wait())
     while not waiting.done():
-        display.show(run_sight(await handle.run(), muster.engine.on_wire))
+        display.show(run_sight(await handle.run(), muster.runs.calls_on_wire))
         await asyncio.wait({waiting}, timeout=LOOK_SECONDS)
     ended = await waiting
     display.show(run_sight(ended, 0), last=True)
@@ -130,6 +129,6 @@ async def _drive(muster: "Muster", run: Run, display: Display) -> Run:
 
 
 async def _prove(muster: "Muster", run: Run, paid: Any) -> Proof:
-    entries = [entry async for entry in muster.store.archive.entries(run.id)]
-    attempts = await muster.store.archive.attempts(run.id, (AttemptState.UNCERTAIN,))
-    return prove(paid, entries, [attempt.key for attempt in attempts], demo_work.AGENT.partition("/")[2])
+    details = await muster.runs.details(run.id, calls=run.calls.total)
+    uncertain = [attempt.key for attempt in details.uncertain]
+    return prove(paid, details.calls or (), uncertain, demo_work.AGENT.partition("/")[2])

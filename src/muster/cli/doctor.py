@@ -22,11 +22,13 @@ def doctor(manner: Manner) -> int:
     """Say what is fine and what is not; exit 3 when broken."""
     import asyncio
 
-    from muster.cli.checkup import Finding, examine
+    from muster.app.doctor import Diagnosis, examine
+    from muster.app.views.doctor import diagnosis_view
+    from muster.cli.clean import clean
 
     findings = asyncio.run(examine(manner.home))
     broken = [finding for finding in findings if finding.state == "broken"]
-    data = {"usable": not broken, "findings": [finding.json() for finding in findings]}
+    data = {"usable": not broken, "findings": [diagnosis_view(finding) for finding in findings]}
 
     def tell(console: "Console") -> None:
         for finding in findings:
@@ -35,11 +37,11 @@ def doctor(manner: Manner) -> int:
                 console.print(f"{'':15}{suggestion}", soft_wrap=True)
         console.print("usable" if not broken else f"{len(broken)} of {len(findings)} checks failed")
 
-    def _line(finding: Finding) -> "object":
+    def _line(finding: Diagnosis) -> "object":
         from rich.text import Text
 
         mark, colour = MARKS[finding.state]
-        return Text.assemble((f"{mark} ", colour), f"{finding.subject:<12} {finding.words}")
+        return Text.assemble((f"{mark} ", colour), f"{finding.subject:<12} {clean(finding.words)}")
 
     if manner.json and broken:
         told = {"code": "configuration", "message": broken[0].words, "suggestions": list(broken[0].suggestions)}

@@ -1,15 +1,14 @@
 """A run driven by the command itself: shown while it goes, stopped by signals, and what its end means."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from muster.cli.awaited import Awaited
-from muster.cli.portrait import driven
 from muster.cli.progress import Display, shown
 from muster.cli.sights import Sight, run_sight
 from muster.cli.stopping import Stopper
 from muster.domain.batch import Batch
-from muster.domain.errors import Conflict, Interrupted, LeftWaiting, Overdraft, RunFailed
+from muster.domain.errors import Conflict, Interrupted, RunFailed
 from muster.domain.run import Run, RunState
 
 if TYPE_CHECKING:
@@ -38,7 +37,7 @@ async def drive(muster: "Muster", handle: "RunHandle", display: Display, sights:
     Stopper(muster, display.tell, batches=lambda: awaited.submitted).install()
 
     async def look() -> Sight:
-        return await sights.look(await handle.run(), muster.engine.on_wire, await awaited.look())
+        return await sights.look(await handle.run(), muster.runs.calls_on_wire, await awaited.look())
 
     with display:
         try:
@@ -51,7 +50,7 @@ async def drive(muster: "Muster", handle: "RunHandle", display: Display, sights:
 
 def completed(run: Run) -> Run:
     """Give the run if it is completed, or waits as it was told to; else raise what it came to."""
-    if run.state is RunState.COMPLETED or detached(run):
+    if run.state is RunState.COMPLETED or run.is_detached:
         return run
     if run.state is RunState.INTERRUPTED:
         go_on = f"muster runs resume {run.id}"
@@ -60,21 +59,9 @@ def completed(run: Run) -> Run:
     raise RunFailed(run.id, str(run.state), run.ended_reason, run.error)
 
 
-def overdraft(run: Run) -> dict[str, Any] | None:
-    """Return the error of a run that completed over a budget."""
-    if run.ended_reason != Overdraft.code or not run.error:
-        return None
-    return {name: run.error[name] for name in ("code", "message", "suggestions")}
-
-
-def detached(run: Run) -> bool:
-    """Whether a run was left waiting for its batches on purpose."""
-    return run.state is RunState.WAITING and run.ended_reason == LeftWaiting.code
-
-
 def refuse_driven(run: Run) -> None:
     """Refuse a run that a living process drives."""
-    if driven(run):
+    if run.is_driven:
         raise Conflict(
             f"run {run.id} is being driven by {run.lease.driver}",
             suggestions=(f"muster runs watch {run.id}", f"muster runs cancel {run.id}"),

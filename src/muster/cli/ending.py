@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from muster.cli.answering import leave
-from muster.cli.driving import Sights, detached, drive, overdraft
+from muster.cli.driving import Sights, drive
 from muster.cli.manner import Manner
-from muster.cli.pooled import pooled
 from muster.cli.progress import display
-from muster.cli.report_files import Reportable, Wanted
+from muster.cli.report_files import Wanted
 from muster.cli.speech import answer, console, fail, fail_with, note
 from muster.domain.errors import MusterError, NotFound
 from muster.domain.run import Run
@@ -36,10 +35,6 @@ class Outcome:
 class Ending(Protocol):
     """How runs of one workload end."""
 
-    @property
-    def formats(self) -> tuple[str, ...]:
-        """The names of the formats in which they are reported."""
-
     def sights(self, muster: "Muster") -> Sights:
         """Look at a run while it is driven."""
 
@@ -48,9 +43,6 @@ class Ending(Protocol):
 
     async def outcome(self, muster: "Muster", run: Run, wanted: tuple[Wanted, ...], manner: Manner) -> Outcome:
         """Write what a run leaves behind, and sum it up; raises NotFound for one that had not begun."""
-
-    async def reports(self, store: Any, run: Run, reference: str) -> Reportable:
-        """Sum up a run of a store; `reference` names the run, or the file that it comes from."""
 
 
 async def drive_and_conclude(
@@ -64,8 +56,8 @@ async def drive_and_conclude(
         if found is None or not manner.json:
             raise
         return fail(manner, error, found.data)
-    if detached(run):
-        return leave(manner, run, await pooled(muster, run), len(await muster.engine.workers()))
+    if run.is_detached:
+        return leave(manner, run, await muster.runs.batches_of(run.id), await muster.runs.workers())
     return await conclude(muster, run, ending, wanted, manner)
 
 
@@ -75,7 +67,7 @@ async def conclude(
     """Report a run that is completed; gives its exit code. With `again` it tells how to run what did not pass."""
     found = await ending.outcome(muster, run, wanted, manner)
     ways = found.again if again else ()
-    over = overdraft(run)
+    over = run.overdraft
     if over is None:
         code = _tell(manner, found, wanted, ways)
         if ways and not manner.json:

@@ -1,7 +1,7 @@
 """`muster evidence`: signed archives of suite runs, made, checked and scored again."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from muster.cli.frame import command, group, with_muster
 from muster.cli.line import Argument, Option
@@ -53,19 +53,13 @@ def export(
 ) -> None:
     """Write one signed archive of a suite run: suite, prompts, calls, verdicts, figures. Secrets are taken out."""
     from muster.domain.errors import BadConfiguration
-    from muster.reports.evidence.keys import load_private_key
 
     path = key or _default_key(manner)
     if key is None and not path.exists():
         raise BadConfiguration(f"there is no key to sign with at {path}", suggestions=("muster evidence keygen",))
-    private = load_private_key(path)
 
     async def work(muster: "Muster") -> "Exported":
-        from muster.reports.evidence.exporting import export_evidence
-        from muster.reports.suite_run import open_suite_run
-
-        suite = await open_suite_run(muster.store, await muster.find(run))
-        return await export_evidence(suite, output, private)
+        return await muster.suites.export_evidence(run, output, path)
 
     _tell_export(manner, with_muster(manner, work))
 
@@ -73,13 +67,14 @@ def export(
 @command(app, "verify")
 def verify(manner: Manner, file: FileArgument, public_key: PublicKeyOption = None) -> int:
     """Check that nothing in an archive was changed since it was signed. Needs no store and no network."""
+    from muster.app.views.suites import verification_view
     from muster.reports.evidence.keys import load_public_key
     from muster.reports.evidence.verifying import verify as check
 
     found = check(file, None if public_key is None else load_public_key(public_key))
     if not found.valid:
         return _tell_invalid(manner, file, found)
-    answer(manner, _verification_json(file, found), lambda console: console.print(_words(file, found), soft_wrap=True))
+    answer(manner, verification_view(file, found), lambda console: console.print(_words(file, found), soft_wrap=True))
     return 0
 
 
@@ -119,40 +114,23 @@ def _default_key(manner: Manner) -> Path:
 
 
 def _tell_export(manner: Manner, done: "Exported") -> None:
+    from muster.app.views.suites import exported_view
+
     removed = sum(sum(kinds.values()) for kinds in done.redacted.values())
-    data = {
-        "file": str(done.path),
-        "bytes": done.bytes,
-        "files": done.files,
-        "results": done.results,
-        "key_id": done.signer,
-        "redacted": done.redacted,
-    }
     text = f"{done.results:,} results in {done.files} files, {done.bytes:,} bytes, signed: {done.path}"
     text += f"\n{removed:,} secrets were taken out; redaction.json says where" if removed else ""
-    answer(manner, data, lambda console: console.print(text, soft_wrap=True))
+    answer(manner, exported_view(done), lambda console: console.print(text, soft_wrap=True))
 
 
 def _tell_invalid(manner: Manner, file: Path, found: "Verification") -> int:
+    from muster.app.views.suites import verification_view
+
     told = {
         "code": "invalid_evidence",
         "message": f"{file} is not valid: {found.where}: {found.what}",
         "suggestions": [],
     }
-    return fail_with(manner, told, 1, _verification_json(file, found))
-
-
-def _verification_json(file: Path, found: "Verification") -> dict[str, Any]:
-    return {
-        "file": str(file),
-        "valid": found.valid,
-        "signer_known": found.trusted and found.valid,
-        "where": found.where or None,
-        "what": found.what or None,
-        "key_id": found.signer or None,
-        "files": [{"name": member.name, "sha256": member.sha256} for member in found.members],
-        "statement": dict(found.predicate),
-    }
+    return fail_with(manner, told, 1, verification_view(file, found))
 
 
 def _words(file: Path, found: "Verification") -> str:

@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-import msgspec
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from muster.app.views.suites import rescoring_view
 from muster.cli.clean import clean
 from muster.cli.manner import Manner
 from muster.cli.speech import answer, fail_with
@@ -29,7 +28,7 @@ REDACTED = "cannot be scored again, because secrets were removed"
 
 def tell_rescoring(manner: Manner, file: Path, found: Rescoring) -> int:
     """Say what is the same and what is not; gives the exit code."""
-    data = _json(file, found)
+    data = rescoring_view(file, found)
     if manner.json and not found.ok:
         told = {"code": "scored_otherwise", "message": _words(found), "suggestions": _suggestions(found)}
         return fail_with(manner, told, 1, data)
@@ -97,19 +96,3 @@ def _ending(status: Status | None, score: float | None) -> str:
 
 def _score(score: float | None) -> str:
     return "" if score is None else f"{score:.3f}"
-
-
-def _json(file: Path, found: Rescoring) -> dict[str, Any]:
-    return {
-        "file": str(file),
-        "ok": found.ok,
-        "signer_known": found.verification.trusted,
-        "same": found.same,
-        "different": found.different,
-        "redacted": found.blurred,
-        "missing": found.missing,
-        "differences": msgspec.to_builtins(found.differences),
-        "statistics": msgspec.to_builtins(found.figures),
-        "unmentioned_calls": found.unmentioned,
-        "unmentioned_keys": list(found.unmentioned_keys),
-    }

@@ -178,7 +178,7 @@ def with_muster(
             return runner.run(inside())
         except KeyboardInterrupt:
             for muster in opened:  # told twice: what still waits for another process's lock waits no longer
-                muster.store.housekeeping.give_up()
+                muster.store.stop_waiting()
             raise
 
 
@@ -186,10 +186,10 @@ async def _sweep(muster: "Muster") -> None:
     """Bury the runs of dead drivers; a store that cannot be written to can still be read."""
     from muster.domain.errors import StoreFailed
 
-    shortage = muster.store.housekeeping.shortage()
+    shortage = muster.store.shortage()
     if shortage is not None:
         warn(f"{shortage}; what it holds can be read, and nothing can be stored or started")
     try:
-        await muster.engine.sweep()
+        await muster.store.sweep()
     except StoreFailed as error:
         warn(f"runs whose driver died are still shown as running: {error.message}")

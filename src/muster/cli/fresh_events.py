@@ -22,7 +22,7 @@ class FreshEvents:
     async def of(self, run: Run) -> AsyncIterator[Event]:
         """Give what has come since."""
         while self._seen < run.last_seq:
-            events = await self._muster.store.events.read(run.id, self._seen, PAGE)
+            events = await self._muster.runs.events(run.id, self._seen, PAGE)
             if not events:
                 return
             for event in events:

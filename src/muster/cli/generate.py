@@ -62,10 +62,8 @@ def generate(
     async def work(muster: "Muster") -> "Run":
         from muster.cli.driving import drive
         from muster.cli.progress import display
-        from muster.domain.call import ask
 
-        found = muster.directory.find(agent)
-        found.quote(found.profile.complete(ask("cases")))  # is there a key, and a price?
+        muster.agents.require(agent)
         handle = await muster.start("generate", wish.spec(), budget_usd=budget)
         return await drive(muster, handle, display(manner, stays=False))
 

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from muster.cli.clean import clean
-from muster.cli.driving import overdraft
 from muster.cli.generate_text import yaml_text
 from muster.cli.generate_writing import create, extend
 from muster.cli.manner import Manner
@@ -31,7 +30,7 @@ def conclude(manner: Manner, run: Run, wish: "Wish") -> int:
     if not manner.json:
         _tell(console(), cases, wish)
         note(manner, _footer(run, result))
-    over = overdraft(run)
+    over = run.overdraft
     if over is not None:
         return fail_with(manner, over, 1, data)
     if len(cases) < result["asked"]:

@@ -49,10 +49,11 @@ def resume(
         return await prepare_resume(muster, manner, run, budget, here=not detach)
 
     async def hand_over(muster: "Muster") -> dict[str, Any]:
-        from muster.cli.pooled import run_data
+        from muster.app.views.runs import whole_run_view
 
-        queued = await muster.queue(await prepare(muster))
-        return await run_data(muster, queued) | {"workers": len(await muster.engine.workers())}
+        queued = await muster.runs.queue((await prepare(muster)).id)
+        view = whole_run_view(queued, await muster.runs.batches_of(queued.id))
+        return view | {"workers": await muster.runs.workers()}
 
     if detach:
         _answer_queued(manner, with_muster(manner, hand_over))
@@ -66,9 +67,8 @@ async def prepare_resume(
     """Give the run to go on with; what would keep this process from its batches is told before anything changes."""
     from muster.cli.driving import refuse_driven
     from muster.cli.endings import ENDINGS
-    from muster.cli.pooled import pooled
 
-    before = await muster.find(reference)
+    before = await muster.runs.find(reference)
     if before.workload in ENDINGS and _is_over(before):
         # Whoever lost its exit code, because the process died after its last commit, gets it here.
         note(manner, f"run {before.id} is completed; this is what it came to")
@@ -76,10 +76,10 @@ async def prepare_resume(
     refuse_driven(before)
     if before.workload in ENDINGS:
         ENDINGS[before.workload].require_places(muster)
-    held = await pooled(muster, before)
-    for batch in held.under_way if here else ():
-        muster.directory.reopen(batch.desk)
-    after = await muster.prepare_resume(before.id, budget_usd=budget)
+    if here:
+        await muster.runs.require_batches(before.id)
+    held = await muster.runs.batches_of(before.id)
+    after = await muster.runs.prepare_resume(before.id, budget_usd=budget)
     note(manner, _before_spending(before, after, held.saving.parked))
     return after
 
@@ -96,7 +96,7 @@ def fork(
     """Make a new run that asks anew from a key on."""
 
     async def prepare(muster: "Muster") -> "Run":
-        made = await muster.fork(run, from_key, budget_usd=budget)
+        made = await muster.runs.fork(run, from_key, budget_usd=budget)
         taken = f"run {made.id} takes over what stands before {from_key} in run {_origin(made)}"
         note(manner, f"{taken}; it is {new_run_words(made.cap)}")
         return made
@@ -108,7 +108,7 @@ def replay(manner: Manner, run: RunArgument) -> int:
     """Do a run again from what is stored; nobody is asked."""
 
     async def prepare(muster: "Muster") -> "Run":
-        made = await muster.replay(run)
+        made = await muster.runs.replay(run)
         note(manner, f"run {made.id} replays run {_origin(made)}; nobody is asked")
         return made
 
@@ -132,10 +132,10 @@ def go_on(
         run = await prepare(muster)
         ending = ENDINGS.get(run.workload)
         if ending is None:
-            return await drive_any(muster, muster.drive(run), manner)
+            return await drive_any(muster, muster.runs.drive(run), manner)
         if _is_over(run):
             return await conclude(muster, run, ending, wanted, manner, again=True)
-        return await drive_and_conclude(muster, muster.drive(run), ending, wanted, manner)
+        return await drive_and_conclude(muster, muster.runs.drive(run), ending, wanted, manner)
 
     return with_muster(manner, work, allow_unpriced=allow_unpriced, patience=patience)
 
@@ -150,21 +150,23 @@ async def drive_any(muster: "Muster", handle: "RunHandle", manner: Manner, *, wi
     """Drive a run of any workload and sum it up; gives the exit code, and raises what stopped it."""
     import json
 
+    from muster.app.views.runs import whole_run_view
     from muster.cli.answering import leave
     from muster.cli.clean import clean
-    from muster.cli.driving import detached, drive, overdraft
-    from muster.cli.pooled import pooled, run_data
+    from muster.cli.driving import drive
+    from muster.cli.pooled import saving_words
     from muster.cli.portrait import summary
     from muster.cli.progress import display
 
     run = await drive(muster, handle, display(manner))
-    if detached(run):
-        return leave(manner, run, await pooled(muster, run), len(await muster.engine.workers()))
-    saved = (await pooled(muster, run)).words()
+    batches = await muster.runs.batches_of(run.id)
+    if run.is_detached:
+        return leave(manner, run, batches, await muster.runs.workers())
+    saved = saving_words(batches)
     lines = [summary(run), *([saved] if saved else []), f"see it with: muster runs show {run.id}"]
     if with_result and run.result is not None:
         lines.append(f"result: {clean(json.dumps(run.result, ensure_ascii=False))}")
-    over, data = overdraft(run), await run_data(muster, run)
+    over, data = run.overdraft, whole_run_view(run, batches)
     if over is None or not manner.json:
         answer(manner, data, lambda console: console.print("\n".join(lines), soft_wrap=True))
     return 0 if over is None else fail_with(manner, over, 1, data)

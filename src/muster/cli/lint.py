@@ -6,7 +6,7 @@ from muster.cli.frame import command
 from muster.cli.line import Group
 from muster.cli.manner import Manner
 from muster.cli.speech import answer, fail_with
-from muster.cli.validate import PathsArgument, cases, examinations, flaw_json, refused
+from muster.cli.validate import PathsArgument, cases, examinations, refused
 
 
 def register(app: Group) -> None:
@@ -16,15 +16,16 @@ def register(app: Group) -> None:
 
 def lint(manner: Manner, paths: PathsArgument) -> int:
     """Say what is doubtful in suites; exit 1 when anything is."""
+    from muster.app.views.suites import flaw_view
     from muster.cli.clean import clean
     from muster.formats.lint import lint as findings_of
 
     examined = examinations(paths)
     flaws = [flaw for examination in examined.values() for flaw in examination.flaws]
     if flaws:
-        return refused(manner, flaws, {"flaws": [flaw_json(flaw) for flaw in flaws]})
+        return refused(manner, flaws, {"flaws": [flaw_view(flaw) for flaw in flaws]})
     findings = [finding for file in examined for finding in findings_of(Path(file))]
-    data = {"suites": list(examined), "findings": [flaw_json(finding) for finding in findings]}
+    data = {"suites": list(examined), "findings": [flaw_view(finding) for finding in findings]}
     if manner.json and findings:
         told = {"code": "lint", "message": f"{len(findings)} findings; first: {findings[0]}", "suggestions": []}
         return fail_with(manner, told, 1, data)

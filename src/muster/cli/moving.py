@@ -29,8 +29,7 @@ def export(
     """Write a run with everything in it to a file."""
 
     async def work(muster: "Muster") -> "tuple[Run, int]":
-        found = await muster.find(run)
-        return found, await muster.export_run(found, output)
+        return await muster.runs.export(run, output)
 
     found, entries = with_muster(manner, work)
     text = f"run {found.id}: {entries} entries written to {output}"
@@ -42,10 +41,10 @@ def import_(manner: Manner, file: Annotated[Path, Argument(metavar="FILE", help=
     """Store a run from a file; it keeps its id."""
 
     async def work(muster: "Muster") -> "tuple[Run, dict[str, Any]]":
-        from muster.cli.pooled import run_data
+        from muster.app.views.runs import whole_run_view
 
-        run = await muster.import_run(file)
-        return run, await run_data(muster, run)
+        run = await muster.runs.import_(file)
+        return run, whole_run_view(run, await muster.runs.batches_of(run.id))
 
     run, data = with_muster(manner, work)
     from muster.cli.portrait import summary

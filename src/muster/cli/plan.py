@@ -1,11 +1,11 @@
 """`muster plan`: what a suite run would do and cost; spends nothing and stores nothing."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from muster.cli.frame import command, with_muster
 from muster.cli.line import Group, Option
 from muster.cli.manner import Manner
-from muster.cli.run_options import Chosen, chosen
+from muster.cli.run_options import chosen
 from muster.cli.sending import Sending, sent
 from muster.cli.speech import answer
 
@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
     from muster.app import Muster
     from muster.app.loads import Load
-    from muster.app.suite_office import Survey
+    from muster.app.suite_survey import Survey
+    from muster.app.suites import SuiteChoice
 
 
 def register(app: Group) -> None:
@@ -26,7 +27,7 @@ def register(app: Group) -> None:
 @chosen
 def plan(
     manner: Manner,
-    chosen: Chosen,
+    chosen: "SuiteChoice",
     sending: Sending,
     budget: Annotated[str | None, Option("--budget", metavar="USD", help="Say whether it would be enough.")] = None,
     allow_unpriced: Annotated[
@@ -36,17 +37,19 @@ def plan(
     """Say how many calls a run would make, of how many tokens, and what that could cost."""
 
     async def work(muster: "Muster") -> "Survey":
-        from muster.app.suite_office import Quoting, survey
-        from muster.cli.run_order import Source, tell_warnings, wanted_spec
+        from muster.app.suites import AnswerSource
+        from muster.cli.run_order import tell_warnings
 
-        spec = await wanted_spec(muster, chosen, Source())
-        found = survey(muster, spec, sending.dispatch, Quoting.ALL)
+        spec = await muster.suites.spec(chosen, AnswerSource())
+        found = muster.suites.plan(spec, sending.dispatch)
         tell_warnings(found, spec)
         return found
 
     found = with_muster(manner, work, allow_unpriced=allow_unpriced, keyless=True)
     cap = parse_cap(budget)
-    answer(manner, _data(found, cap), lambda console: _tell(console, found, cap))
+    from muster.app.views.suites import plan_view
+
+    answer(manner, plan_view(found, cap), lambda console: _tell(console, found, cap))
 
 
 def parse_cap(budget: str | None) -> int | None:
@@ -54,36 +57,6 @@ def parse_cap(budget: str | None) -> int | None:
     from muster.settings import parse_budget
 
     return parse_budget(budget)
-
-
-def load_json(load: "Load") -> dict[str, Any]:
-    """Give calls that would be made as JSON."""
-    from muster.domain.money import to_usd
-
-    return {
-        "calls": load.calls,
-        "most_calls": load.most_calls,
-        "tokens": load.tokens,
-        "least_usd": to_usd(load.least),
-        "most_usd": None if load.unbounded else to_usd(load.most),
-    }
-
-
-def _data(found: "Survey", cap: int | None) -> dict[str, Any]:
-    from muster.domain.money import to_usd
-
-    return {
-        "suites": found.suites,
-        "cases": found.cases,
-        "skipped": found.skipped,
-        "agents": {agent: load_json(load) for agent, load in found.agents.items()},
-        "judge": load_json(found.judge),
-        "commands": found.commands,
-        "may_call_tools": found.may_call_tools,
-        "total": load_json(found.all),
-        "budget_usd": None if cap is None else to_usd(cap),
-        "fits": None if cap is None else fits(found.all, cap),
-    }
 
 
 def _tell(console: "Console", found: "Survey", cap: int | None) -> None:
@@ -122,11 +95,6 @@ def _notes(found: "Survey", cap: int | None) -> list[str]:
     if found.may_call_tools:
         lines.append(f"the most counts {MOST_TOOL_TURNS} rounds of tool calls for each turn of a case with tools")
     return [*lines, *bound_words(found.all, cap)]
-
-
-def fits(load: "Load", cap: int) -> bool:
-    """Whether a budget is enough for the most that calls can cost."""
-    return not load.unbounded and load.most <= cap
 
 
 def most_words(load: "Load") -> str:

@@ -1,14 +1,12 @@
-"""A run as it is shown: as JSON for programs, in a few words for people."""
+"""A run in a few words for people."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
-from typing import Any
+from datetime import datetime
 
-from muster.domain.entry import Entry
 from muster.domain.errors import resume_command
 from muster.domain.event import Event
-from muster.domain.money import show_usd, to_usd
-from muster.domain.run import DRIVEN, Run, RunState
+from muster.domain.money import show_usd
+from muster.domain.run import Run, RunState
 
 COLOURS: Mapping[RunState, str] = {
     RunState.QUEUED: "cyan",
@@ -20,82 +18,6 @@ COLOURS: Mapping[RunState, str] = {
     RunState.CANCELED: "magenta",
     RunState.TIMEOUT: "red",
 }
-
-
-def run_json(run: Run) -> dict[str, Any]:
-    """Give a run as JSON."""
-    calls = run.calls
-    return {
-        "id": run.id,
-        "name": run.name,
-        "workload": run.workload,
-        "state": str(run.state),
-        "ended_reason": run.ended_reason,
-        "budget_usd": None if run.cap is None else to_usd(run.cap),
-        "spent_usd": to_usd(run.spent.billed),
-        "imputed_usd": to_usd(run.spent.imputed),
-        "uncertain_usd": to_usd(run.spent.uncertain),
-        "lineage": {
-            "spent_usd": to_usd(run.total.billed),
-            "imputed_usd": to_usd(run.total.imputed),
-            "uncertain_usd": to_usd(run.total.uncertain),
-        },
-        "calls": {
-            "total": calls.total,
-            "done": calls.done,
-            "failed": calls.failed,
-            "uncertain": calls.uncertain,
-            "reused": calls.reused,
-        },
-        "dispatch": str(run.dispatch.mode),
-        "created_at": moment(run.created_at),
-        "started_at": moment(run.started_at),
-        "ended_at": moment(run.ended_at),
-        "tags": list(run.tags),
-        "parent": run.parent,
-        "origin": _origin_json(run),
-        "driver": str(run.lease.driver) if driven(run) else None,
-        "error": run.error,
-        "result": run.result,
-    }
-
-
-def driven(run: Run) -> bool:
-    """Whether somebody drives it; a run may also wait for its batches all alone."""
-    return run.state in DRIVEN and run.lease.driver is not None
-
-
-def _origin_json(run: Run) -> dict[str, Any] | None:
-    if run.origin is None:
-        return None
-    return {"run": run.origin.run, "reuse": str(run.origin.reuse), "from_key": run.origin.fork_key}
-
-
-def entry_json(entry: Entry) -> dict[str, Any]:
-    """Give a call as JSON, without its text."""
-    reply = entry.reply
-    return {
-        "key": entry.key,
-        "agent": entry.agent,
-        "state": str(entry.state),
-        "attempts": entry.attempts,
-        "quality": None if reply is None else str(reply.quality),
-        "cost_usd": None if reply is None or entry.reused_from else to_usd(reply.cost),
-        "seconds": None if reply is None else round(reply.timings.shown, 3),
-        "reused_from": entry.reused_from,
-        "error": entry.error,
-    }
-
-
-def event_json(event: Event) -> dict[str, Any]:
-    """Give an event as JSON."""
-    return {
-        "run": event.run,
-        "seq": event.seq,
-        "kind": event.kind,
-        "at": moment(event.at),
-        "data": dict(event.data),
-    }
 
 
 def event_line(event: Event) -> str:
@@ -124,14 +46,9 @@ def summary(run: Run) -> str:
     return f"run {run.id}{name} is {run.state}: {run.calls.done} calls done{reused}{failed}, {money}{uncertain}{why}"
 
 
-def moment(at: float | None) -> str | None:
-    """Write a time in UTC."""
-    return None if at is None else datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")
-
-
 def ways_on(run: Run) -> tuple[str, ...]:
     """Say what can be done next."""
-    if driven(run):
+    if run.is_driven:
         return (f"muster runs watch {run.id}", f"muster runs cancel {run.id}")
     match run.state:
         case RunState.QUEUED:

@@ -4,79 +4,58 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from muster.app.ask import Question
 from muster.cli.answering import Answer
 from muster.cli.clean import clean
-from muster.cli.driving import detached, drive
-from muster.cli.pooled import pooled
+from muster.cli.driving import drive
 from muster.cli.progress import Display
 from muster.cli.sending import Sending
 from muster.cli.speech import warn
 from muster.cli.writer import Writer
-from muster.domain.call import Message, Reply, Request, Role
-from muster.domain.errors import BadArgument, NotFound
-from muster.domain.run import Fallback, Run
+from muster.domain.errors import BadArgument
 
 if TYPE_CHECKING:
     from muster.app import Muster
     from muster.app.handle import RunHandle
 
-KEY = "ask"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
-    """What is asked of whom, and how."""
+class Inquiry:
+    """A question, and how it is put."""
 
-    agent: str
-    prompt: str
+    question: Question
     sending: Sending
-    system: str = ""
-    max_tokens: int | None = None
-    temperature: float | None = None
-    seed: int | None = None
     budget: str | None = None
     name: str | None = None
     timeout: float | None = None
-    streams: bool = False
     tells: bool = True  # why it takes long, on standard error
 
 
-async def put(muster: "Muster", question: Question, display: Display) -> Answer:
-    """Ask, and give the run with the reply; detached, without one."""
-    check_name(question.name)
-    _check_agent(muster, question)
-    writer = Writer(muster.settings.secrets) if question.streams else None
-    handle = await muster.start(
-        "ask",
-        _spec(question),
-        budget_usd=question.budget,
-        name=question.name,
-        timeout=question.timeout,
-        dispatch=question.sending.dispatch,
-        detach=question.sending.detach,
-        on_delta=writer,
+async def put(muster: "Muster", inquiry: Inquiry, display: Display) -> Answer:
+    """Ask, and return the run with the reply; detached, without one."""
+    check_name(inquiry.name)
+    question, sending = inquiry.question, inquiry.sending
+    writer = Writer(muster.settings.secrets) if question.stream else None
+    options = muster.runs.options(
+        budget_usd=inquiry.budget, name=inquiry.name, timeout=inquiry.timeout, dispatch=sending.dispatch
     )
-    watching = asyncio.ensure_future(_watch_retries(handle, writer, question))
+    handle = await muster.start_question(question, options, detach=sending.detach, on_delta=writer)
+    if sending.batch and inquiry.tells and not muster.agents.has_batches(question.agent):
+        warn(f"{question.agent} answers on this machine and has no batches: it is asked live")
+    watching = asyncio.ensure_future(_watch_retries(handle, writer, inquiry))
     try:
         run = await drive(muster, handle, display)
     finally:
         watching.cancel()
         if writer is not None:
             writer.break_line()
-    if detached(run):
-        workers = len(await muster.engine.workers())
-        return Answer(run=run, reply=None, pooled=await pooled(muster, run), workers=workers)
-    reply = await _reply(muster, run)
+    batches = await muster.runs.batches_of(run.id)
+    if run.is_detached:
+        return Answer(run=run, reply=None, batches=batches, workers=await muster.runs.workers())
+    reply = await muster.answer_of(run.id)
     if writer is not None:
         writer.finish(reply.text)
-    return Answer(run=run, reply=reply, pooled=await pooled(muster, run))
-
-
-async def _reply(muster: "Muster", run: Run) -> Reply:
-    entry = await muster.store.journal.find(run.id, KEY)
-    if entry is None or entry.reply is None:
-        raise NotFound(f"run {run.id} has no reply")
-    return entry.reply
+    return Answer(run=run, reply=reply, batches=batches)
 
 
 def check_name(name: str | None) -> None:
@@ -87,38 +66,13 @@ def check_name(name: str | None) -> None:
         )
 
 
-def _check_agent(muster: "Muster", question: Question) -> None:
-    """Find out before a run is stored whether there is such an agent with a key and a price."""
-    agent = muster.directory.find(question.agent)
-    request = agent.profile.complete(
-        Request(
-            messages=(Message(role=Role.USER, text=question.prompt),),
-            system=question.system,
-            max_tokens=question.max_tokens,
-        )
-    )
-    dispatch = question.sending.dispatch
-    batching = muster.directory.batching(question.agent) if question.sending.batch else None
-    if batching is None or dispatch.fallback is Fallback.LIVE:
-        agent.quote(request)
-    if batching is not None:
-        batching.quote(request, len(batching.encode(request, dispatch.cache)))
-    elif question.sending.batch and question.tells:
-        warn(f"{question.agent} answers on this machine and has no batches: it is asked live")
-
-
-def _spec(question: Question) -> dict[str, object]:
-    names = ("agent", "prompt", "system", "max_tokens", "temperature", "seed")
-    return {name: getattr(question, name) for name in names} | {"stream": question.streams}
-
-
-async def _watch_retries(handle: "RunHandle", writer: "Writer | None", question: Question) -> None:
+async def _watch_retries(handle: "RunHandle", writer: "Writer | None", inquiry: Inquiry) -> None:
     async for event in handle.events():
         if event.kind != "call.retry":
             continue
         if writer is not None:
             writer.start_over()
-        if question.tells:
+        if inquiry.tells:
             message = clean(str(event.data["error"]["message"]))
-            when = "in another batch" if question.sending.batch else f"in {event.data['again_in']:.0f} s"
+            when = "in another batch" if inquiry.sending.batch else f"in {event.data['again_in']:.0f} s"
             warn(f"attempt {event.data['attempt']}: {message}; trying again {when}")

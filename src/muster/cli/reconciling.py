@@ -1,7 +1,7 @@
 """`muster batch reconcile`: batches of which nobody knows whether they were created, looked for at their providers."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from muster.cli.frame import command, with_muster
 from muster.cli.leaving import parting
@@ -12,7 +12,7 @@ from muster.cli.speech import answer, fail_with, note, warn
 
 if TYPE_CHECKING:
     from muster.app import Muster, Patience
-    from muster.app.batch_office import Held, Reconciled
+    from muster.app.batches import Held, Reconciled
     from muster.domain.batch import BatchState
     from muster.domain.ids import RunId
 
@@ -52,12 +52,10 @@ def reconcile(
 
 
 async def _reconcile(muster: "Muster", manner: Manner, resubmit: bool) -> "list[Found]":
-    from muster.cli.batch_errands import resumable
     from muster.cli.batch_portrait import batch_name, some_batches
     from muster.cli.spans import local
-    from muster.domain.batch import BatchState
 
-    unclear = len(await muster.batches.list((BatchState.SENT, BatchState.ENDED), limit=1000))
+    unclear = await muster.batches.unclear()
     if unclear:
         note(manner, f"looking for {some_batches(unclear)} at the provider; that can take a few minutes")
     if unclear and resubmit:
@@ -68,13 +66,15 @@ async def _reconcile(muster: "Muster", manner: Manner, resubmit: bool) -> "list[
         note(manner, f"{batch_name(held.batch)} is held by {held.by}{since}; waiting until it is done or gives up")
 
     decided = await muster.batches.reconcile(resubmit=resubmit, on_held=tell_holder)
-    return [(one, await resumable(muster, one.batch)) for one in decided]
+    return [(one, list(await muster.batches.resumable(one.batch.id))) for one in decided]
 
 
 def _tell(manner: Manner, found: "list[Found]") -> int:
+    from muster.app.views.batches import reconciled_view
+
     still_open = [one for one, _ in found if one.error is not None]
     runs = list(dict.fromkeys(run for one, runs in found if one.error is None for run in runs))
-    data = {"batches": [_json(one, runs) for one, runs in found], "open": len(still_open), "resumable": runs}
+    data = {"batches": [reconciled_view(one, runs) for one, runs in found], "open": len(still_open), "resumable": runs}
     lines = [_line(one) for one, _ in found] or ["nothing to reconcile"]
     lines += [f"go on with: muster runs resume {run}" for run in runs]
     if not manner.json:
@@ -108,10 +108,3 @@ def _decision(state: "BatchState") -> str:
         BatchState.RUNNING: "found",
     }
     return words.get(state, str(state))
-
-
-def _json(one: "Reconciled", runs: "list[RunId]") -> dict[str, Any]:
-    from muster.cli.batch_portrait import batch_reference
-
-    why = one.batch.note if one.error is None else one.error.message
-    return batch_reference(one.batch) | {"open": one.error is not None, "why": why, "runs": runs}

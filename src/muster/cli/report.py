@@ -11,7 +11,6 @@ from muster.cli.speech import answer
 if TYPE_CHECKING:
     from muster.app import Muster
     from muster.cli.report_files import Reportable, Wanted
-    from muster.domain.run import Run
 
 
 def register(app: Group) -> None:
@@ -38,12 +37,10 @@ def report(
     """
     import asyncio
 
-    from muster.cli.endings import ENDINGS
-    from muster.cli.report_files import STDOUT, Wanted, wanted_format
+    from muster.cli.report_files import ALL_FORMATS, STDOUT, Reportable, Wanted, wanted_format
     from muster.reports.writing import require_writable
 
-    formats = list(dict.fromkeys(name for ending in ENDINGS.values() for name in ending.formats))
-    wanted = Wanted(format=wanted_format(format_, formats), path=None if output == STDOUT else Path(output))
+    wanted = Wanted(format=wanted_format(format_, ALL_FORMATS), path=None if output == STDOUT else Path(output))
     if wanted.path is not None:
         require_writable(wanted.path)
     if Path(run).is_file():
@@ -51,37 +48,19 @@ def report(
         return
 
     async def work(muster: "Muster") -> None:
-        found = await (_newest(muster) if run == "last" else muster.find(run))
-        await _give(manner, await _opened(muster.store, found, found.id), wanted)
+        found = await muster.report(run)
+        await _give(manner, Reportable(report=found, reference=found.run.id), wanted)
 
     with_muster(manner, work)
 
 
-async def _newest(muster: "Muster") -> "Run":
-    """Return the newest run that has a report."""
-    from muster.cli.endings import ENDINGS
-    from muster.domain.errors import NotFound
-
-    found = await muster.newest(ENDINGS.keys())
-    if found is None:
-        ways = ("muster run PATH --agent A", "muster verify PATH", "muster runs list")
-        raise NotFound("this store has no suite run and no verification yet", suggestions=ways)
-    return found
-
-
 async def _of_file(manner: Manner, file: Path, wanted: "Wanted") -> None:
     """Report the run of a file; the user's own store is not opened."""
-    from muster.app.borrowed import borrow
+    from muster.app.reports import report_of_file
+    from muster.cli.report_files import Reportable
 
-    async with borrow(file) as (store, run):
-        await _give(manner, await _opened(store, run, str(file)), wanted)
-
-
-async def _opened(store: Any, run: "Run", reference: str) -> "Reportable":
-    """Sum up a run as those of its workload are; one that has no reports is refused by those of suites."""
-    from muster.cli.endings import ENDINGS
-
-    return await ENDINGS.get(run.workload, ENDINGS["suite"]).reports(store, run, reference)
+    async with report_of_file(file) as found:
+        await _give(manner, Reportable(report=found, reference=str(file)), wanted)
 
 
 async def _give(manner: Manner, found: "Reportable", wanted: "Wanted") -> None:
@@ -93,8 +72,8 @@ async def _give(manner: Manner, found: "Reportable", wanted: "Wanted") -> None:
         return
     await write_reports(found, [wanted])
     if wanted.path is not None:
-        data = {"run": found.run, "format": wanted.format, "ok": found.ok, "file": str(wanted.path)}
-        text = f"run {found.run}: {wanted.format} report written to {wanted.path}"
+        data = {"run": found.report.run.id, "format": wanted.format, "ok": found.report.ok, "file": str(wanted.path)}
+        text = f"run {found.report.run.id}: {wanted.format} report written to {wanted.path}"
         answer(manner, data, lambda console: console.print(text, soft_wrap=True))
 
 
@@ -109,4 +88,5 @@ async def _as_data(found: "Reportable", format_: str) -> dict[str, Any]:
     name = "json" if format_ == TERMINAL else format_
     await found.write(name, out)
     text = out.getvalue()
-    return {"run": found.run, "format": name, "ok": found.ok, "report": json.loads(text) if name == "json" else text}
+    report = json.loads(text) if name == "json" else text
+    return {"run": found.report.run.id, "format": name, "ok": found.report.ok, "report": report}

@@ -1,11 +1,12 @@
 """Reports that were asked for by name: read from what a person wrote, then written to files or standard output."""
 
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
+from muster.app.reports import FORMATS, SUITE, VERIFICATION, RunReport, SuiteReport
 from muster.cli.manner import Manner
 from muster.cli.speech import PIPE_WIDTH, console
 from muster.domain.errors import BadArgument
@@ -26,14 +27,35 @@ class Wanted:
     path: Path | None = None
 
 
+SUITE_FORMATS = (TERMINAL, *FORMATS[SUITE])
+VERIFY_FORMATS = (TERMINAL, *FORMATS[VERIFICATION])
+ALL_FORMATS = tuple(dict.fromkeys((*SUITE_FORMATS, *VERIFY_FORMATS)))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reportable:
-    """A run that was summed up, and how it is written in each of its formats."""
+    """A run that was summed up, and the reference under which a person knows it: an id, or a file."""
 
-    run: str
-    ok: bool
-    formats: tuple[str, ...]
-    write: Callable[[str, TextIO], Awaitable[None]]  # the name of a format, and where to
+    report: RunReport
+    reference: str
+
+    @property
+    def formats(self) -> tuple[str, ...]:
+        """Return the names of the formats in which it can be written."""
+        return (TERMINAL, *self.report.formats)
+
+    async def write(self, name: str, out: TextIO) -> None:
+        """Write it in one of its formats."""
+        if name != TERMINAL:
+            await self.report.write(name, out)
+        elif isinstance(self.report.summary, SuiteReport):
+            from muster.cli.suite_table import tell_report
+
+            tell_report(console_for(out), self.report.summary, self.reference)
+        else:
+            from muster.cli.verify_table import tell_report as tell_verification
+
+            tell_verification(console_for(out), self.report.summary, self.reference, Path.cwd())
 
 
 def wanted_format(name: str, formats: Sequence[str]) -> str:

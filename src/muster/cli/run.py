@@ -6,12 +6,13 @@ from muster.cli.frame import command, with_muster
 from muster.cli.line import Group, Option
 from muster.cli.manner import Manner
 from muster.cli.patience import patient
-from muster.cli.run_options import Chosen, chosen
+from muster.cli.run_options import chosen
 from muster.cli.run_terms import Terms, on_terms
 from muster.cli.sending import Sending, sent
 
 if TYPE_CHECKING:
     from muster.app import Muster, Patience
+    from muster.app.suites import SuiteChoice
 
 
 def register(app: Group) -> None:
@@ -25,7 +26,7 @@ def register(app: Group) -> None:
 @chosen
 def run(
     manner: Manner,
-    chosen: Chosen,
+    chosen: "SuiteChoice",
     terms: Terms,
     sending: Sending,
     patience: "Patience",
@@ -39,11 +40,11 @@ def run(
     ] = None,
 ) -> int:
     """Run suites and print how the cases ended."""
-    from muster.cli.run_order import Order, carry_out, source_of
+    from muster.cli.run_order import Order, carry_out
 
     order = Order.of(terms, sending, manner)
 
     async def work(muster: "Muster") -> int:
-        return await carry_out(muster, chosen, await source_of(muster, replay, reuse), order, manner)
+        return await carry_out(muster, chosen, await muster.suites.source(replay=replay, reuse=reuse), order, manner)
 
     return with_muster(manner, work, allow_unpriced=terms.allow_unpriced, patience=patience)

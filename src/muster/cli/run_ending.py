@@ -1,20 +1,18 @@
 """How suite runs end: with the reports that were asked for, and what the cases came to."""
 
 import shlex
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from muster.app.reports import SuiteReport
 from muster.cli.driving import Sights
 from muster.cli.ending import Outcome
 from muster.cli.manner import Manner
 from muster.cli.report_files import Reportable, Wanted, write_reports
 from muster.cli.run_sights import SuiteSights
 from muster.cli.speech import note
-from muster.cli.suite_reports import FORMATS, suite_reports
 from muster.cli.suite_table import tell_report
 from muster.domain.run import Run
 from muster.reports.suite.json_values import report_json
-from muster.reports.suite.summary import summarize
-from muster.reports.suite_run import open_suite_run
 
 if TYPE_CHECKING:
     from muster.app import Muster
@@ -22,8 +20,6 @@ if TYPE_CHECKING:
 
 class SuiteEnding:
     """Ends suite runs."""
-
-    formats = FORMATS
 
     def sights(self, muster: "Muster") -> Sights:
         """Look at a run while it is driven."""
@@ -34,9 +30,10 @@ class SuiteEnding:
 
     async def outcome(self, muster: "Muster", run: Run, wanted: tuple[Wanted, ...], manner: Manner) -> Outcome:
         """Write what a run leaves behind, and sum it up; raises NotFound for one that had not begun."""
-        suite = await open_suite_run(muster.store, run)
-        report = await summarize(suite)
-        for path in await write_reports(suite_reports(suite, report, run.id), wanted):
+        found = await muster.report_of(run)
+        report = found.summary
+        assert isinstance(report, SuiteReport)  # noqa: S101  # of a run of the workload `suite`
+        for path in await write_reports(Reportable(report=found, reference=run.id), wanted):
             note(manner, f"wrote {path}")
         return Outcome(
             ok=report.ok,
@@ -46,11 +43,6 @@ class SuiteEnding:
             tell=lambda out: tell_report(out, report, run.id),
             again=() if report.ok else _again(run),
         )
-
-    async def reports(self, store: Any, run: Run, reference: str) -> Reportable:
-        """Sum up a run of a store; `reference` names the run, or the file that it comes from."""
-        suite = await open_suite_run(store, run)
-        return suite_reports(suite, await summarize(suite), reference)
 
 
 def _again(run: Run) -> tuple[str, ...]:

@@ -1,38 +1,12 @@
 """The options that choose what a suite run is about: cases, agents, judge. Shared by `run` and `plan`."""
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from muster.cli.bundle import bundle
 from muster.cli.line import Argument, Option
 
 if TYPE_CHECKING:
-    from muster.formats.suite_spec import SuiteSpec
-
-# What is left open is as it was in the run that is replayed or reused, or whose failed cases are run again.
-INHERITED = (
-    "agents", "prompts", "answers", "judge", "judge_samples", "judge_dispatch", "epochs", "evaluator", "threshold",
-    "max_tokens", "temperature", "seed",
-)  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chosen:
-    """What was said on the command line; what was not is None."""
-
-    given: dict[str, Any]
-    only_failed: str | None = None
-
-    def spec(self, before: "SuiteSpec | None" = None, **more: Any) -> "SuiteSpec":
-        """Make the spec, with what was left open taken from an earlier run."""
-        from muster.formats.suite_spec import read_spec
-
-        stored = {} if before is None else before.stored()
-        inherited = {name: stored[name] for name in INHERITED if name in stored}
-        said = {name: value for name, value in (self.given | more).items() if value not in (None, [])}
-        if "agents" in said or "prompts" in said:
-            inherited.pop("answers", None)
-        return read_spec(inherited | said)
+    from muster.app.suites import SuiteChoice
 
 
 def chosen_of(
@@ -73,7 +47,7 @@ def chosen_of(
         str | None,
         Option("--only-failed", metavar="RUN|FILE", help="Only what did not pass there; agents and judge as there."),
     ] = None,
-) -> Chosen:
+) -> "SuiteChoice":
     """Collect what was given."""
     given = {
         "path": paths,
@@ -91,7 +65,9 @@ def chosen_of(
         "temperature": temperature,
         "seed": seed,
     }
-    return Chosen(given=given, only_failed=only_failed)
+    from muster.app.suites import SuiteChoice
+
+    return SuiteChoice(given=given, only_failed=only_failed)
 
 
 chosen = bundle("chosen", chosen_of)

@@ -9,10 +9,11 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from muster.app.run_details import RunBatches
 from muster.cli.batch_portrait import calls, standing
 from muster.cli.clean import clean
-from muster.cli.pooled import Pooled
-from muster.cli.portrait import COLOURS, driven, ways_on
+from muster.cli.pooled import saving_words
+from muster.cli.portrait import COLOURS, ways_on
 from muster.cli.spans import local
 from muster.domain.errors import LeftWaiting
 from muster.domain.money import show_usd
@@ -22,7 +23,7 @@ RESULT_LINES = 16
 BATCHES = 5
 
 
-def run_panel(run: Run, pooled: Pooled) -> Panel:
+def run_panel(run: Run, pooled: RunBatches) -> Panel:
     """Draw one run: what it is, its money, its calls, what went wrong and how to go on."""
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="dim", no_wrap=True)
@@ -40,12 +41,12 @@ def run_panel(run: Run, pooled: Pooled) -> Panel:
     )
 
 
-def _facts(run: Run, pooled: Pooled) -> list[tuple[str, Text]]:
+def _facts(run: Run, pooled: RunBatches) -> list[tuple[str, Text]]:
     state = Text(run.state, style=f"bold {COLOURS[run.state]}")
     if run.ended_reason and run.ended_reason not in (run.state, "done", LeftWaiting.code):
         state.append(f"  ({clean(run.ended_reason)})", style="default")
     found = [("state", state), ("workload", Text(clean(run.workload)))]
-    if driven(run):
+    if run.is_driven:
         found.append(("driver", Text(str(run.lease.driver))))
     if run.origin is not None:
         fork = f", from {clean(run.origin.fork_key)}" if run.origin.fork_key else ""
@@ -56,17 +57,17 @@ def _facts(run: Run, pooled: Pooled) -> list[tuple[str, Text]]:
     return [*found, ("go on", Text("\n".join(_ways_on(run, pooled)), style="cyan"))]
 
 
-def _batches(pooled: Pooled) -> Text:
+def _batches(pooled: RunBatches) -> Text:
     if not pooled.batches:
         return Text("none yet")
     lines = [f"{batch.id}  {clean(standing(batch))}, {calls(batch.requests)}" for batch in pooled.batches[:BATCHES]]
     lines += [f"… and {len(pooled.batches) - BATCHES} more: --json"] if len(pooled.batches) > BATCHES else []
     booked = not pooled.saving.parked or pooled.saving.live_cost
-    return Text("\n".join([*lines, *([pooled.words()] if booked else [])]))
+    return Text("\n".join([*lines, *([saving_words(pooled)] if booked else [])]))
 
 
-def _ways_on(run: Run, pooled: Pooled) -> tuple[str, ...]:
-    left_alone = pooled.under_way if not driven(run) else ()
+def _ways_on(run: Run, pooled: RunBatches) -> tuple[str, ...]:
+    left_alone = pooled.under_way if not run.is_driven else ()
     return (*ways_on(run), *(f"muster batch watch {batch.id}" for batch in left_alone[:1]))
 
 
@@ -86,7 +87,7 @@ def _money(run: Run) -> Text:
     return text.append(f"\n{everything}", style="dim")
 
 
-def _calls(run: Run, pooled: Pooled) -> Text:
+def _calls(run: Run, pooled: RunBatches) -> Text:
     counts = run.calls
     text = Text(f"{counts.done} of {counts.total} done")
     if counts.reused:

@@ -2,10 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from muster.cli.bundle import bundle
 from muster.cli.line import Option
+
+if TYPE_CHECKING:
+    from muster.app import Muster
+    from muster.app.run_options import RunOptions
+    from muster.domain.run import Dispatch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,6 +23,16 @@ class Terms:
     name: str | None = None
     reports: tuple[str, ...] = ()
     allow_unpriced: bool = False
+
+    def options(self, muster: "Muster", dispatch: "Dispatch") -> "RunOptions":
+        """Return the options of the run."""
+        return muster.runs.options(
+            budget_usd=self.budget,
+            name=self.name,
+            timeout=self.timeout,
+            concurrency=self.concurrency,
+            dispatch=dispatch,
+        )
 
 
 def terms_with(formats: str) -> Callable[..., Terms]:

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from muster.app import Muster
+    from muster.app.run_details import CallDetails, RunDetails
+    from muster.domain.ids import RunId
     from muster.domain.run import Run, RunState
 
 FIRST = 200
@@ -34,10 +36,11 @@ def list_runs(
     states = _states(state)
 
     async def work(muster: "Muster") -> "tuple[list[Run], list[dict[str, Any]]]":
-        from muster.cli.pooled import run_data
+        from muster.app.views.runs import whole_run_view
 
-        found = list(await muster.store.runs.select(states, limit=limit))
-        return found, [_without_result(await run_data(muster, run)) for run in found] if manner.json else []
+        found = list(await muster.runs.list(states, limit))
+        views = [whole_run_view(run, await muster.runs.batches_of(run.id)) for run in found] if manner.json else []
+        return found, [_without_result(view) for view in views]
 
     runs, data = with_muster(manner, work)
 
@@ -80,33 +83,41 @@ def show(
     call: Annotated[str | None, Option("--call", metavar="KEY", help="This one call in full instead.")] = None,
 ) -> None:
     """Show one run: money, calls, errors, and how to go on."""
-    from muster.cli import call_sheet, closeup
+    from muster.app.views.runs import call_view, details_view
+    from muster.cli.call_sheet import print_call
+    from muster.cli.closeup import print_details
 
-    async def work(muster: "Muster") -> Any:
-        if call is not None:
-            return await call_sheet.look(muster, run, call)
-        return await closeup.look(muster, run, calls=FIRST if calls else 0, events=FIRST if events else 0)
+    async def look_at_call(muster: "Muster") -> "CallDetails":
+        return await muster.runs.call(run, call or "")
 
-    seen = with_muster(manner, work)
-    answer(manner, seen.json(), seen.tell)
+    async def look_at_run(muster: "Muster") -> "RunDetails":
+        return await muster.runs.details(run, calls=FIRST if calls else 0, events=FIRST if events else 0)
+
+    if call is not None:
+        found = with_muster(manner, look_at_call)
+        answer(manner, call_view(found), lambda console: print_call(console, found))
+    else:
+        details = with_muster(manner, look_at_run)
+        answer(manner, details_view(details), lambda console: print_details(console, details))
 
 
 @command(app, "watch")
 def watch(manner: Manner, run: RunArgument) -> int:
     """Follow a run until it is over or stands still; exits as the run's own command does."""
+    from muster.app.views.runs import event_view
     from muster.cli.exit_codes import exit_code_of_run
-    from muster.cli.portrait import event_json, event_line, summary
+    from muster.cli.portrait import event_line, summary
 
     async def work(muster: "Muster") -> "tuple[Run, int]":
-        found = await muster.find(run)
-        async for event in muster.watch(found).events():
+        found = await muster.runs.find(run)
+        async for event in muster.runs.watch(found).events():
             if manner.json:
-                print_json(event_json(event))
+                print_json(event_view(event))
             else:
                 from muster.cli.clean import clean
 
                 say(clean(event_line(event)))
-        over = await muster.get(found)
+        over = await muster.runs.get(found.id)
         return over, await exit_code_of_run(muster, over)
 
     over, code = with_muster(manner, work)
@@ -121,11 +132,8 @@ def delete(
 ) -> None:
     """Forget runs with everything in them."""
 
-    async def work(muster: "Muster") -> list[str]:
-        found = list(dict.fromkeys([(await muster.find(run)).id for run in runs]))
-        for run in found:
-            await muster.delete(run)
-        return [str(run) for run in found]
+    async def work(muster: "Muster") -> "list[RunId]":
+        return list(await muster.runs.delete(runs))
 
     deleted = with_muster(manner, work)
     answer(manner, {"deleted": deleted}, lambda console: console.print("\n".join(f"deleted {run}" for run in deleted)))

@@ -48,7 +48,7 @@ class Stopper:
         on_first: Callable[[], None] = _nothing,
         batches: Callable[[], int] = _none,
     ) -> None:
-        self._muster, self._housekeeping = muster, muster.store.housekeeping
+        self._muster = muster
         self._tell, self._on_first, self._batches = tell, on_first, batches
         self._received = 0
         self.asked = 0
@@ -82,13 +82,12 @@ class Stopper:
     def stop(self) -> None:
         """Stop: cleanly the first time, at once the second."""
         self.asked += 1
-        waiting = self._muster.engine.on_wire
+        waiting = self._muster.runs.calls_on_wire
         if self.asked == 1:
             self._tell(_first_words(waiting, self._batches()))
             self._on_first()
         elif self.asked == 2:
             self._tell(f"cutting {_calls(waiting)}; what they cost is uncertain" if waiting else "stopping at once")
-            self._housekeeping.give_up()  # a lock of another process is not waited for any longer
         self._muster.stop(Interrupted("told to stop"), now=self.asked > 1)
 
 

@@ -20,8 +20,7 @@ def info(manner: Manner) -> None:
     """Say where the store is, how large, and whether it is sound."""
 
     async def work(muster: "Muster") -> Mapping[str, Any]:
-        under_way = len(await muster.batches.under_way())
-        return {**await muster.store.housekeeping.info(), "batches_under_way": under_way}
+        return await muster.store.info()
 
     found = with_muster(manner, work, sweep=False)
     if found["check"] != "ok":
@@ -46,12 +45,12 @@ def vacuum(manner: Manner) -> None:
     """Give free space back to the disk; refused while runs are driven."""
 
     async def shrink(muster: "Muster") -> int:
-        before = await muster.store.housekeeping.info()
-        await muster.vacuum()
+        before = await muster.store.info()
+        await muster.store.vacuum()
         return _size(before)
 
     async def measure(muster: "Muster") -> int:
-        return _size(await muster.store.housekeeping.info())
+        return _size(await muster.store.info())
 
     before = with_muster(manner, shrink, sweep=False)
     after = with_muster(manner, measure, sweep=False)  # opened anew: closing moves what waits into the file

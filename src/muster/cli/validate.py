@@ -26,10 +26,13 @@ def register(app: Group) -> None:
 
 def validate(manner: Manner, paths: AnyPathsArgument) -> int:
     """Say whether suites and verification agents are valid; exit 2 when one is not."""
+    from muster.app.views.suites import examination_view
+    from muster.app.views.verify import inspection_view
+
     inspected, examined = _looked_through(paths)
     data = {
-        "suites": [{"file": file, **_told(examination)} for file, examination in examined.items()],
-        "verifications": [_inspection_json(inspection) for inspection in inspected],
+        "suites": [examination_view(file, examination) for file, examination in examined.items()],
+        "verifications": [inspection_view(inspection) for inspection in inspected],
     }
     flaws = [flaw for examination in examined.values() for flaw in examination.flaws]
     flaws += [flaw for inspection in inspected for flaw in inspection.flaws]
@@ -78,32 +81,7 @@ def cases(count: int) -> str:
     return "1 case" if count == 1 else f"{count:,} cases"
 
 
-def flaw_json(flaw: "Flaw") -> dict[str, Any]:
-    """Give a flaw or a finding as JSON."""
-    told = {"file": flaw.file, "line": flaw.line, "case": flaw.case or None, "message": flaw.message}
-    more = {"column": flaw.column, "code": flaw.code or None}
-    return told | {name: value for name, value in more.items() if value is not None}
-
-
 def _agents(inspection: "Inspection") -> str:
     found = inspection.declaration
     agents, waves = (0, 0) if found is None else (len(found.agents), len(found.waves))
     return f"{agents:,} agent{'s' * (agents != 1)} in {waves:,} wave{'s' * (waves != 1)}"
-
-
-def _inspection_json(inspection: "Inspection") -> dict[str, Any]:
-    found = inspection.declaration
-    return {
-        "file": inspection.file,
-        "agents": [] if found is None else [{"name": agent.name, "wave": agent.wave} for agent in found.agents],
-        "flaws": [flaw_json(flaw) for flaw in inspection.flaws],
-    }
-
-
-def _told(examination: "Examination") -> dict[str, Any]:
-    return {
-        "name": examination.name,
-        "cases": examination.cases,
-        "flaws": [flaw_json(flaw) for flaw in examination.flaws],
-        "warnings": [flaw_json(flaw) for flaw in examination.doubts],
-    }

@@ -5,21 +5,17 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from muster.app.verify_office import Whereabouts
+from muster.app.reports import VerifyReport
+from muster.app.verifications import LeftBehind
+from muster.app.views.verify import left_behind_view
 from muster.cli.driving import Sights
 from muster.cli.ending import Outcome
 from muster.cli.manner import Manner
 from muster.cli.report_files import Reportable, Wanted, write_reports
 from muster.cli.speech import note
-from muster.cli.verify_leavings import Leavings, leave_behind
-from muster.cli.verify_reports import FORMATS, verify_reports
 from muster.cli.verify_sights import WavesSights
-from muster.cli.verify_table import tell_leavings, tell_report
-from muster.domain.run import TERMINAL, Run
-from muster.formats.waves.spec import read_spec
-from muster.reports.waves.run import open_waves_run
-from muster.reports.waves.summary import VerifyReport, summarize
-from muster.reports.writing import require_folder
+from muster.cli.verify_table import tell_left_behind, tell_report
+from muster.domain.run import Run
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -30,31 +26,25 @@ if TYPE_CHECKING:
 class WavesEnding:
     """Ends verifications."""
 
-    formats = FORMATS
-
     def sights(self, muster: "Muster") -> Sights:
         """Look at a run while it is driven."""
         return WavesSights(muster)
 
     def require_places(self, muster: "Muster") -> None:
         """Refuse, before anything is spent, when the reports of waves or the log cannot be written."""
-        places = Whereabouts(muster.settings)
-        for folder in (places.reports, places.log):
-            require_folder(folder)
+        muster.verify.require_folders()
 
     async def outcome(self, muster: "Muster", run: Run, wanted: tuple[Wanted, ...], manner: Manner) -> Outcome:
         """Write what a run leaves behind, and sum it up; raises NotFound for one that had not begun."""
-        places = Whereabouts(muster.settings)
         try:
-            waves = await open_waves_run(muster.store, run)
-            report = await summarize(waves)
-            found = verify_reports(waves, report, run.id)
-            left = await leave_behind(places, waves, report)
+            found = Reportable(report=await muster.report_of(run), reference=run.id)
+            left = await muster.verify.leave_behind(run)
             for path in await write_reports(found, wanted):
                 note(manner, f"wrote {path}")
         finally:
-            if run.state in TERMINAL:  # any other one can be gone on with, and may not have read its files yet
-                places.tidy(read_spec(run.spec))
+            muster.verify.tidy(run)
+        report = found.report.summary
+        assert isinstance(report, VerifyReport)  # noqa: S101  # of a run of the workload `waves`
         return Outcome(
             ok=report.ok,
             verdict=report.verdict,
@@ -63,19 +53,14 @@ class WavesEnding:
             tell=lambda out: _tell(out, report, left, run.id),
         )
 
-    async def reports(self, store: Any, run: Run, reference: str) -> Reportable:
-        """Sum up a run of a store; `reference` names the run, or the file that it comes from."""
-        waves = await open_waves_run(store, run)
-        return verify_reports(waves, await summarize(waves), reference)
 
-
-async def _data(found: Reportable, report: VerifyReport, left: Leavings) -> dict[str, Any]:
+async def _data(found: Reportable, report: VerifyReport, left: LeftBehind) -> dict[str, Any]:
     """Give the JSON report as data, with where everything lies."""
     out = io.StringIO()
     await found.write("json", out)
-    return {"verified": len(report.files) - len(report.unseen), **json.loads(out.getvalue()), **left.json()}
+    return {"verified": len(report.files) - len(report.unseen), **json.loads(out.getvalue()), **left_behind_view(left)}
 
 
-def _tell(console: "Console", report: VerifyReport, left: Leavings, reference: str) -> None:
+def _tell(console: "Console", report: VerifyReport, left: LeftBehind, reference: str) -> None:
     tell_report(console, report, reference, Path.cwd())
-    tell_leavings(console, left, Path.cwd())
+    tell_left_behind(console, left, Path.cwd())

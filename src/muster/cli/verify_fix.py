@@ -2,9 +2,10 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from muster.app.verify_fixing import Fixed, fix, unverified
+from muster.app.verify_fixing import Fixed
+from muster.app.views.verify import fixed_view
 from muster.cli.driving import drive
 from muster.cli.ending import Outcome
 from muster.cli.manner import Manner
@@ -13,7 +14,7 @@ from muster.cli.report_files import Wanted
 from muster.cli.speech import note, warn
 from muster.cli.verify_ending import WavesEnding
 from muster.domain.errors import BadArgument, BadFile
-from muster.domain.money import Microdollars, show_usd, to_usd
+from muster.domain.money import Microdollars, show_usd
 from muster.domain.run import Run, RunState
 from muster.reports.words import count
 
@@ -35,16 +36,16 @@ class FixingEnding(WavesEnding):
         first = await super().outcome(muster, run, (), manner)
         if first.ok or run.state is not RunState.COMPLETED:
             return await super().outcome(muster, run, wanted, manner)
-        fixed = await fix(muster, run)
+        fixed = await muster.verify.fix(run)
         note(manner, _words(first, run, fixed))
         last = await self._verified_again(muster, run, manner) if fixed.changed else run
         found = await super().outcome(muster, last, wanted, manner)
-        missed = [] if last is run else await unverified(muster, last, fixed)
+        missed = [] if last is run else await muster.verify.unverified(last, fixed)
         if missed:
             verdict = f"Changed and not verified any more: {', '.join(missed)}."
             warn(verdict)
             found = replace(found, ok=False, verdict=verdict)
-        return replace(found, data={**found.data, "fix": _data(run, fixed)}) if manner.json else found
+        return replace(found, data={**found.data, "fix": fixed_view(run, fixed)}) if manner.json else found
 
     async def _verified_again(self, muster: "Muster", run: Run, manner: Manner) -> Run:
         """Verify what was changed; where that cannot be done, the first verification is what counts."""
@@ -67,12 +68,3 @@ def _words(first: Outcome, run: Run, fixed: Fixed) -> str:
         lines.append(f"changed {count(len(fixed.changed), 'file')}: {', '.join(fixed.changed)}")
         lines.append("what was changed is verified once more; look at it with: git diff")
     return "\n".join([*lines, *(f"not changed: {one}" for one in fixed.left)])
-
-
-def _data(run: Run, fixed: Fixed) -> dict[str, Any]:
-    return {
-        "changed": list(fixed.changed),
-        "left": list(fixed.left),
-        "run_before": run.id,
-        "cost_before_usd": to_usd(run.spent.settled),
-    }

@@ -27,13 +27,12 @@ def metrics(
     import time
 
     from muster.cli.spans import local, since
-    from muster.reports.waves.metrics import verify_metrics
     from muster.reports.waves.metrics_json import metrics_json
 
     begin = since(window, time.time())
 
     async def work(muster: "Muster") -> "VerifyMetrics":
-        return await verify_metrics(muster.store, begin)
+        return await muster.verify.metrics(begin)
 
     found = with_muster(manner, work)
 

@@ -8,7 +8,8 @@ from muster.cli.bundle import bundle
 from muster.cli.line import Argument, Option
 
 if TYPE_CHECKING:
-    from muster.app.verify_office import Choice, Selection
+    from muster.app.verifications import VerifyChoice
+    from muster.app.verify_files import Selection
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +29,7 @@ class Asked:
 
     def selection(self, markers: Path) -> "Selection":
         """Say how files are chosen; with --changed a word is the commit to compare with."""
-        from muster.app.verify_office import Selection
+        from muster.app.verify_files import Selection
 
         changed = self.changed is not None
         return Selection(
@@ -39,11 +40,11 @@ class Asked:
             pending=markers if self.pending else None,
         )
 
-    def choice(self, *, live: bool, cache: bool) -> "Choice":
+    def choice(self, *, live: bool, cache: bool) -> "VerifyChoice":
         """Say who verifies, and how."""
-        from muster.app.verify_office import Choice
+        from muster.app.verifications import VerifyChoice
 
-        return Choice(
+        return VerifyChoice(
             agents_file=self.agents_file,
             model=self.model,
             waves=self.waves,

@@ -1,6 +1,6 @@
 """`muster verify plan`: what a verification would do and cost; spends nothing and stores nothing."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from muster.cli.frame import command, with_muster
 from muster.cli.line import Group, Option
@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from muster.app import Muster
-    from muster.app.verify_office import Part, Prepared, VerifySurvey
+    from muster.app.verifications import Prepared
+    from muster.app.verify_survey import Part, VerifySurvey
 
 
 def register(app: Group) -> None:
@@ -39,54 +40,20 @@ def plan(
     cap = parse_cap(budget)
 
     async def work(muster: "Muster") -> int:
-        from muster.app.verify_office import Quoting, survey
+        from muster.app.views.verify import verify_plan_view
         from muster.cli.verify_order import preparing
         from muster.cli.verify_words import tell_nothing
 
-        async with preparing(muster, asked, sent) as ready:
-            if not ready.prepared.spec.files:
-                return tell_nothing(manner, ready.selection, ready.prepared, allowed=asked.allow_empty)
-            found = survey(muster, ready.prepared.spec, sent.sending.dispatch, Quoting.ALL)
-            data = _data(found, ready.prepared, cap)
-            answer(manner, data, lambda console: _tell(console, found, ready.prepared, cap))
+        async with preparing(muster, asked, sent) as prepared:
+            if not prepared.spec.files:
+                selection = asked.selection(muster.settings.verify.pending)
+                return tell_nothing(manner, selection, prepared, allowed=asked.allow_empty)
+            found = muster.verify.plan(prepared.spec, sent.sending.dispatch)
+            data = verify_plan_view(found, prepared, cap)
+            answer(manner, data, lambda console: _tell(console, found, prepared, cap))
             return 0
 
     return with_muster(manner, work, allow_unpriced=allow_unpriced, keyless=True)
-
-
-def _data(found: "VerifySurvey", prepared: "Prepared", cap: int | None) -> dict[str, Any]:
-    from muster.cli.plan import fits, load_json
-    from muster.domain.money import to_usd
-
-    return {
-        "files": found.files,
-        "bytes": found.bytes,
-        "limit_bytes": prepared.spec.limits.total_bytes,
-        "redacted": found.redacted,
-        "left_out": [{"path": one.path, "why": one.why} for one in found.left_out],
-        "agents_file": prepared.agents_file,
-        "waves": list(found.waves),
-        "agents": [_part_json(part) for part in found.parts],
-        "total": load_json(found.all),
-        "budget_usd": None if cap is None else to_usd(cap),
-        "fits": None if cap is None else fits(found.all, cap),
-    }
-
-
-def _part_json(part: "Part") -> dict[str, Any]:
-    from muster.cli.plan import load_json
-
-    one = part.verifier
-    return {
-        "agent": one.name,
-        "wave": one.wave,
-        "kind": str(one.kind),
-        "model": one.model or None,
-        "command": list(one.command) or None,
-        "dispatch": None if one.command else "batch" if part.batch else "live",
-        "files": part.files,
-        **load_json(part.load),
-    }
 
 
 def _tell(console: "Console", found: "VerifySurvey", prepared: "Prepared", cap: int | None) -> None:

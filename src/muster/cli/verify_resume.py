@@ -31,26 +31,12 @@ def resume(
     allow_unpriced: UnpricedOption = False,
 ) -> int:
     """Go on with a verification; of one that is over, say what it came to."""
-    from muster.cli.report_files import wanted_reports
-    from muster.cli.verify_reports import FORMATS
+    from muster.cli.report_files import VERIFY_FORMATS, wanted_reports
 
-    wanted = wanted_reports(report or (), FORMATS, manner)
+    wanted = wanted_reports(report or (), VERIFY_FORMATS, manner)
 
     async def prepare(muster: "Muster") -> "Run":
-        found = await _verification(muster, run)
+        found = await muster.verify.find(run)
         return await prepare_resume(muster, manner, found.id, budget)
 
     return go_on(manner, prepare, patience, allow_unpriced=allow_unpriced, wanted=wanted)
-
-
-async def _verification(muster: "Muster", reference: str) -> "Run":
-    from muster.domain.errors import BadArgument
-    from muster.domain.waves import WORKLOAD
-
-    found = await muster.find(reference)
-    if found.workload != WORKLOAD:
-        raise BadArgument(
-            f"run {found.id} is a run of {found.workload!r} and no verification",
-            suggestions=(f"muster runs resume {found.id}",),
-        )
-    return found

@@ -10,8 +10,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from muster.app.verifications import LeftBehind
 from muster.cli.clean import clean
-from muster.cli.verify_leavings import Leavings
 from muster.cli.verify_words import left_out_by_why
 from muster.domain.finding import Finding, Merged, Severity
 from muster.domain.money import show_usd
@@ -67,7 +67,7 @@ def _verdict(report: VerifyReport) -> list[str]:
     return [*(f"{flaw[:1].upper()}{flaw[1:]}." for flaw in flaws), *part]
 
 
-def tell_leavings(console: Console, left: Leavings, here: Path) -> None:
+def tell_left_behind(console: Console, left: LeftBehind, here: Path) -> None:
     """Print where the reports lie, as seen from `here`."""
     for name, path in (*(("report", path) for path in left.reports), ("log", left.log)):
         near = path.relative_to(here) if path.is_relative_to(here) else path

@@ -1,9 +1,11 @@
 """What is said of files before anybody has looked at them: what is about to be sent, what is left out, or nothing."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
-from muster.app.verify_office import Prepared, Selection, VerifySurvey
+from muster.app.verifications import Prepared
+from muster.app.verify_files import Selection
+from muster.app.verify_survey import VerifySurvey
+from muster.app.views.verify import left_out_view
 from muster.cli.batch_portrait import calls
 from muster.cli.manner import Manner
 from muster.cli.speech import answer, fail_with
@@ -71,7 +73,7 @@ def _some(paths: Sequence[str]) -> str:
 def tell_nothing(manner: Manner, selection: Selection, prepared: Prepared, *, allowed: bool) -> int:
     """Say that there is nothing to verify, and why; a success only if that is allowed."""
     why, named = _why(selection, prepared), left_out(prepared.left_out)
-    data = {"verified": 0, "why": why, "left_out": [_json(one) for one in prepared.left_out]}
+    data = {"verified": 0, "why": why, "left_out": [left_out_view(one) for one in prepared.left_out]}
     if allowed:
         text = "\n".join([f"nothing was verified: {why}", *(f"  left out: {one}" for one in named)])
         answer(manner, data, lambda console: console.print(text, soft_wrap=True))
@@ -91,7 +93,3 @@ def _why(selection: Selection, prepared: Prepared) -> str:
     if selection.pending is not None:
         return f"there is no marker in {selection.pending}"
     return f"there is no file in {', '.join(selection.paths)}"
-
-
-def _json(one: LeftOut) -> dict[str, Any]:
-    return {"path": one.path, "why": one.why}

@@ -29,17 +29,16 @@ def worker(
     allow_unpriced: Annotated[bool, Option("--allow-unpriced", help="Ask models whose price is not known.")] = False,
 ) -> int:
     """Drive submitted runs, also those whose driver died; exit code 1 if one of them exceeded a budget."""
-    from muster.cli.driving import overdraft
-    from muster.cli.pooled import run_data
+    from muster.app.views.runs import whole_run_view
 
     ended: list[Run] = []
 
     async def work(muster: "Muster") -> list[dict[str, Any]]:
         await _serve(muster, manner, concurrency, until_idle, ended)
-        return [await run_data(muster, run) for run in ended]
+        return [whole_run_view(run, await muster.runs.batches_of(run.id)) for run in ended]
 
     data = {"runs": with_muster(manner, work, allow_unpriced=allow_unpriced, patience=patience)}
-    exceeded = [run.id for run in ended if overdraft(run) is not None]
+    exceeded = [run.id for run in ended if run.overdraft is not None]
     if exceeded:
         return fail_with(manner, _exceeded(exceeded, len(ended)), 1, data)
     answer(manner, data, lambda console: None)
@@ -56,13 +55,12 @@ def _exceeded(runs: "list[RunId]", of: int) -> dict[str, Any]:
 
 async def _serve(muster: "Muster", manner: Manner, concurrency: int, until_idle: bool, ended: "list[Run]") -> None:
     from muster.cli.clean import clean
-    from muster.cli.driving import overdraft
     from muster.cli.portrait import summary
     from muster.cli.stopping import Stopper
 
     def on_end(run: "Run") -> None:
         ended.append(run)
-        over = overdraft(run)
+        over = run.overdraft
         if over is not None:
             warn(f"run {run.id}: {over['message']}")
         if not manner.json:
@@ -80,10 +78,7 @@ async def _serve(muster: "Muster", manner: Manner, concurrency: int, until_idle:
 
 async def _tell_unknown(muster: "Muster", manner: Manner) -> None:
     """Say which submitted runs nobody here can drive."""
-    from muster.domain.run import RunState
-
-    waiting = await muster.store.runs.select((RunState.QUEUED,), limit=1000)
-    left = [run for run in waiting if run.submitted and not muster.engine.knows(run.workload)]
+    left = await muster.runs.unknown()
     if left:
         names = ", ".join(sorted({run.workload for run in left}))
         note(manner, f"{len(left)} queued runs are left, of workloads that are not known here: {names}")

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from muster.domain.budget import Budgets, run_level
 from muster.domain.canonical import Json
-from muster.domain.errors import BadArgument, Conflict
+from muster.domain.errors import BadArgument, Conflict, LeftWaiting, Overdraft
 from muster.domain.ids import RunId
 from muster.domain.money import NOTHING, Microdollars
 
@@ -207,3 +207,20 @@ class Run:
     def lineage_level(self) -> str:
         """The level that counts what its lineage spends; of a run without stored levels its own."""
         return self.budgets.lineage if self.budgets else run_level(self.id)
+
+    @property
+    def is_driven(self) -> bool:
+        """Return whether a process drives it; a run may also wait for its batches without one."""
+        return self.state in DRIVEN and self.lease.driver is not None
+
+    @property
+    def is_detached(self) -> bool:
+        """Return whether it was left waiting for its batches on purpose."""
+        return self.state is RunState.WAITING and self.ended_reason == LeftWaiting.code
+
+    @property
+    def overdraft(self) -> Mapping[str, Json] | None:
+        """Return the error of a run that completed over a budget."""
+        if self.ended_reason != Overdraft.code or not self.error:
+            return None
+        return {name: self.error[name] for name in ("code", "message", "suggestions")}

@@ -1,4 +1,4 @@
-"""The checks of the doctor; each gives findings and never raises."""
+"""Everything that a run needs, checked: Python, settings, keys, workloads, store, clock and agents."""
 
 import errno
 import os
@@ -9,19 +9,18 @@ import time
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from muster.app import open_muster, project_workloads
-from muster.app.directory import PROVIDERS
-from muster.cli.clean import clean
+from muster.app.opening import open_muster
+from muster.app.project_workloads import project_workloads
+from muster.app.providers import PROVIDERS
 from muster.domain.batch import BatchState
-from muster.domain.call import ask
 from muster.domain.errors import MusterError
 from muster.settings import CONFIG_FILE, SECRET_VARIABLES, Settings, load_settings
 from muster.settings.sections import key_variable
 
 if TYPE_CHECKING:
-    from muster.app import Muster
+    from muster.app.muster import Muster
     from muster.settings.sections import AgentSection
 
 OLDEST_PYTHON = (3, 11)
@@ -32,7 +31,7 @@ STAND_IN = "a-key-that-is-never-sent"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class Diagnosis:
     """What one check found: ok, note or broken."""
 
     subject: str
@@ -40,12 +39,8 @@ class Finding:
     words: str
     suggestions: tuple[str, ...] = ()
 
-    def json(self) -> dict[str, Any]:
-        """Give it as JSON."""
-        return {"subject": self.subject, "state": self.state, "words": self.words, "suggestions": [*self.suggestions]}
 
-
-async def examine(home: Path | None) -> list[Finding]:
+async def examine(home: Path | None) -> list[Diagnosis]:
     """Make every check that can be made."""
     found = [_python()]
     try:
@@ -61,14 +56,14 @@ async def examine(home: Path | None) -> list[Finding]:
     return found
 
 
-def _python() -> Finding:
+def _python() -> Diagnosis:
     version = ".".join(str(part) for part in sys.version_info[:3])
     if sys.version_info < OLDEST_PYTHON:
-        return Finding(subject="python", state="broken", words=f"{version} is too old", suggestions=("use 3.11",))
+        return Diagnosis(subject="python", state="broken", words=f"{version} is too old", suggestions=("use 3.11",))
     return _ok("python", version)
 
 
-def _home(settings: Settings) -> Finding:
+def _home(settings: Settings) -> Diagnosis:
     try:
         settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
         with tempfile.TemporaryFile(dir=settings.home) as file:
@@ -79,26 +74,26 @@ def _home(settings: Settings) -> Finding:
         words = f"{settings.home} cannot be written: {error.strerror}"
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         remedy = "free some space on its disk" if full else "choose another with --home"
-        return Finding(subject="home", state="broken", words=words, suggestions=(remedy,))
+        return Diagnosis(subject="home", state="broken", words=words, suggestions=(remedy,))
 
 
-def _keys(settings: Settings) -> list[Finding]:
+def _keys(settings: Settings) -> list[Diagnosis]:
     named = {name for section in settings.agents.values() if (name := key_variable(section))}
     return [
         _ok("key", f"{name} is set")
         if settings.variable(name)
-        else Finding(subject="key", state="note", words=f"{name} is not set")
+        else Diagnosis(subject="key", state="note", words=f"{name} is not set")
         for name in sorted({*SECRET_VARIABLES, *named})
     ]
 
 
-def _workloads(settings: Settings) -> list[Finding]:
+def _workloads(settings: Settings) -> list[Diagnosis]:
     """Import every module that is named, each for itself: one that is broken hides no other."""
     found = [_workload(settings, module) for module in settings.imports]
     return found or [_ok("workloads", "only those that come with muster")]
 
 
-def _workload(settings: Settings, module: str) -> Finding:
+def _workload(settings: Settings, module: str) -> Diagnosis:
     try:
         project_workloads(settings).import_one(module)
     except MusterError as error:
@@ -106,7 +101,7 @@ def _workload(settings: Settings, module: str) -> Finding:
     return _ok("workloads", f"{module} can be imported")
 
 
-async def _with_store(settings: Settings) -> list[Finding]:
+async def _with_store(settings: Settings) -> list[Diagnosis]:
     """Check what needs an open store; agents get stand-ins for missing keys, so that all else is checked too."""
     missing = {name for section in settings.agents.values() if (name := _key_of(section))}
     variables = {**dict.fromkeys(missing, STAND_IN), **{k: v for k, v in settings.variables.items() if v}}
@@ -118,46 +113,45 @@ async def _with_store(settings: Settings) -> list[Finding]:
         return [_broken("store", error)]
 
 
-async def _store(muster: "Muster") -> Finding:
-    info = await muster.store.housekeeping.info()
+async def _store(muster: "Muster") -> Diagnosis:
+    info = await muster.store.info()
     if info["check"] != "ok":
         words = f"{info['path']} is damaged: {info['check']}"
-        return Finding(subject="store", state="broken", words=words, suggestions=("restore it from a copy",))
+        return Diagnosis(subject="store", state="broken", words=words, suggestions=("restore it from a copy",))
     return _ok("store", f"{info['path']} is sound: {info['bytes']:,} bytes, version {info['version']}")
 
 
-async def _batches(muster: "Muster") -> Finding:
+async def _batches(muster: "Muster") -> Diagnosis:
     under_way = await muster.batches.under_way()
     unclear = sum(batch.state is BatchState.SENT for batch in under_way)
     if unclear:
         words = f"{unclear} of {len(under_way)} under way may have been sent, or not"
-        return Finding(subject="batches", state="note", words=words, suggestions=("muster batch reconcile",))
+        return Diagnosis(subject="batches", state="note", words=words, suggestions=("muster batch reconcile",))
     return _ok("batches", f"{len(under_way)} under way" if under_way else "none under way")
 
 
-async def _clock(muster: "Muster") -> Finding:
+async def _clock(muster: "Muster") -> Diagnosis:
     now = time.time()
-    newest = await muster.store.runs.select(limit=1)
+    newest = await muster.runs.list(limit=1)
     shown = f"{datetime.fromtimestamp(now, UTC):%Y-%m-%d %H:%M:%S} UTC"
     if now < PLAUSIBLE or (newest and newest[0].created_at > now + SLACK_SECONDS):
         words = f"it is {shown}, which is before the newest run" if newest else f"it is {shown}, which cannot be"
-        return Finding(subject="clock", state="broken", words=words, suggestions=("set the clock of this machine",))
+        return Diagnosis(subject="clock", state="broken", words=words, suggestions=("set the clock of this machine",))
     return _ok("clock", shown)
 
 
-def _agent(muster: "Muster", settings: Settings, name: str) -> Finding:
+def _agent(muster: "Muster", settings: Settings, name: str) -> Diagnosis:
     try:
-        agent = muster.directory.find(name)
-        agent.quote(agent.profile.complete(ask("hello")))
+        muster.agents.require(name)
     except MusterError as error:
         return _broken("agent", error)
     variable = _key_of(settings.agents[name])
     if variable and not settings.variable(variable):
-        return Finding(subject="agent", state="note", words=f"{name} waits for a key in {variable}")
+        return Diagnosis(subject="agent", state="note", words=f"{name} waits for a key in {variable}")
     if program := _missing_program(settings, name):
         words = f"{name} starts {program}, which is not there"
         remedy = f"install it, or mend [agents.{name}]"
-        return Finding(subject="agent", state="broken", words=clean(words), suggestions=(remedy,))
+        return Diagnosis(subject="agent", state="broken", words=words, suggestions=(remedy,))
     return _ok("agent", f"{name} can be asked")
 
 
@@ -180,9 +174,9 @@ def _key_of(section: "AgentSection") -> str | None:
     return PROVIDERS[section.kind].key_variable
 
 
-def _ok(subject: str, words: str) -> Finding:
-    return Finding(subject=subject, state="ok", words=clean(words))
+def _ok(subject: str, words: str) -> Diagnosis:
+    return Diagnosis(subject=subject, state="ok", words=words)
 
 
-def _broken(subject: str, error: MusterError) -> Finding:
-    return Finding(subject=subject, state="broken", words=clean(error.message), suggestions=error.suggestions)
+def _broken(subject: str, error: MusterError) -> Diagnosis:
+    return Diagnosis(subject=subject, state="broken", words=error.message, suggestions=error.suggestions)

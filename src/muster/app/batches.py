@@ -1,20 +1,18 @@
-"""What a person does to batches: look, fetch, cancel, reconcile."""
+"""Batches: found, fetched, watched, canceled and reconciled. `Muster.batches`."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from muster.app.backend import Backend
 from muster.domain.batch import OVER, UNDER_WAY, Batch, BatchState
 from muster.domain.errors import BadArgument, BatchLost, BatchOpen, Conflict, MusterError, NotFound
-from muster.domain.ids import BatchId
-from muster.domain.run import Driver
-from muster.engine.clock import Clock
-from muster.engine.pool import Pool
-from muster.store.base import Store
+from muster.domain.ids import BatchId, RunId
+from muster.domain.run import TERMINAL, Driver, Run
+from muster.reports.batch_stats import BatchStats, batch_stats
 
-if TYPE_CHECKING:
-    from muster.reports.batch_stats import BatchStats
+LOOK_SECONDS = 0.25  # between two looks at a batch that is watched
+MOST = 1000  # batches that are looked through
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,11 +34,11 @@ class Held:
 OnHeld = Callable[[Held], None]
 
 
-class BatchOffice:
+class Batches:
     """The batches of an open Muster."""
 
-    def __init__(self, store: Store, pool: Pool, clock: Clock) -> None:
-        self._store, self._pool, self._clock = store, pool, clock
+    def __init__(self, backend: Backend) -> None:
+        self._store, self._engine, self._pool = backend.store, backend.engine, backend.engine.pool
 
     async def find(self, reference: str) -> Batch:
         """Give the batch that an id, a unique beginning of one, the provider's id or `last` stands for."""
@@ -88,9 +86,9 @@ class BatchOffice:
 
         If told to, what cannot be found or read is given up. `on_held` hears of batches that another process is at.
         """
-        unresolved = await self._store.batches.select((BatchState.SENT,), limit=1000)
+        unresolved = await self._store.batches.select((BatchState.SENT,), limit=MOST)
         found = [await self._reconcile(batch, resubmit, on_held) for batch in reversed(unresolved)]
-        submitted = await self._store.batches.select((BatchState.RUNNING, BatchState.ENDED), limit=1000)
+        submitted = await self._store.batches.select((BatchState.RUNNING, BatchState.ENDED), limit=MOST)
         known = {each.batch.id for each in found}
         others = [batch for batch in reversed(submitted) if batch.id not in known]
         # Side by side: each may fetch its results again for a while.
@@ -118,12 +116,78 @@ class BatchOffice:
                 raise
             await self._pool.abandon(await self.get(batch.id))
 
-    async def stats(self, since: float) -> "BatchStats":
-        """Sum up the batches that were planned since then."""
-        from muster.reports.batch_stats import batch_stats
-
+    async def stats(self, since: float) -> BatchStats:
+        """Return the figures of the batches that were planned since then."""
         return batch_stats(await self._store.batches.since(since))
 
     async def under_way(self) -> Sequence[Batch]:
-        """Give the batches that are not over."""
-        return await self._store.batches.select(UNDER_WAY, limit=1000)
+        """Return the batches that are not over."""
+        return await self._store.batches.select(UNDER_WAY, limit=MOST)
+
+    async def unclear(self) -> int:
+        """Return how many batches there are for `reconcile` to find out about."""
+        return len(await self.list((BatchState.SENT, BatchState.ENDED), limit=MOST))
+
+    async def awaited_here(self) -> Sequence[Batch]:
+        """Return the batches under way with calls of runs that this process drives, children too."""
+        return [
+            batch
+            for batch in await self.under_way()
+            if not self._engine.driving.isdisjoint(await self._store.batches.runs(batch.id))
+        ]
+
+    async def runs(self, batch: BatchId) -> Mapping[RunId, int]:
+        """Return how many calls of which runs a batch holds."""
+        return await self._store.batches.runs(batch)
+
+    async def lines(self, reference: str) -> AsyncIterator[bytes]:
+        """Return the results of a batch as the provider wrote them, a line at a time."""
+        found = await self.find(reference)
+        async for line in self._store.batches.lines(found.id):
+            yield line
+
+    async def resumable(self, batch: BatchId) -> Sequence[RunId]:
+        """Return the runs with calls in a batch that stand still; of a child, the run that it belongs to."""
+        roots = [await self._root(run) for run in await self._store.batches.runs(batch)]
+        return list(
+            dict.fromkeys(
+                run.id for run in roots if run is not None and run.state not in TERMINAL and not run.is_driven
+            )
+        )
+
+    async def _root(self, name: RunId) -> Run | None:
+        run = await self._store.runs.get(name)
+        while run is not None and run.parent is not None:
+            run = await self._store.runs.get(run.parent)
+        return run
+
+    async def watch(self, batch: Batch) -> AsyncIterator[Batch]:
+        """Return a batch again and again until it is over; it is fetched here when nobody else drives a run of it."""
+        fetching: asyncio.Task[Batch] | None = None
+        try:
+            while batch.state not in OVER:
+                yield batch
+                if fetching is None and not await self._is_driven(batch.id):
+                    fetching = asyncio.ensure_future(self.fetch(batch))
+                await _pause(fetching)
+                batch = await self.get(batch.id)
+            yield batch
+        finally:
+            if fetching is not None:
+                fetching.cancel()
+
+    async def _is_driven(self, batch: BatchId) -> bool:
+        """Return whether a living process drives a run with calls in the batch."""
+        await self._engine.sweep()
+        found = [await self._store.runs.get(run) for run in await self._store.batches.runs(batch)]
+        return any(run is not None and run.is_driven for run in found)
+
+
+async def _pause(fetching: "asyncio.Task[Batch] | None") -> None:
+    """Wait for the next look; raises what stopped the fetching."""
+    if fetching is None:
+        await asyncio.sleep(LOOK_SECONDS)
+        return
+    await asyncio.wait({fetching}, timeout=LOOK_SECONDS)
+    if fetching.done():
+        fetching.result()

@@ -1,0 +1,93 @@
+"""A run with what belongs to it, as values: its batches, its calls, its events. Read from the store only."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from muster.domain.batch import UNDER_WAY, Batch, Saving
+from muster.domain.entry import AttemptState, Entry, EntryKind
+from muster.domain.event import Event
+from muster.domain.ids import RunId
+from muster.domain.run import Run
+from muster.store.base import Attempt, Store
+
+NO_SAVING = Saving()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunBatches:
+    """The batches that hold calls of one run, the oldest first, and what they saved."""
+
+    batches: tuple[Batch, ...] = ()
+    saving: Saving = NO_SAVING
+
+    @property
+    def under_way(self) -> tuple[Batch, ...]:
+        """Return those that are not over."""
+        return tuple(batch for batch in self.batches if batch.state in UNDER_WAY)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunDetails:
+    """A run, its batches, and the calls and events that were asked for; None was not asked for."""
+
+    run: Run
+    batches: RunBatches
+    calls: tuple[Entry, ...] | None = None
+    uncertain: tuple[Attempt, ...] = ()
+    events: tuple[Event, ...] | None = None
+
+    @property
+    def calls_left_out(self) -> int:
+        """Return how many calls are not listed."""
+        return max(0, self.run.calls.total - len(self.calls or ()))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallDetails:
+    """One call and its attempts."""
+
+    entry: Entry
+    attempts: tuple[Attempt, ...]
+
+
+async def batches_of(store: Store, run: RunId) -> RunBatches:
+    """Return the batches that hold calls of a run."""
+    found = await store.batches.of_run(run)
+    return RunBatches(batches=tuple(found), saving=await store.batches.saving(run)) if found else RunBatches()
+
+
+async def batches_under_way(store: Store, run: RunId) -> Sequence[Batch]:
+    """Return the batches that are not over and hold calls of a run or of its children."""
+    found = {batch.id: batch for batch in await store.batches.of_run(run) if batch.state in UNDER_WAY}
+    for child in await store.archive.children(run):
+        found |= {batch.id: batch for batch in await batches_under_way(store, child.id)}
+    return list(found.values())
+
+
+async def details_of(store: Store, run: Run, *, calls: int, events: int) -> RunDetails:
+    """Return a run with at most so many of its first calls and last events; 0 leaves them out."""
+    batches = await batches_of(store, run.id)
+    last = await _last_events(store, run, events) if events else None
+    if not calls:
+        return RunDetails(run=run, batches=batches, events=last)
+    return RunDetails(
+        run=run,
+        batches=batches,
+        calls=await _first_calls(store, run.id, calls),
+        uncertain=tuple(await store.archive.attempts(run.id, (AttemptState.UNCERTAIN,)))[:calls],
+        events=last,
+    )
+
+
+async def _first_calls(store: Store, run: RunId, most: int) -> tuple[Entry, ...]:
+    found: list[Entry] = []
+    async for entry in store.archive.entries(run):
+        if entry.kind is EntryKind.CALL:
+            found.append(entry)
+        if len(found) == most:
+            break
+    return tuple(found)
+
+
+async def _last_events(store: Store, run: Run, most: int) -> tuple[Event, ...]:
+    return tuple(await store.events.read(run.id, max(0, run.last_seq - most), most))

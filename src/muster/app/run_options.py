@@ -1,0 +1,91 @@
+"""How a run is done, apart from what it does, and new runs made from that. Pure."""
+
+import math
+import random
+from dataclasses import dataclass
+
+from muster.domain.budget import Budgets
+from muster.domain.canonical import Json, plain_json
+from muster.domain.errors import BadArgument
+from muster.domain.ids import RunId
+from muster.domain.money import Microdollars
+from muster.domain.run import LIVE, Dispatch, NewRun, Origin, Reuse, Run
+
+MOST_CONCURRENCY = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """Name, tags, budget, time limit, concurrency, and whether agents are asked live or in batches."""
+
+    name: str | None = None
+    tags: tuple[str, ...] = ()
+    budget: Microdollars | None = None
+    timeout: float | None = None
+    concurrency: int = 20
+    dispatch: Dispatch = LIVE
+
+    def __post_init__(self) -> None:
+        """Refuse what no run can be started with."""
+        if not 1 <= self.concurrency <= MOST_CONCURRENCY:
+            raise BadArgument(f"concurrency must be between 1 and {MOST_CONCURRENCY}, not {self.concurrency}")
+        if self.timeout is not None and not 0 < self.timeout < math.inf:
+            raise BadArgument(f"a timeout must be more than 0 seconds, not {self.timeout:g}")
+        if self.name == "last":
+            raise BadArgument("`last` means the newest run and cannot be the name of one")
+
+
+def new_run(
+    id_: RunId,
+    at: float,
+    workload: str,
+    spec: Json,
+    options: RunOptions,
+    *,
+    submitted: bool = False,
+    origin: Origin | None = None,
+) -> NewRun:
+    """Return a run of a workload; with an origin it takes over what another run remembers."""
+    return NewRun(
+        id=id_,
+        workload=workload,
+        spec=plain_json(spec, "the spec of the run"),
+        created_at=at,
+        name=options.name,
+        tags=options.tags,
+        seed=random.SystemRandom().getrandbits(31),
+        cap=options.budget,
+        timeout=options.timeout,
+        concurrency=options.concurrency,
+        submitted=submitted,
+        dispatch=options.dispatch,
+        origin=origin,
+    )
+
+
+def descendant(
+    id_: RunId,
+    at: float,
+    run: Run,
+    reuse: Reuse,
+    *,
+    cap: Microdollars | None,
+    fork_key: str | None = None,
+    budgets: Budgets | None = None,
+) -> NewRun:
+    """Return a run that comes from another; it has a budget of its own, unless it continues one."""
+    return NewRun(
+        id=id_,
+        workload=run.workload,
+        spec=run.spec,
+        created_at=at,
+        name=run.name,
+        tags=run.tags,
+        seed=run.seed,
+        cap=cap,
+        timeout=run.timeout,
+        concurrency=run.concurrency,
+        dispatch=run.dispatch,
+        origin=Origin(run=run.id, reuse=reuse, fork_key=fork_key),
+        budgets=budgets,
+    )

@@ -1,0 +1,1 @@
+"""The JSON shapes of values: the same for `--json`, HTTP and MCP."""

@@ -1,0 +1,160 @@
+"""Runs, calls, replies and events as JSON."""
+
+from typing import Any
+
+from muster.app.run_details import CallDetails, RunBatches, RunDetails
+from muster.app.views.batches import batch_reference
+from muster.app.views.times import moment
+from muster.domain.call import Reply, Trace
+from muster.domain.entry import Entry
+from muster.domain.event import Event
+from muster.domain.money import to_usd
+from muster.domain.run import Run
+from muster.store.base import Attempt
+
+
+def run_view(run: Run) -> dict[str, Any]:
+    """Return a run as JSON."""
+    calls = run.calls
+    return {
+        "id": run.id,
+        "name": run.name,
+        "workload": run.workload,
+        "state": str(run.state),
+        "ended_reason": run.ended_reason,
+        "budget_usd": None if run.cap is None else to_usd(run.cap),
+        "spent_usd": to_usd(run.spent.billed),
+        "imputed_usd": to_usd(run.spent.imputed),
+        "uncertain_usd": to_usd(run.spent.uncertain),
+        "lineage": {
+            "spent_usd": to_usd(run.total.billed),
+            "imputed_usd": to_usd(run.total.imputed),
+            "uncertain_usd": to_usd(run.total.uncertain),
+        },
+        "calls": {
+            "total": calls.total,
+            "done": calls.done,
+            "failed": calls.failed,
+            "uncertain": calls.uncertain,
+            "reused": calls.reused,
+        },
+        "dispatch": str(run.dispatch.mode),
+        "created_at": moment(run.created_at),
+        "started_at": moment(run.started_at),
+        "ended_at": moment(run.ended_at),
+        "tags": list(run.tags),
+        "parent": run.parent,
+        "origin": _origin_view(run),
+        "driver": str(run.lease.driver) if run.is_driven else None,
+        "error": run.error,
+        "result": run.result,
+    }
+
+
+def _origin_view(run: Run) -> dict[str, Any] | None:
+    if run.origin is None:
+        return None
+    return {"run": run.origin.run, "reuse": str(run.origin.reuse), "from_key": run.origin.fork_key}
+
+
+def run_batches_view(found: RunBatches) -> dict[str, Any]:
+    """Return the batches of a run as JSON."""
+    saving = found.saving
+    return {
+        "parked": saving.parked,
+        "batches": [batch_reference(batch) for batch in found.batches],
+        "batch_usd": to_usd(saving.cost) if found.batches else None,
+        "live_usd": to_usd(saving.live_cost) if found.batches else None,
+    }
+
+
+def whole_run_view(run: Run, batches: RunBatches) -> dict[str, Any]:
+    """Return a run with its batches as JSON."""
+    return run_view(run) | run_batches_view(batches)
+
+
+def details_view(details: RunDetails) -> dict[str, Any]:
+    """Return a run with the calls and events that were asked for as JSON."""
+    found = whole_run_view(details.run, details.batches)
+    if details.calls is not None:
+        found["call_list"] = [entry_view(entry) for entry in details.calls]
+        found["calls_left_out"] = details.calls_left_out
+        found["uncertain_attempts"] = [
+            {"key": attempt.key, "attempt": attempt.n, "cost_usd": to_usd(attempt.cost), "error": attempt.error}
+            for attempt in details.uncertain
+        ]
+    if details.events is not None:
+        found["events"] = [event_view(event) for event in details.events]
+    return found
+
+
+def entry_view(entry: Entry) -> dict[str, Any]:
+    """Return a call as JSON, without its text."""
+    reply = entry.reply
+    return {
+        "key": entry.key,
+        "agent": entry.agent,
+        "state": str(entry.state),
+        "attempts": entry.attempts,
+        "quality": None if reply is None else str(reply.quality),
+        "cost_usd": None if reply is None or entry.reused_from else to_usd(reply.cost),
+        "seconds": None if reply is None else round(reply.timings.shown, 3),
+        "reused_from": entry.reused_from,
+        "error": entry.error,
+    }
+
+
+def call_view(details: CallDetails) -> dict[str, Any]:
+    """Return a call with its texts and attempts as JSON."""
+    reply = details.entry.reply
+    return {
+        **entry_view(details.entry),
+        "request": details.entry.request,
+        "reply": None if reply is None else reply_view(reply),
+        "attempt_list": [_attempt_view(attempt) for attempt in details.attempts],
+    }
+
+
+def _attempt_view(attempt: Attempt) -> dict[str, Any]:
+    return {
+        "n": attempt.n,
+        "state": str(attempt.state),
+        "reserved_usd": to_usd(attempt.reserved),
+        "cost_usd": to_usd(attempt.cost),
+        "lane": str(attempt.lane),
+        "budget_exceeded": attempt.cost > attempt.reserved,
+        "error": attempt.error,
+    }
+
+
+def reply_view(reply: Reply) -> dict[str, Any]:
+    """Return a reply as JSON with everything an agent left behind."""
+    trace = reply.trace or Trace()
+    return {
+        "text": reply.text,
+        "data": reply.data,
+        "data_error": reply.data_error or None,
+        "stop": str(reply.stop),
+        "model": reply.model,
+        "tokens": {"input": reply.usage.all_input, "output": reply.usage.output},
+        "tool_calls": [
+            {"id": c.id, "name": c.name, "arguments": c.arguments, "result": c.result, "failed": c.failed}
+            for c in reply.tool_calls
+        ],
+        "lane": str(reply.lane),
+        "session": trace.session,
+        "turns": trace.turns,
+        "log": trace.log,
+        "note": trace.note,
+    }
+
+
+def event_view(event: Event) -> dict[str, Any]:
+    """Return an event as JSON."""
+    return {
+        "run": event.run,
+        "seq": event.seq,
+        "kind": event.kind,
+        "at": moment(event.at),
+        "data": dict(event.data),
+    }

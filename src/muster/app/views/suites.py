@@ -1,0 +1,155 @@
+"""Reviews, baselines, plans, evidence and findings of suites as JSON."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from muster.app.loads import Load
+from muster.app.reviews import NamedRun
+from muster.app.suite_survey import Survey
+from muster.app.views.times import moment
+from muster.domain.money import to_usd
+from muster.domain.review import Review
+from muster.formats.flaw import Flaw
+from muster.formats.suite import Examination
+from muster.reports.agreement import Agreement, ReviewedRun
+from muster.reports.evidence.exporting import Exported
+from muster.reports.evidence.rescoring import Rescoring
+from muster.reports.evidence.verifying import Verification
+
+
+def load_view(load: Load) -> dict[str, Any]:
+    """Return calls that would be made as JSON."""
+    return {
+        "calls": load.calls,
+        "most_calls": load.most_calls,
+        "tokens": load.tokens,
+        "least_usd": to_usd(load.least),
+        "most_usd": None if load.unbounded else to_usd(load.most),
+    }
+
+
+def plan_view(found: Survey, cap: int | None) -> dict[str, Any]:
+    """Return what a suite run would do and cost as JSON; with a budget, whether that is enough."""
+    return {
+        "suites": found.suites,
+        "cases": found.cases,
+        "skipped": found.skipped,
+        "agents": {agent: load_view(load) for agent, load in found.agents.items()},
+        "judge": load_view(found.judge),
+        "commands": found.commands,
+        "may_call_tools": found.may_call_tools,
+        "total": load_view(found.all),
+        "budget_usd": None if cap is None else to_usd(cap),
+        "fits": None if cap is None else found.all.fits(cap),
+    }
+
+
+def baseline_view(one: NamedRun) -> dict[str, Any]:
+    """Return a baseline as JSON."""
+    return {
+        "name": one.name,
+        "run": one.run.id,
+        "run_name": one.run.name,
+        "set_at": moment(one.at) or "",
+        "state": str(one.run.state),
+    }
+
+
+def review_view(made: Review) -> dict[str, Any]:
+    """Return a review as JSON."""
+    return {
+        "run": made.run,
+        "case": made.case,
+        "subject": made.subject,
+        "epoch": made.epoch,
+        "opinion": str(made.opinion),
+        "note": made.note,
+        "by": made.by or None,
+        "at": moment(made.at),
+    }
+
+
+def reviews_view(run: str, found: ReviewedRun) -> dict[str, Any]:
+    """Return the reviews of a run and how far they agree with the verdicts as JSON."""
+    return {
+        "run": run,
+        "judge_agreement": _agreement_view(found.judge),
+        "agreement": _agreement_view(found.all),
+        "borderline": found.borderline,
+        "without_verdict": found.without_verdict,
+        "reviews": [
+            review_view(one.review)
+            | {
+                "status": None if one.result is None else str(one.result.status),
+                "score": None if one.result is None else one.result.score,
+            }
+            for one in found.reviews
+        ],
+    }
+
+
+def _agreement_view(one: Agreement) -> dict[str, Any]:
+    return {"reviews": one.n, "raw": one.raw, "kappa": one.kappa}
+
+
+def flaw_view(flaw: Flaw) -> dict[str, Any]:
+    """Return a flaw of a file as JSON."""
+    told = {"file": flaw.file, "line": flaw.line, "case": flaw.case or None, "message": flaw.message}
+    more = {"column": flaw.column, "code": flaw.code or None}
+    return told | {name: value for name, value in more.items() if value is not None}
+
+
+def examination_view(file: str, found: Examination) -> dict[str, Any]:
+    """Return what is wrong in a suite as JSON."""
+    return {
+        "file": file,
+        "name": found.name,
+        "cases": found.cases,
+        "flaws": [flaw_view(flaw) for flaw in found.flaws],
+        "warnings": [flaw_view(flaw) for flaw in found.doubts],
+    }
+
+
+def exported_view(done: Exported) -> dict[str, Any]:
+    """Return an archive that was written as JSON."""
+    return {
+        "file": str(done.path),
+        "bytes": done.bytes,
+        "files": done.files,
+        "results": done.results,
+        "key_id": done.signer,
+        "redacted": done.redacted,
+    }
+
+
+def verification_view(file: Path, found: Verification) -> dict[str, Any]:
+    """Return whether an archive is valid as JSON."""
+    return {
+        "file": str(file),
+        "valid": found.valid,
+        "signer_known": found.trusted and found.valid,
+        "where": found.where or None,
+        "what": found.what or None,
+        "key_id": found.signer or None,
+        "files": [{"name": member.name, "sha256": member.sha256} for member in found.members],
+        "statement": dict(found.predicate),
+    }
+
+
+def rescoring_view(file: Path, found: Rescoring) -> dict[str, Any]:
+    """Return an archive that was scored again as JSON."""
+    return {
+        "file": str(file),
+        "ok": found.ok,
+        "signer_known": found.verification.trusted,
+        "same": found.same,
+        "different": found.different,
+        "redacted": found.blurred,
+        "missing": found.missing,
+        "differences": msgspec.to_builtins(found.differences),
+        "statistics": msgspec.to_builtins(found.figures),
+        "unmentioned_calls": found.unmentioned,
+        "unmentioned_keys": list(found.unmentioned_keys),
+    }
