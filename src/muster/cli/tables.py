@@ -8,11 +8,15 @@ from rich.table import Table
 from rich.text import Text
 
 from muster.cli.clean import clean
+from muster.cli.columns import Column, fitted
 from muster.cli.portrait import COLOURS
 from muster.cli.spans import rough
 from muster.domain.entry import Entry
 from muster.domain.money import show_usd
 from muster.domain.run import Run
+
+NARROW = 12  # columns for what folds
+RUNS_LEAST_MISSED = ("age", "done")
 
 
 class Attempt(Protocol):
@@ -28,26 +32,24 @@ class Attempt(Protocol):
     def error(self) -> Mapping[str, Any] | None: ...  # noqa: D102
 
 
-def runs_table(runs: Sequence[Run], now: float) -> Table:
-    """Draw runs, the newest first."""
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    uncertain = any(run.spent.uncertain for run in runs)
-    table.add_column("run", no_wrap=True, min_width=16)
-    table.add_column("what", overflow="fold", min_width=8)
-    table.add_column("state", no_wrap=True, min_width=11)
-    for name in ("done", "spent", *(("uncertain",) if uncertain else ()), "age"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for run in runs:
-        table.add_row(*_run_row(run, now, uncertain=uncertain))
-    return table
+def runs_table(runs: Sequence[Run], now: float, width: int) -> Table:
+    """Draw runs, the newest first; what there is no room for is left out, but never ids and costs."""
+    columns = [
+        Column("run", [run.id for run in runs], right=False),
+        Column("what", [_what(run) for run in runs], right=False, folds=True, least=NARROW),
+        Column("state", [Text(run.state, style=COLOURS[run.state]) for run in runs], right=False),
+        Column("done", [f"{run.calls.done}/{run.calls.total}" for run in runs]),
+        Column("spent", [show_usd(run.spent.billed + run.spent.imputed) for run in runs]),
+    ]
+    if any(run.spent.uncertain for run in runs):
+        amounts = [show_usd(run.spent.uncertain) if run.spent.uncertain else "" for run in runs]
+        columns.append(Column("uncertain", amounts))
+    columns.append(Column("age", [rough(now - run.created_at) for run in runs]))
+    return fitted(columns, RUNS_LEAST_MISSED, width)
 
 
-def _run_row(run: Run, now: float, *, uncertain: bool) -> list[Text | str]:
-    what = Text(clean(run.workload)).append(f" {clean(run.name)}" if run.name else "", style="bold")
-    row: list[Text | str] = [run.id, what, Text(run.state, style=COLOURS[run.state])]
-    row += [f"{run.calls.done}/{run.calls.total}", show_usd(run.spent.billed + run.spent.imputed)]
-    row += [show_usd(run.spent.uncertain) if run.spent.uncertain else ""] if uncertain else []
-    return [*row, rough(now - run.created_at)]
+def _what(run: Run) -> Text:
+    return Text(clean(run.workload)).append(f" {clean(run.name)}" if run.name else "", style="bold")
 
 
 def calls_table(entries: Sequence[Entry]) -> Table:
