@@ -63,8 +63,12 @@ def tell_report(console: Console, report: SuiteReport, reference: str) -> None:
         console.print(Text(f"warning: {clean(warning)}", style="yellow"))
     if report.warnings:
         console.print()
-    console.print(Text(clean(report.verdict), style="bold green" if report.ok else "bold red"))
+    console.print(Text(clean(report.verdict), style=f"bold {_colour(report)}"))
     console.print(Text(f"to look closer: muster report {clean(reference)} --format html -o report.html", style="dim"))
+
+
+def _colour(report: SuiteReport) -> str:
+    return "green" if report.ok else COLOURS[Status.WAITING] if report.pending else "red"
 
 
 def _tell_steadiness(console: Console, report: SuiteReport) -> None:
