@@ -13,11 +13,13 @@ from rich.table import Table
 from muster.app.loads import Load
 from muster.app.verify_survey import Part, VerifySurvey
 from muster.cli.batch_panel import batches_table
-from muster.cli.tables import runs_table
+from muster.cli.tables import calls_table, runs_table
 from muster.cli.verify_figures import tell_metrics
 from muster.cli.verify_plan import plan_table
 from muster.cli.verify_table import tell_report
 from muster.domain.batch import Batch, BatchState, Desk
+from muster.domain.call import Reply, Stop, Usage
+from muster.domain.entry import Entry, EntryKind, EntryState
 from muster.domain.finding import Counts
 from muster.domain.ids import BatchId, RunId
 from muster.domain.money import Microdollars
@@ -93,6 +95,18 @@ def test_a_list_of_runs_keeps_ids_and_money_and_folds_long_names(width: int, unc
 def test_short_names_leave_room_for_everything() -> None:
     text = shown(runs_table([a_run(None)], 1_040.0, 72), 72)
     assert [word for word in ("suite", "1100/1200", "40 s") if word not in text] == [], text
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_calls_of_a_run_keep_their_costs_and_fold_long_keys(width: int) -> None:
+    key = "case/explainer/term/rainbow/@openai/gpt-5-mini/1/1"
+    reply = Reply(text="", stop=Stop.END, usage=Usage(), cost=COST, model="gpt-5-mini")
+    entry = Entry(
+        run=RunId("r1"), key=key, kind=EntryKind.CALL, state=EntryState.DONE, digest="", agent="openai/gpt", reply=reply
+    )
+    text = shown(calls_table([entry], width), width)
+    assert_whole(text, width, ("$0.001613", "done"))
+    assert ("agent" in text, "quality" in text) == (True, width >= 100), text
 
 
 def a_plan() -> VerifySurvey:

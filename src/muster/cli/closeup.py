@@ -53,7 +53,7 @@ class Closeup:
 
         console.print(run_panel(self.run, self.pooled))
         if self.calls is not None:
-            console.print(calls_table(self.calls))
+            console.print(calls_table(self.calls, console.width))
             if self.left_out:
                 console.print(f"… and {self.left_out} more calls; all of them are in: muster runs export {self.run.id}")
         if self.uncertain:

@@ -88,12 +88,12 @@ def _agents(report: VerifyReport, width: int) -> Table:
     agents, absent = report.agents, report.absent
     blank = [""] * len(absent)
     words = "not started" if report.run.state is RunState.COMPLETED else "not done"
-    names = [Text(clean(one.agent)) for one in (*agents, *absent)]
+    names = [*((one.wave, one.agent) for one in agents), *((one.wave, one.agent) for one in absent)]
     endings = [Text(SIGNS[agent.ending], style=COLOURS[agent.ending]) for agent in agents]
     endings += [Text(words, style="bright_black")] * len(absent)
     columns = [
-        Column("wave", [str(one.wave) for one in (*agents, *absent)]),
-        Column("agent", names, right=False, folds=True, least=WIDE),
+        Column("wave", [str(wave) for wave, _ in names]),
+        Column("agent", [Text(clean(name)) for _, name in names], right=False, folds=True, least=WIDE),
         Column("ended", endings, right=False, folds=True, least=NARROW),
         Column("score", ["" if one.score is None else f"{one.score:.1f}" for one in agents] + blank),
         Column("coverage", ["" if one.coverage is None else f"{one.coverage:.0f}%" for one in agents] + blank),
