@@ -54,6 +54,17 @@ def test_exactly_at_the_margin_not_worse_comes_no_more_often_than_alpha(
     assert sum(limit > -margin for limit in found) <= RUNS * (ALPHA + SIMULATION_ERROR)
 
 
+@pytest.mark.parametrize(("cases", "share"), [(60, 0.1), (40, 0.5)])
+def test_for_scores_too_not_worse_comes_no_more_often_than_alpha(cases: int, share: float) -> None:
+    """A share of the cases loses up to all of its score, the others move by a tenth; the mean is the margin exactly."""
+    random, found = Random(7), 0
+    for _ in range(RUNS):
+        lost = [random.random() < share for _ in range(cases)]
+        moved = [-random.randint(0, 10) / 10 if one else random.choice((-0.1, 0.0, 0.1)) for one in lost]
+        found += limit_of(tuple(sorted(moved))) > -share / 2
+    assert found <= RUNS * (ALPHA + SIMULATION_ERROR)
+
+
 def test_an_agent_that_only_flickers_is_mostly_found_not_worse_when_there_are_enough_cases() -> None:
     assert sum(limit > -0.1 for limit in limits(200, 200, 1, 0.12, 0.12)) >= 150
 

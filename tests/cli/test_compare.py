@@ -1,13 +1,14 @@
 """`muster compare`: the verdict decides the exit code; A and B are baselines, runs or files."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from muster.domain.verdict import Status
-from tests.reports.suite_store import a_result
+from tests.reports.suite_store import Story, a_case, a_result
 
 from .suite_home import NAMES, Home, a_run
 
@@ -165,3 +166,35 @@ def test_a_run_of_something_else_cannot_be_compared(home: Home) -> None:
     home.muster("ask", "sim/echo", "hello", "--name", "asked")
     found = home.muster("compare", "asked", "good1")
     assert (found.code, "not of a suite" in found.err) == (2, True)
+
+
+def repeated(name: str, failing: Sequence[tuple[str, int]]) -> Story:
+    """Make a run of five cases in three epochs."""
+    results = [
+        a_result(case, Status.FAILED if (case, epoch) in failing else Status.PASSED, epoch=epoch)
+        for case in NAMES[:5]
+        for epoch in (1, 2, 3)
+    ]
+    spec = {"path": ["s.yaml"], "agents": ["sim/echo"], "epochs": 3}
+    return a_run(name, cases=[a_case(case) for case in NAMES[:5]], results=results, spec=spec)
+
+
+def test_a_comparison_of_several_epochs_counts_one_unit_and_names_it(home: Home) -> None:
+    home.keep(repeated("a1", [(NAMES[1], 1)]), repeated("b1", [(NAMES[0], epoch) for epoch in (1, 2, 3)]))
+    shown = home.muster("compare", "a1", "b1")
+    assert "of 15 cases × epochs 3 regressed and 1 improved, which may be chance (p = 1, each case counted once)" in (
+        shown.out
+    )
+    assert "15 cases × epochs of 5 cases compared, 3 regressed, 1 improved\n" in shown.out
+    markdown = home.muster("compare", "a1", "b1", "--format", "markdown").out
+    assert "15 cases × epochs of 5 cases compared, 3 regressed, 1 improved." in markdown
+    assert "<summary>Regressed: 3 cases × epochs</summary>" in markdown
+    assert "<summary>Improved: 1 case × epoch</summary>" in markdown
+    assert "of 5 cases 1 regressed" not in shown.out + markdown
+
+
+def test_a_comparison_of_one_epoch_counts_cases(home: Home) -> None:
+    home.keep(a_run("a1"), a_run("b1", NAMES[:1]))
+    shown = home.muster("compare", "a1", "b1").out
+    assert "of 30 cases 1 regressed and 0 improved, which may be chance (p = 1)" in shown
+    assert "30 cases compared, 1 regressed, 0 improved\n" in shown

@@ -123,8 +123,23 @@ def test_a_run_that_waits_for_a_batch_is_reported_as_waiting(home: Home) -> None
     assert data["cases"][-1]["why"] == "the run waits for a batch"
     junit = home.muster("report", "wait1", "--format", "junit").out
     assert (junit.count('type="waiting"'), "<skipped" in junit) == (20, False)
-    assert "waiting for batches" in home.muster("report", "wait1", "--format", "markdown").out
-    assert '"waiting":20' in home.muster("report", "wait1", "--format", "html").out
+    markdown = home.muster("report", "wait1", "--format", "markdown").out
+    assert markdown.startswith("## ⏳ `wait1-name`")
+    assert "waiting for batches" in markdown
+    assert "❌" not in markdown
+    listed = "".join(f"- `{case}` · `sim/echo`\n" for case in NAMES[10:])
+    assert markdown.endswith(f"### 20 waiting for a batch\n\n{listed}")
+    page = home.muster("report", "wait1", "--format", "html").out
+    assert ('"waiting":20' in page, '"pending":true' in page) == (True, True)
+
+
+def test_a_waiting_run_in_which_a_case_failed_is_headed_as_failed_and_lists_both(home: Home) -> None:
+    results = [a_result(NAMES[0], Status.FAILED), *(a_result(case) for case in NAMES[1:29])]
+    home.keep(a_run("wait2", results=results, state=RunState.WAITING))
+    markdown = home.muster("report", "wait2", "--format", "markdown").out
+    assert markdown.startswith("## ❌ `wait2-name`")
+    assert "### 1 did not pass\n" in markdown
+    assert markdown.endswith(f"### 1 waiting for a batch\n\n- `{NAMES[29]}` · `sim/echo`\n")
 
 
 def test_a_run_that_stopped_is_still_reported_as_one_that_skipped_the_rest(home: Home) -> None:

@@ -14,7 +14,7 @@ from itertools import groupby
 from math import fsum
 
 from muster.checks.bootstrap import RESAMPLES, bootstrap_mean
-from muster.checks.comparison import Comparison, Verdict
+from muster.checks.comparison import Comparison, Verdict, counted
 from muster.checks.interval import Interval
 from muster.checks.mcnemar import mcnemar_exact
 from muster.checks.noninferiority import lower_limit
@@ -22,6 +22,7 @@ from muster.checks.pairing import Outcomes, Pair, Pairing, change_of, pair_up
 from muster.checks.randomization import randomization_test
 from muster.checks.sample_size import (
     MOST_CASES,
+    MOST_EPOCHS,
     Needed,
     Spread,
     needed_for_change,
@@ -55,6 +56,8 @@ class _Evidence:
     scores: tuple[float, float]
     pass_interval: Interval | None
     score_interval: Interval | None
+    regressed: int  # pairs that passed in A only
+    improved: int  # in B only
     pass_p: float
     score_p: float
     spreads: tuple[Spread, Spread]  # of pass rate and score
@@ -67,6 +70,10 @@ class _Evidence:
     @property
     def score_difference(self) -> float:
         return self.scores[1] - self.scores[0]
+
+    @property
+    def repeated(self) -> bool:
+        return self.pairs > self.cases
 
 
 def compare(
@@ -109,6 +116,8 @@ def _weigh(pairs: Sequence[Pair], terms: _Terms) -> _Evidence:
         scores=_means(scores),
         pass_interval=_interval(passed, terms),
         score_interval=_interval(moved, terms),
+        regressed=sum(pair.passes == (True, False) for pair in pairs),
+        improved=sum(pair.passes == (False, True) for pair in pairs),
         pass_p=mcnemar_exact(worse, better),
         score_p=randomization_test(moved, resamples=terms.resamples, seed=terms.seed),
         spreads=(
@@ -143,7 +152,8 @@ def _decide(pairs: Sequence[Pair], evidence: _Evidence, terms: _Terms) -> tuple[
         return verdict, why, None
     lost = sum(pair.lost and pair.passes[0] for pair in pairs)
     if lost:
-        return Verdict.UNSURE, f"{lost} that passed in A have no result in B, so it is not called {verdict.value}", None
+        told = f"{counted(lost, repeated=evidence.repeated)} that passed in A have no result in B"
+        return Verdict.UNSURE, f"{told}, so it is not called {verdict.value}", None
     solid = [pair for pair in pairs if not pair.hollow]
     if len(solid) < len(pairs) and not (solid and _verdict(_weigh(solid, terms), terms)[0] is verdict):
         why = f"without the cases that had no result in A, too little shows that B is {verdict.value}"
@@ -188,8 +198,18 @@ def _more(needed: Needed) -> str:
     parts += [] if needed.more_epochs is None else [f"about {needed.more_epochs:,} more epochs of each case"]
     if not parts:
         return f"even {MOST_CASES:,} cases would not decide a difference like this one"
-    unknown = "" if needed.epochs_known else " (with --epochs 2 it also says how many epochs would)"
-    return f"{' or '.join(parts)} would probably decide{unknown}"
+    return f"{' or '.join(parts)} would probably decide{_epochs(needed)}"
+
+
+def _epochs(needed: Needed) -> str:
+    """Say why no number of epochs is named, if none is."""
+    if not needed.epochs_known:
+        return " (with --epochs 2 it also says how many epochs would)"
+    if needed.more_epochs is not None:
+        return ""
+    if needed.epochs_decide:
+        return f"; with the same cases it would take more than {MOST_EPOCHS} epochs"
+    return "; more epochs of the same cases alone would not, however many"
 
 
 def _by_numbers(evidence: _Evidence, terms: _Terms) -> tuple[Verdict, str]:
@@ -203,13 +223,15 @@ def _by_numbers(evidence: _Evidence, terms: _Terms) -> tuple[Verdict, str]:
     if _alike(evidence, terms.threshold):
         return Verdict.SAME, f"pass rate and score differ by less than {terms.threshold:g}"
     if evidence.pairs < FEWEST:
-        return Verdict.UNSURE, f"{_cases(evidence.cases)} are too few to tell; it takes {FEWEST} at least"
-    told = f"{evidence.b} regressed and {evidence.c} improved, which may be chance (p = {evidence.pass_p:.3g})"
-    return Verdict.UNSURE, f"of {_cases(evidence.cases)} {told}"
+        few = "is" if evidence.pairs == 1 else "are"
+        return Verdict.UNSURE, f"{_all(evidence)} {few} too few to tell; it takes {FEWEST} at least"
+    once = ", each case counted once" if evidence.repeated else ""
+    told = f"{evidence.regressed:,} regressed and {evidence.improved:,} improved"
+    return Verdict.UNSURE, f"of {_all(evidence)} {told}, which may be chance (p = {evidence.pass_p:.3g}{once})"
 
 
-def _cases(number: int) -> str:
-    return f"{number} case" if number == 1 else f"{number} cases"
+def _all(evidence: _Evidence) -> str:
+    return counted(evidence.pairs, repeated=evidence.repeated)
 
 
 def _significant(evidence: _Evidence, terms: _Terms) -> tuple[bool, bool]:

@@ -71,3 +71,15 @@ class Comparison:
     pass_at_least: float | None = None  # limits that the differences are below with a probability of alpha at most
     score_at_least: float | None = None
     needed: Needed | None = None  # what would decide, when nothing is decided
+
+    @property
+    def repeated(self) -> bool:
+        """Whether epochs are told apart, so that what is counted are cases × epochs."""
+        return self.pairs > self.cases or any(epoch > 1 for _, epoch in self.new)
+
+
+def counted(number: int, *, repeated: bool) -> str:
+    """Return a number with the unit that all of a comparison is counted in: cases, or cases × epochs."""
+    if repeated:
+        return f"{number:,} case × epoch" if number == 1 else f"{number:,} cases × epochs"
+    return f"{number:,} case" if number == 1 else f"{number:,} cases"

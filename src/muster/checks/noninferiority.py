@@ -2,8 +2,9 @@
 
 The limit is Gaffke's: the observed differences and one more, the worst that is possible (-1), are weighted at random
 (uniform Dirichlet weights), and the limit is the alpha-quantile of the weighted means. For differences of -1 and 0 it
-is the exact limit of Clopper and Pearson; unlike a bootstrap it does not collapse when all differences are 0. More
-than 1,000 distinct values get the normal distribution with the same mean and variance.
+is the exact limit of Clopper and Pearson, and so proven; for other values it is a conjecture (Learned-Miller and
+Thomas, arXiv:1905.06208) that the tests check by simulation. Unlike a bootstrap it does not collapse when all
+differences are 0. More than 1,000 distinct values get the normal distribution with the same mean and variance.
 """
 
 from collections import Counter

@@ -1,12 +1,17 @@
 """How many cases, or epochs, a comparison would need to be decided: a plan, from the variance that was observed.
 
+The variance of a mean over n cases of k epochs each is (between + within / k) / n: more cases lessen all of it, more
+epochs only what lies within cases, so that epochs alone can be unable to decide. It is that of two-stage samples
+(Cochran, Sampling Techniques, chapter 10), and used so for evaluations by Miller, Adding Error Bars to Evals
+(arXiv:2411.00640).
+
 It assumes that the observed difference is the true one and asks for a decision with a probability of 80 %. It is an
 estimate from few numbers and not a promise; a comparison that is repeated until it decides sounds more false alarms.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import sqrt
+from math import inf, sqrt
 from statistics import NormalDist
 
 from muster.checks.noninferiority import approximate_limit
@@ -38,6 +43,7 @@ class Needed:
     more_cases: int | None
     more_epochs: int | None
     epochs_known: bool  # whether two epochs of a case were compared, so that their variance is known
+    epochs_decide: bool  # whether any number of epochs of the same cases would, beyond the limits too
 
 
 Decides = Callable[[Spread, int, float | None], bool]
@@ -71,6 +77,7 @@ def needed_for_change(spreads: Sequence[Spread], threshold: float, alpha: float)
         more_cases=_least(different.more_cases, alike.more_cases),
         more_epochs=_least(different.more_epochs, alike.more_epochs),
         epochs_known=different.epochs_known,
+        epochs_decide=different.epochs_decide or alike.epochs_decide,
     )
 
 
@@ -81,7 +88,12 @@ def _clears(one: Spread, cases: int, epochs: float | None, margin: float, alpha:
 
 
 def _differs(one: Spread, cases: int, epochs: float | None, alpha: float) -> bool:
-    """Whether the first of two tests that share alpha would see the difference."""
+    """Whether the first of two tests that share alpha would see the difference.
+
+    Both go by the signs of whole cases: n of them that all point one way have a p of 2 / 2**n, however many the epochs.
+    """
+    if 2.0 ** (1 - cases) > alpha / 2:
+        return False
     sure = _deviations(1 - alpha / 4) + _deviations(POWER)
     return one.mean != 0 and abs(one.mean) > sure * sqrt(one.variance(epochs) / cases)
 
@@ -95,13 +107,15 @@ def _needed(spreads: Sequence[Spread], of: Callable[[Sequence[bool]], bool], dec
     cases, epochs = spreads[0].cases, round(spreads[0].epochs)
     known = all(one.within is not None for one in spreads)
     total = _smallest(lambda n: of([decides(one, n, None) for one in spreads]), cases, MOST_CASES)
+    deepest = known and of([decides(one, cases, inf) for one in spreads])
     deeper = None
-    if known:
+    if deepest:
         deeper = _smallest(lambda k: of([decides(one, cases, k) for one in spreads]), epochs, MOST_EPOCHS)
     return Needed(
         more_cases=None if total is None else total - cases,
         more_epochs=None if deeper is None else deeper - epochs,
         epochs_known=known,
+        epochs_decide=deepest,
     )
 
 

@@ -41,7 +41,7 @@ def list_batches(
         from muster.cli.batch_panel import batches_table
 
         if batches:
-            console.print(batches_table(batches, time.time()))
+            console.print(batches_table(batches, time.time(), console.width))
         else:
             way = "muster ask AGENT PROMPT --dispatch batch"
             note(manner, "there are no such batches" if state else f"there are no batches yet; try: {way}")

@@ -2,40 +2,36 @@
 
 from collections.abc import Mapping, Sequence
 
-from rich.box import ROUNDED, SIMPLE_HEAD
+from rich.box import ROUNDED
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
 from muster.cli.batch_portrait import COLOURS, calls, standing, tally_words
 from muster.cli.clean import clean
+from muster.cli.columns import Column, fitted
 from muster.cli.spans import local, rough, span
 from muster.domain.batch import OVER, Batch, BatchState
 from muster.domain.ids import RunId
 from muster.domain.money import show_usd
 
 RUNS = 10
+LEAST_MISSED = ("saved", "age", "provider", "done")
 
 
-def batches_table(batches: Sequence[Batch], now: float) -> Table:
-    """Draw batches, the newest first."""
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column("batch", no_wrap=True, min_width=17)
-    table.add_column("provider", overflow="fold")
-    table.add_column("state", no_wrap=True, min_width=9)
-    for name in ("done", "cost", "saved", "age"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for batch in batches:
-        table.add_row(
-            batch.id,
-            batch.desk.kind,
-            Text(batch.state, style=COLOURS[batch.state]),
-            f"{_done(batch):,}/{batch.requests:,}",
-            show_usd(batch.cost),
-            show_usd(batch.live_cost - batch.cost),
-            rough(now - batch.created_at),
-        )
-    return table
+def batches_table(batches: Sequence[Batch], now: float, width: int) -> Table:
+    """Draw batches, the newest first; what there is no room for is left out, but never ids and costs."""
+    states = [Text(batch.state, style=COLOURS[batch.state]) for batch in batches]
+    columns = [
+        Column("batch", [batch.id for batch in batches], right=False),
+        Column("provider", [batch.desk.kind for batch in batches], right=False),
+        Column("state", states, right=False),
+        Column("done", [f"{_done(batch):,}/{batch.requests:,}" for batch in batches]),
+        Column("cost", [show_usd(batch.cost) for batch in batches]),
+        Column("saved", [show_usd(batch.live_cost - batch.cost) for batch in batches]),
+        Column("age", [rough(now - batch.created_at) for batch in batches]),
+    ]
+    return fitted(columns, LEAST_MISSED, width)
 
 
 def _done(batch: Batch) -> int:

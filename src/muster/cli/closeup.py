@@ -18,7 +18,7 @@ def print_details(console: "Console", details: "RunDetails") -> None:
     run = details.run
     console.print(run_panel(run, details.batches))
     if details.calls is not None:
-        console.print(calls_table(details.calls))
+        console.print(calls_table(details.calls, console.width))
         if details.calls_left_out:
             console.print(f"… and {details.calls_left_out} more calls; all of them are in: muster runs export {run.id}")
     if details.uncertain:

@@ -50,7 +50,7 @@ def list_runs(
         from muster.cli.tables import runs_table
 
         if runs:
-            console.print(runs_table(runs, time.time()))
+            console.print(runs_table(runs, time.time(), console.width))
         else:
             note(manner, "there are no such runs" if state else "there are no runs yet; try: muster ask sim/echo hello")
 

@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from muster.cli.clean import clean
-from muster.cli.columns import Column, filled, fitting
+from muster.cli.columns import Column, fitted
 from muster.domain.money import show_usd
 from muster.domain.verdict import Status
 from muster.reports.suite.figures import Figures, figures, score_of
@@ -22,7 +22,6 @@ LONGEST_REASON = 400
 WIDE, WIDER, WIDEST = 100, 120, 140  # columns; below, some figures are left out
 BAR = 16
 SUBJECT = "subject"
-GAP = 2  # columns between columns
 LEAST_MISSED = ("score from–to", "bar", "endings", "p95", "p50", "score", "95% interval", "cost")
 OVERLAP = "intervals overlap"
 CLOSER = "muster compare RUN:A RUN:B tells more"
@@ -64,8 +63,12 @@ def tell_report(console: Console, report: SuiteReport, reference: str) -> None:
         console.print(Text(f"warning: {clean(warning)}", style="yellow"))
     if report.warnings:
         console.print()
-    console.print(Text(clean(report.verdict), style="bold green" if report.ok else "bold red"))
+    console.print(Text(clean(report.verdict), style=f"bold {_colour(report)}"))
     console.print(Text(f"to look closer: muster report {clean(reference)} --format html -o report.html", style="dim"))
+
+
+def _colour(report: SuiteReport) -> str:
+    return "green" if report.ok else COLOURS[Status.WAITING] if report.pending else "red"
 
 
 def _tell_steadiness(console: Console, report: SuiteReport) -> None:
@@ -95,8 +98,7 @@ def _facts(report: SuiteReport) -> Iterator[str]:
 
 def _subjects(report: SuiteReport, width: int) -> Table:
     """Draw the subjects, the best first; what there is no room for is left out, but never their names."""
-    columns = fitting(_columns(report, width), LEAST_MISSED, width - 1, GAP)
-    table = filled(Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0)), columns)
+    table = fitted(_columns(report, width), LEAST_MISSED, width)
     if any(_overlaps(line) for line in report.subjects):
         table.caption = f"{OVERLAP}: with that of the subject above, so the order may be chance;\n{CLOSER}"
         table.caption_justify = "left"

@@ -8,11 +8,16 @@ from rich.table import Table
 from rich.text import Text
 
 from muster.cli.clean import clean
+from muster.cli.columns import Column, fitted
 from muster.cli.portrait import COLOURS
 from muster.cli.spans import rough
 from muster.domain.entry import Entry
 from muster.domain.money import show_usd
 from muster.domain.run import Run
+
+WIDE, NARROW = 28, 12  # columns for what folds
+RUNS_LEAST_MISSED = ("age", "done")
+CALLS_LEAST_MISSED = ("quality", "attempts", "time", "agent")
 
 
 class Attempt(Protocol):
@@ -28,63 +33,54 @@ class Attempt(Protocol):
     def error(self) -> Mapping[str, Any] | None: ...  # noqa: D102
 
 
-def runs_table(runs: Sequence[Run], now: float) -> Table:
-    """Draw runs, the newest first."""
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    uncertain = any(run.spent.uncertain for run in runs)
-    table.add_column("run", no_wrap=True, min_width=16)
-    table.add_column("what", overflow="fold", min_width=8)
-    table.add_column("state", no_wrap=True, min_width=11)
-    for name in ("done", "spent", *(("uncertain",) if uncertain else ()), "age"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for run in runs:
-        table.add_row(*_run_row(run, now, uncertain=uncertain))
-    return table
+def runs_table(runs: Sequence[Run], now: float, width: int) -> Table:
+    """Draw runs, the newest first; what there is no room for is left out, but never ids and costs."""
+    columns = [
+        Column("run", [run.id for run in runs], right=False),
+        Column("what", [_what(run) for run in runs], right=False, folds=True, least=NARROW),
+        Column("state", [Text(run.state, style=COLOURS[run.state]) for run in runs], right=False),
+        Column("done", [f"{run.calls.done}/{run.calls.total}" for run in runs]),
+        Column("spent", [show_usd(run.spent.billed + run.spent.imputed) for run in runs]),
+    ]
+    if any(run.spent.uncertain for run in runs):
+        amounts = [show_usd(run.spent.uncertain) if run.spent.uncertain else "" for run in runs]
+        columns.append(Column("uncertain", amounts))
+    columns.append(Column("age", [rough(now - run.created_at) for run in runs]))
+    return fitted(columns, RUNS_LEAST_MISSED, width)
 
 
-def _run_row(run: Run, now: float, *, uncertain: bool) -> list[Text | str]:
-    what = Text(clean(run.workload)).append(f" {clean(run.name)}" if run.name else "", style="bold")
-    row: list[Text | str] = [run.id, what, Text(run.state, style=COLOURS[run.state])]
-    row += [f"{run.calls.done}/{run.calls.total}", show_usd(run.spent.billed + run.spent.imputed)]
-    row += [show_usd(run.spent.uncertain) if run.spent.uncertain else ""] if uncertain else []
-    return [*row, rough(now - run.created_at)]
+def _what(run: Run) -> Text:
+    return Text(clean(run.workload)).append(f" {clean(run.name)}" if run.name else "", style="bold")
 
 
-def calls_table(entries: Sequence[Entry]) -> Table:
-    """Draw calls in the order they were made."""
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for name in ("key", "agent", "state"):
-        table.add_column(name, overflow="fold")
-    table.add_column("attempts", justify="right")
-    table.add_column("quality")
-    table.add_column("cost", justify="right")
-    table.add_column("time", justify="right")
-    for entry in entries:
-        table.add_row(*_call_row(entry))
-    return table
+def calls_table(entries: Sequence[Entry], width: int) -> Table:
+    """Draw calls in the order they were made; what there is no room for is left out, but never keys and costs."""
+    replies = [entry.reply for entry in entries]
+    paid = [None if entry.reused_from else reply for entry, reply in zip(entries, replies, strict=True)]
+    columns = [
+        Column("key", [Text(clean(entry.key)) for entry in entries], right=False, folds=True, least=WIDE),
+        Column("agent", [Text(clean(entry.agent or "")) for entry in entries], right=False, folds=True, least=NARROW),
+        Column("state", [_state(entry) for entry in entries], right=False, folds=True, least=NARROW),
+        Column("attempts", ["reused" if entry.reused_from else str(entry.attempts) for entry in entries]),
+        Column("quality", ["" if reply is None else str(reply.quality) for reply in replies], right=False),
+        Column("cost", ["" if reply is None else show_usd(reply.cost) for reply in paid]),
+        Column("time", ["" if reply is None else f"{reply.timings.shown:.1f} s" for reply in replies]),
+    ]
+    return fitted(columns, CALLS_LEAST_MISSED, width)
 
 
-def _call_row(entry: Entry) -> tuple[Text | str, ...]:
-    reply = entry.reply
+def _state(entry: Entry) -> Text:
     colour = {"done": "green", "failed": "red"}.get(entry.state, "yellow")
     why = f": {entry.error.get('code')}" if entry.error else ""
-    return (
-        Text(clean(entry.key)),
-        Text(clean(entry.agent or "")),
-        Text(f"{entry.state}{why}", style=colour),
-        "reused" if entry.reused_from else str(entry.attempts),
-        "" if reply is None else str(reply.quality),
-        "" if reply is None or entry.reused_from else show_usd(reply.cost),
-        "" if reply is None else f"{reply.timings.shown:.1f} s",
-    )
+    return Text(f"{entry.state}{why}", style=colour)
 
 
 def attempts_table(attempts: Sequence[Attempt]) -> Table:
     """Draw attempts whose outcome is unknown, with the most they can have cost."""
     table = Table(box=SIMPLE_HEAD, pad_edge=False, title="outcome unknown", title_justify="left", title_style="yellow")
     table.add_column("key", overflow="fold")
-    table.add_column("attempt", justify="right")
-    table.add_column("at most", justify="right")
+    table.add_column("attempt", justify="right", no_wrap=True)
+    table.add_column("at most", justify="right", no_wrap=True)
     table.add_column("why", overflow="fold")
     for attempt in attempts:
         why = str((attempt.error or {}).get("message", ""))

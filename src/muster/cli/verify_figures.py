@@ -1,18 +1,20 @@
 """Figures over past verifications, drawn for a terminal."""
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from muster.cli.clean import clean
+from muster.cli.columns import Column, fitted
 from muster.cli.spans import local, span
-from muster.domain.finding import Severity
+from muster.cli.verify_table import TITLES, WIDE
 from muster.domain.money import show_usd
 from muster.domain.waves import Ending
 from muster.reports.batch_stats import Durations
 from muster.reports.waves.metrics import VerifyMetrics
 from muster.reports.words import count, percent
+
+LEAST_MISSED = ("rejected", "low", "med", "reports", "broken", "high", "failed", "crit", "passed")
 
 
 def tell_metrics(console: Console, found: VerifyMetrics) -> None:
@@ -24,7 +26,7 @@ def tell_metrics(console: Console, found: VerifyMetrics) -> None:
         table.add_row(name, Text(clean(words)))
     console.print(table)
     if found.agents:
-        console.print(_agents(found))
+        console.print(_agents(found, console.width))
 
 
 def _rows(found: VerifyMetrics) -> dict[str, str]:
@@ -62,15 +64,17 @@ def _cost(found: VerifyMetrics) -> str:
     return words + (f"; {show_usd(found.uncertain)} uncertain" if found.uncertain else "")
 
 
-def _agents(found: VerifyMetrics) -> Table:
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column("agent", overflow="fold", min_width=10)
-    for title in ("reports", "passed", "failed", "broken", "crit", "high", "med", "low", "rejected", "cost"):
-        table.add_column(title, justify="right", no_wrap=True)
-    for agent in found.agents:
-        endings = [agent.endings.get(ending, 0) for ending in (Ending.FAILED, Ending.BROKEN)]
-        counts = [getattr(agent.counts, severity) for severity in Severity]
-        numbers = [f"{number:,}" for number in (*endings, *counts, agent.counts.rejected)]
-        row = [f"{agent.reports:,}", percent(agent.pass_rate, 0), *numbers, show_usd(agent.cost)]
-        table.add_row(Text(clean(agent.agent)), *row)
-    return table
+def _agents(found: VerifyMetrics, width: int) -> Table:
+    """Draw the agents; what there is no room for is left out, but never names and costs."""
+    agents = found.agents
+    columns = [
+        Column("agent", [Text(clean(one.agent)) for one in agents], right=False, folds=True, least=WIDE),
+        Column("reports", [f"{one.reports:,}" for one in agents]),
+        Column("passed", [percent(one.pass_rate, 0) for one in agents]),
+        Column("failed", [f"{one.endings.get(Ending.FAILED, 0):,}" for one in agents]),
+        Column("broken", [f"{one.endings.get(Ending.BROKEN, 0):,}" for one in agents]),
+        *(Column(title, [f"{getattr(one.counts, name):,}" for one in agents]) for name, title in TITLES.items()),
+        Column("rejected", [f"{one.counts.rejected:,}" for one in agents]),
+        Column("cost", [show_usd(one.cost) for one in agents]),
+    ]
+    return fitted(columns, LEAST_MISSED, width)

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from muster.app.verifications import Prepared
     from muster.app.verify_survey import Part, VerifySurvey
 
+WIDE, NARROW = 24, 16  # columns for the names of agents, and for whom they ask
+LEAST_MISSED = ("calls\nat most", "tokens", "files", "asks", "calls", "wave", "about,\nat least")
+
 
 def register(app: Group) -> None:
     """Add the command."""
@@ -61,37 +64,33 @@ def _tell(console: "Console", found: "VerifySurvey", prepared: "Prepared", cap: 
     from muster.cli.verify_words import extent
 
     console.print(clean(f"{extent(found, prepared)}, agents from {prepared.agents_file}"), soft_wrap=True)
-    console.print(_table(found))
+    console.print(plan_table(found, console.width))
     for line in _notes(found, cap):
         console.print(clean(line), soft_wrap=True)
 
 
-def _table(found: "VerifySurvey") -> "Table":
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
+def plan_table(found: "VerifySurvey", width: int) -> "Table":
+    """Draw who would be asked; what there is no room for is left out, but never names and the most it can cost."""
+    from muster.cli.columns import Column, fitted
     from muster.cli.plan import most_words
     from muster.domain.money import show_usd
 
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column("wave", justify="right", no_wrap=True)
-    table.add_column("agent", overflow="fold", min_width=10)
-    table.add_column("asks", overflow="fold", min_width=10)
-    for title in ("files", "calls", "calls at most", "tokens", "about, at least", "at most"):
-        table.add_column(title, justify="right")
-    for part in found.parts:
-        load = part.load
-        numbers = [f"{part.files:,}", f"{load.calls:,}", f"{load.most_calls:,}"]
-        if part.verifier.command:
-            numbers += ["", "", ""]
-        else:
-            numbers += [f"{load.tokens:,}", show_usd(load.least), most_words(load)]
-        table.add_row(str(part.verifier.wave), part.verifier.name, _whom(part), *numbers)
-    total = found.all
-    table.add_section()
-    together = [f"{total.calls:,}", f"{total.most_calls:,}", f"{total.tokens:,}", show_usd(total.least)]
-    together.append(most_words(total))
-    table.add_row("", "together", "", f"{found.files:,}", *together)
+    parts, total = found.parts, found.all
+    loads = [*((part.load, not part.verifier.command) for part in parts), (total, True)]
+    columns = [
+        Column("wave", [*(str(part.verifier.wave) for part in parts), ""]),
+        Column("agent", [*(part.verifier.name for part in parts), "together"], right=False, folds=True, least=WIDE),
+        Column("asks", [*(_whom(part) for part in parts), ""], right=False, folds=True, least=NARROW),
+        Column("files", [f"{number:,}" for number in (*(part.files for part in parts), found.files)]),
+        Column("calls", [f"{load.calls:,}" for load, _ in loads]),
+        Column("calls\nat most", [f"{load.most_calls:,}" for load, _ in loads]),
+        Column("tokens", [f"{load.tokens:,}" if paid else "" for load, paid in loads]),
+        Column("about,\nat least", [show_usd(load.least) if paid else "" for load, paid in loads]),
+        Column("at most", [most_words(load) if paid else "" for load, paid in loads]),
+    ]
+    table = fitted(columns, LEAST_MISSED, width)
+    for row in table.rows[-2:-1]:
+        row.end_section = True  # the sum stands below a line
     return table
 
 

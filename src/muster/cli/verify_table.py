@@ -1,10 +1,9 @@
 """A verification for a terminal: the verdict, who came to what, the worst findings, and what it cost."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
@@ -12,13 +11,14 @@ from rich.text import Text
 
 from muster.app.verifications import LeftBehind
 from muster.cli.clean import clean
+from muster.cli.columns import Column, fitted
 from muster.cli.verify_words import left_out_by_why
 from muster.domain.finding import Finding, Merged, Severity
 from muster.domain.money import show_usd
 from muster.domain.run import RunState
 from muster.domain.waves import AgentReport, Ending
 from muster.reports.waves.markdown import spoken
-from muster.reports.waves.summary import Absent, VerifyReport
+from muster.reports.waves.summary import VerifyReport
 from muster.reports.words import count, one_line, seconds_of
 
 MOST_FINDINGS = 20
@@ -45,12 +45,21 @@ SHADES: Mapping[Severity, str] = {
     Severity.LOW: "bright_black",
 }
 
+TITLES: Mapping[Severity, str] = {
+    Severity.CRITICAL: "crit",
+    Severity.HIGH: "high",
+    Severity.MEDIUM: "med",
+    Severity.LOW: "low",
+}
+WIDE, NARROW = 24, 11  # columns for the names of agents, and for how they ended
+LEAST_MISSED = ("coverage", "rejected", "low", "med", "wave", "score", "high", "crit")
+
 
 def tell_report(console: Console, report: VerifyReport, reference: str, here: Path) -> None:
     """Print a report; `reference` names the run, or the file that it comes from, and files are named from `here`."""
     for line in _verdict(report):
         console.print(Text(clean(line), style="bold green" if report.ok else "bold red"))
-    console.print(_agents(report))
+    console.print(_agents(report, console.width))
     _tell_findings(console, report, here)
     for line in _remarks(report):
         console.print(Text(clean(line), style="yellow"))
@@ -74,49 +83,34 @@ def tell_left_behind(console: Console, left: LeftBehind, here: Path) -> None:
         console.print(Text(f"{name}: {clean(str(near))}", style="dim"), soft_wrap=True)
 
 
-def _agents(report: VerifyReport) -> Table:
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column("wave", justify="right", no_wrap=True)
-    table.add_column("agent", overflow="fold", min_width=10)
-    table.add_column("ended", no_wrap=True)
-    for name in (*_figures(report), "crit", "high", "med", "low", "rejected", "cost"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for agent in report.agents:
-        table.add_row(*_agent(agent, report))
-    for one in report.absent:
-        table.add_row(*_absent(one, report))
-    return table
-
-
-def _figures(report: VerifyReport) -> list[str]:
-    """Name the figures that somebody has told."""
-    return [name for name in ("score", "coverage") if any(getattr(one, name) is not None for one in report.agents)]
-
-
-def _agent(agent: AgentReport, report: VerifyReport) -> list[Text | str]:
-    counts = agent.counts
-    told = {
-        "score": "" if agent.score is None else f"{agent.score:.1f}",
-        "coverage": "" if agent.coverage is None else f"{agent.coverage:.0f}%",
-    }
-    return [
-        str(agent.wave),
-        Text(clean(agent.agent)),
-        Text(SIGNS[agent.ending], style=COLOURS[agent.ending]),
-        *(told[name] for name in _figures(report)),
-        *(_number(getattr(counts, severity), SHADES[severity]) for severity in Severity),
-        _number(counts.rejected, "magenta"),
-        show_usd(agent.cost) if agent.cost else "",
+def _agents(report: VerifyReport, width: int) -> Table:
+    """Draw the agents; what there is no room for is left out, but never names, endings and costs."""
+    agents, absent = report.agents, report.absent
+    blank = [""] * len(absent)
+    words = "not started" if report.run.state is RunState.COMPLETED else "not done"
+    names = [*((one.wave, one.agent) for one in agents), *((one.wave, one.agent) for one in absent)]
+    endings = [Text(SIGNS[agent.ending], style=COLOURS[agent.ending]) for agent in agents]
+    endings += [Text(words, style="bright_black")] * len(absent)
+    columns = [
+        Column("wave", [str(wave) for wave, _ in names]),
+        Column("agent", [Text(clean(name)) for _, name in names], right=False, folds=True, least=WIDE),
+        Column("ended", endings, right=False, folds=True, least=NARROW),
+        Column("score", ["" if one.score is None else f"{one.score:.1f}" for one in agents] + blank),
+        Column("coverage", ["" if one.coverage is None else f"{one.coverage:.0f}%" for one in agents] + blank),
+        *(_counted(title, agents, severity, SHADES[severity], len(absent)) for severity, title in TITLES.items()),
+        _counted("rejected", agents, "rejected", "magenta", len(absent)),
+        Column("cost", [show_usd(one.cost) if one.cost else "" for one in agents] + blank),
     ]
+    told = [column for column in columns if column.name not in ("score", "coverage") or any(column.cells)]
+    return fitted(told, LEAST_MISSED, width)
+
+
+def _counted(title: str, agents: Sequence[AgentReport], name: str, style: str, absent: int) -> Column:
+    return Column(title, [*(_number(getattr(agent.counts, name), style) for agent in agents), *[""] * absent])
 
 
 def _number(number: int, style: str) -> Text:
     return Text(f"{number:,}", style=style if number else "bright_black")
-
-
-def _absent(one: Absent, report: VerifyReport) -> list[Text | str]:
-    words = "not started" if report.run.state is RunState.COMPLETED else "not done"
-    return [str(one.wave), Text(clean(one.agent)), Text(words, style="bright_black")]
 
 
 def _tell_findings(console: Console, report: VerifyReport, here: Path) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from muster.checks.comparison import Change, Comparison, Verdict
+from muster.checks.comparison import Change, Comparison, Verdict, counted
 from muster.checks.interval import Interval
 from muster.reports.comparing import RunComparison, SubjectComparison
 from muster.reports.markdown_text import in_cell, inline
@@ -21,7 +21,7 @@ def comparison_markdown(found: RunComparison) -> str:
 def _lines(found: RunComparison) -> Iterator[str]:
     yield f"### {SIGNS[found.verdict]} {str(found.verdict).capitalize()}"
     yield ""
-    yield f"{inline(found.b.name)} against {inline(found.a.name)}: {inline(found.why, 300)}"
+    yield f"{inline(found.b.name)} against {inline(found.a.name)}: {inline(found.why, 400)}"
     for note in found.notes:
         yield f"- {inline(note, 300)}"
     for one in found.subjects:
@@ -43,17 +43,18 @@ def _subject(one: SubjectComparison, *, alone: bool) -> Iterator[str]:
         yield f"{limit}."
         yield ""
     yield f"{summary(found)}."
-    yield from _table("Regressed", found.regressions)
-    yield from _table("Improved", found.improvements)
+    yield from _table("Regressed", found.regressions, repeated=found.repeated)
+    yield from _table("Improved", found.improvements, repeated=found.repeated)
 
 
 def summary(found: Comparison) -> str:
-    """Say how much was compared."""
-    parts = [f"{count(found.cases, 'case')} compared"]
+    """Say how much was compared; everything is counted in the one unit that is named first."""
+    of = f" of {count(found.cases, 'case')}" if found.repeated else ""
+    parts = [f"{counted(found.pairs, repeated=found.repeated)}{of} compared"]
     parts += [f"{len(found.regressions):,} regressed", f"{len(found.improvements):,} improved"]
     parts += [f"{found.no_result:,} without a result in B"] if found.no_result else []
-    parts += [f"{len({case for case, _ in found.new}):,} only in B"] if found.new else []
-    parts += [f"{found.left_out:,} more epochs of A left out"] if found.left_out else []
+    parts += [f"{len(found.new):,} only in B"] if found.new else []
+    parts += [f"{counted(found.left_out, repeated=True)} of A left out"] if found.left_out else []
     return ", ".join(parts)
 
 
@@ -91,11 +92,12 @@ def _score(score: float | None) -> str:
     return "–" if score is None else f"{score:.3f}"
 
 
-def _table(title: str, changes: Sequence[Change]) -> Iterator[str]:
+def _table(title: str, changes: Sequence[Change], *, repeated: bool) -> Iterator[str]:
     if not changes:
         return
+    number = counted(len(changes), repeated=repeated)
     yield ""
-    yield f"<details{' open' if title == 'Regressed' else ''}><summary>{title}: {len(changes):,}</summary>"
+    yield f"<details{' open' if title == 'Regressed' else ''}><summary>{title}: {number}</summary>"
     yield ""
     yield "| case | epoch | A | B | score |"
     yield "|---|---:|---|---|---|"

@@ -1,6 +1,7 @@
 """Markdown: the verdict first, findings by file, and harmless whatever models have written."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 from muster.domain.finding import Severity
@@ -31,6 +32,15 @@ async def test_the_verdict_stands_first_and_every_agent_has_a_row(tmp_path: Path
     assert "- `auditor`: `high == 0` does not hold (`high is 1`)" in lines
     assert (set(found.tags) <= TAGS, found.cells) == (True, 33)
     assert lines[-1].endswith("1 file · live · 14.2 s · $0.0015 · $0.0020 live</sub>")
+
+
+async def test_a_verification_that_waits_for_a_batch_is_headed_so_unless_something_failed(tmp_path: Path) -> None:
+    first = good().waves[:1]
+    text, _ = await rendered(tmp_path / "good", replace(good(), waves=first, state=RunState.WAITING))
+    assert text.startswith("## ⏳ `nightly`\n\n**The run is waiting")
+    assert "| 2 | `reviewer` | ⏳ waiting |" in text
+    text, _ = await rendered(tmp_path / "bad", bad(state=RunState.WAITING))
+    assert text.startswith("## ❌ `nightly`")
 
 
 async def test_findings_stand_under_their_file_with_lines_fix_and_who_found_them(tmp_path: Path) -> None:

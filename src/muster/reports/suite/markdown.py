@@ -15,6 +15,7 @@ from muster.reports.words import count, percent, seconds_of
 
 MOST = 60_000  # characters; comments of pull requests may have 65,536
 MOST_SUBJECTS = 50
+ROOM = 2_000  # characters for what waits, at least
 
 
 async def write_markdown(suite: SuiteRun, report: SuiteReport, out: TextIO) -> None:
@@ -36,7 +37,27 @@ def markdown(report: SuiteReport) -> str:
         left -= 1
     shown = f"### {report.not_passed:,} did not pass\n\n" if report.not_passed else ""
     more = f"… and {left:,} more that did not pass: {_command(report)}\n" if left else ""
-    return f"{head}\n{shown}{''.join(parts)}{more}"
+    return f"{head}\n{shown}{''.join(parts)}{more}{_waits(report, room)}"
+
+
+def _waits(report: SuiteReport, room: int) -> str:
+    """Name what waits for a batch; when there is not enough room for all the others are counted."""
+    if not report.waiting:
+        return ""
+    lines, room = [], max(room, ROOM)
+    for line in report.waits:
+        text = f"- {inline(line.case, 200)} · {inline(line.subject, 200)}\n"
+        room -= len(text)
+        if room < 0:
+            break
+        lines.append(text)
+    left = report.waiting - len(lines)
+    more = f"\n… and {left:,} more that wait: {_command(report)}\n" if left else ""
+    return f"### {report.waiting:,} waiting for a batch\n\n{''.join(lines)}{more}"
+
+
+def _sign(report: SuiteReport) -> str:
+    return "✅" if report.ok else "⏳" if report.pending else "❌"
 
 
 def _command(report: SuiteReport) -> str:
@@ -45,7 +66,7 @@ def _command(report: SuiteReport) -> str:
 
 def _head(report: SuiteReport) -> Iterator[str]:
     run = report.run
-    yield f"## {'✅' if report.ok else '❌'} {inline(run.title)}\n"
+    yield f"## {_sign(report)} {inline(run.title)}\n"
     yield f"**{_safe_verdict(report)}**\n"
     yield "| Subject | Passed | 95% interval | Score | p50 | p95 | Cost |"
     yield "|---|---:|---|---:|---:|---:|---:|"

@@ -26,6 +26,7 @@ def head_json(report: SuiteReport) -> dict[str, Any]:
     """Give everything but the rows."""
     return {
         "ok": report.ok,
+        "pending": report.pending,
         "verdict": report.verdict,
         "run": {"id": report.run.id, "name": report.run.title, "facts": list(_facts(report))},
         "warnings": list(report.warnings),

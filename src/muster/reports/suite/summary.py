@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from muster.checks.statistics import Rank, SubjectStats, Tally, rank
 from muster.domain.money import show_usd
-from muster.domain.run import RunState
+from muster.domain.run import TERMINAL, RunState
 from muster.domain.verdict import NOT_RUN, CaseResult, Status
 from muster.reports.suite.facts import RunFacts, run_facts
 from muster.reports.suite.histogram import Histogram
@@ -18,7 +18,7 @@ from muster.reports.words import count
 
 NOT_PASSED = frozenset({Status.FAILED, Status.ERROR, Status.TIMED_OUT, Status.FLAKY, Status.UNJUDGED})
 LISTED = 50  # rows of which all are listed; of longer runs only what did not pass
-KEPT = 1000  # rows that did not pass are kept in the summary, for the reports that show a few
+KEPT = 1000  # rows that did not pass, or wait, are kept in the summary, for the reports that show a few
 
 # What makes results less sure than they look: what is counted, and what is said of it.
 _NOUNS = {"broken": "check", "failures": "sample", "misquoted": "quotation", "unjudged": "rubric item"}
@@ -72,6 +72,7 @@ class SuiteReport:
     missing: int  # of them never done
     stray: int  # results that belong to no case of the run
     troubles: tuple[CaseLine, ...]  # what did not pass
+    waits: tuple[CaseLine, ...]  # what waits for a batch
     lines: tuple[CaseLine, ...]  # everything, of a run that is short enough for that
     warnings: tuple[str, ...]
 
@@ -89,6 +90,11 @@ class SuiteReport:
     def waiting(self) -> int:
         """How many rows wait for a batch."""
         return self.counts.get(Status.WAITING, 0)
+
+    @property
+    def pending(self) -> bool:
+        """Whether cases of a run that can go on wait for a batch, and nothing else speaks against it."""
+        return bool(self.waiting) and not (self.not_passed or self.stray or self.run.state in TERMINAL)
 
     @property
     def begun(self) -> int:
@@ -152,6 +158,7 @@ async def summarize(suite: SuiteRun) -> SuiteReport:
         missing=gathering.missing,
         stray=rows.stray,
         troubles=tuple(gathering.troubles),
+        waits=tuple(gathering.waits),
         lines=tuple(gathering.lines),
         warnings=(*gathering.warnings(), *_money_warnings(facts)),
     )
@@ -164,6 +171,7 @@ class _Gathering:
         self.counts: Counter[Status] = Counter()
         self.expected = self.missing = 0
         self.troubles: list[CaseLine] = []
+        self.waits: list[CaseLine] = []
         self.lines: list[CaseLine] = []
         self._of: dict[str, _OfSubject] = {}
         self._odd: Counter[str] = Counter()
@@ -179,9 +187,10 @@ class _Gathering:
             self._odd.update(_oddities(result))
             self.judges.update(said.by for said in result.judgements if said.items or said.passed is not None)
         rows = self.counts.total()
-        line = _line(row) if row.status in NOT_PASSED or rows <= LISTED else None
-        if line is not None and row.status in NOT_PASSED and len(self.troubles) < KEPT:
-            self.troubles.append(line)
+        kept = self.troubles if row.status in NOT_PASSED else self.waits if row.status is Status.WAITING else None
+        line = _line(row) if kept is not None or rows <= LISTED else None
+        if line is not None and kept is not None and len(kept) < KEPT:
+            kept.append(line)
         self.lines = [*self.lines, line] if line is not None and rows <= LISTED else []
 
     def subjects(self) -> tuple[SubjectLine, ...]:

@@ -7,6 +7,7 @@ from typing import TextIO
 from muster.domain.finding import RANKS, Counts, Finding, Merged
 from muster.domain.money import show_usd
 from muster.domain.redaction import MARK
+from muster.domain.run import RunState
 from muster.domain.waves import AgentReport, Ending
 from muster.reports.markdown_text import block, in_cell, inline
 from muster.reports.waves.run import WavesRun
@@ -43,11 +44,13 @@ def markdown(report: VerifyReport) -> str:
 
 
 def _head(report: VerifyReport) -> Iterator[str]:
-    yield f"## {'✅' if report.ok else '❌'} {inline(report.run.title)}\n"
+    sign = "✅" if report.ok else "⏳" if report.pending else "❌"
+    yield f"## {sign} {inline(report.run.title)}\n"
     yield f"**{report.sentence(quoted)}**\n"
     yield from agent_table(report.agents)
+    ended = "⏳ waiting" if report.run.state is RunState.WAITING else "⏸ not started"
     for one in report.absent[:MOST_ROWS]:
-        yield f"| {one.wave} | {in_cell(one.agent)} | ⏸ not started |" + " |" * 8
+        yield f"| {one.wave} | {in_cell(one.agent)} | {ended} |" + " |" * 8
     yield ""
     yield from threshold_lines(report.agents)
     yield from within([f"> ⚠️ {note}\n" for note in report.notes(quoted)], ROOM)

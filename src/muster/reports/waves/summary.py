@@ -16,7 +16,7 @@ from muster.domain.waves import AgentReport, Ending, WaveReport, wave_prefix
 from muster.reports.waves.cleaning import Cleaner
 from muster.reports.waves.facts import Facts, run_facts
 from muster.reports.waves.run import WavesRun, planned, planned_waves
-from muster.reports.waves.verdict import NAMED, Quote, agent_flaws, listed, looked, plain, run_flaws, wave_flaws
+from muster.reports.waves.verdict import NAMED, Quote, agent_flaws, fine, listed, looked, plain, run_flaws, wave_flaws
 from muster.reports.words import count
 
 
@@ -61,6 +61,12 @@ class VerifyReport:
     def ok(self) -> bool:
         """Whether it is a success: everything that was to be checked was checked, and passed."""
         return not any(self.flaws())
+
+    @property
+    def pending(self) -> bool:
+        """Whether it waits for a batch, and nothing speaks against what was done so far."""
+        done = all(fine(agent) for agent in self.agents) and all(wave.passed for wave in self.waves)
+        return self.run.state is RunState.WAITING and done
 
     @property
     def verdict(self) -> str:

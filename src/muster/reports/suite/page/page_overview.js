@@ -1,14 +1,14 @@
 /** The verdict, the facts of the run, and what must be known besides. */
 function drawTop() {
   const title = data.run.name || `Run ${data.run.id}`;
-  document.title = `${data.ok ? "✓" : "✗"} ${title} – suite report`;
+  document.title = `${data.ok ? "✓" : data.pending ? "…" : "✗"} ${title} – suite report`;
   const facts = make("dl", { class: "facts" });
   for (const [label, value] of data.run.facts) {
     facts.append(make("div", {}, make("dt", { text: label }), make("dd", { text: value })));
   }
   document.getElementById("top").append(
-    make("div", { class: data.ok ? "card verdict ok" : "card verdict" },
-      make("div", { class: "word", text: data.ok ? "passed" : "did not pass" }),
+    make("div", { class: `card verdict ${data.ok ? "ok" : data.pending ? "pending" : ""}` },
+      make("div", { class: "word", text: data.ok ? "passed" : data.pending ? "waiting" : "did not pass" }),
       make("h1", { text: title }), make("p", { id: "verdict", text: data.verdict }), facts),
   );
   if (data.warnings.length) {

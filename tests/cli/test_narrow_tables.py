@@ -1,0 +1,159 @@
+"""Tables in terminals of several widths: columns are left out before an id, a name or an amount is cut."""
+
+import asyncio
+import io
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from rich.table import Table
+
+from muster.app.loads import Load
+from muster.app.verify_survey import Part, VerifySurvey
+from muster.cli.batch_panel import batches_table
+from muster.cli.tables import calls_table, runs_table
+from muster.cli.verify_figures import tell_metrics
+from muster.cli.verify_plan import plan_table
+from muster.cli.verify_table import tell_report
+from muster.domain.batch import Batch, BatchState, Desk
+from muster.domain.call import Reply, Stop, Usage
+from muster.domain.entry import Entry, EntryKind, EntryState
+from muster.domain.finding import Counts
+from muster.domain.ids import BatchId, RunId
+from muster.domain.money import Microdollars
+from muster.domain.run import CallCounts, Lease, Run, RunState, Spent
+from muster.domain.waves import Ending
+from muster.reports.waves.metrics import AgentMetrics, VerifyMetrics
+from tests.reports.waves.house import Story, agent, checker, model, summary, wave
+
+WIDTHS = [60, 72, 80, 100, 160]
+LONG = "architecture-reviewer"
+COST, MORE = Microdollars(1_613), Microdollars(20_000_123)  # "$0.001613" and "$20.000123"
+
+
+def shown(table: Table, width: int) -> str:
+    out = io.StringIO()
+    Console(file=out, width=width, highlight=False, markup=False, emoji=False).print(table)
+    return out.getvalue()
+
+
+def assert_whole(text: str, width: int, words: Sequence[str]) -> None:
+    """Check that the words stand in it, each on one line, and that nothing is cut or runs out of the lines."""
+    assert "…" not in text, text
+    assert [word for word in words if word not in text] == [], text
+    assert max(len(line) for line in text.splitlines()) <= width, text
+
+
+def a_batch(number: int) -> Batch:
+    return Batch(
+        id=BatchId(f"b1m7hctg8e4j7kyk{number}"),
+        desk=Desk(kind="anthropic", base_url="http://127.0.0.1:1", account="a", variable="K"),
+        state=BatchState.COLLECTED,
+        requests=1200,
+        bytes=10,
+        tariffs={},
+        nonce="n",
+        created_at=1_000.0,
+        cost=(COST, MORE)[number],
+        live_cost=Microdollars(2 * (COST, MORE)[number]),
+    )
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_list_of_batches_keeps_ids_and_costs(width: int) -> None:
+    text = shown(batches_table([a_batch(0), a_batch(1)], 1_040.0, width), width)
+    assert_whole(text, width, ("b1m7hctg8e4j7kyk0", "b1m7hctg8e4j7kyk1", "collected", "$0.001613", "$20.000123"))
+    assert ("saved" in text, "age" in text) == (width >= 80, width >= 72), text
+
+
+def a_run(name: str | None, uncertain: int = 0) -> Run:
+    return Run(
+        id=RunId("1m7hctjgexvzn278"),
+        workload="suite",
+        spec={},
+        state=RunState.INTERRUPTED,
+        created_at=1_000.0,
+        name=name,
+        lease=Lease(epoch=1),
+        calls=CallCounts(total=1200, done=1100),
+        spent=Spent(billed=COST, uncertain=Microdollars(uncertain)),
+    )
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("uncertain", [0, COST])
+def test_a_list_of_runs_keeps_ids_and_money_and_folds_long_names(width: int, uncertain: int) -> None:
+    text = shown(runs_table([a_run(None), a_run("nightly-of-the-long-name", uncertain)], 1_040.0, width), width)
+    assert_whole(text, width, ("1m7hctjgexvzn278", "interrupted", "$0.001613", "spent"))
+    assert ("uncertain" in text, text.count("$0.001613")) == (bool(uncertain), 3 if uncertain else 2), text
+    found = re.sub(r"1m7hctjgexvzn278|interrupted|\$\S+|1100/1200|40 s|\s", "", text)
+    assert found.endswith("nightly-of-the-long-name"), text
+
+
+def test_short_names_leave_room_for_everything() -> None:
+    text = shown(runs_table([a_run(None)], 1_040.0, 72), 72)
+    assert [word for word in ("suite", "1100/1200", "40 s") if word not in text] == [], text
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_calls_of_a_run_keep_their_costs_and_fold_long_keys(width: int) -> None:
+    key = "case/explainer/term/rainbow/@openai/gpt-5-mini/1/1"
+    reply = Reply(text="", stop=Stop.END, usage=Usage(), cost=COST, model="gpt-5-mini")
+    entry = Entry(
+        run=RunId("r1"), key=key, kind=EntryKind.CALL, state=EntryState.DONE, digest="", agent="openai/gpt", reply=reply
+    )
+    text = shown(calls_table([entry], width), width)
+    assert_whole(text, width, ("$0.001613", "done"))
+    assert ("agent" in text, "quality" in text) == (True, width >= 100), text
+
+
+def a_plan() -> VerifySurvey:
+    load = Load(calls=3, most_calls=6, tokens=25_000, least=COST, most=MORE)
+    verifiers = [model("security-auditor"), checker("checker"), model(LONG, 2)]
+    return VerifySurvey(
+        files=1,
+        bytes=10,
+        redacted=0,
+        left_out=(),
+        parts=tuple(
+            Part(verifier=one, files=1, load=Load(calls=1, most_calls=1) if one.command else load, batch=True)
+            for one in verifiers
+        ),
+        unseen=(),
+    )
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_plan_of_a_verification_keeps_names_and_the_most_it_can_cost(width: int) -> None:
+    text = shown(plan_table(a_plan(), width), width)
+    assert_whole(text, width, ("security-auditor", "checker", LONG, "together", "$20.000123", "$40.000246", "at most"))
+    assert "$0.001613" in text
+    assert ("asks" in text) == (width >= 80), text
+
+
+def a_story() -> Story:
+    agents = [agent("security-auditor", cost=COST), agent(LONG, cost=MORE, score=9.5, coverage=80.0)]
+    return Story(verifiers=[model("security-auditor"), model(LONG)], waves=[wave(1, *agents)])
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_report_of_a_verification_keeps_names_endings_and_costs(tmp_path: Path, width: int) -> None:
+    out = io.StringIO()
+    report = asyncio.run(summary(tmp_path, a_story()))
+    tell_report(Console(file=out, width=width, highlight=False, markup=False, emoji=False), report, "mine", tmp_path)
+    assert_whole(out.getvalue(), width, ("security-auditor", LONG, "✓ passed", "$0.001613", "$20.000123", "crit"))
+    assert ("coverage" in out.getvalue()) == (width >= 100)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_figures_over_verifications_keep_names_and_costs(width: int) -> None:
+    out = io.StringIO()
+    agents = tuple(
+        AgentMetrics(agent=name, endings={Ending.PASSED: 12}, counts=Counts(high=3), cost=cost)
+        for name, cost in (("security-auditor", COST), (LONG, MORE))
+    )
+    found = VerifyMetrics(since=1_000.0, cycles=12, agents=agents)
+    tell_metrics(Console(file=out, width=width, highlight=False, markup=False, emoji=False), found)
+    assert_whole(out.getvalue(), width, ("security-auditor", LONG, "100%", "$0.001613", "$20.000123"))
