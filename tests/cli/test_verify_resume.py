@@ -66,6 +66,12 @@ def test_only_verifications_are_resumed_by_verify(home: VerifyHome) -> None:
     assert home.verify("resume", "nothing").code == 5
 
 
+def test_the_last_verification_is_resumed_whatever_was_run_after_it(home: VerifyHome) -> None:
+    home.verify("src", "--name", "mine")
+    home.muster("ask", "sim/echo", "hello")
+    assert home.verify("resume", "last").out == home.verify("resume", "mine").out
+
+
 def test_interrupted_it_keeps_what_is_staged_until_it_is_over(home: VerifyHome) -> None:
     home.declare(checker(command=["python3", "agents/slow.py"]), reviewer())
     home.repository.write("agents/slow.py", SLOW)

@@ -13,7 +13,17 @@ from muster.formats.suite_spec import SuiteSpec
 from muster.reports.cassette import runs_of
 from muster.reports.suite_run import open_suite_run
 
-__all__ = ["Quoting", "Survey", "file_of", "find_or_import", "is_answers", "not_passed", "require_judge", "survey"]
+__all__ = [
+    "Quoting",
+    "Survey",
+    "file_of",
+    "find_or_import",
+    "find_suite_run",
+    "is_answers",
+    "not_passed",
+    "require_judge",
+    "survey",
+]
 
 _LOOKED_AT = 256  # bytes at the beginning of a file
 
@@ -49,6 +59,17 @@ async def find_or_import(muster: Muster, reference: str) -> Run:
     return known if known is not None else await muster.import_run(path)
 
 
+async def find_suite_run(muster: Muster, reference: str) -> Run:
+    """Return the run of a reference; `last` is the last run of a suite, whatever was run after it."""
+    if reference != "last":
+        return await muster.find(reference)
+    found = await muster.newest(("suite",))
+    if found is None:
+        ways = ("muster run PATH --agent A", "muster runs list")
+        raise NotFound("this store has no suite run yet", suggestions=ways)
+    return found
+
+
 def file_of(reference: str) -> Path | None:
     """Give the file that a reference names, if there is one."""
     path = Path(reference)
@@ -66,6 +87,6 @@ async def not_passed(muster: Muster, run: Run) -> tuple[str, ...]:
 
 async def _find(muster: Muster, reference: str) -> Run:
     try:
-        return await muster.find(reference)
+        return await find_suite_run(muster, reference)
     except NotFound as error:
         raise NotFound(f"{error.message}, and no file of that name", suggestions=error.suggestions) from None

@@ -45,7 +45,9 @@ def keygen(
 @command(app, "export")
 def export(
     manner: Manner,
-    run: Annotated[str, Argument(metavar="RUN", help="An id, the beginning of one, a name, or `last`.")],
+    run: Annotated[
+        str, Argument(metavar="RUN", help="An id, the beginning of one, a name, or `last`: the last suite run.")
+    ],
     output: Annotated[Path, Option("--output", "-o", metavar="FILE", help="The archive; a tar file.")],
     key: Annotated[
         Path | None, Option("--key", metavar="KEY", help=f"The private key to sign with (<home>/{KEY_NAME}).")
@@ -61,10 +63,11 @@ def export(
     private = load_private_key(path)
 
     async def work(muster: "Muster") -> "Exported":
+        from muster.app.suite_office import find_suite_run
         from muster.reports.evidence.exporting import export_evidence
         from muster.reports.suite_run import open_suite_run
 
-        suite = await open_suite_run(muster.store, await muster.find(run))
+        suite = await open_suite_run(muster.store, await find_suite_run(muster, run))
         return await export_evidence(suite, output, private)
 
     _tell_export(manner, with_muster(manner, work))

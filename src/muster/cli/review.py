@@ -23,7 +23,9 @@ def register(app: Group) -> None:
 
 def review(
     manner: Manner,
-    run: Annotated[str, Argument(metavar="RUN", help="An id, the beginning of one, a name, or `last`.")],
+    run: Annotated[
+        str, Argument(metavar="RUN", help="An id, the beginning of one, a name, or `last`: the last suite run.")
+    ],
     case: Annotated[str | None, Argument(metavar="CASE", help="The id of a case; without, reviews are listed.")] = None,
     opinion: Annotated[
         str | None, Argument(metavar="right|wrong|borderline", help="What you think of its verdict.")
@@ -68,11 +70,12 @@ def _add(manner: Manner, run: str, case: str, said: _Said) -> None:
     async def work(muster: "Muster") -> "Review":
         import time
 
+        from muster.app.suite_office import find_suite_run
         from muster.cli.review_target import find_target
         from muster.domain.review import Review
         from muster.reports.suite_run import open_suite_run
 
-        suite = await open_suite_run(muster.store, await muster.find(run))
+        suite = await open_suite_run(muster.store, await find_suite_run(muster, run))
         target = await find_target(suite, case, said.subject, said.epoch)
         made = Review(
             run=suite.run.id,
@@ -95,10 +98,11 @@ def _add(manner: Manner, run: str, case: str, said: _Said) -> None:
 
 def _list(manner: Manner, run: str) -> None:
     async def work(muster: "Muster") -> "tuple[str, ReviewedRun]":
+        from muster.app.suite_office import find_suite_run
         from muster.reports.agreement import agreement_of
         from muster.reports.suite_run import open_suite_run
 
-        suite = await open_suite_run(muster.store, await muster.find(run))
+        suite = await open_suite_run(muster.store, await find_suite_run(muster, run))
         reviews = await muster.store.reviews.of_run(suite.run.id)
         return suite.run.id, await agreement_of(reviews, suite.results())
 

@@ -9,7 +9,8 @@ from muster.cli.line import Argument, Option
 if TYPE_CHECKING:
     from muster.formats.suite_spec import SuiteSpec
 
-# What is left open is as it was in the run that is replayed or reused, or whose failed cases are run again.
+# What is left open is as it was in the run that is replayed or reused, or whose failed cases are run again: who is
+# asked and how, and all that decides whether a case passes, so that the two runs can be compared.
 INHERITED = (
     "agents", "prompts", "answers", "judge", "judge_samples", "judge_dispatch", "epochs", "evaluator", "threshold",
     "max_tokens", "temperature", "seed",
@@ -71,7 +72,11 @@ def chosen_of(
     seed: Annotated[int | None, Option("--seed", metavar="N", help="Sampling, where it is supported.")] = None,
     only_failed: Annotated[
         str | None,
-        Option("--only-failed", metavar="RUN|FILE", help="Only what did not pass there; agents and judge as there."),
+        Option(
+            "--only-failed",
+            metavar="RUN|FILE",
+            help="Only what did not pass there; agents, judge, epochs, threshold … as there, unless given here.",
+        ),
     ] = None,
 ) -> Chosen:
     """Collect what was given."""
