@@ -103,7 +103,9 @@ async def _begin(muster: "Muster", order: Order, manner: Manner) -> "RunHandle |
         if not found.prepared.spec.files:
             return found
         spec, sending = found.prepared.spec, order.sent.sending
-        note(manner, first_words(survey(muster, spec, sending.dispatch, Quoting.FIRST), found.prepared))
+        surveyed = survey(muster, spec, sending.dispatch, Quoting.FIRST)
+        order.sent.require_batches(surveyed.parts)
+        note(manner, first_words(surveyed, found.prepared))
         WavesEnding().require_places(muster)
         handle = await _start(muster, found.prepared, order)
         found.handed_over = True

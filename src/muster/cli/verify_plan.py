@@ -50,6 +50,7 @@ def plan(
             if not ready.prepared.spec.files:
                 return tell_nothing(manner, ready.selection, ready.prepared, allowed=asked.allow_empty)
             found = survey(muster, ready.prepared.spec, sent.sending.dispatch, Quoting.ALL)
+            sent.require_batches(found.parts)
             data = _data(found, ready.prepared, cap)
             answer(manner, data, lambda console: _tell(console, found, ready.prepared, cap))
             return 0
