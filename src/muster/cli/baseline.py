@@ -40,7 +40,7 @@ def set_baseline(
         await muster.store.baselines.set(name, found.id, time.time())
         return found
 
-    found = with_muster(manner, work)
+    found = with_muster(manner, work, create=True)
     answer(manner, {"name": name, "run": found.id}, lambda console: console.print(f"{name} is now run {found.id}"))
 
 

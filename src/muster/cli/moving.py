@@ -47,7 +47,7 @@ def import_(manner: Manner, file: Annotated[Path, Argument(metavar="FILE", help=
         run = await muster.import_run(file)
         return run, await run_data(muster, run)
 
-    run, data = with_muster(manner, work)
+    run, data = with_muster(manner, work, create=True)
     from muster.cli.portrait import summary
 
     answer(manner, data, lambda console: console.print(f"imported: {summary(run)}", soft_wrap=True))
