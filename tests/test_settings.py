@@ -61,6 +61,21 @@ def test_a_project_is_looked_for_upwards(tmp_path: Path, files: list[str], found
     assert project(tmp_path) == found
 
 
+def test_a_store_in_the_home_is_found_from_below_also_where_the_home_is_a_link(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in (f"real/{STORE}", "muster.toml"):  # the second is above the home
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    (tmp_path / "real/w").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    monkeypatch.chdir(tmp_path / "link/w")
+    for home in ("real", "link", "real/w/.."):
+        assert load_settings(environment={"HOME": str(tmp_path / home)}).home == tmp_path / "real/.muster"
+    (tmp_path / "real" / STORE).unlink()
+    assert load_settings(environment={"HOME": str(tmp_path / "link")}).home == tmp_path / "real/w/.muster"
+
+
 def test_no_project_is_taken_from_a_folder_that_others_own(tmp_path: Path) -> None:
     (tmp_path / "home/tree/sub/deep").mkdir(parents=True)
     (tmp_path / "home/tree/muster.toml").touch()
@@ -92,6 +107,9 @@ def test_budgets_are_read_exactly(tmp_path: Path) -> None:
         ('[agents.a]\nkind = "telepathy"\n', ":2:1", "agents.a.kind"),
         ('[agents.a]\nkind = "openai"\napi_key = "sk-1"\n', ":3:1", "key_env"),
         ('[agents.a]\nkind = "openai"\nmax_tokens = 0\n', ":3:1", "agents.a.max_tokens"),
+        ("[budget]\nrun_usd = [1", ":2:13", "Unclosed array"),
+        ("[budget]\nrun_usd =", ":2:10", "Invalid value"),
+        ("[budget]\r\nrun_usd = [1\r\n", ":3:1", "Unclosed array"),
         ("[budget]\nrun_usd = -1\n", ":2:1", "must be more than 0"),
         ("[budget]\nrun_usd = 0\n", ":2:1", "must be more than 0"),
         ('[agents.a]\nkind = "openai"\nprice = { input = -1, output = 1 }\n', ":3:1", "agents.a.price.input"),

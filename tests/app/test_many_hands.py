@@ -102,10 +102,10 @@ async def test_a_batch_that_may_be_a_strangers_is_never_canceled(tmp_path: Path)
             # Ours is cut off before it arrives; theirs, of the same size, arrives and is taken for ours.
             mine = await ours.start("test-hands", spec(ANTHROPIC, 5), dispatch="batch")
             while not await ours.batches.list((BatchState.SENT,)):
-                await ours.store.changes.wait(0.2)
+                await ours._backend.store.changes.wait(0.2)
             other = await left(theirs, ANTHROPIC, 5)
             while not (await ours.batches.find("last")).adopted:
-                await ours.store.changes.wait(0.2)
+                await ours._backend.store.changes.wait(0.2)
             canceling = asyncio.ensure_future(mine.cancel())
             await asyncio.wait({canceling}, timeout=1.0)
             clock.advance(60)
@@ -189,7 +189,7 @@ async def test_an_open_create_is_shown_and_blocks_no_money_for_ever(tmp_path: Pa
         assert isinstance(still.error, BatchOpen)
         await muster.batches.reconcile(resubmit=True)
         assert len(await (await muster.resume(handle.id)).result()) == 2
-        after = await muster.find(handle.id)
+        after = await muster.runs.find(handle.id)
         saving = await muster._backend.store.batches.saving(after.id)
         assert (after.calls.uncertain, after.spent.reserved) == (2, 0)
         assert 0 < saving.cost < saving.live_cost  # what is uncertain is no part of it

@@ -3,6 +3,18 @@
 from .shell import Shell
 from .test_validate import BAD, DOUBTFUL, GOOD, write
 
+LENIENT = """\
+- id: greeter/lenient
+  input: {messages: [{role: user, content: hi}]}
+  evaluator_config: {effectiveness_threshold: 0}
+- id: greeter/heavy
+  input: {messages: [{role: user, content: hi}]}
+  expected:
+    rubric:
+    - {id: polite, description: polite, weight: 0.95, auto_check: {kind: contains, value: hi}}
+    - {id: right, description: right, weight: 0.05, auto_check: {kind: contains, value: 42}}
+"""
+
 
 def test_a_clean_suite_exits_0(shell: Shell) -> None:
     write(shell, "cases.yaml", GOOD)
@@ -35,3 +47,19 @@ def test_a_suite_that_is_not_valid_exits_2(shell: Shell) -> None:
     assert (result.code, result.out) == (2, "")
     assert "cases.yaml:5: greeter/one: tags: it must be a list" in result.err
     assert shell.muster("lint", "nowhere").code == 5
+
+
+def test_what_is_lenient_is_told_beside_what_is_wrong(shell: Shell) -> None:
+    write(shell, "bad.yaml", BAD.replace("  tags:", "  threshold: 0\n  tags:") + LENIENT)
+    write(shell, "fine.yaml", GOOD.replace("smoke", "Smoke"))
+    result = shell.muster("lint", ".")
+    assert (result.code, "tags: it must be a list" in result.err) == (2, True)
+    assert [line.rpartition(" ")[2] for line in result.out.splitlines()] == [
+        "[zero-threshold]",
+        "[zero-threshold]",
+        "[dominant-item]",
+        "[tag-spelling]",
+        "[no-smoke-case]",
+    ]
+    data = shell.muster("lint", ".", "--json").envelope()["data"]
+    assert (len(data["flaws"]) > 0, len(data["findings"])) == (True, 5)

@@ -33,9 +33,31 @@ def test_a_sub_folder_uses_the_store_above_it_and_gets_none_of_its_own(shell: Sh
     assert below.muster("ask", "parrot", "hello").code == 0
     assert [run["name"] for run in below.muster("runs", "list", "--json").data()] == [None, "above"]
     assert below.muster("runs", "list", "--home", "own", "--json").data() == []
-    assert [path.name for path in deep.iterdir()] == ["own"]
+    assert list(deep.iterdir()) == []
     below.variables["MUSTER_HOME"] = str(deep / "own")
     assert below.muster("runs", "list", "--json").data() == []
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ("runs list", 0),
+        ("runs list --json", 0),
+        ("runs show last", 5),
+        ("report last", 5),
+        ("batch list", 0),
+        ("baseline list", 0),
+        ("baseline remove x", 5),
+        ("store info", 0),
+        ("plan suite.yaml --agent sim/echo", 0),
+    ],
+)
+def test_a_command_that_only_reads_makes_no_store(shell: Shell, words: str, code: int) -> None:
+    shell.write("suite.yaml", SUITE)
+    assert shell.muster(*words.split()).code == code
+    assert [path.name for path in shell.folder.iterdir()] == ["suite.yaml"]
+    assert shell.muster("ask", "sim/echo", "hello").code == 0
+    assert (shell.folder / ".muster/muster.db").is_file()
 
 
 # Several commands in one process: only the first has to load the program.

@@ -1,10 +1,18 @@
 """`muster batch reconcile`: what became of batches whose create nobody saw the end of."""
 
+from dataclasses import replace
+
 import pytest
 
+from muster.app import Patience
+from muster.app.batches import Held
+from muster.cli.reconciling import holder_words
+from muster.domain.batch import BatchState
+from muster.domain.run import Driver
 from muster.testing.sim import RehearsalProcess
 
 from .shell import Shell
+from .test_sights import BATCH
 
 ANTHROPIC, OPENAI = "anthropic/claude-haiku-5-5", "openai/gpt-5-mini"
 OFTEN = ("--poll-interval", "0.05")
@@ -25,6 +33,7 @@ def test_a_batch_that_was_created_is_found_and_paid_once(shell: Shell, rehearsal
     shell.crash("batch.created", "ask", agent, "hello", *ASK)
     assert "may have been sent, or not" in shell.muster("doctor").out
     result = shell.muster("batch", "reconcile", *OFTEN)
+    assert "looking for 1 batch at the provider; that can take 2 min for each (--grace)" in result.err
     run = shell.run("last")
     assert result.code == 0
     assert f"batch {run['batches'][0]['id']}" in result.out
@@ -56,6 +65,16 @@ def test_a_batch_that_cannot_be_found_stays_open_and_exits_4(shell: Shell, rehea
     assert "--resubmit" in result.err
     envelope = shell.muster("batch", "reconcile", *OFTEN, *AT_ONCE, "--json").envelope()
     assert (envelope["ok"], envelope["error"]["code"], envelope["data"]["open"]) == (False, "batch_open", 1)
+
+
+def test_whoever_waits_for_another_worker_is_told_how_long() -> None:
+    by = Driver(host="desk", pid=7, started="1")
+    held = Held(batch=replace(BATCH, state=BatchState.SENT, provider_id=None), by=by)
+    words = holder_words(held, Patience(grace=30.0, deadline=600.0))
+    assert words == (
+        f"batch {BATCH.id} is held by process 7 on desk; waiting until it is done or gives up, which a worker does "
+        "after 2 min of looking, and for 10 min at most (--deadline); then it is looked for here, for 30 s (--grace)"
+    )
 
 
 def test_told_to_resubmit_it_warns_gives_up_and_names_the_run(shell: Shell, rehearsal: RehearsalProcess) -> None:

@@ -9,12 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from muster.cli.suite_reports import FORMATS
 from rich.console import Console
 
 from muster.app.borrowed import borrow
 from muster.cli.main import run
-from muster.cli.report_files import wanted_report
+from muster.cli.report_files import SUITE_FORMATS, wanted_report
 from muster.cli.suite_table import MOST_TROUBLES, tell_report
 from muster.domain.errors import BadArgument, NotFound
 from muster.domain.run import RunState
@@ -171,12 +170,12 @@ def test_texts_of_strangers_cannot_draw_on_the_terminal(tmp_path: Path) -> None:
 @pytest.mark.parametrize("given", ["junit", "=a.xml", "junit=", "pdf=a.pdf", "html=/", "html=/proc/a.html"])
 def test_a_report_that_cannot_be_made_is_refused_beforehand(given: str) -> None:
     with pytest.raises(BadArgument):
-        wanted_report(given, FORMATS)
+        wanted_report(given, SUITE_FORMATS)
 
 
 def test_a_wanted_report_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    file, printed = wanted_report("junit=out=1.xml", FORMATS), wanted_report("json=-", FORMATS)
+    file, printed = wanted_report("junit=out=1.xml", SUITE_FORMATS), wanted_report("json=-", FORMATS)
     assert (file.format, file.path) == ("junit", Path("out=1.xml"))
     assert (printed.format, printed.path) == ("json", None)
 

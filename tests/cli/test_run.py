@@ -314,11 +314,27 @@ def test_a_completed_run_says_what_to_type_and_is_watched_reported_and_named_by_
     assert desk.muster("report", "last", "--json").data()["run"] == run
 
 
-def test_only_failed_takes_agents_and_judge_over_unless_others_are_named(desk: Shell) -> None:
-    judged = ("judged.yaml", "--agent", "counts", "--judge", "sim/echo", "--name", "first")
-    assert desk.muster("run", *judged).code == 1  # an echo is no judge
-    for more, agent in (((), "counts"), (("--agent", "sim/echo"), "sim/echo")):
-        desk.muster("run", "judged.yaml", "--only-failed", "first", *more)
+def test_only_failed_takes_over_who_is_asked_and_what_decides_unless_it_is_given(desk: Shell) -> None:
+    first = ("--agent", "counts", "--judge", "sim/echo", "--epochs", "2", "--threshold", "0.9")
+    assert desk.muster("run", "judged.yaml", *first, "--name", "first").code == 1  # an echo is no judge
+    given = ("--agent", "sim/echo", "--judge", "counts", "--epochs", "1", "--threshold", "0.7")  # defaults too
+    for more, wanted in (((), ("counts", "sim/echo", 2, 0.9)), (given, ("sim/echo", "counts", 1, 0.7))):
+        assert desk.muster("run", "judged.yaml", "--only-failed", "first", *more).code == 1
         desk.muster("runs", "export", "last", "-o", "last.jsonl")
         spec = json.loads((desk.folder / "last.jsonl").read_text(encoding="utf-8").splitlines()[1])["run"]["spec"]
-        assert (spec["agents"], spec["judge"]) == ([agent], "sim/echo")
+        found = (*spec["agents"], spec["judge"], spec.get("epochs", 1), spec.get("threshold", 0.7))
+        assert found == wanted
+
+
+def test_the_last_run_is_the_last_of_a_suite_for_whatever_works_on_suites(desk: Shell) -> None:
+    empty = desk.muster("review", "last", "--json")
+    assert (empty.code, empty.error()["message"]) == (5, "this store has no suite run yet")
+    assert desk.muster("run", "fails.yaml", "--agent", "counts").code == 1
+    run = desk.muster("report", "last", "--json").data()["run"]
+    assert desk.muster("evidence", "keygen").code == 0
+    assert desk.muster("ask", "sim/echo", "hello").code == 0
+    assert desk.muster("review", "last", "--json").data()["run"] == run
+    assert desk.muster("review", "last", "desk/one", "right", "--json").data()["run"] == run
+    assert desk.muster("evidence", "export", "last", "-o", "e.tar").code == 0
+    assert desk.muster("baseline", "set", "good", "last", "--json").data()["run"] == run
+    assert desk.muster("run", "fails.yaml", "--reuse", "last").code == 1

@@ -142,10 +142,10 @@ def test_a_waiting_run_in_which_a_case_failed_is_headed_as_failed_and_lists_both
     assert markdown.endswith(f"### 1 waiting for a batch\n\n- `{NAMES[29]}` · `sim/echo`\n")
 
 
-def test_a_run_that_stopped_is_still_reported_as_one_that_skipped_the_rest(home: Home) -> None:
+def test_a_run_that_stopped_is_reported_with_what_is_missing_and_not_as_waiting(home: Home) -> None:
     home.keep(a_run("stopped1", results=[a_result(case) for case in NAMES[:10]], state=RunState.INTERRUPTED))
     shown = home.muster("report", "stopped1").out
-    assert "20 skipped" in shown or "20 of 30 results are missing" in shown
+    assert "The run is interrupted. 20 of 30 results are missing." in shown
     assert "waiting" not in shown
 
 

@@ -101,6 +101,8 @@ REFUSED: list[tuple[list[str], str]] = [
     (["--changed", "src"], "git does not know 'src'"),
     (["src", "--batch", "--live"], "exclude each other"),
     (["src", "--detach"], "add --batch"),
+    (["plan", "src", "--detach"], "none of these agents is asked in one"),
+    (["src", "--live", "--detach"], "with --live there are none"),
     (["src", "--live", "--fallback", "live"], "--fallback is about batches"),
     (["src", "--batch", "--fallback", "maybe"], "no way to fall back"),
     (["src", "--agent", "nobody"], "one of checker, reviewer"),

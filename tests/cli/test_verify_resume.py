@@ -25,12 +25,15 @@ print('{"findings": []}')
 """
 
 
-def test_a_verification_in_batches_is_left_and_gone_on_with(home: VerifyHome, monkeypatch: pytest.MonkeyPatch) -> None:
-    home.declare(reviewer("one", 1, model=MODEL), reviewer("two", 2, model=MODEL))
+@pytest.mark.parametrize(("words", "own"), [(("--batch", "--detach"), {}), (("--detach",), {"dispatch": "batch"})])
+def test_a_verification_in_batches_is_left_and_gone_on_with(
+    home: VerifyHome, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], own: dict[str, str]
+) -> None:
+    home.declare(reviewer("one", 1, model=MODEL, **own), reviewer("two", 2, model=MODEL, **own))
     with RehearsalProcess(script=SCRIPT, batch_ms=500) as rehearsal:
         monkeypatch.setenv("ANTHROPIC_BASE_URL", rehearsal.anthropic)
         monkeypatch.setenv("ANTHROPIC_API_KEY", "rehearsal")
-        left = home.verify("src", "--batch", "--detach", "--name", "nightly", "--json", *QUICK).data()
+        left = home.verify("src", *words, "--name", "nightly", "--json", *QUICK).data()
         assert (left["state"], left["parked"]) == ("waiting", 1)
         assert home.wave_reports() == []
         found = home.verify("resume", "nightly", *QUICK)
@@ -64,6 +67,12 @@ def test_only_verifications_are_resumed_by_verify(home: VerifyHome) -> None:
     refused = home.verify("resume", "last")
     assert (refused.code, "no verification" in refused.err) == (2, True)
     assert home.verify("resume", "nothing").code == 5
+
+
+def test_the_last_verification_is_resumed_whatever_was_run_after_it(home: VerifyHome) -> None:
+    home.verify("src", "--name", "mine")
+    home.muster("ask", "sim/echo", "hello")
+    assert home.verify("resume", "last").out == home.verify("resume", "mine").out
 
 
 def test_interrupted_it_keeps_what_is_staged_until_it_is_over(home: VerifyHome) -> None:

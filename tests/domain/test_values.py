@@ -23,7 +23,8 @@ from muster.domain.call import (
     request_json,
 )
 from muster.domain.canonical import canonical, digest
-from muster.domain.errors import Conflict, MusterError, RunFailed, exit_code_of
+from muster.domain.data import require_data
+from muster.domain.errors import BadOutput, Conflict, MusterError, RunFailed, exit_code_of
 from muster.domain.ids import new_run_id
 from muster.domain.run import TERMINAL, RunState, move
 from muster.domain.script import Line, Rule, Script, count_tokens
@@ -33,6 +34,13 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
     max_leaves=12,
 )
+
+# Control, format, surrogates, unassigned, private, separators, selectors, marks of three kinds, and blanks that are
+# letters or symbols.
+UNSEEN = (
+    0x00, 0x200B, 0xD800, 0xDFFF, 0x0378, 0xFFFF, 0xE000, 0xA0, 0x3000, 0x2028, 0x2029, 0xFE0F, 0xE0100,
+    0x0301, 0x0903, 0x20DD, 0x3164, 0x2800, 0xFFFD, 0x13441, 0x1D159,
+)  # fmt: skip
 
 
 @given(JSON)
@@ -104,10 +112,21 @@ def test_an_agent_fills_only_what_is_left_open() -> None:
         (Reply(text="\u200b", stop=Stop.END), Quality.EMPTY),
         (Reply(text=" \u200d\ufeff\u2800\u3164\ufe0f\u00ad\u3000\x00", stop=Stop.END), Quality.EMPTY),
         (Reply(text="\u200b.", stop=Stop.END), Quality.GOOD),
+        (Reply(text="\ud800", stop=Stop.END), Quality.EMPTY),
+        (Reply(text="e\u0301", stop=Stop.END), Quality.GOOD),
+        (Reply(text="\u2764\ufe0f", stop=Stop.END), Quality.GOOD),
+        (Reply(text="Let me look.", stop=Stop.TOOL_USE), Quality.UNFINISHED),
+        (Reply(text="", stop=Stop.TOOL_USE), Quality.UNFINISHED),
     ],
 )
 def test_a_reply_that_was_cut_refused_or_empty_is_told_from_a_good_one(reply: Reply, quality: Quality) -> None:
     assert reply.quality is quality
+
+
+@pytest.mark.parametrize("point", UNSEEN, ids="U+{:04X}".format)
+def test_characters_that_show_nothing_are_an_empty_answer(point: int) -> None:
+    assert Reply(text=chr(point) * 3).quality is Quality.EMPTY
+    assert Reply(text=f"a{chr(point)}").quality is Quality.GOOD
 
 
 def test_calls_of_tools_that_nobody_declared_are_no_answer() -> None:
@@ -117,6 +136,14 @@ def test_calls_of_tools_that_nobody_declared_are_no_answer() -> None:
     assert reply.quality_given({"other"}) is Quality.EMPTY
     assert replace(reply, text="It is 5.").quality_given(()) is Quality.GOOD
     assert replace(reply, stop=Stop.OTHER).quality_given({"look"}) is Quality.UNFINISHED
+
+
+def test_data_that_waits_for_tools_nobody_called_is_bad_output() -> None:
+    waiting = Reply(text="Let me look.", stop=Stop.TOOL_USE)
+    called = replace(waiting, tool_calls=(ToolCall(id="1", name="look"),))
+    assert require_data(called, {"type": "object"}) == called
+    with pytest.raises(BadOutput, match="called none"):
+        require_data(waiting, {"type": "object"})
 
 
 class RunLife(RuleBasedStateMachine):

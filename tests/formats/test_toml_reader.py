@@ -90,6 +90,22 @@ def test_what_is_no_toml_is_refused(tmp_path: Path, text: str, line: int | None,
     assert found == line
 
 
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("a = [1,\n", (2, 1)),
+        ("a = [1,", (1, 8)),
+        ("b = 1\na = ", (2, 5)),
+        ('a = """x\ny', (2, 2)),
+        ("a = 1\na = 2", (2, 6)),
+    ],
+)
+def test_what_ends_too_early_is_told_with_line_and_column(tmp_path: Path, text: str, place: tuple[int, int]) -> None:
+    with pytest.raises(Unreadable) as caught:
+        TomlFile(write(tmp_path, text, "cases.toml")).head()
+    assert (caught.value.line, caught.value.column) == place
+
+
 texts = st.sampled_from(
     [
         'x = "[[cases]]"',

@@ -167,7 +167,8 @@ def test_a_wrong_field_of_a_script_is_named(mapping: Any, names: str) -> None:
     [
         ("f.yaml", "rates: [", "f.yaml:1:"),
         ("f.json", '{"rates": }', "f.json:1:"),
-        ("f.toml", "rates = \n", "line 1"),
+        ("f.toml", "rates = \n", "f.toml:1:9: "),
+        ("f.toml", "rates = [1", "f.toml:1:11: "),
         ("f.yaml", "rates: {429: 7}", "faults.rates"),
         ("f.yaml", "", "faults"),
     ],

@@ -181,6 +181,15 @@ async def test_an_answer_of_nothing_but_calls_that_nobody_declared_is_empty(tmp_
         assert (result.status, str(result.quality), result.tools) == (Status.FAILED, "empty", ("look",))
 
 
+async def test_an_answer_that_stops_to_use_tools_and_calls_none_is_unfinished(tmp_path: Path) -> None:
+    script = playing({"answer": {"text": "Let me look.", "stop": "tool_use"}})
+    case = a_case("none", "forwards", expected={"output": [{"kind": "contains", "value": "look"}]})
+    async with stage(tmp_path, script) as s:
+        result = await s.one(case)
+        assert (result.status, str(result.quality)) == (Status.FAILED, "unfinished")
+        assert "names tools that it did not call" in result.why
+
+
 async def test_tools_go_on_over_the_turns_of_the_user(tmp_path: Path) -> None:
     tools = the_tools("fine", "fine")
     case = a_case(

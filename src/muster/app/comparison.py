@@ -52,6 +52,8 @@ class SideFinder:
 
     async def _run(self, name: str, *, required: bool) -> Run | None:
         try:
+            if name == "last":
+                return await self._runs.newest(("suite",))
             return await self._runs.find(name) if name else None
         except NotFound:
             return None

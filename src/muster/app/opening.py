@@ -45,16 +45,18 @@ async def open_muster(
     batch_timeouts: Timeouts | None = None,
     patience: Patience | None = None,
     on_wait: Callable[[str], None] | None = None,
+    create: bool = True,
 ) -> AsyncIterator[Muster]:
     """Open the store of a folder with everything around it; `async with` closes it again.
 
+    Without `create` a store that is not there is read as an empty one, and is not made.
     `on_wait` is told when a write has waited for some seconds because another process keeps the store locked.
     """
     settings = settings or load_settings(None if home is None else Path(home))
     clock = clock or SystemClock()
     kill = _kill_points(settings)
     heard = {} if on_wait is None else {"on_wait": on_wait}
-    store = open_sqlite(settings.database, secrets=settings.secrets, reach=kill.reach, **heard)
+    store = open_sqlite(settings.database, secrets=settings.secrets, reach=kill.reach, create=create, **heard)
     driver = this_process()
     gone, seen = partial(is_gone, us=driver), partial(sees, us=driver)
     reaper = Reaper(store.processes, driver.host, gone)

@@ -31,7 +31,8 @@ from muster.reports.suite_run import SuiteRun, open_suite_run
 WORKLOAD = "suite"
 _LOOKED_AT = 256  # bytes at the beginning of a file
 
-# What is left open is as it was in the run that is replayed or reused, or whose failed cases are run again.
+# What is left open is as it was in the run that is replayed or reused, or whose failed cases are run again: who is
+# asked and how, and all that decides whether a case passes, so that the two runs can be compared.
 INHERITED = (
     "agents", "prompts", "answers", "judge", "judge_samples", "judge_dispatch", "epochs", "evaluator", "threshold",
     "max_tokens", "temperature", "seed",
@@ -152,9 +153,19 @@ class Suites:
             known = await self._store.runs.get(runs_of(path)[0])
             return known if known is not None else await self._runs.import_(path)
         try:
-            return await self._runs.find(reference)
+            return await self._find_stored(reference)
         except NotFound as error:
             raise NotFound(f"{error.message}, and no file of that name", suggestions=error.suggestions) from None
+
+    async def _find_stored(self, reference: str) -> Run:
+        """Return the run of a reference; `last` is the last run of a suite, whatever was run after it."""
+        if reference != "last":
+            return await self._runs.find(reference)
+        found = await self._runs.newest((WORKLOAD,))
+        if found is None:
+            ways = ("muster run PATH --agent A", "muster runs list")
+            raise NotFound("this store has no suite run yet", suggestions=ways)
+        return found
 
     async def open(self, run: Run) -> SuiteRun:
         """Return a suite run with its cases, results and conversations; raises NotFound for one that had not begun."""
@@ -180,7 +191,7 @@ class Suites:
 
     async def review(self, reference: str, draft: ReviewDraft) -> Reviewed:
         """Add what a person thinks of one verdict of a suite run."""
-        suite = await self.open(await self._runs.find(reference))
+        suite = await self.open(await self._find_stored(reference))
         result = await find_result(suite, draft.case, draft.subject, draft.epoch)
         made = draft.review(suite.run.id, result, self._clock.now())
         await self._store.reviews.add(made)
@@ -188,13 +199,13 @@ class Suites:
 
     async def reviews(self, reference: str) -> tuple[Run, ReviewedRun]:
         """Return a suite run with its reviews, and how far they agree with the judge."""
-        suite = await self.open(await self._runs.find(reference))
+        suite = await self.open(await self._find_stored(reference))
         return suite.run, await agreement_of(await self._store.reviews.of_run(suite.run.id), suite.results())
 
     async def export_evidence(self, reference: str, output: Path, key: Path) -> Exported:
         """Write a signed archive of a suite run."""
         private = load_private_key(key)
-        return await export_evidence(await self.open(await self._runs.find(reference)), output, private)
+        return await export_evidence(await self.open(await self._find_stored(reference)), output, private)
 
     async def _not_passed(self, run: Run) -> Sequence[str]:
         """Return the cases that did not pass with everyone in every epoch, also those that the run never came to."""

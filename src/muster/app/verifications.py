@@ -124,7 +124,8 @@ class Verifications:
 
     async def find(self, reference: str) -> Run:
         """Return a verification by its reference."""
-        found = await self._runs.find(reference)
+        newest = await self._runs.newest((WORKLOAD,)) if reference == "last" else None
+        found = newest or await self._runs.find(reference)
         if found.workload != WORKLOAD:
             raise BadArgument(
                 f"run {found.id} is a run of {found.workload!r} and no verification",

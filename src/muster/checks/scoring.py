@@ -23,7 +23,8 @@ _QUALITY_ADVICE = {
     Quality.REFUSED: "the agent refused to answer; if that is right, let the case accept refused answers",
     Quality.EMPTY: "the answer is empty; if that is right, let the case accept empty answers",
     Quality.UNFINISHED: (
-        "nobody said that the answer is whole (its finish_reason is missing, an error, or not known); "
+        "nobody said that the answer is whole (its finish_reason is missing, an error, not known, or "
+        "names tools that it did not call); "
         "if the server never says so, let the case accept unfinished answers"
     ),
 }

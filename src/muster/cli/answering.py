@@ -19,7 +19,10 @@ WARNINGS = {
     "cut": "the answer was cut: it is as long as --max-tokens allows",
     "refused": "the agent refused to answer",
     "empty": "the answer is empty",
-    "unfinished": "nobody said that the answer is whole: its finish_reason is missing, an error, or not known",
+    "unfinished": (
+        "nobody said that the answer is whole: its finish_reason is missing, an error, not known, "
+        "or names tools that it did not call"
+    ),
 }
 
 

@@ -69,7 +69,7 @@ def ask(
     async def work(muster: "Muster") -> "Answer":
         return await put(muster, inquiry, display(manner, stays=False) if sending.batch else Silence())
 
-    found = with_muster(manner, work, allow_unpriced=allow_unpriced, patience=patience)
+    found = with_muster(manner, work, allow_unpriced=allow_unpriced, patience=patience, create=True)
     return conclude(manner, found, printed=question.stream)
 
 

@@ -32,7 +32,7 @@ def set_baseline(
     async def work(muster: "Muster") -> "Run":
         return await muster.suites.baselines.set(name, run)
 
-    found = with_muster(manner, work)
+    found = with_muster(manner, work, create=True)
     answer(manner, {"name": name, "run": found.id}, lambda console: console.print(f"{name} is now run {found.id}"))
 
 

@@ -45,7 +45,9 @@ def keygen(
 @command(app, "export")
 def export(
     manner: Manner,
-    run: Annotated[str, Argument(metavar="RUN", help="An id, the beginning of one, a name, or `last`.")],
+    run: Annotated[
+        str, Argument(metavar="RUN", help="An id, the beginning of one, a name, or `last`: the last suite run.")
+    ],
     output: Annotated[Path, Option("--output", "-o", metavar="FILE", help="The archive; a tar file.")],
     key: Annotated[
         Path | None, Option("--key", metavar="KEY", help=f"The private key to sign with (<home>/{KEY_NAME}).")

@@ -152,17 +152,26 @@ def with_muster(
     keyless: bool = False,
     patience: "Patience | None" = None,
     sweep: bool = True,
+    create: bool = False,
 ) -> T:
-    """Open the store, bury the runs of dead drivers, and do some work with it."""
+    """Open the store, bury the runs of dead drivers, and do some work with it; only with `create` is one made."""
     import asyncio
 
     from muster.app import open_muster
+    from muster.settings import load_settings
 
+    settings = load_settings(manner.home)
+    sweep = sweep and (create or os.path.lexists(settings.database))
     opened: list[Muster] = []
 
     async def inside() -> T:
         async with open_muster(
-            manner.home, allow_unpriced=allow_unpriced, keyless=keyless, patience=patience, on_wait=warn
+            settings=settings,
+            allow_unpriced=allow_unpriced,
+            keyless=keyless,
+            patience=patience,
+            on_wait=warn,
+            create=create,
         ) as muster:
             opened.append(muster)
             if muster.reaped:

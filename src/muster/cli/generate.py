@@ -67,7 +67,7 @@ def generate(
         handle = await muster.start("generate", wish.spec(), budget_usd=budget)
         return await drive(muster, handle, display(manner, stays=False))
 
-    run = with_muster(manner, work, allow_unpriced=allow_unpriced)
+    run = with_muster(manner, work, allow_unpriced=allow_unpriced, create=True)
     return conclude(manner, run, wish)
 
 

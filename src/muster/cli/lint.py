@@ -1,12 +1,17 @@
 """`muster lint`: what is doubtful in suites that are valid."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from muster.cli.frame import command
 from muster.cli.line import Group
 from muster.cli.manner import Manner
 from muster.cli.speech import answer, fail_with
 from muster.cli.validate import PathsArgument, cases, examinations, refused
+
+if TYPE_CHECKING:
+    from muster.formats.flaw import Flaw
+    from muster.formats.suite import Examination
 
 
 def register(app: Group) -> None:
@@ -15,21 +20,29 @@ def register(app: Group) -> None:
 
 
 def lint(manner: Manner, paths: PathsArgument) -> int:
-    """Say what is doubtful in suites; exit 1 when anything is."""
+    """Say what is doubtful in suites; exit 1 when anything is, and 2 when a suite is not valid."""
     from muster.app.views.suites import flaw_view
     from muster.cli.clean import clean
-    from muster.formats.lint import lint as findings_of
 
     examined = examinations(paths)
     flaws = [flaw for examination in examined.values() for flaw in examination.flaws]
-    if flaws:
-        return refused(manner, flaws, {"flaws": [flaw_view(flaw) for flaw in flaws]})
-    findings = [finding for file in examined for finding in findings_of(Path(file))]
+    findings = [finding for file, examination in examined.items() for finding in _findings(file, examination)]
     data = {"suites": list(examined), "findings": [flaw_view(finding) for finding in findings]}
+    lines = [clean(f"{finding} [{finding.code}]") for finding in findings]
+    if flaws:
+        if lines and not manner.json:
+            answer(manner, data, lambda console: console.print("\n".join(lines), soft_wrap=True))
+        return refused(manner, flaws, data | {"flaws": [flaw_view(flaw) for flaw in flaws]})
     if manner.json and findings:
         told = {"code": "lint", "message": f"{len(findings)} findings; first: {findings[0]}", "suggestions": []}
         return fail_with(manner, told, 1, data)
-    lines = [clean(f"{finding} [{finding.code}]") for finding in findings]
     lines = lines or [f"{file}: {cases(examination.cases)}, clean" for file, examination in examined.items()]
     answer(manner, data, lambda console: console.print("\n".join(lines), soft_wrap=True))
     return 1 if findings else 0
+
+
+def _findings(file: str, examination: "Examination") -> "tuple[Flaw, ...]":
+    """Return what is doubtful in a suite; of one that is not valid, what can be told all the same."""
+    from muster.formats.lint import lint as findings_of
+
+    return examination.doubts if examination.flaws else findings_of(Path(file))

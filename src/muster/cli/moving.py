@@ -46,7 +46,7 @@ def import_(manner: Manner, file: Annotated[Path, Argument(metavar="FILE", help=
         run = await muster.runs.import_(file)
         return run, whole_run_view(run, await muster.runs.batches_of(run.id))
 
-    run, data = with_muster(manner, work)
+    run, data = with_muster(manner, work, create=True)
     from muster.cli.portrait import summary
 
     answer(manner, data, lambda console: console.print(f"imported: {summary(run)}", soft_wrap=True))

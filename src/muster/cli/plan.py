@@ -1,5 +1,6 @@
 """`muster plan`: what a suite run would do and cost; spends nothing and stores nothing."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from muster.cli.frame import command, with_muster
@@ -45,7 +46,9 @@ def plan(
         tell_warnings(found, spec)
         return found
 
-    found = with_muster(manner, work, allow_unpriced=allow_unpriced, keyless=True)
+    # A run that comes as a file is imported before it is looked at.
+    imports = chosen.only_failed is not None and Path(chosen.only_failed).is_file()
+    found = with_muster(manner, work, allow_unpriced=allow_unpriced, keyless=True, create=imports)
     cap = parse_cap(budget)
     from muster.app.views.suites import plan_view
 

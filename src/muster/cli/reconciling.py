@@ -43,7 +43,7 @@ def reconcile(
         patience = replace(patience, grace=grace)
 
     async def work(muster: "Muster") -> "list[Found]":
-        return await _reconcile(muster, manner, resubmit)
+        return await _reconcile(muster, manner, patience, resubmit)
 
     with parting() as said:
         said.words, said.ways = "interrupted; what was found is kept", ("muster batch reconcile",)
@@ -51,22 +51,36 @@ def reconcile(
     return _tell(manner, found)
 
 
-async def _reconcile(muster: "Muster", manner: Manner, resubmit: bool) -> "list[Found]":
-    from muster.cli.batch_portrait import batch_name, some_batches
-    from muster.cli.spans import local
+async def _reconcile(muster: "Muster", manner: Manner, patience: "Patience", resubmit: bool) -> "list[Found]":
+    from muster.cli.batch_portrait import some_batches
+    from muster.cli.spans import span
 
     unclear = await muster.batches.unclear()
     if unclear:
-        note(manner, f"looking for {some_batches(unclear)} at the provider; that can take a few minutes")
+        most = f"that can take {span(patience.grace)} for each (--grace)"
+        note(manner, f"looking for {some_batches(unclear)} at the provider; {most}")
     if unclear and resubmit:
         warn(f"--resubmit: {TWICE}")
 
     def tell_holder(held: "Held") -> None:
-        since = "" if held.batch.claimed_at is None else f" since {local(held.batch.claimed_at)}"
-        note(manner, f"{batch_name(held.batch)} is held by {held.by}{since}; waiting until it is done or gives up")
+        note(manner, holder_words(held, patience))
 
     decided = await muster.batches.reconcile(resubmit=resubmit, on_held=tell_holder)
     return [(one, list(await muster.batches.resumable(one.batch.id))) for one in decided]
+
+
+def holder_words(held: "Held", patience: "Patience") -> str:
+    """Say who is at a batch, and how long that is waited for: how patient the other is, only it knows for sure."""
+    from muster.app import Patience
+    from muster.cli.batch_portrait import batch_name
+    from muster.cli.spans import local, span
+
+    since = "" if held.batch.claimed_at is None else f" since {local(held.batch.claimed_at)}"
+    return (
+        f"{batch_name(held.batch)} is held by {held.by}{since}; waiting until it is done or gives up, which a worker "
+        f"does after {span(Patience().grace)} of looking, and for {span(patience.deadline)} at most (--deadline); "
+        f"then it is looked for here, for {span(patience.grace)} (--grace)"
+    )
 
 
 def _tell(manner: Manner, found: "list[Found]") -> int:

@@ -47,4 +47,4 @@ def rejudge(
     async def work(muster: "Muster") -> int:
         return await judge_again(muster, run, said, order, manner)
 
-    return with_muster(manner, work, allow_unpriced=terms.allow_unpriced, patience=patience)
+    return with_muster(manner, work, allow_unpriced=terms.allow_unpriced, patience=patience, create=True)

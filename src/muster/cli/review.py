@@ -22,7 +22,9 @@ def register(app: Group) -> None:
 
 def review(
     manner: Manner,
-    run: Annotated[str, Argument(metavar="RUN", help="An id, the beginning of one, a name, or `last`.")],
+    run: Annotated[
+        str, Argument(metavar="RUN", help="An id, the beginning of one, a name, or `last`: the last suite run.")
+    ],
     case: Annotated[str | None, Argument(metavar="CASE", help="The id of a case; without, reviews are listed.")] = None,
     opinion: Annotated[
         str | None, Argument(metavar="right|wrong|borderline", help="What you think of its verdict.")

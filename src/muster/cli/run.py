@@ -47,4 +47,4 @@ def run(
     async def work(muster: "Muster") -> int:
         return await carry_out(muster, chosen, await muster.suites.source(replay=replay, reuse=reuse), order, manner)
 
-    return with_muster(manner, work, allow_unpriced=terms.allow_unpriced, patience=patience)
+    return with_muster(manner, work, allow_unpriced=terms.allow_unpriced, patience=patience, create=True)

@@ -45,7 +45,11 @@ def chosen_of(
     seed: Annotated[int | None, Option("--seed", metavar="N", help="Sampling, where it is supported.")] = None,
     only_failed: Annotated[
         str | None,
-        Option("--only-failed", metavar="RUN|FILE", help="Only what did not pass there; agents and judge as there."),
+        Option(
+            "--only-failed",
+            metavar="RUN|FILE",
+            help="Only what did not pass there; agents, judge, epochs, threshold … as there, unless given here.",
+        ),
     ] = None,
 ) -> "SuiteChoice":
     """Collect what was given."""

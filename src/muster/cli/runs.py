@@ -52,7 +52,8 @@ def list_runs(
         if runs:
             console.print(runs_table(runs, time.time(), console.width))
         else:
-            note(manner, "there are no such runs" if state else "there are no runs yet; try: muster ask sim/echo hello")
+            none_yet = "there are no runs yet, here or above; try: muster ask sim/echo hello"
+            note(manner, "there are no such runs" if state else none_yet)
 
     answer(manner, data, tell)
 

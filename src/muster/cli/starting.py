@@ -71,7 +71,7 @@ def start(
         )
         return await drive_any(muster, handle, manner, with_result=True)
 
-    return with_muster(manner, work, allow_unpriced=allow_unpriced, patience=patience)
+    return with_muster(manner, work, allow_unpriced=allow_unpriced, patience=patience, create=True)
 
 
 def _refuse_ours(workload: str) -> None:

@@ -52,7 +52,7 @@ def vacuum(manner: Manner) -> None:
     async def measure(muster: "Muster") -> int:
         return _size(await muster.store.info())
 
-    before = with_muster(manner, shrink, sweep=False)
+    before = with_muster(manner, shrink, sweep=False, create=True)
     after = with_muster(manner, measure, sweep=False)  # opened anew: closing moves what waits into the file
     data = {"bytes_before": before, "bytes_after": after}
     answer(manner, data, lambda console: console.print(f"{before:,} bytes before, {after:,} bytes now"))

@@ -46,7 +46,7 @@ def verify(
     async def work(muster: "Muster") -> int:
         return await carry_out(muster, order, manner)
 
-    return with_muster(manner, work, allow_unpriced=terms.allow_unpriced, patience=patience)
+    return with_muster(manner, work, allow_unpriced=terms.allow_unpriced, patience=patience, create=True)
 
 
 verify_plan.register(app)

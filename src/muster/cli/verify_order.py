@@ -87,5 +87,7 @@ async def _begin(muster: "Muster", order: Order, manner: Manner) -> "RunHandle |
         if not prepared.spec.files:
             return prepared
         options = order.terms.options(muster, order.sent.sending.dispatch)
-        note(manner, first_words(muster.verify.plan(prepared.spec, options.dispatch, Quoting.FIRST), prepared))
+        planned = muster.verify.plan(prepared.spec, options.dispatch, Quoting.FIRST)
+        order.sent.require_batches(planned.parts)
+        note(manner, first_words(planned, prepared))
         return await muster.verify.start(prepared, options, detach=order.sent.sending.detach)

@@ -52,6 +52,7 @@ def plan(
                 selection = asked.selection(muster.settings.verify.pending)
                 return tell_nothing(manner, selection, prepared, allowed=asked.allow_empty)
             found = muster.verify.plan(prepared.spec, sent.sending.dispatch)
+            sent.require_batches(found.parts)
             data = verify_plan_view(found, prepared, cap)
             answer(manner, data, lambda console: _tell(console, found, prepared, cap))
             return 0

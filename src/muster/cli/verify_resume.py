@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING, Annotated
 
 from muster.cli.frame import command
-from muster.cli.going_on import BudgetOption, RunArgument, UnpricedOption, go_on, prepare_resume
-from muster.cli.line import Group, Option
+from muster.cli.going_on import BudgetOption, UnpricedOption, go_on, prepare_resume
+from muster.cli.line import Argument, Group, Option
 from muster.cli.manner import Manner
 from muster.cli.patience import patient
 
@@ -22,7 +22,9 @@ def register(app: Group) -> None:
 def resume(
     manner: Manner,
     patience: "Patience",
-    run: RunArgument,
+    run: Annotated[
+        str, Argument(metavar="RUN", help="An id, the beginning of one, a name, or `last`: the last verification.")
+    ],
     budget: BudgetOption = None,
     report: Annotated[
         list[str] | None,

@@ -1,11 +1,15 @@
 """How agents that verify are asked: live, in batches, or each as its declaration says."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from muster.cli.bundle import bundle
 from muster.cli.line import Option
 from muster.cli.sending import Sending, fallback_of
+
+if TYPE_CHECKING:
+    from muster.app.verify_survey import Part
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,6 +19,18 @@ class VerifySending:
     sending: Sending
     live: bool = False  # whatever the agents' own declarations say
     cache: bool = True
+
+    def require_batches(self, parts: "Iterable[Part]") -> None:
+        """Raise BadArgument when batches are to be left to the provider and no agent that was chosen goes into one."""
+        from muster.domain.errors import BadArgument
+        from muster.domain.run import Mode
+
+        asked = self.sending.dispatch.mode is Mode.BATCH or any(part.batch for part in parts)
+        if self.sending.detach and not asked:
+            raise BadArgument(
+                "--detach leaves batches to the provider, and none of these agents is asked in one",
+                suggestions=("add --batch", "or write `dispatch: batch` in the declaration of an agent"),
+            )
 
 
 def verify_sending_of(
@@ -36,9 +52,10 @@ def verify_sending_of(
 
     if batch and live:
         raise BadArgument("--batch and --live exclude each other", suggestions=("give one of them, or neither",))
-    if detach and not batch:
+    if detach and live:
         raise BadArgument(
-            "--detach leaves batches to the provider, and this run has none", suggestions=("add --batch",)
+            "--detach leaves batches to the provider, and with --live there are none",
+            suggestions=("leave one of them out",),
         )
     if live and fallback != Fallback.FAIL:
         raise BadArgument("--fallback is about batches, and with --live there are none")

@@ -37,7 +37,7 @@ def worker(
         await _serve(muster, manner, concurrency, until_idle, ended)
         return [whole_run_view(run, await muster.runs.batches_of(run.id)) for run in ended]
 
-    data = {"runs": with_muster(manner, work, allow_unpriced=allow_unpriced, patience=patience)}
+    data = {"runs": with_muster(manner, work, allow_unpriced=allow_unpriced, patience=patience, create=True)}
     exceeded = [run.id for run in ended if run.overdraft is not None]
     if exceeded:
         return fail_with(manner, _exceeded(exceeded, len(ended)), 1, data)

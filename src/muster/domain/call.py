@@ -17,12 +17,12 @@ from muster.domain.value import value
 _SURROGATE = re.compile("[\ud800-\udfff]")
 SHORTEST_CACHED = 4096  # characters: a prefix shorter than some thousand tokens is not cached by any provider
 LONGEST_KEY = 512  # characters
-_HIDDEN = frozenset({"Cc", "Cf"})  # control and format characters: U+200B, marks of direction
-# Letters, symbols and selectors that show nothing: fillers of Hangul, the empty pattern of Braille, joiners.
-_BLANK = frozenset(
-    "\u115f\u1160\u3164\uffa0\u2800\u034f\u17b4\u17b5"
-    + "".join(map(chr, (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))))
-)
+# Categories of which no character shows anything by itself: control, format (U+200B, marks of direction), half a
+# surrogate pair, unassigned, private use, separators, and marks (accents, selectors), which need a base to stand on.
+_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Cn", "Co", "Zs", "Zl", "Zp", "Mn", "Mc", "Me"})
+# Letters and symbols that show nothing: fillers of Hangul, the empty pattern of Braille, blank hieroglyphs, the null
+# notehead, and what stands for an object or a character that was lost.
+_BLANK = frozenset("\u115f\u1160\u3164\uffa0\u2800\ufffc\ufffd\U00013441\U00013442\U0001d159")
 
 
 class Role(StrEnum):
@@ -103,7 +103,7 @@ def says_something(text: str) -> bool:
 
 
 def _is_seen(character: str) -> bool:
-    return not (character.isspace() or character in _BLANK or category(character) in _HIDDEN)
+    return not (character in _BLANK or category(character) in _HIDDEN)
 
 
 class Stop(StrEnum):
@@ -124,7 +124,7 @@ class Quality(StrEnum):
     CUT = "cut"
     REFUSED = "refused"
     EMPTY = "empty"
-    UNFINISHED = "unfinished"  # nobody said that it is whole: no reason, an error, or one that is not known
+    UNFINISHED = "unfinished"  # nobody said that it is whole: no reason, an error, an unknown one, tools without a call
 
 
 @value
@@ -194,7 +194,7 @@ class Reply:
                 return Quality.REFUSED
             if self.stop is Stop.MAX_TOKENS:
                 return Quality.CUT
-            if self.stop is Stop.OTHER:
+            if self.stop is Stop.OTHER or (self.stop is Stop.TOOL_USE and not self.tool_calls):
                 return Quality.UNFINISHED
         return Quality.GOOD if self.tool_calls or says_something(self.text) else Quality.EMPTY
 

@@ -43,7 +43,7 @@ def require_data(reply: Reply, schema: SchemaLike) -> Reply:
 
 def _flaw(reply: Reply, schema: SchemaLike) -> str:
     if reply.stop is Stop.TOOL_USE:
-        return ""
+        return "" if reply.tool_calls else "it stopped to use tools and called none, and data was asked for"
     if reply.quality in (Quality.CUT, Quality.REFUSED):
         return f"its answer was {reply.quality}, and data was asked for"
     if reply.data_error or isinstance(schema, Mapping):

@@ -16,6 +16,12 @@ _CONFIG = "evaluator_config"
 
 def lenient(form: CaseForm) -> Iterator[Finding]:
     """Return the thresholds and weights of a case that let a failing answer pass."""
+    yield from lenient_thresholds(form)
+    yield from _lenient_weights(form)
+
+
+def lenient_thresholds(form: CaseForm) -> Iterator[Finding]:
+    """Return the thresholds of a case that let a failing answer pass; these can be told of a part of a case too."""
     config = form.evaluator_config
     thresholds = (
         (("threshold",), form.threshold),
@@ -30,7 +36,6 @@ def lenient(form: CaseForm) -> Iterator[Finding]:
     for index, item in enumerate(form.expected.rubric):
         if item.auto_check is not None:
             yield from _lenient_golden(item.auto_check, ("expected", "rubric", index, "auto_check"))
-    yield from _lenient_weights(form)
 
 
 def _lenient_golden(form: CheckForm | EvaluatorForm, place: Place) -> Iterator[Finding]:

@@ -11,7 +11,7 @@ from muster.domain.case import Case
 from muster.formats.filling import Outcome, filled
 from muster.formats.flaw import MOST_FLAWS, Flaw, Unreadable
 from muster.formats.forms import HeadForm
-from muster.formats.leniency import lenient
+from muster.formats.leniency import lenient, lenient_thresholds
 from muster.formats.reading import Reading, Written
 from muster.formats.resolve import LONGEST_ID, Resolver, is_usable_id, require_id
 from muster.formats.verify import verify
@@ -137,6 +137,8 @@ def _look_at_rest(reading: Reading, written: Written) -> None:
     form = written.form or written.rest
     if form is None:
         return
+    for place, code, message in lenient_thresholds(form):
+        written.complaints.doubt(place, message, code)
     head = reading.head or HeadForm(schema_version=1, skill_or_agent="unknown")
     if reading.head is not None and isinstance(written.tree.get("id"), str):
         require_id(form.id, head.skill_or_agent, written.complaints.say)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from muster.domain.toml_flaw import toml_flaw
 from muster.formats.flaw import Unreadable
 from muster.formats.source import whole_text
 from muster.formats.tree import Items, Map
@@ -17,7 +18,6 @@ _TABLE = re.compile(r"\s*\[")
 _LONG_QUOTE = re.compile(r"\"\"\"|'''")
 # What may hold a quote that opens nothing: a comment, or a string in one line.
 _SHORT = re.compile(r"\"\"\"|'''|\"(?:[^\"\\]|\\.)*\"|'[^']*'|#.*")
-_PLACE = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 
 
 class TomlFile:
@@ -55,12 +55,8 @@ def _parsed(text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        words = str(error)
-        place = _PLACE.search(words)
-        end = text.count("\n") + 1
-        line, column = (int(place[1]), int(place[2])) if place and place[1] else (end, None)
-        column = column if line <= end else None
-        raise Unreadable(f"this is no TOML: {_PLACE.sub('', words)}", min(line, end), column) from None
+        what, line, column = toml_flaw(str(error), text)
+        raise Unreadable(f"this is no TOML: {what}", line, column) from None
     except (RecursionError, ValueError) as error:  # too deep, or a number with digits without end
         raise Unreadable(f"this is no TOML that can be read: {type(error).__name__}: {error}") from None
 

@@ -17,7 +17,7 @@ _BAD = {
     Quality.CUT: "it was cut off before its end; be brief",
     Quality.REFUSED: "it is a refusal",
     Quality.EMPTY: "it is empty",
-    Quality.UNFINISHED: "it does not say why it ended, so it may not be whole",
+    Quality.UNFINISHED: "it does not say that it came to its end, so it may not be whole",
 }
 
 

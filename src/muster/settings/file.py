@@ -9,6 +9,7 @@ from msgspec import field
 
 from muster.domain.errors import BadArgument, BadConfiguration, BadFile
 from muster.domain.money import from_usd
+from muster.domain.toml_flaw import toml_flaw
 from muster.settings.fitting import Misfit, fit
 from muster.settings.sections import KINDS, AgentSection, Strict
 
@@ -75,7 +76,8 @@ def _parsed(path: Path, text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise _syntax_error(path, str(error)) from error
+        what, line, column = toml_flaw(str(error), text)
+        raise BadConfigurationFile(str(path), what, line=line, column=column) from error
 
 
 def read_configuration(found: Mapping[str, Any]) -> Configuration:
@@ -125,14 +127,6 @@ def _told(misfit: Misfit) -> str:
     if misfit.names[-1] in _KEYS:
         message = 'keys do not belong in this file; name the variable that holds it: key_env = "MY_KEY"'
     return f"{'.'.join(misfit.names)}: {message}"
-
-
-def _syntax_error(path: Path, message: str) -> BadConfigurationFile:
-    place = re.search(r"\(at line (\d+), column (\d+)\)", message)
-    what = message.split(" (at ")[0]
-    if place is None:
-        return BadConfigurationFile(str(path), what)
-    return BadConfigurationFile(str(path), what, line=int(place[1]), column=int(place[2]))
 
 
 def _line_of(text: str, names: Sequence[str]) -> int | None:

@@ -45,6 +45,7 @@ from muster.domain.call import Stop, ToolCall
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument, BadFile
 from muster.domain.script import ECHO, Line, Rule, Script
+from muster.domain.toml_flaw import toml_flaw
 from muster.sim.faults import Cue, Fault, Faults, Kind, Op, kinds_of
 
 Positive = Annotated[int, Meta(ge=1)]
@@ -265,4 +266,5 @@ def _parse_toml(path: Path, text: str) -> Json:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise BadFile(str(path), str(error)) from None
+        what, line, column = toml_flaw(str(error), text)
+        raise BadFile(str(path), what, line=line, column=column) from None

@@ -31,7 +31,7 @@ from muster.store.pulse import Pulse
 from muster.store.queries import migrations
 from muster.store.reviews import DatabaseReviews
 from muster.store.sqlite_connection import BUSY_SECONDS, Access, SqliteConnection, is_full, lock_holder
-from muster.store.sqlite_read_only import find_access, is_current, is_read_only, read_only
+from muster.store.sqlite_read_only import find_access, is_current, is_read_only, make_empty, no_store, read_only
 from muster.store.writer import Group, Writer
 
 LOOK_SECONDS = 0.1
@@ -106,7 +106,10 @@ class SqliteHousekeeping:
 
 
 class SqliteStore:
-    """All parts of the store on one file; with a `refusal` it can only be read, with the `access` that is left."""
+    """All parts of the store on one file; with a `refusal` it can only be read, with the `access` that is left.
+
+    A copy `stands_for` the file that the user knows.
+    """
 
     def __init__(
         self,
@@ -118,6 +121,7 @@ class SqliteStore:
         refusal: MusterError | None = None,
         access: Access = Access.SHARED,
         release: Callable[[], None] = _nothing,
+        stands_for: Path | None = None,
     ) -> None:
         codec = Codec(secrets)
         self._release = release
@@ -143,7 +147,7 @@ class SqliteStore:
         self.reviews = DatabaseReviews(reader, writer, codec)
         self.baselines = DatabaseBaselines(reader, writer, codec)
         self.archive = DatabaseArchive(reader, writer, codec)
-        self.housekeeping = SqliteHousekeeping(path, reader, writer, self._shut, refusal)
+        self.housekeeping = SqliteHousekeeping(stands_for or path, reader, writer, self._shut, refusal)
 
     async def _shut(self) -> None:
         await self._writer.close()
@@ -169,18 +173,24 @@ def open_sqlite(
     secrets: Sequence[str] = (),
     reach: Callable[[str], None] = _nowhere,
     on_wait: Callable[[str], None] = _unheard,
+    create: bool = True,
 ) -> SqliteStore:
-    """Open the store, making the file or bringing it up to date; call inside a running event loop."""
-    if is_read_only(path):
-        found = find_access(path, migrate)
+    """Open the store, making the file or bringing it up to date; call inside a running event loop.
+
+    Without `create` a file that is not there is not made: the store is empty, and refuses to be written to.
+    """
+    missing = not create and not os.path.lexists(path)
+    if missing or is_read_only(path):
+        found = make_empty(path, migrate) if missing else find_access(path, migrate)
         return SqliteStore(
             found.path,
             secrets=secrets,
             reach=reach,
             on_wait=on_wait,
-            refusal=read_only(path),
+            refusal=no_store(path) if missing else read_only(path),
             access=found.access,
             release=found.release,
+            stands_for=path,
         )
     _prepare_file(path)
     try:

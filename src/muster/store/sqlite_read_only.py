@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from muster.domain.errors import MusterError, StoreFailed
+from muster.domain.errors import MusterError, NotFound, StoreFailed
 from muster.store.queries import migrations
 from muster.store.sqlite_connection import Access, SqliteConnection
 
@@ -40,6 +40,16 @@ def read_only(path: Path) -> StoreFailed:
     return StoreFailed(
         f"the store {path} is read-only", suggestions=("make it writable, or choose another with --home",)
     )
+
+
+def no_store(path: Path) -> NotFound:
+    """Make the error for a write to a store that is not there, by a command that makes none."""
+    return NotFound(f"there is no store at {path}", suggestions=("start a run first: muster ask sim/echo hello",))
+
+
+def make_empty(path: Path, migrate: Callable[[SqliteConnection], None]) -> Readable:
+    """Make an empty store elsewhere, private and temporary, to read instead of one that is not there."""
+    return _copied(path, migrate)
 
 
 def find_access(path: Path, migrate: Callable[[SqliteConnection], None]) -> Readable:
@@ -73,7 +83,10 @@ def _has_log(path: Path) -> bool:
 
 
 def _copied(path: Path, migrate: Callable[[SqliteConnection], None]) -> Readable:
-    """Copy a store whose log was left behind, or one of an older version; the copy is private and temporary."""
+    """Copy a store whose log was left behind, or one of an older version; the copy is private and temporary.
+
+    The copy of a file that is not there is an empty store.
+    """
     folder = Path(tempfile.mkdtemp(prefix="muster-"))
     copy = folder / path.name
     try:
@@ -88,7 +101,7 @@ def _copied(path: Path, migrate: Callable[[SqliteConnection], None]) -> Readable
     except (OSError, MusterError) as error:
         shutil.rmtree(folder, ignore_errors=True)
         why = error.message if isinstance(error, MusterError) else error.strerror
-        raise StoreFailed(f"the store {path} is read-only and cannot be read: {why}") from error
+        raise StoreFailed(f"the store {path} cannot be read: {why}") from error
     return Readable(path=copy, access=Access.SHARED, release=lambda: _remove(folder))
 
 

@@ -20,7 +20,7 @@ BAD = {
     Quality.CUT: "it was cut off before its end; be brief, and give the worst findings first",
     Quality.REFUSED: "it is a refusal",
     Quality.EMPTY: "it is empty",
-    Quality.UNFINISHED: "it does not say why it ended, so it may not be whole",
+    Quality.UNFINISHED: "it does not say that it came to its end, so it may not be whole",
 }
 
 
