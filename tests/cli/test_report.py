@@ -175,7 +175,7 @@ def test_a_report_that_cannot_be_made_is_refused_beforehand(given: str) -> None:
 
 def test_a_wanted_report_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    file, printed = wanted_report("junit=out=1.xml", SUITE_FORMATS), wanted_report("json=-", FORMATS)
+    file, printed = wanted_report("junit=out=1.xml", SUITE_FORMATS), wanted_report("json=-", SUITE_FORMATS)
     assert (file.format, file.path) == ("junit", Path("out=1.xml"))
     assert (printed.format, printed.path) == ("json", None)
 

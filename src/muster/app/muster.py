@@ -1,18 +1,17 @@
 """An open Muster: what one can do stands on its parts; the command line and Python programs use the same object."""
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from muster.app.agents import Agents
 from muster.app.ask import Question, answer_of, start_question
 from muster.app.backend import Backend
 from muster.app.batches import Batches
 from muster.app.handle import RunHandle
-from muster.app.reports import FORMATS, RunReport, report_of
 from muster.app.run_options import RunOptions
 from muster.app.runs import Runs
 from muster.app.store_file import StoreFile
-from muster.app.suites import Suites
-from muster.app.verifications import Verifications
 from muster.domain.call import Quality, Reply
 from muster.domain.canonical import Json
 from muster.domain.data import SchemaLike, json_schema, require_data
@@ -22,6 +21,13 @@ from muster.domain.process import OwnedProcess
 from muster.domain.run import LIVE, Dispatch, Origin, Run
 from muster.engine.drive import Listener
 from muster.engine.worker import Worker
+
+if TYPE_CHECKING:
+    from muster.app.reports import RunReport
+    from muster.app.suites import Suites
+    from muster.app.verifications import Verifications
+
+REPORTED = ("suite", "waves")  # workloads whose runs have reports
 
 
 class Muster:
@@ -33,10 +39,24 @@ class Muster:
         self.runs = Runs(backend)
         self.batches = Batches(backend)
         self.agents = Agents(backend)
-        self.suites = Suites(backend, self.runs, self.agents)
-        self.verify = Verifications(backend, self.runs)
         self.store = StoreFile(backend)
         self.reaped: Sequence[OwnedProcess] = ()  # what dead drivers had left at work when this was opened
+
+    # The parts below are loaded when first used: most commands have nothing to do with them.
+
+    @cached_property
+    def suites(self) -> "Suites":
+        """Return what can be done with suites."""
+        from muster.app.suites import Suites
+
+        return Suites(self._backend, self.runs, self.agents)
+
+    @cached_property
+    def verify(self) -> "Verifications":
+        """Return what can be done with verifications."""
+        from muster.app.verifications import Verifications
+
+        return Verifications(self._backend, self.runs)
 
     async def ask(
         self,
@@ -142,25 +162,27 @@ class Muster:
         """
         return await self.runs.resume(reference, budget_usd=budget_usd, on_delta=on_delta)
 
-    async def report(self, reference: str) -> RunReport:
+    async def report(self, reference: str) -> "RunReport":
         """Sum up a suite run or a verification; `last` is the newest run that has a report."""
         if reference != "last":
             return await self.report_of(await self.runs.find(reference))
-        found = await self.runs.newest(FORMATS.keys())
+        found = await self.runs.newest(REPORTED)
         if found is None:
             ways = ("muster run PATH --agent A", "muster verify PATH", "muster runs list")
             raise NotFound("this store has no suite run and no verification yet", suggestions=ways)
         return await self.report_of(found)
 
-    async def report_of(self, run: Run) -> RunReport:
+    async def report_of(self, run: Run) -> "RunReport":
         """Sum up a suite run or a verification."""
+        from muster.app.reports import report_of
+
         return await report_of(self._backend.store, run)
 
     async def succeeded(self, run: Run) -> bool:
         """Return whether what a completed run came to is a success by the rules of its workload."""
         if run.overdraft is not None:
             return False
-        if run.workload in FORMATS:
+        if run.workload in REPORTED:
             return (await self.report_of(run)).ok
         if run.workload == "generate":
             return bool(len(run.result["cases"]) >= run.result["asked"])
