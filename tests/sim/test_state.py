@@ -11,7 +11,7 @@ from muster.sim.options import Options
 from muster.sim.server import serve
 from muster.testing.clock import FakeClock
 
-from .batch_wire import anthropic_at, lines, openai_at, requests, submit
+from .batch_wire import anthropic_at, anthropic_of, lines, openai_at, requests, submit
 
 DAY_LONG = 24 * 60 * 60 * 1000
 
@@ -35,14 +35,13 @@ async def test_a_batch_that_was_left_is_found_by_its_owner_and_ends_by_the_time_
     state = tmp_path / "state.json"
     async with anthropic_at(Options(state=state, batch_ms=DAY_LONG)) as (client, _):
         left = await client.messages.batches.create(requests=requests(3))
-    async with serve(Options(state=state), FakeClock().now) as server:
-        async with AsyncAnthropic(api_key=key, base_url=server.anthropic, max_retries=0) as client:
-            listed = [batch.id async for batch in client.messages.batches.list()]
-            assert listed == ([left.id] if key == "k" else [])
-            if listed:
-                found = [item.result.type async for item in await client.messages.batches.results(left.id)]
-                assert found == ["succeeded"] * 3
-            another = await client.messages.batches.create(requests=requests(1))
+    async with serve(Options(state=state), FakeClock().now) as server, anthropic_of(server, key) as client:
+        listed = [batch.id async for batch in client.messages.batches.list()]
+        assert listed == ([left.id] if key == "k" else [])
+        if listed:
+            found = [item.result.type async for item in await client.messages.batches.results(left.id)]
+            assert found == ["succeeded"] * 3
+        another = await client.messages.batches.create(requests=requests(1))
     assert another.id != left.id
 
 
