@@ -204,7 +204,8 @@ def record() -> None:
 
 def main() -> None:
     """Make the witness."""
-    shutil.rmtree(PLACE.parent, ignore_errors=True)
+    if PLACE.parent.exists():
+        sys.exit(f"{PLACE.parent} is in the way: remove it first")
     PLACE.parent.mkdir()
     shutil.copytree(WITNESS / "project", PLACE)
     home = Home(PLACE)
