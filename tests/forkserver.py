@@ -133,6 +133,7 @@ def load() -> None:
 
 def main(number: str) -> None:
     """Serve until the other side is closed."""
+    sys.path.insert(1, str(ROOT / "src"))  # the program of this tree, whichever one is installed
     load()
     work = serve(socket.socket(fileno=int(number)))
     if work is not None:

@@ -32,6 +32,9 @@ def sim(
         int | None,
         Option("--batch-requests", metavar="N", min=1, help="Most in one batch; else as the provider."),
     ] = None,
+    state: Annotated[
+        Path | None, Option("--state", metavar="FILE", help="Go on from it, and write it at the end.")
+    ] = None,
     live_counts: Annotated[
         bool | None,
         Option("--live-counts/--no-live-counts", help="Whether batches tell how far they are; else as provider."),
@@ -55,6 +58,7 @@ def sim(
         batch_ms=batch_ms,
         batch_requests=batch_requests,
         live_counts=live_counts,
+        state=state,
     )
     try:
         asyncio.run(run(options))

@@ -4,6 +4,7 @@ import argparse
 import asyncio
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from muster.domain.errors import MusterError
 from muster.sim.command import run
@@ -38,6 +39,7 @@ def _parser() -> argparse.ArgumentParser:
         action=argparse.BooleanOptionalAction,
         help="whether a batch tells how far it has got; else as the provider",
     )
+    parser.add_argument("--state", type=Path, help="a file to go on from, written at the end")
     parser.add_argument("--until-eof", action="store_true", help="end when standard input ends")
     return parser
 
@@ -54,6 +56,7 @@ def _options(given: argparse.Namespace) -> Options:
         batch_requests=given.batch_requests,
         batch_bytes=given.batch_bytes,
         live_counts=given.live_counts,
+        state=given.state,
     )
 
 

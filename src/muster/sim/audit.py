@@ -69,6 +69,26 @@ class Book:
         self._statuses: Counter[str] = Counter()
         self._faults: Counter[str] = Counter()
 
+    def kept(self) -> dict[str, dict[str, int]]:
+        """Return every count, for a state that is kept."""
+        return {
+            "costs": dict(self._costs),
+            "by_digest": dict(self._by_digest),
+            "tokens": dict(self._tokens),
+            "statuses": dict(self._statuses),
+            "faults": dict(self._faults),
+            "seen": {"requests": self.requests, "max_in_flight": self._max_in_flight},
+        }
+
+    def restore(self, kept: Mapping[str, Mapping[str, int]]) -> None:
+        """Go on from counts that were kept."""
+        self.requests, self._max_in_flight = kept["seen"]["requests"], kept["seen"]["max_in_flight"]
+        self._costs = Counter(kept["costs"])
+        self._by_digest = Counter(kept["by_digest"])
+        self._tokens = Counter(kept["tokens"])
+        self._statuses = Counter(kept["statuses"])
+        self._faults = Counter(kept["faults"])
+
     def enter(self) -> None:
         """Note that a request is being answered."""
         self.in_flight += 1

@@ -35,22 +35,22 @@ class PrefixCache:
     """Remembers the prefixes that were paid for."""
 
     def __init__(self) -> None:
-        self._seen: set[bytes] = set()
+        self.seen: set[bytes] = set()
 
     def split(self, usage: Usage, marks: tuple[Mark, ...]) -> Usage:
         """Tell what was read from the cache and what was written to it from the rest, and remember it."""
-        read = min(usage.input, max((mark.tokens for mark in marks if mark.prefix in self._seen), default=0))
+        read = min(usage.input, max((mark.tokens for mark in marks if mark.prefix in self.seen), default=0))
         done, short, hour = read, 0, 0
         for mark in marks:
             more = max(0, min(usage.input, mark.tokens) - done)
             done += more
             short, hour = (short, hour + more) if mark.hour else (short + more, hour)
-        self._seen.update(mark.prefix for mark in marks)
+        self.seen.update(mark.prefix for mark in marks)
         return replace(usage, input=usage.input - done, cache_read=read, cache_write=short, cache_write_1h=hour)
 
     def clear(self) -> None:
         """Forget everything."""
-        self._seen.clear()
+        self.seen.clear()
 
 
 def _can_be_marked(body: Block) -> bool:

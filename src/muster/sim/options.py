@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from muster.domain.price import Price
 from muster.domain.script import Script
@@ -29,4 +30,5 @@ class Options:
     batch_ms: float = 0.0  # from the creation of a batch to its end
     batch_requests: int | None = None  # at most in one batch; None: as many as the provider takes
     batch_bytes: int | None = None  # at most in one batch; None: as large as the provider takes it
+    state: Path | None = None  # read at the start, written at the end
     live_counts: bool | None = None  # whether a batch tells how far it has got; None: as the provider does

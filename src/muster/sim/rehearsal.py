@@ -30,15 +30,15 @@ class Rehearsal:
         self.book = Book(options.prices)
         self.plans = Plans(options.faults)
         self.numbers = count(1)
-        self._speaker = Speaker(options, self.book)
-        settler = Settler(self._speaker, self.book, self.plans, self.numbers)
+        self.speaker = Speaker(options, self.book)
+        settler = Settler(self.speaker, self.book, self.plans, self.numbers)
         self.office = Office(options, self.book, self.plans, settler, clock)
         self._latency = options.latency_ms / 1000
 
     def reset(self) -> None:
         """Start over: audit, cache, batches, and how far the faults have got."""
         self.book.clear()
-        self._speaker.forget()
+        self.speaker.forget()
         self.office.clear()
         self.plans.play(self.plans.faults)
 
@@ -75,16 +75,16 @@ class Rehearsal:
         check_key(request, self.options.key)
         body = body_of(request)
         ask = dialect.read(body)
-        self._speaker.check(ask)
+        self.speaker.check(ask)
         self._check_capacity()
         name = name_of(body)
         plan = self.plans.of(Op.LIVE)
         fault = None if plan.idle else plan.pick(name, ask.model, ask.text)
         if fault is None:
-            return self._stage(dialect, ask, self._speaker.say(ask, name, number), None)
+            return self._stage(dialect, ask, self.speaker.say(ask, name, number), None)
         self.book.fault(fault.name)
         refuse_honestly(fault)
-        said = self._speaker.say(ask, name, number) if fault.paid else None
+        said = self.speaker.say(ask, name, number) if fault.paid else None
         if said is None or fault.kind in SILENT:
             return self._enter(stage_silence(fault, self._latency))
         return self._stage(dialect, ask, said, fault)

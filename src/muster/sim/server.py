@@ -13,6 +13,7 @@ from muster.sim.http import Connection
 from muster.sim.options import Options
 from muster.sim.rehearsal import Rehearsal
 from muster.sim.router import Router
+from muster.sim.state import load, save
 
 HOST = "127.0.0.1"
 
@@ -57,20 +58,25 @@ class Server:
         self._rehearsal.plan(faults)
 
     async def start(self) -> None:
-        """Listen."""
+        """Listen, from the state that was kept on."""
+        if self._options.state is not None:
+            load(self._rehearsal, self._options.state)
         loop = asyncio.get_running_loop()
         self._server = await loop.create_server(self._connect, HOST, self._options.port, backlog=1024)
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def close(self) -> None:
-        """Stop listening and drop every client; may be called twice."""
-        if self._server is None:
+        """Stop listening, drop every client, and keep the state; may be called twice."""
+        server, self._server = self._server, None
+        if server is None:
             return
-        self._server.close()
+        server.close()
         for connection in tuple(self._connections):
             connection.abort()
         await asyncio.sleep(0)  # lets the dropped connections end
-        await self._server.wait_closed()
+        await server.wait_closed()
+        if self._options.state is not None:
+            save(self._rehearsal, self._options.state)
 
     async def __aenter__(self) -> Self:
         await self.start()

@@ -20,7 +20,7 @@ class Speaker:
     def __init__(self, options: Options, book: Book) -> None:
         self._options = options
         self._book = book
-        self._cache = PrefixCache()
+        self.cache = PrefixCache()
 
     def check(self, ask: Ask) -> None:
         """Refuse a model that nobody has, or a prompt that is too long."""
@@ -41,7 +41,7 @@ class Speaker:
         line, sequence = _stop_at(line, ask.stop)
         usage = usage_of(ask.messages, ask.system, line)
         if ask.marks:
-            usage = self._cache.split(usage, ask.marks)
+            usage = self.cache.split(usage, ask.marks)
         self._book.pay(name, ask.model, usage, batch=batch)
         return Said(
             number=number,
@@ -56,7 +56,7 @@ class Speaker:
 
     def forget(self) -> None:
         """Empty the prompt cache."""
-        self._cache.clear()
+        self.cache.clear()
 
 
 def name_of(body: dict[str, Json]) -> str:

@@ -36,6 +36,7 @@ class RehearsalProcess:
         batch_requests: int | None = None,
         batch_bytes: int | None = None,
         live_counts: bool | None = None,
+        state: Path | None = None,
     ) -> None:
         self._settings = {
             "--latency-ms": latency_ms,
@@ -45,6 +46,7 @@ class RehearsalProcess:
             "--batch-ms": batch_ms,
             "--batch-requests": batch_requests,
             "--batch-bytes": batch_bytes,
+            "--state": state,
         }
         self._counts = {True: ["--live-counts"], False: ["--no-live-counts"], None: []}[live_counts]
         self._files = {"script": script, "faults": faults}

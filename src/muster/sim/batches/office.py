@@ -9,7 +9,7 @@ from muster.domain.canonical import Json
 from muster.sim.audit import Book
 from muster.sim.batches.batch import Batch, Member, Verdict, Wording
 from muster.sim.batches.file import File
-from muster.sim.batches.schedule import make_schedule, moment
+from muster.sim.batches.schedule import Schedule, make_schedule, moment
 from muster.sim.batches.settling import Settler
 from muster.sim.batches.shelf import Shelf
 from muster.sim.faults import Fault, Kind, Op
@@ -27,13 +27,14 @@ class Office:
         self._book = book
         self._plans = plans
         self._settler = settler
-        self._numbers = count(1)
+        self.numbers = count(1)
+        self.file_numbers = count(1)
         self.now = clock
         self.clear()
 
     def clear(self) -> None:
         """Forget every batch."""
-        self._batches: list[Batch] = []
+        self.batches: list[Batch] = []
         self._open: list[Batch] = []
         self._shelf: Shelf[Batch] = Shelf()
         self.files: Shelf[File] = Shelf()
@@ -72,22 +73,32 @@ class Office:
         problems: Iterable[Json] = (),
     ) -> Batch:
         """Open a batch; its members are processed in an order of their own."""
-        name = f"{wording.prefix}{next(self._numbers):08d}"
+        name = f"{wording.prefix}{next(self.numbers):08d}"
         random.Random(f"{self._plans.faults.seed}:{name}").shuffle(members)  # noqa: S311 - no secret
         batch = Batch(
             id=name,
             account=account,
             wording=wording,
-            schedule=make_schedule(self.now(), self._seconds, expiring=fault is not None and fault.kind is Kind.EXPIRY),
+            schedule=self.schedule(self.now(), expiring=fault is not None and fault.kind is Kind.EXPIRY),
             members=members,
             about=about or {},
             problems=tuple(problems),
             fault=fault,
         )
-        self._batches.append(batch)
-        self._open.append(batch)
-        self._shelf.put(_owner(wording, account), batch)
+        self.put(batch)
         return batch
+
+    def put(self, batch: Batch, *, listed: bool = True) -> None:
+        """Keep a batch; one that its owner has deleted is kept for the audit only."""
+        self.batches.append(batch)
+        if not batch.closed:
+            self._open.append(batch)
+        if listed:
+            self._shelf.put(_owner(batch.wording, batch.account), batch)
+
+    def schedule(self, created: float, *, expiring: bool = False) -> Schedule:
+        """Plan a batch of this server."""
+        return make_schedule(created, self._seconds, expiring=expiring)
 
     def settle(self, only: Iterable[Batch] | None = None) -> Iterator[None]:
         """Bring these batches up to date, or all of them, in small steps."""
@@ -98,7 +109,7 @@ class Office:
 
     def entries(self) -> tuple[Json, ...]:
         """Tell the audit about every batch."""
-        return tuple(self._entry(batch) for batch in self._batches)
+        return tuple(self._entry(batch) for batch in self.batches)
 
     def _entry(self, batch: Batch) -> Json:
         return {

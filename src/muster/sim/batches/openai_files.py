@@ -1,7 +1,5 @@
 """Files of OpenAI: the endpoints under `/v1/files`."""
 
-from itertools import count
-
 from muster.sim.ask import Refused
 from muster.sim.batches.desk import Answer, Call, Endpoint, immediately, say_json
 from muster.sim.batches.file import File, spell_file
@@ -25,7 +23,6 @@ class OpenAIFiles:
         self._office = office
         self._most_bytes = options.batch_bytes or MOST_BYTES
         self.most_bytes = self._most_bytes + FRAME_BYTES
-        self._numbers = count(1)
 
     def endpoints(self) -> tuple[Endpoint, ...]:
         """Give the table of endpoints."""
@@ -50,7 +47,7 @@ class OpenAIFiles:
         if len(upload.content) > self._most_bytes:
             raise self._too_large()
         file = File(
-            id=f"file-sim-{next(self._numbers):08d}",
+            id=f"file-sim-{next(self._office.file_numbers):08d}",
             name=upload.filename,
             purpose="batch",
             created=self._office.now(),

@@ -36,6 +36,10 @@ class Shelf(Generic[T]):
         """Keep a thing no longer."""
         self._kept.get(account, {}).pop(name, None)
 
+    def all(self) -> list[tuple[str, T]]:
+        """Return every thing with its account."""
+        return [(account, thing) for account, kept in self._kept.items() for thing in kept.values()]
+
     def newest_first(self, account: str) -> list[T]:
         """Give all things of an account."""
         return list(self._kept.get(account, {}).values())[::-1]

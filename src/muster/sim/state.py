@@ -1,0 +1,179 @@
+"""The state of a rehearsal server in a file: what was paid, the prompt cache, batches and files.
+
+Only what happened is kept. Script, faults, latency and how long batches take are options of the server that goes on:
+a batch ends as many milliseconds after its creation as that server is told, and faults begin from their beginning.
+"""
+
+import os
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+
+import msgspec
+
+from muster.domain.canonical import Json
+from muster.domain.errors import BadFile
+from muster.sim.batches.anthropic_wording import MessageBatches
+from muster.sim.batches.batch import Batch, Member, Verdict, Wording
+from muster.sim.batches.file import File
+from muster.sim.batches.office import Office
+from muster.sim.batches.openai_wording import Batches
+from muster.sim.rehearsal import Rehearsal
+
+VERSION = 1
+ENCODING = "latin-1"  # of lines: whatever bytes they are, a fault may have cut them in a character
+
+WORDINGS: Mapping[str, Wording] = {wording.provider: wording for wording in (MessageBatches(), Batches())}
+
+
+class _Batch(msgspec.Struct, kw_only=True):
+    id: str
+    account: str
+    provider: str
+    created: float
+    size: int
+    done: int
+    settled: float
+    closed: bool
+    filed: bool
+    listed: bool  # its owner has not deleted it
+    canceled: float | None
+    about: dict[str, Json]
+    problems: list[Json]
+    counts: dict[Verdict, int]
+    models: list[str]
+    members: list[tuple[str, msgspec.Raw]]
+    output: list[str]
+    errors: list[str]
+
+
+class _File(msgspec.Struct, kw_only=True):
+    id: str
+    account: str
+    name: str
+    purpose: str
+    created: float
+    batch: str | None  # whose output or errors it is; the lines are then the batch's own
+    lines: list[str]
+
+
+class _State(msgspec.Struct, kw_only=True):
+    version: int
+    numbers: dict[str, int]  # the next of each
+    book: dict[str, dict[str, int]]
+    cache: list[str]
+    batches: list[_Batch]
+    files: list[_File]
+
+
+def save(rehearsal: Rehearsal, path: Path) -> None:
+    """Write the state of a server that has ended."""
+    office = rehearsal.office
+    state = _State(
+        version=VERSION,
+        numbers={name: next(numbers) for name, numbers in _counters(rehearsal).items()},
+        book=rehearsal.book.kept(),
+        cache=sorted(prefix.hex() for prefix in rehearsal.speaker.cache.seen),
+        batches=[_kept_batch(office, batch) for batch in office.batches],
+        files=[_kept_file(account, file) for account, file in office.files.all()],
+    )
+    new = path.with_name(f"{path.name}.{os.getpid()}")
+    try:
+        new.write_bytes(msgspec.json.format(msgspec.json.encode(state), indent=1) + b"\n")
+        new.replace(path)  # the old state or the new one, never half of it
+    except OSError as error:
+        raise BadFile(str(path), f"cannot be written: {error.strerror}") from None
+
+
+def load(rehearsal: Rehearsal, path: Path) -> None:
+    """Go on from the state in a file; a file that does not exist yet is an empty state."""
+    try:
+        state = msgspec.json.decode(path.read_bytes(), type=_State)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise BadFile(str(path), f"cannot be read: {error.strerror}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise BadFile(str(path), f"is not the state of a rehearsal server: {error}") from None
+    if state.version != VERSION:
+        raise BadFile(str(path), f"has version {state.version} of the state; this program reads version {VERSION}")
+    for name, numbers in _counters(rehearsal).items():
+        deque(islice(numbers, state.numbers[name] - 1), maxlen=0)
+    rehearsal.book.restore(state.book)
+    rehearsal.speaker.cache.seen.update(bytes.fromhex(prefix) for prefix in state.cache)
+    for kept in state.batches:
+        rehearsal.office.put(_batch(rehearsal.office, kept), listed=kept.listed)
+    batches = {batch.id: batch for batch in rehearsal.office.batches}
+    for file in state.files:
+        rehearsal.office.files.put(file.account, _file(file, batches))
+
+
+def _counters(rehearsal: Rehearsal) -> dict[str, Iterator[int]]:
+    office = rehearsal.office
+    return {"request": rehearsal.numbers, "batch": office.numbers, "file": office.file_numbers}
+
+
+def _kept_batch(office: Office, batch: Batch) -> _Batch:
+    return _Batch(
+        id=batch.id,
+        account=batch.account,
+        provider=batch.wording.provider,
+        created=batch.schedule.created,
+        size=batch.size,
+        done=batch.done,
+        settled=batch.settled,
+        closed=batch.closed,
+        filed=batch.filed,
+        listed=office.find(batch.wording, batch.account, batch.id) is not None,
+        canceled=batch.canceled,
+        about=dict(batch.about),
+        problems=list(batch.problems),
+        counts=dict(batch.counts),
+        models=sorted(batch.models),
+        members=[(member.custom_id, member.body) for member in batch.members],
+        output=[line.decode(ENCODING) for line in batch.output],
+        errors=[line.decode(ENCODING) for line in batch.errors],
+    )
+
+
+def _batch(office: Office, kept: _Batch) -> Batch:
+    batch = Batch(
+        id=kept.id,
+        account=kept.account,
+        wording=WORDINGS[kept.provider],
+        schedule=office.schedule(kept.created),
+        members=[Member(custom_id, body) for custom_id, body in kept.members],
+        about=kept.about,
+        problems=tuple(kept.problems),
+        done=kept.done,
+        closed=kept.closed,
+        filed=kept.filed,
+        canceled=kept.canceled,
+        counts=Counter(kept.counts),
+        models=set(kept.models),
+        output=[line.encode(ENCODING) for line in kept.output],
+        errors=[line.encode(ENCODING) for line in kept.errors],
+    )
+    batch.size, batch.settled = kept.size, kept.settled
+    return batch
+
+
+def _kept_file(account: str, file: File) -> _File:
+    return _File(
+        id=file.id,
+        account=account,
+        name=file.name,
+        purpose=file.purpose,
+        created=file.created,
+        batch=None if file.batch is None else file.batch.id,
+        lines=[] if file.batch is not None else [line.decode(ENCODING) for line in file.lines],
+    )
+
+
+def _file(kept: _File, batches: Mapping[str, Batch]) -> File:
+    batch = None if kept.batch is None else batches[kept.batch]
+    lines = [line.encode(ENCODING) for line in kept.lines]
+    if batch is not None:
+        lines = batch.errors if kept.id.endswith("-errors") else batch.output
+    return File(id=kept.id, name=kept.name, purpose=kept.purpose, created=kept.created, lines=lines, batch=batch)
