@@ -4,9 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muster.checks.thresholds import evaluate, known, reaches
+from muster.checks.thresholds import Held, evaluate, known, reaches
 from muster.domain.errors import BadArgument
-from muster.domain.waves import Held
 from muster.shapes.expression_reader import parse
 
 LEAVES = ("critical == 0", "score >= 9", "high + low < 3")

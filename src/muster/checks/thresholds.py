@@ -4,9 +4,9 @@ What is not known is never good enough: a comparison with it is neither true nor
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from math import isfinite
 
-from muster.domain.waves import Held
 from muster.shapes.expression import (
     Comparison,
     Conjunction,
@@ -23,6 +23,15 @@ from muster.shapes.expression_reader import parse
 Values = Mapping[str, float | None]
 
 _TOLERANCE = 1e-9  # 0.1 + 0.2 reaches 0.3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """What became of a threshold."""
+
+    expression: str
+    holds: bool
+    why: str = ""  # the numbers, or what is not known
 
 
 def reaches(score: float, threshold: float) -> bool:

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from muster.checks.thresholds import Held
 from muster.domain.finding import Counts, Finding, Merged, Rejected
 from muster.domain.money import NOTHING, Microdollars
 from muster.domain.verification import Kind
@@ -34,15 +35,6 @@ class Ending(StrEnum):
     FAILED = "failed"  # a threshold does not hold
     BROKEN = "broken"  # no report that counts: not parsed, timed out, expired, not all of the files
     IDLE = "idle"  # no file is for it
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
-    """What became of a threshold."""
-
-    expression: str
-    holds: bool
-    why: str = ""  # the numbers, or what is not known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

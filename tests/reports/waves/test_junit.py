@@ -4,8 +4,9 @@ from dataclasses import replace
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
+from muster.checks.thresholds import Held
 from muster.domain.run import RunState
-from muster.domain.waves import Ending, Held
+from muster.domain.waves import Ending
 from tests.reports.suite.xsd import Schema
 
 from .house import Story, agent, bad, good, hostile, model, wave, written

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from muster.checks.thresholds import Held
 from muster.domain.finding import Severity
 from muster.domain.run import RunState
-from muster.domain.waves import Ending, Held
+from muster.domain.waves import Ending
 
 from .house import HOSTILE, Story, agent, bad, checker, finding, good, hostile, model, summary, wave
 

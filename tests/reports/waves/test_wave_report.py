@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from muster.checks.thresholds import Held
 from muster.domain.errors import NotFound
-from muster.domain.waves import Held
 from muster.reports.waves.wave_report import wave_file_name, write_wave
 from tests.reports.markdown_reader import read
 

@@ -7,11 +7,11 @@ from itertools import chain, islice
 from muster.checks.findings.counting import add, count, less
 from muster.checks.findings.figures import Measures, figures, lowest, measure
 from muster.checks.findings.merging import in_order, merge
-from muster.checks.thresholds import evaluate, known
+from muster.checks.thresholds import Held, evaluate, known
 from muster.domain.finding import Counts, Examined, Finding, Merged, Severity
 from muster.domain.money import Microdollars
 from muster.domain.verification import Kind, Verifier
-from muster.domain.waves import MOST_FINDINGS, AgentReport, Ending, Held, WaveReport
+from muster.domain.waves import MOST_FINDINGS, AgentReport, Ending, WaveReport
 
 MISSING = "missing"  # the code of a chunk about which nothing was said at all
 MOST_FAILURES = 20  # that are told

@@ -5,10 +5,11 @@ from typing import Any
 
 import msgspec
 
+from muster.checks.thresholds import Held
 from muster.domain.batch import BatchShare
 from muster.domain.finding import Counts, Finding, Merged
 from muster.domain.money import to_usd
-from muster.domain.waves import AgentReport, Held, WaveReport
+from muster.domain.waves import AgentReport, WaveReport
 from muster.reports.waves.facts import Cost, Facts
 from muster.reports.waves.summary import RejectedBy, VerifyReport
 from muster.reports.words import moment

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TextIO
 
+from muster.checks.thresholds import Held
 from muster.domain.finding import Finding
-from muster.domain.waves import AgentReport, Ending, Held, WaveReport
+from muster.domain.waves import AgentReport, Ending, WaveReport
 from muster.reports.waves.run import WavesRun
 from muster.reports.waves.summary import VerifyReport
 from muster.reports.waves.verdict import fine, looked
