@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from muster.checks.thresholds import Held
 from muster.domain.batch import Desk, Member, Plan
 from muster.domain.budget import Level
 from muster.domain.entry import AttemptId, AttemptState, EntryKind, Failed, Opening, Outcome, Settlement
@@ -23,7 +24,6 @@ from muster.domain.waves import (
     SNAPSHOT,
     AgentReport,
     Ending,
-    Held,
     WaveReport,
     files_key,
     report_key,
