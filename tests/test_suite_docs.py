@@ -15,7 +15,7 @@ from muster.checks.compare import ALPHA, FEWEST, THRESHOLD
 from muster.cli.main import run
 from muster.domain.case import DEFAULT_GOLDEN_THRESHOLD, DEFAULT_THRESHOLD, CheckKind, Evaluator, ToolOrder
 from muster.domain.verdict import Status
-from muster.formats import forms
+from muster.formats import forms, values
 from muster.formats.lint import CANONICAL_TAGS
 from muster.formats.resolve import LONGEST_ID
 from muster.reports.suite.writing import WRITERS
@@ -90,7 +90,7 @@ def test_the_other_commands_and_their_options_exist(folder: Path, capsys: pytest
 
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: str(form.__name__))
-def test_every_field_is_told(form: type[forms.Form]) -> None:
+def test_every_field_is_told(form: type[values.Form]) -> None:
     names = {info.alias or name for name, info in form.model_fields.items()}
     told = {name for name in names if re.search(rf"`[^`]*\b{name}\b[^`]*`", SUITES)}
     assert told == names

@@ -9,7 +9,9 @@ from muster.domain.batch import OVER, UNDER_WAY, Batch, BatchState
 from muster.domain.errors import BadArgument, BatchLost, BatchOpen, Conflict, MusterError, NotFound
 from muster.domain.ids import BatchId, RunId
 from muster.domain.run import TERMINAL, Driver, Run
-from muster.reports.batch_stats import BatchStats, batch_stats
+from muster.reports.batch_stats import BatchStats, Durations, batch_stats
+
+__all__ = ["BatchStats", "Batches", "Durations", "Held", "OnHeld", "Reconciled"]
 
 LOOK_SECONDS = 0.25  # between two looks at a batch that is watched
 MOST = 1000  # batches that are looked through

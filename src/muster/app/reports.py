@@ -19,6 +19,7 @@ from muster.reports.waves.summary import VerifyReport
 from muster.reports.waves.summary import summarize as summarize_waves
 from muster.reports.waves.writing import WRITERS as VERIFY_WRITERS
 from muster.reports.waves.writing import write_report as write_waves
+from muster.reports.writing import require_writable, write_file
 from muster.store.base import Store
 
 __all__ = [
@@ -30,6 +31,8 @@ __all__ = [
     "VerifyReport",
     "report_of",
     "report_of_file",
+    "require_writable",
+    "write_file",
 ]
 
 SUITE = "suite"

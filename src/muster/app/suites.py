@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from muster.app.agents import Agents
 from muster.app.backend import Backend
@@ -23,10 +23,11 @@ from muster.formats.suite_spec import SuiteSpec, read_spec
 from muster.reports.agreement import ReviewedRun, agreement_of
 from muster.reports.cassette import runs_of
 from muster.reports.comparing import RunComparison, Terms, compare_runs
-from muster.reports.evidence.exporting import Exported, export_evidence
-from muster.reports.evidence.keys import load_private_key
 from muster.reports.suite.summary import SuiteReport, summarize
 from muster.reports.suite_run import SuiteRun, open_suite_run
+
+if TYPE_CHECKING:
+    from muster.app.evidence import Exported
 
 WORKLOAD = "suite"
 _LOOKED_AT = 256  # bytes at the beginning of a file
@@ -202,8 +203,11 @@ class Suites:
         suite = await self.open(await self._find_stored(reference))
         return suite.run, await agreement_of(await self._store.reviews.of_run(suite.run.id), suite.results())
 
-    async def export_evidence(self, reference: str, output: Path, key: Path) -> Exported:
+    async def export_evidence(self, reference: str, output: Path, key: Path) -> "Exported":
         """Write a signed archive of a suite run."""
+        # Loaded when it is needed: cryptography takes longer to load than most commands take.
+        from muster.app.evidence import export_evidence, load_private_key
+
         private = load_private_key(key)
         return await export_evidence(await self.open(await self._find_stored(reference)), output, private)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from muster.app.git import Git
+from muster.app.git_hook import Installed, install_hook
 from muster.app.verifications import declared_in
 from muster.checks.findings.secrets import not_allowed
 from muster.domain.errors import BadArgument, NotFound
@@ -18,6 +19,8 @@ from muster.formats.waves.declaration import read_declaration
 from muster.formats.waves.places import place_in
 from muster.formats.waves.sources import read_source
 from muster.settings import Settings
+
+__all__ = ["Allowed", "Installed", "allow_secret", "install_hook"]
 
 _PLACE = re.compile(r"(?P<file>.+):(?P<line>[1-9][0-9]{0,8})")
 _NAMED = 10  # lines in a message

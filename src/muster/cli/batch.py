@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from muster.app import Muster
+    from muster.app.batches import BatchStats
     from muster.domain.batch import Batch, BatchState
-    from muster.reports.batch_stats import BatchStats
 
 app = group("Everything about batches: see, fetch, cancel and reconcile them.")
 

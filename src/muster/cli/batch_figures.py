@@ -2,9 +2,9 @@
 
 from rich.table import Table
 
+from muster.app.batches import BatchStats, Durations
 from muster.cli.spans import local, span
 from muster.domain.money import show_usd
-from muster.reports.batch_stats import BatchStats, Durations
 
 
 def figures(found: BatchStats, begin: float) -> Table:

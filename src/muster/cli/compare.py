@@ -9,7 +9,7 @@ from muster.cli.speech import answer, fail_with, note
 
 if TYPE_CHECKING:
     from muster.app import Muster
-    from muster.reports.comparing import RunComparison
+    from muster.app.suite_values import RunComparison
 
 TERMINAL, MARKDOWN = "terminal", "markdown"
 OK, FAIL = "ok", "fail"
@@ -41,8 +41,8 @@ def compare(
     format_: Annotated[str, Option("--format", metavar="FORMAT", help="terminal or markdown.")] = TERMINAL,
 ) -> int:
     """Compare two suite runs, paired by case and epoch. Exits 1 when B is worse or the evidence is not enough."""
+    from muster.app.suite_values import Terms
     from muster.domain.errors import BadArgument
-    from muster.reports.comparing import Terms
 
     if format_ not in (TERMINAL, MARKDOWN):
         raise BadArgument(f"there is no format {format_!r}", suggestions=(TERMINAL, MARKDOWN))
@@ -57,9 +57,8 @@ def compare(
 
 
 def _tell(manner: Manner, found: "RunComparison", format_: str) -> int:
+    from muster.app.suite_values import comparison_json, comparison_markdown
     from muster.cli.compare_table import tell_comparison
-    from muster.reports.comparing_markdown import comparison_markdown
-    from muster.reports.comparing_values import comparison_json
 
     data = comparison_json(found) | ({"markdown": comparison_markdown(found)} if format_ == MARKDOWN else {})
     if manner.json and not found.ok:

@@ -7,10 +7,18 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from muster.app.suite_values import (
+    WORDS,
+    Change,
+    Comparison,
+    RunComparison,
+    SubjectComparison,
+    Verdict,
+    between,
+    limits,
+    summary,
+)
 from muster.cli.clean import clean
-from muster.reports.comparing import Change, Comparison, RunComparison, SubjectComparison, Verdict
-from muster.reports.comparing_markdown import between, limits, summary
-from muster.reports.suite.words import WORDS
 from muster.reports.words import percent
 
 COLOURS = {

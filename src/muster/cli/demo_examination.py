@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from muster.app import open_muster
+from muster.app.reports import write_file
+from muster.app.suite_values import CaseLine, Status, SuiteReport
 from muster.cli.driving import completed
 from muster.cli.progress import Display, shown
 from muster.cli.run_sights import SuiteSights
 from muster.domain.run import Run
-from muster.domain.verdict import Status
-from muster.reports.suite.summary import CaseLine, SuiteReport
-from muster.reports.writing import write_file
 from muster.settings import load_settings
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ from muster.cli.speech import answer, fail_with, note
 
 if TYPE_CHECKING:
     from muster.app import Muster
-    from muster.reports.evidence.exporting import Exported
-    from muster.reports.evidence.verifying import Verification
+    from muster.app.evidence import Exported, Verification
 
 KEY_NAME = "evidence.key"
 
@@ -31,7 +30,7 @@ def keygen(
     ] = None,
 ) -> None:
     """Make a key to sign with, and its public half beside it. Nothing is ever overwritten."""
-    from muster.reports.evidence.keys import make_keys
+    from muster.app.evidence import make_keys
 
     files = make_keys(output or _default_key(manner))
     data = {"private_key": str(files.private), "public_key": str(files.public), "key_id": files.id}
@@ -69,9 +68,9 @@ def export(
 @command(app, "verify")
 def verify(manner: Manner, file: FileArgument, public_key: PublicKeyOption = None) -> int:
     """Check that nothing in an archive was changed since it was signed. Needs no store and no network."""
+    from muster.app.evidence import load_public_key
+    from muster.app.evidence import verify as check
     from muster.app.views.suites import verification_view
-    from muster.reports.evidence.keys import load_public_key
-    from muster.reports.evidence.verifying import verify as check
 
     found = check(file, None if public_key is None else load_public_key(public_key))
     if not found.valid:
@@ -90,9 +89,9 @@ def rescore(
     ] = False,
 ) -> int:
     """Check an archive, then read, check and score its replies again and compare. Nobody is asked."""
+    from muster.app.evidence import load_public_key
+    from muster.app.evidence import rescore as score_again
     from muster.cli.evidence_rescoring import tell_rescoring
-    from muster.reports.evidence.keys import load_public_key
-    from muster.reports.evidence.rescoring import rescore as score_again
 
     key = None if public_key is None else load_public_key(public_key)
     found = score_again(file, key, allow_redacted=allow_redacted)

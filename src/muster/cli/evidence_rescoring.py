@@ -8,14 +8,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from muster.app.evidence import Difference, FigureDifference, Rescoring
+from muster.app.suite_values import WORDS, Status
 from muster.app.views.suites import rescoring_view
 from muster.cli.clean import clean
 from muster.cli.manner import Manner
 from muster.cli.speech import answer, fail_with
-from muster.domain.verdict import Status
-from muster.reports.evidence.figures import FigureDifference
-from muster.reports.evidence.rescoring import Difference, Rescoring
-from muster.reports.suite.words import WORDS
 from muster.reports.words import count, one_line
 
 MOST_SHOWN = 50

@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from muster.app.generation import write_cases, yaml_text
 from muster.cli.clean import clean
-from muster.cli.generate_text import yaml_text
-from muster.cli.generate_writing import create, extend
 from muster.cli.manner import Manner
 from muster.cli.speech import answer, console, fail_with, note
 from muster.domain.money import show_usd, to_usd
@@ -14,18 +13,14 @@ from muster.domain.run import Run
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from muster.cli.generate import Wish
+    from muster.app.generation import Generation
 
 
-def conclude(manner: Manner, run: Run, wish: "Wish") -> int:
+def conclude(manner: Manner, run: Run, wish: "Generation") -> int:
     """Write what was generated and tell it; fewer cases than were asked for make the exit code 1."""
     result: Mapping[str, Any] = run.result
     cases = result["cases"]
-    if cases and wish.file is not None:
-        if wish.extends is not None:
-            extend(wish.file, cases)
-        else:
-            create(wish.file, result["skill"], cases)
+    write_cases(wish, run)
     data = _data(run, result, wish)
     if not manner.json:
         _tell(console(), cases, wish)
@@ -40,7 +35,7 @@ def conclude(manner: Manner, run: Run, wish: "Wish") -> int:
     return 0
 
 
-def _data(run: Run, result: Mapping[str, Any], wish: "Wish") -> dict[str, Any]:
+def _data(run: Run, result: Mapping[str, Any], wish: "Generation") -> dict[str, Any]:
     return {
         "run": run.id,
         "file": str(wish.file) if wish.file is not None and result["cases"] else None,
@@ -50,7 +45,7 @@ def _data(run: Run, result: Mapping[str, Any], wish: "Wish") -> dict[str, Any]:
     }
 
 
-def _tell(out: "Console", cases: list[Mapping[str, Any]], wish: "Wish") -> None:
+def _tell(out: "Console", cases: list[Mapping[str, Any]], wish: "Generation") -> None:
     if not cases:
         return
     if wish.file is None:

@@ -9,8 +9,6 @@ from muster.cli.line import Argument, Group, Option
 from muster.cli.manner import Manner
 from muster.cli.speech import answer
 
-KINDS = ("suite", "verify")
-
 
 def register(app: Group) -> None:
     """Add the command."""
@@ -23,31 +21,15 @@ def init(
     kind: Annotated[str, Option("--kind", metavar="KIND", help="What to make: suite or verify.")] = "suite",
 ) -> None:
     """Make a folder with something to begin with: a small suite, or the verification agents that are shipped."""
-    from muster.domain.errors import BadArgument
-    from muster.formats.values import is_kebab
+    from muster.app.validation import starter
 
-    if kind not in KINDS:
-        remedies = tuple(f"--kind {known}" for known in KINDS)
-        raise BadArgument(f"there is no kind {kind!r} to begin with", suggestions=remedies)
-    if not is_kebab(name):
-        raise BadArgument(f"{name!r} is no kebab-case: small letters and digits, with single hyphens between")
-    files = _write(Path(name), _starter(kind, name))
+    files = _write(Path(name), starter(kind, name))
     next_steps = (f"muster validate {name}", _first_use(kind, name))
     answer(
         manner,
         {"folder": name, "kind": kind, "files": files},
         lambda console: console.print("\n".join([*files, "next: " + "   ·   ".join(next_steps)])),
     )
-
-
-def _starter(kind: str, name: str) -> Mapping[str, str]:
-    if kind == "verify":
-        from muster.formats.waves.defaults import starter as agents
-
-        return agents()
-    from muster.formats.starter import starter
-
-    return starter(name)
 
 
 def _first_use(kind: str, name: str) -> str:

@@ -1,17 +1,10 @@
 """`muster lint`: what is doubtful in suites that are valid."""
 
-from pathlib import Path
-from typing import TYPE_CHECKING
-
 from muster.cli.frame import command
 from muster.cli.line import Group
 from muster.cli.manner import Manner
 from muster.cli.speech import answer, fail_with
-from muster.cli.validate import PathsArgument, cases, examinations, refused
-
-if TYPE_CHECKING:
-    from muster.formats.flaw import Flaw
-    from muster.formats.suite import Examination
+from muster.cli.validate import PathsArgument, cases, refused
 
 
 def register(app: Group) -> None:
@@ -21,12 +14,14 @@ def register(app: Group) -> None:
 
 def lint(manner: Manner, paths: PathsArgument) -> int:
     """Say what is doubtful in suites; exit 1 when anything is, and 2 when a suite is not valid."""
+    from muster.app.validation import findings as findings_of
+    from muster.app.validation import validate_suites
     from muster.app.views.suites import flaw_view
     from muster.cli.clean import clean
 
-    examined = examinations(paths)
+    examined = validate_suites(paths)
     flaws = [flaw for examination in examined.values() for flaw in examination.flaws]
-    findings = [finding for file, examination in examined.items() for finding in _findings(file, examination)]
+    findings = [finding for file, examination in examined.items() for finding in findings_of(file, examination)]
     data = {"suites": list(examined), "findings": [flaw_view(finding) for finding in findings]}
     lines = [clean(f"{finding} [{finding.code}]") for finding in findings]
     if flaws:
@@ -39,10 +34,3 @@ def lint(manner: Manner, paths: PathsArgument) -> int:
     lines = lines or [f"{file}: {cases(examination.cases)}, clean" for file, examination in examined.items()]
     answer(manner, data, lambda console: console.print("\n".join(lines), soft_wrap=True))
     return 1 if findings else 0
-
-
-def _findings(file: str, examination: "Examination") -> "tuple[Flaw, ...]":
-    """Return what is doubtful in a suite; of one that is not valid, what can be told all the same."""
-    from muster.formats.lint import lint as findings_of
-
-    return examination.doubts if examination.flaws else findings_of(Path(file))

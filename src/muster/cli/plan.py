@@ -88,7 +88,7 @@ def _tell(console: "Console", found: "Survey", cap: int | None) -> None:
 
 
 def _notes(found: "Survey", cap: int | None) -> list[str]:
-    from muster.domain.case import MOST_TOOL_TURNS
+    from muster.app.suite_values import MOST_TOOL_TURNS
 
     lines = []
     if found.commands:

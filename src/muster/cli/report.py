@@ -37,8 +37,8 @@ def report(
     """
     import asyncio
 
+    from muster.app.reports import require_writable
     from muster.cli.report_files import ALL_FORMATS, STDOUT, Reportable, Wanted, wanted_format
-    from muster.reports.writing import require_writable
 
     wanted = Wanted(format=wanted_format(format_, ALL_FORMATS), path=None if output == STDOUT else Path(output))
     if wanted.path is not None:

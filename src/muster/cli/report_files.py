@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from muster.app.reports import FORMATS, SUITE, VERIFICATION, RunReport, SuiteReport
+from muster.app.reports import FORMATS, SUITE, VERIFICATION, RunReport, SuiteReport, require_writable, write_file
 from muster.cli.manner import Manner
 from muster.cli.speech import PIPE_WIDTH, console
 from muster.domain.errors import BadArgument
-from muster.reports.writing import require_writable, write_file
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -10,9 +10,9 @@ from muster.cli.speech import answer, note
 if TYPE_CHECKING:
     from muster.app import Muster
     from muster.app.reviews import ReviewDraft
+    from muster.app.suite_values import ReviewedRun
     from muster.app.suites import Reviewed
     from muster.domain.run import Run
-    from muster.reports.agreement import ReviewedRun
 
 
 def register(app: Group) -> None:

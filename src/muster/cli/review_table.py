@@ -7,9 +7,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from muster.app.suite_values import WORDS, Agreement, ReviewedRun
 from muster.cli.clean import clean
-from muster.reports.agreement import Agreement, ReviewedRun
-from muster.reports.suite.words import WORDS
 from muster.reports.words import count, percent
 
 COLOURS = {"right": "green", "wrong": "red", "borderline": "yellow"}

@@ -4,6 +4,7 @@ import shlex
 from typing import TYPE_CHECKING
 
 from muster.app.reports import SuiteReport
+from muster.app.suite_values import report_json
 from muster.cli.driving import Sights
 from muster.cli.ending import Outcome
 from muster.cli.manner import Manner
@@ -12,7 +13,6 @@ from muster.cli.run_sights import SuiteSights
 from muster.cli.speech import note
 from muster.cli.suite_table import tell_report
 from muster.domain.run import Run
-from muster.reports.suite.json_values import report_json
 
 if TYPE_CHECKING:
     from muster.app import Muster

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from muster.app.loads import Quoting
 from muster.app.run_options import RunOptions
 from muster.app.suite_survey import Survey
+from muster.app.suite_values import NOTHING, SuiteSpec
 from muster.app.suites import AnswerSource, SuiteChoice
 from muster.cli.ending import drive_and_conclude
 from muster.cli.going_on import new_run_words
@@ -17,8 +18,6 @@ from muster.cli.run_ending import SuiteEnding
 from muster.cli.run_terms import Terms
 from muster.cli.sending import Sending
 from muster.cli.speech import note, warn
-from muster.formats.leniency import NOTHING
-from muster.formats.suite_spec import SuiteSpec
 from muster.settings import parse_budget
 
 if TYPE_CHECKING:

@@ -4,12 +4,12 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from muster.app.suite_values import read_spec
 from muster.cli.fresh_events import FreshEvents
 from muster.cli.sights import Sight, facts, run_sight
 from muster.domain.batch import Batch
 from muster.domain.event import Event
 from muster.domain.run import Run
-from muster.formats.suite_spec import read_spec
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

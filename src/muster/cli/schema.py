@@ -32,7 +32,7 @@ def schema(
 
 
 def _made(what: str) -> dict[str, object]:
-    from muster.formats.editor_schema import suite_schema, verify_schema
+    from muster.app.editor_schemas import suite_schema, verify_schema
     from muster.settings.schema import toml_schema
 
     return {SUITE: suite_schema, VERIFY: verify_schema, TOML: toml_schema}[what]()

@@ -7,14 +7,22 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from muster.app.suite_values import (
+    NOT_PASSED,
+    ORDER,
+    WORDS,
+    CaseLine,
+    Figures,
+    Status,
+    SubjectLine,
+    SuiteReport,
+    figures,
+    score_of,
+    steadiness,
+)
 from muster.cli.clean import clean
 from muster.cli.columns import Column, fitted
 from muster.domain.money import show_usd
-from muster.domain.verdict import Status
-from muster.reports.suite.figures import Figures, figures, score_of
-from muster.reports.suite.steadiness import steadiness
-from muster.reports.suite.summary import NOT_PASSED, CaseLine, SubjectLine, SuiteReport
-from muster.reports.suite.words import ORDER, WORDS
 from muster.reports.words import count, one_line, percent, seconds_of
 
 MOST_TROUBLES = 50

@@ -9,9 +9,9 @@ from muster.cli.manner import Manner
 from muster.cli.speech import answer, fail_with, warn
 
 if TYPE_CHECKING:
-    from muster.formats.flaw import Flaw
-    from muster.formats.suite import Examination
-    from muster.formats.waves.declaration import Inspection
+    from collections.abc import Sequence
+
+    from muster.app.validation import Flaw, Inspection
 
 PathsArgument = Annotated[list[Path], Argument(metavar="PATH...", help="Suites, or folders with suites.")]
 AnyPathsArgument = Annotated[
@@ -26,46 +26,27 @@ def register(app: Group) -> None:
 
 def validate(manner: Manner, paths: AnyPathsArgument) -> int:
     """Say whether suites and verification agents are valid; exit 2 when one is not."""
+    from muster.app.validation import validate as validated
     from muster.app.views.suites import examination_view
     from muster.app.views.verify import inspection_view
 
-    inspected, examined = _looked_through(paths)
+    found = validated(paths)
     data = {
-        "suites": [examination_view(file, examination) for file, examination in examined.items()],
-        "verifications": [inspection_view(inspection) for inspection in inspected],
+        "suites": [examination_view(file, examination) for file, examination in found.suites.items()],
+        "verifications": [inspection_view(inspection) for inspection in found.verifications],
     }
-    flaws = [flaw for examination in examined.values() for flaw in examination.flaws]
-    flaws += [flaw for inspection in inspected for flaw in inspection.flaws]
-    for doubt in (doubt for examination in examined.values() for doubt in examination.doubts):
+    for doubt in found.doubts:
         if not manner.json:
             warn(f"warning: {doubt}")
-    if flaws:
-        return refused(manner, flaws, data)
-    lines = [f"{file}: {examination.name}, {cases(examination.cases)}" for file, examination in examined.items()]
-    lines += [f"{inspection.file}: {_agents(inspection)}" for inspection in inspected]
+    if found.flaws:
+        return refused(manner, found.flaws, data)
+    lines = [f"{file}: {examination.name}, {cases(examination.cases)}" for file, examination in found.suites.items()]
+    lines += [f"{inspection.file}: {_agents(inspection)}" for inspection in found.verifications]
     answer(manner, data, lambda console: console.print("\n".join(lines), soft_wrap=True))
     return 0
 
 
-def _looked_through(paths: list[Path]) -> "tuple[list[Inspection], dict[str, Examination]]":
-    """Look through everything that is meant: verification agents, and suites by their files."""
-    from muster.formats.waves.declaration import inspect
-    from muster.formats.waves.finding import sorted_out
-
-    declarations, suites = sorted_out(paths)
-    return [inspect(path) for path in declarations], examinations(suites)
-
-
-def examinations(paths: list[Path]) -> "dict[str, Examination]":
-    """Examine all suites that are meant, by their files."""
-    from muster.formats.finding import find_suites
-    from muster.formats.reading import shown
-    from muster.formats.suite import examine
-
-    return {shown(path): examine(path) for path in find_suites(paths)}
-
-
-def refused(manner: Manner, flaws: "list[Flaw]", data: Any) -> int:
+def refused(manner: Manner, flaws: "Sequence[Flaw]", data: Any) -> int:
     """Tell everything that is wrong, and give the exit code for it."""
     if manner.json:
         told = {"code": "bad_file", "message": str(flaws[0]), "suggestions": []}

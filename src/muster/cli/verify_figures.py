@@ -4,14 +4,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from muster.app.batches import Durations
+from muster.app.verify_values import Ending, VerifyMetrics
 from muster.cli.clean import clean
 from muster.cli.columns import Column, fitted
 from muster.cli.spans import local, span
 from muster.cli.verify_table import TITLES, WIDE
 from muster.domain.money import show_usd
-from muster.domain.waves import Ending
-from muster.reports.batch_stats import Durations
-from muster.reports.waves.metrics import VerifyMetrics
 from muster.reports.words import count, percent
 
 LEAST_MISSED = ("rejected", "low", "med", "reports", "broken", "high", "failed", "crit", "passed")

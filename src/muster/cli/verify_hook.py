@@ -10,7 +10,7 @@ from muster.cli.manner import Manner
 from muster.cli.speech import answer
 
 if TYPE_CHECKING:
-    from muster.app.git_hook import Installed
+    from muster.app.verify_secrets import Installed
 
 app = group("The hook with which git verifies what is about to be committed.")
 
@@ -23,7 +23,7 @@ def install(
     """Write a pre-commit hook that verifies what is staged: live, and with nothing staged a commit goes through."""
     import asyncio
 
-    from muster.app.git_hook import install_hook
+    from muster.app.verify_secrets import install_hook
 
     home = () if manner.home is None else ("--home", str(manner.home.absolute()))
     words = (sys.executable, "-P", "-m", "muster", "verify", "--staged", "--live", "--allow-empty", *home)

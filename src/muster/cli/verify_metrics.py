@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from muster.app import Muster
-    from muster.reports.waves.metrics import VerifyMetrics
+    from muster.app.verify_values import VerifyMetrics
 
 
 def register(app: Group) -> None:
@@ -26,8 +26,8 @@ def metrics(
     """Say how long verifications took, how they ended, what agents found, and what a cycle cost."""
     import time
 
+    from muster.app.verify_values import metrics_json
     from muster.cli.spans import local, since
-    from muster.reports.waves.metrics_json import metrics_json
 
     begin = since(window, time.time())
 

@@ -9,7 +9,7 @@ from muster.cli.line import Argument, Option
 
 if TYPE_CHECKING:
     from muster.app.verifications import VerifyChoice
-    from muster.app.verify_files import Selection
+    from muster.app.verify_values import Selection
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +29,7 @@ class Asked:
 
     def selection(self, markers: Path) -> "Selection":
         """Say how files are chosen; with --changed a word is the commit to compare with."""
-        from muster.app.verify_files import Selection
+        from muster.app.verify_values import Selection
 
         changed = self.changed is not None
         return Selection(

@@ -10,15 +10,12 @@ from rich.table import Table
 from rich.text import Text
 
 from muster.app.verifications import LeftBehind
+from muster.app.verify_values import AgentReport, Ending, Finding, Merged, Severity, VerifyReport, spoken
 from muster.cli.clean import clean
 from muster.cli.columns import Column, fitted
 from muster.cli.verify_words import left_out_by_why
-from muster.domain.finding import Finding, Merged, Severity
 from muster.domain.money import show_usd
 from muster.domain.run import RunState
-from muster.domain.waves import AgentReport, Ending
-from muster.reports.waves.markdown import spoken
-from muster.reports.waves.summary import VerifyReport
 from muster.reports.words import count, one_line, seconds_of
 
 MOST_FINDINGS = 20

@@ -3,13 +3,12 @@
 from collections.abc import Iterator, Sequence
 
 from muster.app.verifications import Prepared
-from muster.app.verify_files import Selection
 from muster.app.verify_survey import VerifySurvey
+from muster.app.verify_values import LeftOut, Selection
 from muster.app.views.verify import left_out_view
 from muster.cli.batch_portrait import calls
 from muster.cli.manner import Manner
 from muster.cli.speech import answer, fail_with
-from muster.domain.verification import LeftOut
 from muster.reports.words import count, one_line
 
 NOTHING = "nothing_to_verify"

@@ -7,8 +7,7 @@ from typing import Any
 
 from muster.domain.errors import BadFile, NotFound
 from muster.formats.flaw import Unreadable
-from muster.formats.reading import shown
-from muster.formats.source import whole_text
+from muster.formats.source import shown, whole_text
 
 TOOL = "agent_response"
 MOST_BYTES = 256_000_000

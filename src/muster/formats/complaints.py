@@ -1,12 +1,12 @@
 """Gathers what is wrong with one case, or with the head of a suite, in words for people and with the line."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import ValidationError
 
 from muster.formats.flaw import Flaw
-from muster.formats.names import UnknownName
 from muster.formats.tree import Place, line_of, spelled, texts_of
 
 _LONGEST = 300
@@ -27,6 +27,15 @@ _WORDS = {
     "less_than": "it must be less than {lt}",
     "less_than_equal": "it must be at most {le}",
 }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnknownName:
+    """A field that no form knows; a wrong one keeps its case, or its file, from being run."""
+
+    place: Place
+    message: str
+    wrong: bool
 
 
 class Complaints:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from muster.domain.errors import BadFile, NotFound
 from muster.formats.flaw import Unreadable
-from muster.formats.reading import READERS, shown
-from muster.formats.source import byte_lines, opened
+from muster.formats.readers import READERS
+from muster.formats.source import byte_lines, opened, shown
 
 NAME = "cases"
 # In YAML written as JSON it may be indented; then it is in quotes.

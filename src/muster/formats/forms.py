@@ -4,28 +4,15 @@ Fields that are not known are not refused here; `names` looks for them. Nothing 
 defaults are the next step's.
 """
 
-from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AliasChoices, BeforeValidator, Field, model_validator
 
 from muster.domain.case import CheckKind, Evaluator, ToolOrder
 from muster.formats import values as v
+from muster.formats.values import Form
 
 _WITHOUT_VALUE = (CheckKind.JSON_SCHEMA, CheckKind.GOLDEN_DIFF)
-
-
-class Form(BaseModel):
-    """What all forms share: a key without a value is as good as none."""
-
-    model_config = ConfigDict(extra="allow", frozen=True, protected_namespaces=())
-
-    @model_validator(mode="before")
-    @classmethod
-    def _without_nulls(cls, given: Any) -> Any:
-        if not isinstance(given, Mapping):
-            raise ValueError("it must be a mapping")
-        return {key: value for key, value in given.items() if value is not None}
 
 
 class MessageForm(Form):

@@ -7,8 +7,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from muster.formats.flaw import Flaw, Unreadable
-from muster.formats.reading import shown
-from muster.formats.source import opened, whole_text
+from muster.formats.source import opened, shown, whole_text
 
 NAME = "bundle.manifest.json"
 MOST_BYTES = 8_000_000

@@ -13,6 +13,7 @@ from typing import Any, get_args
 from pydantic import AliasChoices
 from pydantic.fields import FieldInfo
 
+from muster.formats.complaints import UnknownName
 from muster.formats.forms import (
     CaseForm,
     CheckForm,
@@ -20,11 +21,11 @@ from muster.formats.forms import (
     EvaluatorForm,
     ExpectationForm,
     ExpectedForm,
-    Form,
     HeadForm,
     RubricForm,
 )
 from muster.formats.tree import Place, spelled
+from muster.formats.values import Form
 
 CLOSE = 0.8  # share of letters in common from which a name counts as misspelt
 _SHORTEST = 4  # shorter names are like too many others: uid is not a misspelt id
@@ -36,15 +37,6 @@ _DISTINCTIVE = frozenset(
     {"tool_sequence", "rubric", "auto_check", "critical", "evaluator", "threshold", "effectiveness_threshold"}
     | {"golden_path", "golden_threshold", "process_cmd", "judge_prompt", "follow_ups", "evaluator_config", "expected"}
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UnknownName:
-    """A field that no form knows; a wrong one keeps its case, or its file, from being run."""
-
-    place: Place
-    message: str
-    wrong: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,15 +13,15 @@ from muster.formats.flaw import Flaw, Unreadable
 from muster.formats.forms import CaseForm, HeadForm
 from muster.formats.names import unknown_names
 from muster.formats.partial import rest_of
+from muster.formats.readers import READERS
 from muster.formats.shelf import Shelf
-from muster.formats.source import whole_text
+from muster.formats.source import shown, whole_text
 from muster.formats.toml_reader import TomlFile
 from muster.formats.tree import Map
 from muster.formats.yaml_reader import YamlFile
 
 PROMPT = "prompt.md"
 MOST_PROMPT = 4_000_000
-READERS: Mapping[str, type[YamlFile] | type[TomlFile]] = {".yaml": YamlFile, ".yml": YamlFile, ".toml": TomlFile}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,13 +106,6 @@ class Reading:
             self.flaws.append(Flaw(file=file, line=error.line, message=error.message))
         else:
             self.prompt = text if text.strip() else None
-
-
-def shown(path: Path) -> str:
-    """Spell a path as it was given, without what is the same for everything here."""
-    if path.is_absolute() and path.is_relative_to(Path.cwd()):
-        path = path.relative_to(Path.cwd())
-    return path.as_posix()
 
 
 def _source(path: Path) -> YamlFile | TomlFile:

@@ -98,3 +98,10 @@ def text_lines(file: BufferedReader, most: int) -> Iterator[str]:
             yield line.decode("utf-8")
         except UnicodeDecodeError:
             raise Unreadable("this is no UTF-8: save it as UTF-8", number) from None
+
+
+def shown(path: Path) -> str:
+    """Spell a path as it was given, without what is the same for everything here."""
+    if path.is_absolute() and path.is_relative_to(Path.cwd()):
+        path = path.relative_to(Path.cwd())
+    return path.as_posix()

@@ -1,9 +1,10 @@
 """The kinds of values in a form: text as it was written, numbers and truth values that are such, JSON, names."""
 
 import re
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, Strict
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, Strict, model_validator
 
 from muster.domain.canonical import Json
 from muster.formats.tree import Plain, plain_value
@@ -123,3 +124,16 @@ AnyJson = Annotated[Any, BeforeValidator(_json)]
 JsonObject = Annotated[dict[str, Any], BeforeValidator(_json_object)]
 ROLES = ("user", "assistant", "system", "tool")
 RoleName = Annotated[Literal["user", "assistant", "system", "tool"], BeforeValidator(_role)]
+
+
+class Form(BaseModel):
+    """What all forms share: a key without a value is as good as none."""
+
+    model_config = ConfigDict(extra="allow", frozen=True, protected_namespaces=())
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_nulls(cls, given: Any) -> Any:
+        if not isinstance(given, Mapping):
+            raise ValueError("it must be a mapping")
+        return {key: value for key, value in given.items() if value is not None}

@@ -11,8 +11,8 @@ from muster.domain.errors import BadConfiguration, BadFile, NotFound
 from muster.domain.verification import AllowedSecret, Kind, Limits, Verifier
 from muster.formats.complaints import Complaints
 from muster.formats.flaw import MOST_FLAWS, Flaw, Unreadable
-from muster.formats.reading import READERS, shown
-from muster.formats.source import opened
+from muster.formats.readers import READERS
+from muster.formats.source import opened, shown
 from muster.formats.toml_reader import TomlFile
 from muster.formats.tree import Items, Map
 from muster.formats.waves.forms import ALLOWED, LIMITS, TOP, TopForm, unknown

@@ -8,7 +8,7 @@ from pathlib import Path
 from muster.domain.errors import NotFound
 from muster.formats.finding import find_suites
 from muster.formats.flaw import Unreadable
-from muster.formats.reading import READERS
+from muster.formats.readers import READERS
 from muster.formats.source import byte_lines, opened
 
 STEM = "verify"

@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from muster.domain.verification import Kind, Limits, Shape
 from muster.domain.waves import SECRETS
 from muster.formats import values as v
-from muster.formats.forms import Form
+from muster.formats.values import Form
 
 Parser = Literal["ruff", "mypy", "pytest", "sarif", "json", "lines"]
 PARSERS: tuple[str, ...] = ("ruff", "mypy", "pytest", "sarif", "json", "lines")

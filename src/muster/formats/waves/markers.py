@@ -15,8 +15,7 @@ from muster.domain.errors import BadFile
 from muster.domain.source import Snapshot
 from muster.domain.verification import Marker, Verification
 from muster.formats.flaw import Unreadable
-from muster.formats.reading import shown
-from muster.formats.source import opened
+from muster.formats.source import opened, shown
 from muster.formats.waves.places import check_name, place_in, real_place
 from muster.formats.waves.sources import EMPTY, MOST_BYTES
 

@@ -10,7 +10,8 @@ from typing import Any
 from pydantic import AliasChoices, BaseModel, BeforeValidator, Field
 
 from muster.formats import values as v
-from muster.formats.forms import CaseForm, Form, HeadForm
+from muster.formats.forms import CaseForm, HeadForm
+from muster.formats.values import Form
 from muster.formats.waves.forms import AgentForm, TopForm
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"

@@ -1,0 +1,75 @@
+"""Test cases written by a model: where they go is checked before anything is spent, and they are written at the end."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from muster.cli.generate_text import yaml_text
+from muster.cli.generate_writing import create, extend, file_to_create, file_to_extend
+from muster.domain.errors import BadArgument
+from muster.domain.run import Run
+from muster.formats.values import is_kebab
+
+__all__ = ["Generation", "generation", "write_cases", "yaml_text"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Generation:
+    """What is to be written, by whom, and where to."""
+
+    agent: str
+    count: int
+    skill: str
+    description: str
+    file: Path | None  # None: nowhere
+    extends: Path | None
+
+    def spec(self) -> dict[str, Any]:
+        """Return the spec of the run."""
+        if self.extends is not None:
+            return {"agent": self.agent, "count": self.count, "extend": str(self.extends)}
+        return {"agent": self.agent, "count": self.count, "skill": self.skill, "description": self.description}
+
+
+def generation(
+    agent: str,
+    count: int,
+    *,
+    skill: str = "",
+    description: str = "",
+    extend: Path | None = None,
+    output: Path | None = None,
+    dry_run: bool = False,
+) -> Generation:
+    """Return what is to be generated; raises BadArgument when that is unclear, or its file cannot be written."""
+    _require_one(skill, description, extend, output)
+    if extend is not None:
+        path = file_to_extend(extend)
+        file = None if dry_run else path
+        return Generation(agent=agent, count=count, skill="", description="", file=file, extends=path)
+    file = None if dry_run else file_to_create(output or Path(skill))
+    return Generation(agent=agent, count=count, skill=skill, description=description, file=file, extends=None)
+
+
+def write_cases(wanted: Generation, run: Run) -> None:
+    """Write the cases that a run generated to their file."""
+    result: Mapping[str, Any] = run.result
+    if not result["cases"] or wanted.file is None:
+        return
+    if wanted.extends is not None:
+        extend(wanted.file, result["cases"])
+    else:
+        create(wanted.file, result["skill"], result["cases"])
+
+
+def _require_one(skill: str, description: str, extend: Path | None, output: Path | None) -> None:
+    if extend is not None and (skill or description or output):
+        raise BadArgument(
+            "a suite that is extended has its name, and the cases go to its file",
+            suggestions=("give --extend alone, or --skill with --description",),
+        )
+    if extend is None and not (skill and description.strip()):
+        raise BadArgument("say what is to be tested", suggestions=("--skill NAME --description TEXT", "--extend DIR"))
+    if skill and not is_kebab(skill):
+        raise BadArgument(f"{skill!r} is no name of a skill", suggestions=("write it like code-reviewer",))
