@@ -13,7 +13,7 @@ import muster
 from bench.fleet import AGENT, spent
 from muster.cli.main import set_up
 from muster.domain.batch import BatchState
-from muster.engine.patience import Patience
+from muster.engine.batches.base import Patience
 from muster.settings import load_settings
 
 PROMPT = "x" * 1_700  # echoed: a line of results has about two thousand bytes

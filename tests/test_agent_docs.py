@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from muster.app import open_muster
-from muster.app.profiles import profile_of
+from muster.app.agent_kinds.base import profile_of
 from muster.domain.agent import Timeouts
 from muster.domain.call import ask
 from muster.domain.errors import AgentFailed

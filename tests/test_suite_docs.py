@@ -11,14 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from muster.checks.compare import ALPHA, FEWEST, THRESHOLD
 from muster.cli.main import run
-from muster.domain.case import DEFAULT_GOLDEN_THRESHOLD, DEFAULT_THRESHOLD, CheckKind, Evaluator, ToolOrder
-from muster.domain.verdict import Status
-from muster.formats import forms, values
-from muster.formats.lint import CANONICAL_TAGS
-from muster.formats.resolve import LONGEST_ID
-from muster.reports.suite.writing import WRITERS
+from muster.suites.case import DEFAULT_GOLDEN_THRESHOLD, DEFAULT_THRESHOLD, CheckKind, Evaluator, ToolOrder
+from muster.suites.compare.test import ALPHA, FEWEST, THRESHOLD
+from muster.suites.format import forms
+from muster.suites.format.lint import CANONICAL_TAGS
+from muster.suites.format.resolve import LONGEST_ID
+from muster.suites.reports.formats import WRITERS
+from muster.suites.verdict import Status
+from muster.text import forms as values
 
 ROOT = Path(__file__).parent.parent
 SUITES = (ROOT / "docs" / "SUITES.md").read_text(encoding="utf-8")
@@ -107,7 +108,7 @@ def test_every_kind_status_order_and_format_is_told() -> None:
 
 
 def test_every_finding_of_lint_is_told() -> None:
-    source = "".join((ROOT / "src/muster/formats" / name).read_text() for name in ("lint.py", "manifest.py"))
+    source = (ROOT / "src/muster/suites/format/lint.py").read_text()
     codes = set(re.findall(r'"([a-z]+(?:-[a-z]+)+)"', source)) - set(CANONICAL_TAGS)
     assert len(codes) > 10
     assert {code for code in codes if f"`{code}`" not in SUITES} == set()

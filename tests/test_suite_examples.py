@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from muster.domain.case import Case, CheckKind, Evaluator, ToolOrder
 from muster.domain.errors import BadFile
-from muster.formats.finding import find_suites
-from muster.formats.lint import lint
-from muster.formats.suite import open_suite
+from muster.suites.case import Case, CheckKind, Evaluator, ToolOrder
+from muster.suites.format.lint import lint
+from muster.suites.format.reading import find_suites
+from muster.suites.format.suite import open_suite
 from tests.cli.shell import Shell
 
 EXAMPLES = Path(__file__).parent.parent / "examples" / "suites"

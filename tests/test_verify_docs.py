@@ -6,13 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from muster.domain.verification import Kind, Limits, Shape
-from muster.formats.waves.declaration import read_declaration
-from muster.formats.waves.defaults import shipped
-from muster.formats.waves.forms import AGENT, LIMITS, PARSERS, TOP
-from muster.formats.waves.sources import LONGEST_LINE, MOST_BYTES
-from muster.shapes.expression import NAMES
-from muster.shapes.expression_reader import LONGEST, parse, spell_mapping
+from muster.text.expressions import LONGEST, NAMES, parse, spell_mapping
+from muster.verify.declaration.declaration import read_declaration, shipped
+from muster.verify.declaration.forms import AGENT, LIMITS, PARSERS, TOP
+from muster.verify.source import LONGEST_LINE, MOST_BYTES
+from muster.verify.verification import Kind, Limits, Shape
 
 DOCS = Path(__file__).parent.parent / "docs"
 VERIFY = (DOCS / "VERIFY.md").read_text(encoding="utf-8")

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from muster.agents.anthropic.live import AnthropicAgent
-from muster.agents.http import HttpClient
+from muster.agents.http.client import HttpClient
 from muster.agents.openai.live import OpenAIAgent
-from muster.agents.processes import proc
-from muster.agents.processes.household import Household
-from muster.agents.processes.identity import this_process
+from muster.agents.processes import system
+from muster.agents.processes.registry import Household
+from muster.agents.processes.system import this_process
 from muster.domain.agent import Profile
 from muster.domain.price import Price, Rates
 from muster.testing.processes import RememberedProcesses
@@ -218,4 +218,4 @@ async def household(remembered: RememberedProcesses) -> AsyncIterator[Household]
     await household.close()
     assert remembered.noted == {}
     houses = [process.token for process in remembered.seen if process.pid is None]
-    assert [pid for house in houses for pid, _ in proc.carriers(house + ".") if proc.started(pid)] == []
+    assert [pid for house in houses for pid, _ in system.carriers(house + ".") if system.started(pid)] == []

@@ -7,7 +7,7 @@ import pytest
 
 from muster.agents.anthropic.live import AnthropicAgent
 from muster.agents.base import Agent
-from muster.agents.http import HttpClient
+from muster.agents.http.client import HttpClient
 from muster.agents.openai.live import OpenAIAgent
 from muster.agents.prices import price_from_toml
 from muster.agents.scripted import Part, ScriptedAgent

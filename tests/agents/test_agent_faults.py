@@ -3,9 +3,8 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from muster.agents.account import Account
 from muster.agents.anthropic import answer as anthropic
-from muster.agents.faults import MOST_MESSAGE, retry_after
+from muster.agents.faults import MOST_MESSAGE, Account, retry_after
 from muster.agents.openai import answer as openai
 from muster.domain.errors import (
     AuthRefused,

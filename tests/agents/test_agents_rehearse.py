@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from muster.agents.anthropic.live import AnthropicAgent
-from muster.agents.http import HttpClient
+from muster.agents.http.client import HttpClient
 from muster.agents.model import ModelAgent
 from muster.agents.openai.live import OpenAIAgent
 from muster.agents.prices import price_from_toml

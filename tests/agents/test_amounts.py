@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muster.agents.amounts import count_of, microdollars_of
+from muster.agents.payload import count_of, microdollars_of
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,12 @@ from anthropic.types import Message as OfficialMessage
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muster.agents.account import Account
 from muster.agents.anthropic.answer import decode
-from muster.agents.anthropic.stream import Fold
+from muster.agents.anthropic.live import Fold
+from muster.agents.faults import Account
+from muster.agents.http.sse import Event
 from muster.agents.payload import MALFORMED
-from muster.agents.sse import Event
-from muster.agents.tally import Ceiling
+from muster.agents.usage import Ceiling
 from muster.domain.call import Reply, Stop, ToolCall, Usage
 from muster.domain.errors import AuthRefused, InvalidRequest, MusterError, OutcomeUnknown, Overloaded, Paid, Undecodable
 from muster.domain.money import NOTHING, Lane, Microdollars

@@ -12,10 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from muster.agents.account import Account
-from muster.agents.anthropic.batch import encode
-from muster.agents.anthropic.spelling import AnthropicSpelling
-from muster.agents.faults import MOST_MESSAGE
+from muster.agents.anthropic.batch import AnthropicSpelling, encode
+from muster.agents.faults import MOST_MESSAGE, Account
 from muster.agents.prices import price_from_toml
 from muster.domain.batch import Answered, Dropped, Errored, MemberResult, Shortfall, Tariff
 from muster.domain.call import Message, Request, Role, Stop, Timings, Tool, Usage, ask

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from muster.agents.account import fingerprint
 from muster.agents.anthropic.batch import AnthropicBatches
 from muster.agents.base import BatchAgent, Parcel
-from muster.agents.http import HttpClient
+from muster.agents.faults import fingerprint
+from muster.agents.http.client import HttpClient
 from muster.agents.openai.batch import OpenAIBatches, scope_of
 from muster.domain.agent import Timeouts
 from muster.domain.batch import Found, Phase

@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 
-from muster.agents.account import Account
-from muster.agents.anthropic import progress as anthropic
-from muster.agents.faults import MOST_MESSAGE
-from muster.agents.openai import progress as openai
+from muster.agents.anthropic import batch as anthropic
+from muster.agents.faults import MOST_MESSAGE, Account
+from muster.agents.openai import batch as openai
 from muster.domain.batch import Found, Phase, Progress, Shortfall
 from muster.domain.errors import OutcomeUnknown, Paid, TryLater
 

@@ -15,9 +15,9 @@ import pytest
 
 from muster.agents.function import FunctionAgent
 from muster.agents.prices import price_from_toml
-from muster.agents.service_terms import Terms
-from muster.app.profiles import profile_of
-from muster.app.services import make_function
+from muster.agents.service.terms import Terms
+from muster.app.agent_kinds.base import profile_of
+from muster.app.agent_kinds.services import make_function
 from muster.domain.agent import Profile, Timeouts
 from muster.domain.call import Reply, Request, Stop, ToolCall, Usage, ask
 from muster.domain.errors import (
@@ -32,7 +32,7 @@ from muster.domain.errors import (
     WireError,
 )
 from muster.domain.money import Lane, Microdollars
-from muster.settings.fitting import fit
+from muster.settings.file import fit
 from muster.settings.sections import PythonSection
 from muster.testing.agents import CHECKS, Candidate
 

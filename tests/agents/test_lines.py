@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muster.agents.lines import Lines, object_of
+from muster.agents.local import Lines, object_of
 
 LINES = st.lists(st.binary(max_size=30).filter(lambda line: b"\n" not in line), max_size=8)
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from muster.agents.anthropic.live import AnthropicAgent
 from muster.agents.anthropic.wire import encode as encode_anthropic
-from muster.agents.http import HttpClient
+from muster.agents.http.client import HttpClient
 from muster.agents.model import STREAM_ABOVE, ModelAgent
 from muster.agents.openai.live import OpenAIAgent
 from muster.agents.openai.wire import MaxTokens

@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
-from muster.agents.account import Account
+from muster.agents.faults import Account
+from muster.agents.http.sse import Event
 from muster.agents.openai.answer import decode
-from muster.agents.openai.stream import Fold
+from muster.agents.openai.live import Fold
 from muster.agents.payload import MALFORMED
-from muster.agents.sse import Event
-from muster.agents.tally import Ceiling
+from muster.agents.usage import Ceiling
 from muster.domain.call import Quality, Reply, Stop, ToolCall, Usage
 from muster.domain.errors import (
     AuthRefused,

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from openai.types.chat.completion_create_params import CompletionCreateParamsNonStreaming
 from pydantic import TypeAdapter
 
-from muster.agents.account import Account
-from muster.agents.faults import MOST_MESSAGE
-from muster.agents.openai.spelling import ENDPOINT, OpenAISpelling
+from muster.agents.faults import MOST_MESSAGE, Account
+from muster.agents.openai.batch_lines import ENDPOINT, OpenAISpelling
 from muster.agents.openai.wire import MaxTokens, encode
 from muster.agents.prices import price_from_toml
 from muster.domain.batch import Answered, Dropped, Errored, MemberResult, Shortfall, Tariff

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muster.agents.account import Account
 from muster.agents.anthropic import answer as anthropic
-from muster.agents.anthropic.stream import Fold as AnthropicFold
+from muster.agents.anthropic.live import Fold as AnthropicFold
+from muster.agents.faults import Account
+from muster.agents.http.sse import Event
 from muster.agents.openai import answer as openai
-from muster.agents.openai.stream import Fold as OpenAIFold
+from muster.agents.openai.live import Fold as OpenAIFold
 from muster.agents.payload import MALFORMED, arguments_of, joined, reader, to_json
-from muster.agents.sse import Event
-from muster.agents.tally import Ceiling
+from muster.agents.usage import Ceiling
 from muster.domain.call import Reply, Stop
 from muster.domain.errors import OutcomeUnknown
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from muster.agents.batch_client import quoter
 from muster.agents.prices import price_from_toml
-from muster.agents.quotes import quoter
-from muster.agents.tally import TOOL_TOKENS
+from muster.agents.usage import TOOL_TOKENS
 from muster.domain.batch import Tariff
 from muster.domain.call import Request, Tool, Usage, ask
 from muster.domain.errors import BadConfiguration, exit_code_of

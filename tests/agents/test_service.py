@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from muster.agents.account import Account
-from muster.agents.http import HttpClient
+from muster.agents.faults import Account
+from muster.agents.http.client import HttpClient
 from muster.agents.prices import price_from_toml
-from muster.agents.service import ServiceAgent
-from muster.agents.service_answer import places_of
-from muster.agents.service_body import template_of
-from muster.agents.service_terms import Terms
-from muster.app.profiles import profile_of
-from muster.app.services import make_service
+from muster.agents.service.agent import ServiceAgent
+from muster.agents.service.answer import places_of, template_of
+from muster.agents.service.terms import Terms
+from muster.app.agent_kinds.base import profile_of
+from muster.app.agent_kinds.services import make_service
 from muster.domain.agent import Profile, Timeouts
 from muster.domain.call import Message, Reply, Request, Role, Stop, Tool, ToolCall, Usage, ask
 from muster.domain.errors import (
@@ -37,7 +36,7 @@ from muster.domain.errors import (
 )
 from muster.domain.money import Lane, Microdollars
 from muster.domain.price import Price
-from muster.settings.fitting import fit
+from muster.settings.file import fit
 from muster.settings.sections import HttpSection
 from muster.testing.agents import CHECKS, Candidate
 

@@ -1,6 +1,6 @@
 """A conversation as one text."""
 
-from muster.agents.transcript import transcript_of
+from muster.agents.local import transcript_of
 from muster.domain.call import Message, Request, Role, ToolCall, ask
 
 TURNS = Request(

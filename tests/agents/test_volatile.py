@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from muster.agents.volatile import folder_of, session_of
+from muster.agents.local import folder_of, session_of
 from muster.domain.call import Request, ask
 from muster.domain.canonical import Json
 

@@ -11,9 +11,9 @@ import pytest
 from muster.agents.anthropic.batch import AnthropicBatches
 from muster.agents.base import Batching
 from muster.agents.openai.batch import OpenAIBatches
-from muster.agents.processes.household import Household
-from muster.agents.processes.identity import this_process
-from muster.app.directory import AgentDirectory
+from muster.agents.processes.registry import Household
+from muster.agents.processes.system import this_process
+from muster.app.agent_kinds.directory import AgentDirectory
 from muster.domain.batch import Desk
 from muster.domain.call import ask
 from muster.domain.errors import BadConfiguration

@@ -6,9 +6,9 @@ import pytest
 
 from muster.agents.anthropic.live import AnthropicAgent
 from muster.agents.openai.live import OpenAIAgent
-from muster.agents.processes.household import Household
-from muster.agents.processes.identity import this_process
-from muster.app.directory import AgentDirectory
+from muster.agents.processes.registry import Household
+from muster.agents.processes.system import this_process
+from muster.app.agent_kinds.directory import AgentDirectory
 from muster.domain.call import ask
 from muster.domain.errors import BadConfiguration
 from muster.settings import load_settings

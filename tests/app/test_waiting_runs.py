@@ -11,8 +11,8 @@ from muster.app import Muster, open_muster
 from muster.domain.batch import BatchState
 from muster.domain.errors import BadConfiguration, Conflict
 from muster.domain.run import RunState
+from muster.engine.batches.base import Patience
 from muster.engine.context import Context
-from muster.engine.patience import Patience
 from muster.engine.workload import REGISTRY
 from muster.settings import load_settings
 from muster.sim.options import Options

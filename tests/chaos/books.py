@@ -14,8 +14,7 @@ from muster.app import Muster
 from muster.domain.batch import OVER, Batch, Saving
 from muster.domain.call import Request
 from muster.domain.canonical import digest
-from muster.domain.entry import AttemptState, Entry, EntryKind, EntryState
-from muster.domain.event import Event
+from muster.domain.entry import AttemptState, Entry, EntryKind, EntryState, Event
 from muster.domain.money import Lane
 from muster.domain.run import Run, RunState
 from muster.sim.audit import Audit

@@ -22,7 +22,7 @@ from muster.app.views.runs import run_view
 from muster.domain.agent import Timeouts
 from muster.domain.errors import MusterError, NotFound
 from muster.domain.run import RunState
-from muster.engine.patience import Patience
+from muster.engine.batches.base import Patience
 from muster.engine.retry import RetryPolicy
 from muster.settings import load_settings
 from tests.chaos import work

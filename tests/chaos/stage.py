@@ -16,7 +16,7 @@ import msgspec
 
 from muster.app import Muster, open_muster
 from muster.domain.agent import Timeouts
-from muster.engine.patience import Patience
+from muster.engine.batches.base import Patience
 from muster.engine.retry import RetryPolicy
 from muster.settings import load_settings
 from muster.testing.sim import RehearsalProcess

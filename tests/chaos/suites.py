@@ -17,8 +17,8 @@ import msgspec
 
 from muster.domain.entry import EntryKind
 from muster.domain.run import RunState
-from muster.domain.verdict import CaseResult
-from muster.reports.suite_run import open_suite_run
+from muster.suites.reports.run import open_suite_run
+from muster.suites.verdict import CaseResult
 from tests.chaos import work
 from tests.chaos.books import Books, books_of
 from tests.chaos.stage import PATIENCE, Driver, Ended, Stage

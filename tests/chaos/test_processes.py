@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from muster.agents.processes import proc
+from muster.agents.processes import system
 from muster.domain.entry import AttemptState, Entry, EntryState
 from tests.chaos import work
 from tests.chaos.books import Books, check_books, read_books
@@ -60,7 +60,7 @@ class Crew:
     def at_work(self) -> list[int]:
         """Find whatever is alive and was started for this crew, by what it carries."""
         mark = f"CREW={self.stage.folder}\0".encode()
-        return [pid for pid, _ in proc.carriers("muster-") if proc.started(pid) and mark in _environment(pid)]
+        return [pid for pid, _ in system.carriers("muster-") if system.started(pid) and mark in _environment(pid)]
 
     def lines(self) -> list[dict[str, Any]]:
         return [json.loads(line) for line in self.audit.read_text().splitlines()]

@@ -18,20 +18,19 @@ from muster.domain.batch import BatchState
 from muster.domain.entry import EntryKind
 from muster.domain.money import NOTHING
 from muster.domain.run import RunState
-from muster.domain.waves import CLEARED, CLEARING, report_key
 from muster.engine.killpoints import POINTS
-from muster.formats.waves.spec import stored
-from muster.reports.waves.facts import Cost
-from muster.reports.waves.run import open_waves_run
-from muster.reports.waves.summary import VerifyReport, summarize
 from muster.settings import load_settings
 from muster.sim.audit import Audit
 from muster.testing.sim import RehearsalProcess
+from muster.verify.journal import CLEARED, CLEARING, report_key
+from muster.verify.reports.run import open_waves_run
+from muster.verify.reports.summary import Cost, VerifyReport, summarize
+from muster.verify.spec import stored
 from tests.chaos.books import Books, books_of, check_books
 from tests.chaos.fleet import Order
 from tests.chaos.stage import BRISK, Ended, Stage
-from tests.workloads.waves_crowd import FILES, SCRIPT, UNHURRIED, crowd_spec, write_crowd
-from tests.workloads.waves_stage import PENDING, lasting
+from tests.verify.crowd import FILES, SCRIPT, UNHURRIED, crowd_spec, write_crowd
+from tests.verify.stage import PENDING, lasting
 
 PATIENT = replace(BRISK, settle=UNHURRIED)
 READING = ("run.claimed:1", "store.after_commit:3")  # before and after a page of the files was kept

@@ -11,11 +11,11 @@ import pytest
 
 from muster.agents.base import Agent
 from muster.agents.claude_code.sdk import require
-from muster.agents.processes import proc
-from muster.agents.processes.household import Household
-from muster.agents.processes.identity import this_process
-from muster.app.claude import make_claude
-from muster.app.profiles import profile_of
+from muster.agents.processes import system
+from muster.agents.processes.registry import Household
+from muster.agents.processes.system import this_process
+from muster.app.agent_kinds.base import profile_of
+from muster.app.agent_kinds.claude import make_claude
 from muster.domain.call import Message
 from muster.domain.script import Line, Script
 from muster.settings.sections import ClaudeSection
@@ -122,7 +122,7 @@ class House:
 
     def alive(self) -> list[int]:
         """The processes that carry a token of this house."""
-        return [pid for pid, _ in proc.carriers("muster-") if proc.started(pid) is not None and self._is_ours(pid)]
+        return [pid for pid, _ in system.carriers("muster-") if system.started(pid) is not None and self._is_ours(pid)]
 
     def _is_ours(self, pid: int) -> bool:
         try:
@@ -145,4 +145,4 @@ async def house(tmp_path: Path) -> AsyncIterator[House]:
         yield house
         await household.close()
     for pid in house.alive():  # of a test that failed
-        proc.kill(pid, proc.started(pid) or "")
+        system.kill(pid, system.started(pid) or "")

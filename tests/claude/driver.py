@@ -5,10 +5,10 @@ import json
 import sys
 from pathlib import Path
 
-from muster.agents.processes.household import Household
-from muster.agents.processes.identity import this_process
-from muster.app.claude import make_claude
-from muster.app.profiles import profile_of
+from muster.agents.processes.registry import Household
+from muster.agents.processes.system import this_process
+from muster.app.agent_kinds.base import profile_of
+from muster.app.agent_kinds.claude import make_claude
 from muster.domain.agent import Timeouts
 from muster.domain.call import ask
 from muster.settings.sections import ClaudeSection

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from muster.domain.process import OwnedProcess
-from muster.domain.run import Driver
+from muster.domain.run import Driver, OwnedProcess
 
 
 class FileRegistry:

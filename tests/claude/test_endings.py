@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from muster.agents.processes import proc
-from muster.agents.processes.identity import is_gone, this_process
-from muster.agents.processes.reaper import Reaper
+from muster.agents.processes import system
+from muster.agents.processes.registry import Reaper
+from muster.agents.processes.system import is_gone, this_process
 from muster.domain.agent import Timeouts
 from muster.domain.call import Request, ask
 from muster.domain.errors import (
@@ -272,7 +272,7 @@ async def test_what_a_killed_driver_left_is_found_and_ended_at_the_next_start(ho
     here = us.host
     reaped = await Reaper(house.registry, here, lambda gone: is_gone(gone, us)).reap()
     assert away in {process.pid for process in reaped}
-    assert proc.started(away) is None
+    assert system.started(away) is None
     assert (house.alive(), await house.registry.all(here)) == ([], [])
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from muster.agents.claude_code.options import options_of
+from muster.agents.claude_code.agent import options_of
 from muster.agents.claude_code.sdk import Sdk, load
 from muster.agents.claude_code.setup import Setup
 from muster.domain.call import ask

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from muster.app.run_files import export_run
 from muster.cli.main import run
 from muster.domain.run import Run
-from muster.domain.verdict import CaseResult, Status
-from muster.reports.cassette import export_run
 from muster.store.sqlite import open_sqlite
-from tests.reports.suite_store import Story, a_case, a_result, fill
+from muster.suites.verdict import CaseResult, Status
+from tests.suites.reports.suite_store import Story, a_case, a_result, fill
 
 from .shell import Result
 

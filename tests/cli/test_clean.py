@@ -2,7 +2,7 @@
 
 import pytest
 
-from muster.cli.clean import Cleaner, clean
+from muster.cli.terminal.output import Cleaner, clean
 
 HOSTILE = "a\x1b[31mb\x1b[0m\x1b]8;;http://x\x1b\\link\x1b]8;;\x07\x1b(Bc\x9b2Jd\x07\r\n\te\x1b"
 SAFE = "ablinkc2Jd\n\te"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from muster.domain.verdict import Status
-from tests.reports.suite_store import Story, a_case, a_result
+from muster.suites.verdict import Status
+from tests.suites.reports.suite_store import Story, a_case, a_result
 
 from .suite_home import NAMES, Home, a_run
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 import muster.cli
-from muster.formats.finding import find_suites
-from muster.formats.lint import lint
+from muster.suites.format.lint import lint
+from muster.suites.format.reading import find_suites
 
 from .shell import Shell, line_with
 
@@ -71,7 +71,7 @@ def test_its_numbers_fit_together_and_its_suite_can_be_run_again(theatre: Shell)
 
 
 def test_the_suite_of_the_demo_is_beyond_doubt() -> None:
-    (file,) = find_suites([Path(muster.cli.__path__[0]) / "demo_suite"])
+    (file,) = find_suites([Path(muster.cli.__path__[0]) / "demo" / "suite"])
     assert lint(file) == ()
 
 

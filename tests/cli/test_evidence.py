@@ -7,11 +7,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from muster.reports.evidence.keys import public_pem
-from muster.reports.evidence.layout import PUBLIC_KEY, STATEMENT, STATISTICS, VERDICTS
-from tests.reports.evidence.scene import FAILS, KEY, SECRET, story
-from tests.reports.evidence.test_rescoring import changed
-from tests.reports.evidence.test_verifying import contents, signed_anew
+from muster.suites.evidence.keys import public_pem
+from muster.suites.evidence.layout import PUBLIC_KEY, STATEMENT, STATISTICS, VERDICTS
+from tests.suites.evidence.scene import FAILS, KEY, SECRET, story
+from tests.suites.evidence.test_rescoring import changed
+from tests.suites.evidence.test_verifying import contents, signed_anew
 
 from .shell import Shell
 from .suite_home import Home

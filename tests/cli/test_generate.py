@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import muster.workloads.generate  # noqa: F401 - the workload is found by its name
-from muster.cli import generate as command
+import muster.suites.generate.workload  # noqa: F401 - the workload is found by its name
 from muster.cli.frame import group, perform
-from muster.cli.generate_text import extended, new_suite, yaml_text
 from muster.cli.line import Misuse
+from muster.cli.suites import generate as command
 from muster.domain.errors import BadFile
-from muster.formats.suite import open_suite
+from muster.suites.format.suite import open_suite
+from muster.suites.generate.files import extended, new_suite, yaml_text
 
 TOML = """
 [agents.model]

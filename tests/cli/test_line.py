@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from muster.cli.frame import command, default, group, perform
 from muster.cli.line import Argument, Misuse, Option
-from muster.cli.manner import Manner
+from muster.cli.terminal.output import Manner
 
 WORDS = ("tell", "inner", "a", "--", "-", "-l", "--name", "--x=1", "--loud", "-qu", "9")
 SHORT = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=8)

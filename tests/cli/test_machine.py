@@ -9,7 +9,7 @@ import pytest
 
 from muster import __version__
 from muster.cli.frame import answered
-from muster.cli.manner import Manner
+from muster.cli.terminal.output import Manner
 
 from .shell import Shell
 

@@ -10,23 +10,23 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
-from muster.app.loads import Load
-from muster.app.verify_survey import Part, VerifySurvey
-from muster.cli.batch_panel import batches_table
-from muster.cli.tables import calls_table, runs_table
-from muster.cli.verify_figures import tell_metrics
-from muster.cli.verify_plan import plan_table
-from muster.cli.verify_table import tell_report
+from muster.app.costs import Load
+from muster.app.verify_plan import Part, VerifySurvey
+from muster.cli.batches.display import batches_table
+from muster.cli.runs.display import calls_table, runs_table
+from muster.cli.verify.metrics import tell_metrics
+from muster.cli.verify.plan import plan_table
+from muster.cli.verify.table import tell_report
 from muster.domain.batch import Batch, BatchState, Desk
 from muster.domain.call import Reply, Stop, Usage
 from muster.domain.entry import Entry, EntryKind, EntryState
-from muster.domain.finding import Counts
 from muster.domain.ids import BatchId, RunId
 from muster.domain.money import Microdollars
 from muster.domain.run import CallCounts, Lease, Run, RunState, Spent
-from muster.domain.waves import Ending
-from muster.reports.waves.metrics import AgentMetrics, VerifyMetrics
-from tests.reports.waves.house import Story, agent, checker, model, summary, wave
+from muster.verify.finding import Counts
+from muster.verify.journal import Ending
+from muster.verify.reports.metrics import AgentMetrics, VerifyMetrics
+from tests.verify.reports.house import Story, agent, checker, model, summary, wave
 
 WIDTHS = [60, 72, 80, 100, 160]
 LONG = "architecture-reviewer"

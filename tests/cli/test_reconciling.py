@@ -6,7 +6,7 @@ import pytest
 
 from muster.app import Patience
 from muster.app.batches import Held
-from muster.cli.reconciling import holder_words
+from muster.cli.batches.reconcile import holder_words
 from muster.domain.batch import BatchState
 from muster.domain.run import Driver
 from muster.testing.sim import RehearsalProcess

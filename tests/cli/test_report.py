@@ -11,15 +11,14 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from muster.app.borrowed import borrow
+from muster.app.run_files import borrow, export_run
 from muster.cli.main import run
-from muster.cli.report_files import SUITE_FORMATS, wanted_report
-from muster.cli.suite_table import MOST_TROUBLES, tell_report
+from muster.cli.outcome import SUITE_FORMATS, wanted_report
+from muster.cli.suites.table import MOST_TROUBLES, tell_report
 from muster.domain.errors import BadArgument, NotFound
 from muster.domain.run import RunState
-from muster.domain.verdict import Status
-from muster.reports.cassette import export_run
-from tests.reports.suite.house import RUN, Story, case, fill, fill_file, hostile, result, shop, summary
+from muster.suites.verdict import Status
+from tests.suites.reports.house import RUN, Story, case, fill, fill_file, hostile, result, shop, summary
 
 from .shell import Result, Shell
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from muster.domain.case import Evaluator
-from muster.domain.verdict import ItemScore, Judgement, Status
-from tests.reports.suite_store import Story, a_case, a_result
+from muster.suites.case import Evaluator
+from muster.suites.verdict import ItemScore, Judgement, Status
+from tests.suites.reports.suite_store import Story, a_case, a_result
 
 from .suite_home import Home
 

@@ -10,9 +10,9 @@ import jsonschema
 import pytest
 import yaml
 
-from muster.formats.tree import plain_value
-from muster.formats.yaml_reader import YamlFile
 from muster.settings import load_settings
+from muster.text.tree import plain_value
+from muster.text.yaml_reader import YamlFile
 
 from .suite_home import Home
 
@@ -153,7 +153,7 @@ def test_every_example_fits(home: Home) -> None:
     assert len(suites) > 2
     for path in tomls:
         schemas["toml"].validate(tomllib.loads(path.read_text()))
-    for path in [*suites, ROOT / "src/muster/cli/demo_suite/cases.yaml"]:
+    for path in [*suites, ROOT / "src/muster/cli/demo/suite/cases.yaml"]:
         schemas["suite"].validate(as_read(path))
     declared = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs/VERIFY.md").read_text(), re.DOTALL)
     whole = [text for text in declared if re.search(r"^agents:", text, re.MULTILINE)]

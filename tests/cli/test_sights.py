@@ -6,10 +6,9 @@ from datetime import datetime
 import pytest
 
 from muster.app import Patience
-from muster.cli.patience import patience_of
-from muster.cli.progress import Lines, line
-from muster.cli.sights import Sight, batch_sight, waiting
-from muster.cli.spans import rough, since, span
+from muster.cli.options import patience_of
+from muster.cli.terminal.format import rough, since, span
+from muster.cli.terminal.progress import Lines, Sight, batch_sight, line, waiting
 from muster.domain.batch import Batch, BatchState, Desk
 from muster.domain.errors import BadArgument
 from muster.domain.ids import BatchId

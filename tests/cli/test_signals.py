@@ -158,7 +158,7 @@ import os, signal, sys
 
 class Interrupting:
     def find_spec(self, name, path=None, target=None):
-        if name == "muster.cli.report":
+        if name == "muster.cli.suites.report":
             os.kill(os.getpid(), signal.SIGINT)
 
 signal.signal(signal.SIGINT, signal.default_int_handler)

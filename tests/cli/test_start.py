@@ -8,7 +8,8 @@ from .shell import COMMAND, Shell
 # Each of these takes a good part of the time that a short command takes in all.
 HEAVY = {"pydantic", "genai_prices", "yaml", "jsonschema", "cryptography", "regex", "httptools"}
 KINDS = {
-    f"muster.agents.{kind}" for kind in ("anthropic", "openai", "claude_code", "cli", "program", "http", "service")
+    f"muster.agents.{kind}"
+    for kind in ("anthropic", "openai", "claude_code", "cli", "program", "http.client", "service.agent")
 }
 
 
@@ -29,7 +30,7 @@ def loaded(shell: Shell, *words: str) -> set[str]:
 def test_a_command_that_asks_nobody_loads_no_agent_and_no_reader_of_suites(shell: Shell) -> None:
     found = loaded(shell, "runs", "list", "--json")
     assert "muster.store.sqlite" in found
-    assert not found & (HEAVY | KINDS | {"rich", "tomllib", "muster.formats", "muster.workloads"})
+    assert not found & (HEAVY | KINDS | {"rich", "tomllib", "muster.suites", "muster.verify"})
 
 
 def test_a_question_to_a_script_loads_no_other_kind_of_agent(shell: Shell, tmp_path: Path) -> None:

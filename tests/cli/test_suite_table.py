@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from muster.cli.columns import Column, fitting
-from muster.cli.suite_table import tell_report
+from muster.cli.suites.table import tell_report
+from muster.cli.terminal.format import Column, fitting
 from muster.domain.run import RunState
-from muster.domain.verdict import Status
-from muster.reports.suite.summary import summarize
-from muster.reports.suite_run import open_suite_run
 from muster.store.sqlite import open_sqlite
-from tests.reports.suite_store import Story, a_case, a_result, fill
+from muster.suites.reports.run import open_suite_run
+from muster.suites.reports.summary import summarize
+from muster.suites.verdict import Status
+from tests.suites.reports.suite_store import Story, a_case, a_result, fill
 
 from .suite_home import NAMES, Home, a_run
 

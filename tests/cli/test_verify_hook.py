@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from muster.testing.sim import RehearsalProcess
-from tests.app.repository import IDENTITY, Repository
+from tests.git.repository import IDENTITY, Repository
 
 from .verify_home import GOOD, VerifyHome, checker, home, reviewer
 

@@ -9,7 +9,7 @@ from typing import Any
 import jsonschema
 
 ROOT = Path(__file__).parent.parent.parent
-SCHEMA = ROOT / "tests/reports/suite/sarif_schema.json"
+SCHEMA = ROOT / "tests/suites/reports/sarif_schema.json"
 TOOLS = Path(sys.executable).parent
 
 
@@ -26,7 +26,7 @@ def declare(folder: Path, *ruff: str) -> Path:
 
 def verify(folder: Path, agents: Path, report: Path) -> dict[str, Any]:
     """Verify two files, and give the envelope."""
-    files = ["src/muster/domain/money.py", "src/muster/domain/finding.py"]
+    files = ["src/muster/domain/money.py", "src/muster/verify/finding.py"]
     options = ["--agents", str(agents), "--home", str(folder / "home"), "--report", f"sarif={report}", "--json"]
     environment = {"PATH": f"{TOOLS}:/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": str(folder)}
     command = [sys.executable, "-m", "muster", "verify", *files, *options]

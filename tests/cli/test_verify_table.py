@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from muster.cli.verify_table import MOST_FINDINGS, tell_report
-from muster.domain.finding import Finding, Severity
+from muster.cli.verify.table import MOST_FINDINGS, tell_report
 from muster.domain.run import RunState
-from muster.domain.verification import LeftOut
-from muster.domain.waves import Ending
-from tests.reports.waves.house import Story, agent, bad, finding, good, hostile, model, summary, wave
+from muster.verify.finding import Finding, Severity
+from muster.verify.journal import Ending
+from muster.verify.verification import LeftOut
+from tests.verify.reports.house import Story, agent, bad, finding, good, hostile, model, summary, wave
 
 HERE = Path("/somewhere/else")
 

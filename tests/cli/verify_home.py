@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from muster.cli.main import run
-from tests.app.repository import Repository
+from tests.git.repository import Repository
 
 from .shell import Result
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from muster.agents.base import Agent, BatchAgent, Batching, OnDelta
-from muster.agents.processes.identity import birth_of, is_gone, sees, this_process
-from muster.agents.processes.reaper import Reaper
+from muster.agents.processes.registry import Reaper
+from muster.agents.processes.system import birth_of, is_gone, sees, this_process
 from muster.domain.agent import Command, Profile, Quote, Timeouts
 from muster.domain.batch import Desk
 from muster.domain.call import Reply, Request, Stop, Usage
@@ -20,21 +20,20 @@ from muster.domain.errors import BadConfiguration
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
 from muster.domain.run import Driver, NewRun, Origin, Run
-from muster.engine.asking import Equipment
+from muster.engine.admission import Purse
+from muster.engine.batches.base import Patience, Tools
+from muster.engine.batches.batcher import CREATE_TIMEOUTS, TIMEOUTS, make_pool
+from muster.engine.call_state import Equipment
 from muster.engine.clock import Clock, SystemClock
 from muster.engine.context import Context
 from muster.engine.engine import Engine
 from muster.engine.killpoints import KillPoints
 from muster.engine.limiter import Limiters
-from muster.engine.patience import Patience
-from muster.engine.pooling import CREATE_TIMEOUTS, TIMEOUTS, make_pool
-from muster.engine.purse import Purse
 from muster.engine.retry import RetryPolicy
-from muster.engine.tools import Tools
 from muster.engine.workload import Workloads
-from muster.shapes.schema import JsonSchemas
 from muster.store.sqlite import SqliteStore, open_sqlite
 from muster.testing.batches import ObedientBatches
+from muster.text.json_schema import JsonSchemas
 
 PUPPET = Profile(name="puppet", lane="puppet")
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from muster.agents.base import OnDelta
-from muster.agents.processes.identity import this_process
+from muster.agents.processes.system import this_process
 from muster.domain.agent import Quote, Timeouts
 from muster.domain.call import Reply, Request
 from muster.domain.canonical import Json

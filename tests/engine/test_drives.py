@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from muster.agents.processes.identity import birth_of, this_process
+from muster.agents.processes.system import birth_of, this_process
+from muster.app.handle import follow
 from muster.domain.call import Reply, Request
 from muster.domain.canonical import Json
 from muster.domain.entry import AttemptState
@@ -28,7 +29,6 @@ from muster.domain.errors import (
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
 from muster.domain.run import Driver, Origin, Reuse, Run, RunState
-from muster.engine.bus import follow
 from muster.engine.context import Context
 from muster.engine.retry import RetryPolicy
 from muster.engine.worker import Worker

@@ -5,10 +5,9 @@ import json
 
 import pytest
 
-from muster.sim.faults import Fault, Faults, Kind
+from muster.sim.faults import Fault, FaultPlan, Faults, Kind
 from muster.sim.files import read_faults
 from muster.sim.options import Options
-from muster.sim.plan import FaultPlan
 from muster.sim.server import serve
 
 from .wire import OPENAI, Line, ask, dial, message, one_fault

@@ -9,7 +9,7 @@ import pytest
 
 from muster.sim.http import Connection, Handler, HttpRequest
 from muster.sim.options import Options
-from muster.sim.play import SOON, Part, Play
+from muster.sim.playback import SOON, Part, Play
 from muster.sim.server import serve
 
 from .wire import Line, ask, dial, message, one_fault, spell

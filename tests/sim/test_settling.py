@@ -3,7 +3,7 @@
 import asyncio
 from itertools import count
 
-from muster.sim.batches.schedule import Schedule, make_schedule
+from muster.sim.batches.batch import Schedule, make_schedule
 from muster.sim.options import Options
 from muster.sim.server import serve
 

@@ -15,7 +15,7 @@ import pytest
 
 from muster.domain.errors import MusterError, StoreFailed
 from muster.store import sqlite, writer
-from muster.store.connection import Connection
+from muster.store.queries import Connection
 from muster.store.sqlite import open_sqlite
 from muster.store.sqlite_connection import SqliteConnection
 from muster.store.writer import Group, Writer

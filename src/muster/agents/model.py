@@ -4,15 +4,12 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-from muster.agents.account import Account
-from muster.agents.base import OnDelta
-from muster.agents.deltas import Deltas
-from muster.agents.drafts import Drafts
-from muster.agents.flow import Flow
-from muster.agents.head import head_of
-from muster.agents.http import Http
-from muster.agents.sse import Event, Parser
-from muster.agents.tally import Ceiling, ceiling_of, max_tokens_of
+from muster.agents.base import Deltas, OnDelta
+from muster.agents.faults import Account
+from muster.agents.http.client import Flow, Http
+from muster.agents.http.request import head_of
+from muster.agents.http.sse import Event, Parser
+from muster.agents.usage import Ceiling, ceiling_of, max_tokens_of
 from muster.domain.agent import Profile, Quote, Timeouts
 from muster.domain.call import Reply, Request, Timings, ask
 from muster.domain.errors import BadConfiguration, WireError, did_you_mean
@@ -147,3 +144,27 @@ def _no_price(place: str, near: Sequence[str]) -> BadConfiguration:
             "or spend without counting: --allow-unpriced",
         ),
     )
+
+
+MOST = 512  # requests
+LONGEST = 16_384  # bytes: a longer one is written again rather than kept by every call that waits
+
+
+class Drafts:
+    """A few bodies by their requests; the oldest is forgotten first."""
+
+    def __init__(self) -> None:
+        self._kept: dict[int, tuple[Request, bytes]] = {}  # the request is held, so that its number stays its own
+
+    def keep(self, request: Request, body: bytes) -> None:
+        """Keep the body of a request."""
+        if len(body) > LONGEST:
+            return
+        self._kept[id(request)] = request, body
+        if len(self._kept) > MOST:
+            del self._kept[next(iter(self._kept))]
+
+    def take(self, request: Request) -> bytes | None:
+        """Give the body of a request, once; None when it is not here."""
+        kept = self._kept.pop(id(request), None)
+        return None if kept is None else kept[1]

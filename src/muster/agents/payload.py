@@ -1,13 +1,16 @@
-"""JSON as it goes over the wire: written fast, read from strangers with care."""
+"""JSON and numbers as agents send and report them: written fast, read from strangers with care. Pure."""
 
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
+from decimal import ROUND_CEILING, Decimal
 from typing import Any, TypeVar
 
 import msgspec
 
+from muster.domain.call import Message, Request
 from muster.domain.canonical import Json
+from muster.domain.money import MOST_DOLLARS, Microdollars
 
 MALFORMED = "_malformed"  # holds the arguments of a tool call that are not a JSON object, as they came
 
@@ -90,3 +93,84 @@ def _paired(halves: re.Match[str]) -> str:
 
 
 _arguments = reader(dict[str, Any])
+
+
+MOST_COUNT = 2**53  # beyond it, numbers in JSON are not exact
+
+_NOISE = Decimal("1e-9")  # dollars; what is finer comes from sums of floating-point numbers
+
+
+def microdollars_of(*values: Any) -> Microdollars | None:
+    """Read dollars, as numbers or as texts, rounded up to a microdollar; None when they are not known."""
+    dollars = _sum(values, MOST_DOLLARS)
+    if dollars is None:
+        return None
+    return Microdollars(int((dollars.quantize(_NOISE) * 1_000_000).to_integral_value(ROUND_CEILING)))
+
+
+def count_of(*values: Any) -> int | None:
+    """Read a number of things, such as tokens; None when it is not known."""
+    count = _sum(values, MOST_COUNT) if all(value is None or _is_whole(value) for value in values) else None
+    return None if count is None else int(count)
+
+
+def tokens_of(*values: Any) -> tuple[int, ...] | None:
+    """Read counts of tokens, null as 0; None when one of them is not a count."""
+    counts = [0 if value is None else value for value in values]
+    return tuple(map(int, counts)) if all(map(_is_count, counts)) else None
+
+
+def _is_count(value: Any) -> bool:
+    return (type(value) is int or (type(value) is float and value.is_integer())) and 0 <= value <= MOST_COUNT
+
+
+def _sum(values: tuple[Any, ...], most: int) -> Decimal | None:
+    numbers = [_number(value) for value in values if value is not None]
+    known = [number for number in numbers if number is not None and 0 <= number <= most]
+    total = sum(known, Decimal())
+    return total if known and len(known) == len(numbers) and total <= most else None
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+
+
+def _number(value: Any) -> Decimal | None:
+    if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal):
+        return None
+    try:
+        number = Decimal(str(value) if isinstance(value, float) else value)
+    except ArithmeticError:
+        return None
+    return number if number.is_finite() else None
+
+
+_SAMPLING = ("max_tokens", "temperature", "top_p", "seed", "schema")
+
+
+def spelled(request: Request) -> dict[str, Any]:
+    """Give all that is set in a request, besides its context and what is volatile."""
+    found: dict[str, Any] = {"messages": [spelled_message(message) for message in request.messages]}
+    if request.system:
+        found["system"] = request.system
+    if request.tools:
+        found["tools"] = [
+            {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}
+            for tool in request.tools
+        ]
+    if request.stop:
+        found["stop"] = list(request.stop)
+    sampling = {name: getattr(request, name) for name in _SAMPLING}
+    return found | {name: value for name, value in sampling.items() if value is not None}
+
+
+def spelled_message(message: Message) -> dict[str, Any]:
+    """Give one turn."""
+    found: dict[str, Any] = {"role": str(message.role), "content": message.text}
+    if message.tool_calls:
+        found["tool_calls"] = [
+            {"id": call.id, "name": call.name, "arguments": dict(call.arguments)} for call in message.tool_calls
+        ]
+    if message.tool_call_id is not None:
+        found["tool_call_id"] = message.tool_call_id
+    return found

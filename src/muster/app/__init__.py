@@ -3,6 +3,6 @@
 from muster.app.muster import Muster
 from muster.app.opening import open_muster
 from muster.app.project_workloads import project_workloads
-from muster.engine.patience import Patience
+from muster.engine.batches.base import Patience
 
 __all__ = ["Muster", "Patience", "open_muster", "project_workloads"]

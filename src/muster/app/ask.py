@@ -14,7 +14,7 @@ from muster.domain.ids import RunId
 from muster.engine.context import Context
 from muster.engine.drive import Listener
 from muster.engine.workload import workload
-from muster.shapes.schema import JsonSchemas
+from muster.text.json_schema import JsonSchemas
 
 KEY = "ask"  # of the one call in the journal
 

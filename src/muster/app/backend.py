@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from muster.app.directory import AgentDirectory
+from muster.app.agent_kinds.directory import AgentDirectory
 from muster.app.project_workloads import ProjectWorkloads
 from muster.engine.clock import Clock
 from muster.engine.engine import Engine

@@ -9,7 +9,7 @@ from muster.domain.batch import OVER, UNDER_WAY, Batch, BatchState
 from muster.domain.errors import BadArgument, BatchLost, BatchOpen, Conflict, MusterError, NotFound
 from muster.domain.ids import BatchId, RunId
 from muster.domain.run import TERMINAL, Driver, Run
-from muster.reports.batch_stats import BatchStats, Durations, batch_stats
+from muster.statistics.batches import BatchStats, Durations, batch_stats
 
 __all__ = ["BatchStats", "Batches", "Durations", "Held", "OnHeld", "Reconciled"]
 

@@ -5,13 +5,13 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-from muster.app.borrowed import borrow
+from muster.app.run_files import borrow
 from muster.app.runs import Runs
 from muster.domain.errors import BadArgument, NotFound
 from muster.domain.run import Run
-from muster.reports.comparing import Side
-from muster.reports.suite_run import SuiteRun, open_suite_run
 from muster.store.base import Store
+from muster.suites.compare.runs import Side
+from muster.suites.reports.run import SuiteRun, open_suite_run
 
 
 class SideFinder:

@@ -11,9 +11,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from muster.app.agent_kinds.providers import PROVIDERS
 from muster.app.opening import open_muster
 from muster.app.project_workloads import project_workloads
-from muster.app.providers import PROVIDERS
 from muster.domain.batch import BatchState
 from muster.domain.errors import MusterError
 from muster.settings import CONFIG_FILE, SECRET_VARIABLES, Settings, load_settings

@@ -9,10 +9,10 @@ from typing import Any
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, Field
 
-from muster.formats import values as v
-from muster.formats.forms import CaseForm, HeadForm
-from muster.formats.values import Form
-from muster.formats.waves.forms import AgentForm, TopForm
+from muster.suites.format.forms import CaseForm, HeadForm
+from muster.text import forms as v
+from muster.text.forms import Form
+from muster.verify.declaration.forms import AgentForm, TopForm
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _PRIVATE = "^(x-|x_|\\$)"

@@ -1,10 +1,9 @@
 """Signed evidence of suite runs: keys made, archives exported, verified and scored again. Verifying needs no store."""
 
-from muster.reports.evidence.exporting import Exported, export_evidence
-from muster.reports.evidence.figures import FigureDifference
-from muster.reports.evidence.keys import load_private_key, load_public_key, make_keys
-from muster.reports.evidence.rescoring import Difference, Rescoring, rescore
-from muster.reports.evidence.verifying import Verification, verify
+from muster.suites.evidence.export import Exported, FigureDifference, export_evidence
+from muster.suites.evidence.keys import load_private_key, load_public_key, make_keys
+from muster.suites.evidence.rescoring import Difference, Rescoring, rescore
+from muster.suites.evidence.verification import Verification, verify
 
 __all__ = [
     "Difference",

@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from muster.cli.generate_text import yaml_text
-from muster.cli.generate_writing import create, extend, file_to_create, file_to_extend
 from muster.domain.errors import BadArgument
 from muster.domain.run import Run
-from muster.formats.values import is_kebab
+from muster.suites.generate.files import create, extend, file_to_create, file_to_extend, yaml_text
+from muster.text.forms import is_kebab
 
 __all__ = ["Generation", "generation", "write_cases", "yaml_text"]
 

@@ -17,8 +17,7 @@ from muster.domain.canonical import Json
 from muster.domain.data import SchemaLike, json_schema, require_data
 from muster.domain.errors import MusterError, NotFound, Overdraft, StopRun
 from muster.domain.ids import RunId
-from muster.domain.process import OwnedProcess
-from muster.domain.run import LIVE, Dispatch, Origin, Run
+from muster.domain.run import LIVE, Dispatch, Origin, OwnedProcess, Run
 from muster.engine.drive import Listener
 from muster.engine.worker import Worker
 

@@ -6,30 +6,28 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
 
-from muster.agents.processes.household import Household
-from muster.agents.processes.identity import is_gone, sees, this_process
-from muster.agents.processes.reaper import Reaper
+from muster.agents.processes.registry import Household, Reaper
+from muster.agents.processes.system import is_gone, sees, this_process
+from muster.app.agent_kinds.directory import AgentDirectory
 from muster.app.backend import Backend
-from muster.app.directory import AgentDirectory
 from muster.app.muster import Muster
 from muster.app.project_workloads import project_workloads
 from muster.domain.agent import Timeouts
 from muster.domain.errors import BadArgument
 from muster.domain.script import Script
-from muster.engine.asking import Equipment
+from muster.engine.admission import Purse
+from muster.engine.batches.base import Patience, Tools
+from muster.engine.batches.batcher import CREATE_TIMEOUTS, make_pool
+from muster.engine.batches.batcher import TIMEOUTS as BATCH_TIMEOUTS
+from muster.engine.call_state import Equipment
 from muster.engine.clock import Clock, SystemClock
 from muster.engine.engine import Engine
 from muster.engine.killpoints import POINTS, KillPoints
 from muster.engine.limiter import Limiters
-from muster.engine.patience import Patience
-from muster.engine.pooling import CREATE_TIMEOUTS, make_pool
-from muster.engine.pooling import TIMEOUTS as BATCH_TIMEOUTS
-from muster.engine.purse import Purse
 from muster.engine.retry import RetryPolicy
-from muster.engine.tools import Tools
 from muster.settings import Settings, load_settings
-from muster.shapes.schema import JsonSchemas
 from muster.store.sqlite import open_sqlite
+from muster.text.json_schema import JsonSchemas
 
 
 @asynccontextmanager

@@ -17,10 +17,10 @@ from muster.settings import Settings
 
 OWN = {  # our own workloads and the modules that register them
     "ask": "muster.app.ask",
-    "fix": "muster.workloads.fix",
-    "generate": "muster.workloads.generate",
-    "suite": "muster.workloads.suite",
-    "waves": "muster.workloads.waves",
+    "fix": "muster.verify.fix",
+    "generate": "muster.suites.generate.workload",
+    "suite": "muster.suites.workload",
+    "waves": "muster.verify.workload",
 }
 
 GUARD = 'put what it starts below: if __name__ == "__main__":'

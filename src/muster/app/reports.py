@@ -6,21 +6,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
-from muster.app.borrowed import borrow
+from muster.app.run_files import borrow
 from muster.domain.run import Run
-from muster.domain.waves import WORKLOAD as VERIFICATION
-from muster.reports.suite.summary import SuiteReport
-from muster.reports.suite.summary import summarize as summarize_suite
-from muster.reports.suite.writing import WRITERS as SUITE_WRITERS
-from muster.reports.suite.writing import write_report as write_suite
-from muster.reports.suite_run import open_suite_run
-from muster.reports.waves.run import open_waves_run
-from muster.reports.waves.summary import VerifyReport
-from muster.reports.waves.summary import summarize as summarize_waves
-from muster.reports.waves.writing import WRITERS as VERIFY_WRITERS
-from muster.reports.waves.writing import write_report as write_waves
-from muster.reports.writing import require_writable, write_file
+from muster.reporting.files import require_writable, write_file
 from muster.store.base import Store
+from muster.suites.reports.formats import WRITERS as SUITE_WRITERS
+from muster.suites.reports.formats import write_report as write_suite
+from muster.suites.reports.run import open_suite_run
+from muster.suites.reports.summary import SuiteReport
+from muster.suites.reports.summary import summarize as summarize_suite
+from muster.verify.journal import WORKLOAD as VERIFICATION
+from muster.verify.reports.formats import WRITERS as VERIFY_WRITERS
+from muster.verify.reports.formats import write_report as write_waves
+from muster.verify.reports.run import open_waves_run
+from muster.verify.reports.summary import VerifyReport
+from muster.verify.reports.summary import summarize as summarize_waves
 
 __all__ = [
     "FORMATS",

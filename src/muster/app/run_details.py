@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from muster.domain.batch import UNDER_WAY, Batch, Saving
-from muster.domain.entry import AttemptState, Entry, EntryKind
-from muster.domain.event import Event
+from muster.domain.entry import AttemptState, Entry, EntryKind, Event
 from muster.domain.ids import RunId
 from muster.domain.run import Run
 from muster.store.base import Attempt, Store

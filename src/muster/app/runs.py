@@ -15,20 +15,19 @@ from muster.app.run_details import (
     batches_under_way,
     details_of,
 )
+from muster.app.run_files import export_run, import_run
 from muster.app.run_options import RunOptions, descendant, new_run
 from muster.domain.batch import Batch
 from muster.domain.budget import Budgets, require_left
 from muster.domain.canonical import Json
-from muster.domain.entry import Entry, EntryKind
+from muster.domain.entry import Entry, EntryKind, Event
 from muster.domain.errors import BadArgument, Conflict, MusterError, NotFound, StopRun
-from muster.domain.event import Event
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
 from muster.domain.run import LIVE, REPLAYS, TERMINAL, Dispatch, Origin, Reuse, Run, RunState, mode_of
 from muster.engine.drive import Listener
-from muster.reports.cassette import export_run, import_run
 from muster.settings import parse_budget
-from muster.shapes.schema import JsonSchemas
+from muster.text.json_schema import JsonSchemas
 
 PAGE = 1000  # runs that are looked through at a time
 CANCEL_SECONDS = 5.0  # for which the driver of a canceled run is waited for

@@ -1,19 +1,17 @@
 """What suites hand to the edges: the values of their reports and comparisons, and the words for them."""
 
-from muster.checks.comparison import Change, Comparison, Verdict
-from muster.domain.case import MOST_TOOL_TURNS
-from muster.domain.verdict import Status
-from muster.formats.leniency import NOTHING
-from muster.formats.suite_spec import SuiteSpec, read_spec
-from muster.reports.agreement import Agreement, ReviewedRun
-from muster.reports.comparing import RunComparison, SubjectComparison, Terms
-from muster.reports.comparing_markdown import between, comparison_markdown, limits, summary
-from muster.reports.comparing_values import comparison_json
-from muster.reports.suite.figures import Figures, figures, score_of
-from muster.reports.suite.json_values import report_json
-from muster.reports.suite.steadiness import steadiness
-from muster.reports.suite.summary import NOT_PASSED, CaseLine, SubjectLine, SuiteReport
-from muster.reports.suite.words import ORDER, WORDS
+from muster.suites.case import MOST_TOOL_TURNS
+from muster.suites.compare.report import between, comparison_json, comparison_markdown, limits, summary
+from muster.suites.compare.runs import RunComparison, SubjectComparison, Terms
+from muster.suites.compare.values import Change, Comparison, Verdict
+from muster.suites.format.suite import NOTHING
+from muster.suites.reports.figures import Figures, figures, score_of, steadiness
+from muster.suites.reports.json_report import report_json
+from muster.suites.reports.rows import ORDER, WORDS
+from muster.suites.reports.summary import NOT_PASSED, CaseLine, SubjectLine, SuiteReport
+from muster.suites.reviews import Agreement, ReviewedRun
+from muster.suites.spec import SuiteSpec, read_spec
+from muster.suites.verdict import Status
 
 __all__ = [
     "MOST_TOOL_TURNS",

@@ -9,22 +9,22 @@ from typing import TYPE_CHECKING, Any
 from muster.app.agents import Agents
 from muster.app.backend import Backend
 from muster.app.comparison import SideFinder, file_of
+from muster.app.costs import Quoting
 from muster.app.handle import RunHandle
-from muster.app.loads import Quoting
 from muster.app.reviews import Baselines, ReviewDraft, find_result
+from muster.app.run_files import runs_of
 from muster.app.run_options import RunOptions
 from muster.app.runs import Runs
-from muster.app.suite_survey import Survey, Surveyor
+from muster.app.suite_plan import Survey, Surveyor
 from muster.domain.errors import BadArgument, BadFile, NotFound
 from muster.domain.review import Review
 from muster.domain.run import Dispatch, Origin, Reuse, Run
-from muster.domain.verdict import CaseResult, Status
-from muster.formats.suite_spec import SuiteSpec, read_spec
-from muster.reports.agreement import ReviewedRun, agreement_of
-from muster.reports.cassette import runs_of
-from muster.reports.comparing import RunComparison, Terms, compare_runs
-from muster.reports.suite.summary import SuiteReport, summarize
-from muster.reports.suite_run import SuiteRun, open_suite_run
+from muster.suites.compare.runs import RunComparison, Terms, compare_runs
+from muster.suites.reports.run import SuiteRun, open_suite_run
+from muster.suites.reports.summary import SuiteReport, summarize
+from muster.suites.reviews import ReviewedRun, agreement_of
+from muster.suites.spec import SuiteSpec, read_spec
+from muster.suites.verdict import CaseResult, Status
 
 if TYPE_CHECKING:
     from muster.app.evidence import Exported

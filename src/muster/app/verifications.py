@@ -9,29 +9,63 @@ from pathlib import Path
 from typing import TextIO
 from uuid import uuid4
 
+import msgspec
+
 from muster.app.backend import Backend
-from muster.app.git import Git
+from muster.app.costs import Quoting
 from muster.app.handle import RunHandle
-from muster.app.loads import Quoting
 from muster.app.run_options import RunOptions
 from muster.app.runs import Runs
-from muster.app.verify_files import Bounds, Selection, select
-from muster.app.verify_fixing import Fixed, fix
-from muster.app.verify_survey import VerifySurvey, VerifySurveyor
+from muster.app.verify_plan import VerifySurvey, VerifySurveyor
 from muster.domain.errors import BadArgument
 from muster.domain.run import TERMINAL, Dispatch, Run
-from muster.domain.verification import LeftOut, Verification, Verifier
-from muster.domain.waves import WORKLOAD
-from muster.formats.waves.declaration import Declaration, read_declaration
-from muster.formats.waves.defaults import shipped
-from muster.formats.waves.spec import read_spec, stored
-from muster.reports.waves.log import append_log, log_lines
-from muster.reports.waves.metrics import VerifyMetrics, verify_metrics
-from muster.reports.waves.run import WavesRun, open_waves_run
-from muster.reports.waves.summary import VerifyReport, summarize
-from muster.reports.waves.wave_report import wave_file_name, write_wave
-from muster.reports.writing import require_folder, write_file
+from muster.git.repository import Git
+from muster.reporting.files import require_folder, write_file
 from muster.settings import Settings
+from muster.store.base import Store
+from muster.verify.declaration.declaration import Declaration, read_declaration, shipped
+from muster.verify.files import Bounds, Selection, select
+from muster.verify.fix import Fixes, Unfixed, fixes_of
+from muster.verify.journal import WORKLOAD
+from muster.verify.reports.log import append_log, log_lines
+from muster.verify.reports.markdown import wave_file_name, write_wave
+from muster.verify.reports.metrics import VerifyMetrics, verify_metrics
+from muster.verify.reports.run import WavesRun, open_waves_run
+from muster.verify.reports.summary import VerifyReport, summarize
+from muster.verify.spec import read_spec, stored
+from muster.verify.verification import LeftOut, Verification, Verifier
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fixed:
+    """What was changed, and what was not."""
+
+    changed: tuple[str, ...] = ()  # files
+    left: tuple[str, ...] = ()  # one line for each change that was not made
+
+
+async def fix(store: Store, runs: Runs, run: Run) -> Fixed:
+    """Make the changes that the findings of a run propose, as far as they can be made."""
+    waves = await open_waves_run(store, run)
+    sources = {source.path: source async for source in waves.sources()}
+    fixes = fixes_of((await summarize(waves)).merged, sources)
+    left = [_words(one) for one in fixes.unfixed]
+    if not fixes.files:
+        return Fixed(left=tuple(left))
+    made = await _make(runs, waves.spec.root, fixes)
+    left += [f"{path}: {why}" for path, why in made["left"].items()]
+    return Fixed(changed=tuple(made["changed"]), left=tuple(left))
+
+
+async def _make(runs: Runs, root: str, fixes: Fixes) -> dict[str, dict[str, str]]:
+    handle = await runs.start("fix", {"root": root, "files": msgspec.to_builtins(fixes.files)}, runs.options())
+    found: dict[str, dict[str, str]] = await handle.result()
+    return found
+
+
+def _words(one: Unfixed) -> str:
+    return f"{one.finding.file}:{one.finding.line}: {one.why}"
+
 
 USUAL_FILES = ("verify.yaml", "verify.yml")
 

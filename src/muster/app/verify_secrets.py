@@ -6,19 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from muster.app.git import Git
-from muster.app.git_hook import Installed, install_hook
 from muster.app.verifications import declared_in
-from muster.checks.findings.secrets import not_allowed
 from muster.domain.errors import BadArgument, NotFound
-from muster.domain.redaction import Secret
-from muster.domain.source import Source
-from muster.domain.verification import AllowedSecret
-from muster.formats.waves.allowing import allow
-from muster.formats.waves.declaration import read_declaration
-from muster.formats.waves.places import place_in
-from muster.formats.waves.sources import read_source
+from muster.git.hook import Installed, install_hook
+from muster.git.repository import Git
 from muster.settings import Settings
+from muster.text.redaction import Secret
+from muster.verify.assessment import not_allowed
+from muster.verify.declaration.declaration import allow, read_declaration
+from muster.verify.source import Source, place_in, read_source
+from muster.verify.verification import AllowedSecret
 
 __all__ = ["Allowed", "Installed", "allow_secret", "install_hook"]
 

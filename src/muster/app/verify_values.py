@@ -1,13 +1,12 @@
 """What verifications hand to the edges: the values of their reports and figures, and the words for them."""
 
-from muster.app.verify_files import Selection
-from muster.domain.finding import Finding, Merged, Severity
-from muster.domain.verification import LeftOut
-from muster.domain.waves import AgentReport, Ending
-from muster.reports.waves.markdown import spoken
-from muster.reports.waves.metrics import VerifyMetrics
-from muster.reports.waves.metrics_json import metrics_json
-from muster.reports.waves.summary import Absent, VerifyReport
+from muster.verify.files import Selection
+from muster.verify.finding import Finding, Merged, Severity
+from muster.verify.journal import AgentReport, Ending
+from muster.verify.reports.markdown import spoken
+from muster.verify.reports.metrics import VerifyMetrics, metrics_json
+from muster.verify.reports.summary import Absent, VerifyReport
+from muster.verify.verification import LeftOut
 
 __all__ = [
     "Absent",

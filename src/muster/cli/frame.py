@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from muster.cli.line import Group, Misuse, Option
 from muster.cli.line.group import Command as Member
 from muster.cli.line.reading import HelpWanted, read, read_before
-from muster.cli.manner import Manner
-from muster.cli.speech import fail, fail_with, note, print_json, say, warn
+from muster.cli.terminal.output import Manner, fail, fail_with, note, print_json, say, warn
 
 if TYPE_CHECKING:
     from muster.app import Muster, Patience

@@ -8,33 +8,17 @@ from collections.abc import Sequence
 from typing import Annotated
 
 from muster import __version__
-from muster.cli import (
-    ask,
-    baseline,
-    batch,
-    compare,
-    demo,
-    doctor,
-    evidence,
-    generate,
-    init,
-    lint,
-    plan,
-    report,
-    review,
-    runs,
-    schema,
-    sim,
-    store,
-    validate,
-    verify,
-    worker,
-)
+from muster.cli import project, servers
+from muster.cli.batches import command as batch
+from muster.cli.demo import command as demo
 from muster.cli.frame import group, perform
 from muster.cli.line import Misuse, Option
-from muster.cli.manner import Manner
-from muster.cli.run import register as register_run
-from muster.cli.speech import answer, fail_with
+from muster.cli.runs import ask
+from muster.cli.runs import command as runs
+from muster.cli.suites import compare, evidence, generate, plan, report, review, validate
+from muster.cli.suites.run import register_run
+from muster.cli.terminal.output import Manner, answer, fail_with
+from muster.cli.verify import command as verify
 
 ABOUT = """Runs fleets of AI agents as durable work: answered once, paid once, inside a hard budget.
 
@@ -58,25 +42,25 @@ app = group(ABOUT, about_itself)
 
 demo.register(app)
 ask.register(app)
-init.register(app)
-validate.register(app)
-lint.register(app)
+project.register_init(app)
+validate.register_validate(app)
+validate.register_lint(app)
 generate.register(app)
 plan.register(app)
 register_run(app)
 app.add("runs", runs.app)
 app.add("batch", batch.app)
 report.register(app)
-compare.register(app)
-app.add("baseline", baseline.app)
+compare.register_compare(app)
+app.add("baseline", compare.app)
 app.add("verify", verify.app)
 review.register(app)
 app.add("evidence", evidence.app)
-worker.register(app)
-sim.register(app)
-schema.register(app)
-app.add("store", store.app)
-doctor.register(app)
+servers.register_worker(app)
+servers.register_sim(app)
+project.register_schema(app)
+app.add("store", project.app)
+project.register_doctor(app)
 
 
 def set_up() -> None:

@@ -135,3 +135,14 @@ class Settled(NamedTuple):
     overdraft: bool = False  # it cost more than was reserved
     late: bool = False  # the attempt had been settled before, as uncertain
     kept: bool = True  # the reply became the call's reply
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """One fact; numbers of one run start at 1 and have no gaps."""
+
+    run: RunId
+    seq: int
+    kind: str  # "run.started", "call.done", … or what a workload emits
+    at: float
+    data: Mapping[str, Json]

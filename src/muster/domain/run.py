@@ -224,3 +224,15 @@ class Run:
         if self.ended_reason != Overdraft.code or not self.error:
             return None
         return {name: self.error[name] for name in ("code", "message", "suggestions")}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnedProcess:
+    """One process of a driver, or with no number all that carry its token and a further part."""
+
+    token: str  # carried in the environment of the process and of all its descendants
+    driver: Driver
+    at: float
+    pid: int | None = None
+    started: str | None = None  # the boot and the tick, so that a later process with this number is another one
+    agent: str = ""

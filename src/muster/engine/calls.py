@@ -36,16 +36,14 @@ from muster.domain.errors import (
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
 from muster.domain.run import LIVE, Dispatch, Mode, mode_of
-from muster.engine.activity import Activity
-from muster.engine.asking import Asking, Equipment, Started, require_unicode
-from muster.engine.batch_path import BatchPath
-from muster.engine.booking import Booking, failed_of
+from muster.engine.activity import Activity, Halt
+from muster.engine.admission import Places, Seat
+from muster.engine.batches.path import BatchPath
+from muster.engine.call_state import Asking, Booking, Equipment, Started, failed_of, require_unicode
+from muster.engine.children import Inheritance
 from muster.engine.exchange import Exchange
-from muster.engine.halt import Halt
-from muster.engine.inheritance import Inheritance
 from muster.engine.levels import Levels, first_excess, overdraft_of
 from muster.engine.retry import Again, GiveUp, RetryDecision, decide
-from muster.engine.seat import Places, Seat
 
 
 class CallPath:

@@ -19,8 +19,8 @@ from muster.domain.ids import RunId
 from muster.domain.money import Microdollars, from_usd
 from muster.domain.run import Mode, Run
 from muster.engine.calls import CallPath
+from muster.engine.children import Inheritance
 from muster.engine.clock import Clock
-from muster.engine.inheritance import Inheritance
 from muster.engine.mapping import gather, ordered_map
 from muster.store.base import Record, Store
 

@@ -21,7 +21,7 @@ from muster.domain.errors import (
 )
 from muster.domain.run import Run, RunState
 from muster.engine.activity import Activity
-from muster.engine.asking import Equipment
+from muster.engine.call_state import Equipment
 from muster.engine.calls import CallPath
 from muster.engine.clock import Stopwatch
 from muster.engine.context import Context

@@ -21,15 +21,14 @@ from muster.domain.ids import RunId, new_run_id
 from muster.domain.money import Microdollars
 from muster.domain.run import DRIVEN, TERMINAL, Driver, NewRun, Run, RunState
 from muster.engine.activity import Activity
-from muster.engine.asking import Equipment
+from muster.engine.batches.batcher import Pool
+from muster.engine.call_state import Equipment
 from muster.engine.calls import CallPath
-from muster.engine.children import Children
+from muster.engine.children import Children, inheritance_of
 from muster.engine.clock import Stopwatch
 from muster.engine.context import Context
 from muster.engine.drive import LEASE_SECONDS, Drive, Listener
-from muster.engine.inheritance import inheritance_of
 from muster.engine.levels import budgets_of, levels_of
-from muster.engine.pool import Pool
 from muster.engine.workload import WorkloadSource
 from muster.store.base import Claim, Ending
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from muster.domain.errors import MusterError
-from muster.sim.command import run
 from muster.sim.files import load_faults, load_script
 from muster.sim.options import ECHO_SCRIPT, NO_FAULTS, Options
+from muster.sim.server import run
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

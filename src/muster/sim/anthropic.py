@@ -6,8 +6,7 @@ import msgspec
 
 from muster.domain.call import Message, Role, Stop, ToolCall
 from muster.domain.canonical import Json
-from muster.sim.ask import Ask, Refused, Said, pieces
-from muster.sim.blocks import blocks_of, text_in, text_of
+from muster.sim.ask import Ask, Refused, Said, blocks_of, pieces, text_in, text_of
 from muster.sim.cache import marks_of
 
 ROLES = {"user": Role.USER, "assistant": Role.ASSISTANT, "system": Role.SYSTEM}

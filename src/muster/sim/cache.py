@@ -10,8 +10,7 @@ from dataclasses import replace
 from muster.domain.call import Usage
 from muster.domain.canonical import Json, canonical
 from muster.domain.script import count_tokens
-from muster.sim.ask import Mark, Refused
-from muster.sim.blocks import blocks_of, text_of
+from muster.sim.ask import Mark, Refused, blocks_of, text_of
 
 MAX_MARKS = 4
 

@@ -45,8 +45,8 @@ from muster.domain.call import Stop, ToolCall
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument, BadFile
 from muster.domain.script import ECHO, Line, Rule, Script
-from muster.domain.toml_flaw import toml_flaw
 from muster.sim.faults import Cue, Fault, Faults, Kind, Op, kinds_of
+from muster.text.toml_reader import toml_flaw
 
 Positive = Annotated[int, Meta(ge=1)]
 Seconds = Annotated[float, Meta(ge=0)]

@@ -10,7 +10,7 @@ from typing import NamedTuple, cast
 
 import httptools
 
-from muster.sim.play import Ending, Part, Play, at_once, say
+from muster.sim.playback import Ending, Part, Play, at_once, say
 
 MAX_PIPELINED = 64
 READ_BYTES = 64 * 1024

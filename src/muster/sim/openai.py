@@ -6,8 +6,7 @@ import msgspec
 
 from muster.domain.call import Message, Role, Stop, ToolCall, Usage
 from muster.domain.canonical import Json
-from muster.sim.ask import Ask, Refused, Said, pieces
-from muster.sim.blocks import text_in
+from muster.sim.ask import Ask, Refused, Said, pieces, text_in
 
 DEFAULT_MAX_TOKENS = 16_384
 CREATED = 1_767_225_600  # every answer has the same date, so that the same requests get the same bytes

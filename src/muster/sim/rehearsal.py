@@ -9,17 +9,25 @@ from itertools import count
 
 from muster.sim.ask import Ask, Dialect, Refused, Said
 from muster.sim.audit import Audit, Book
-from muster.sim.batches.office import Office
+from muster.sim.batches.registry import Office
 from muster.sim.batches.settling import Settler
 from muster.sim.door import body_of, check_key
-from muster.sim.faults import Fault, Faults, Op
+from muster.sim.faults import Fault, Faults, Op, Plans
 from muster.sim.http import HttpRequest
 from muster.sim.options import Options
-from muster.sim.plan import Plans
-from muster.sim.play import Play, at_once, say
-from muster.sim.refusal import headers_of, refuse_honestly, request_id
+from muster.sim.playback import (
+    SILENT,
+    Play,
+    at_once,
+    headers_of,
+    refuse_honestly,
+    request_id,
+    say,
+    stage_silence,
+    stage_stream,
+    stage_whole,
+)
 from muster.sim.speaker import Speaker, name_of
-from muster.sim.stage import SILENT, stage_silence, stage_stream, stage_whole
 
 
 class Rehearsal:

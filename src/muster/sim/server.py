@@ -1,18 +1,23 @@
 """The rehearsal server: one port on the loopback address, start and stop."""
 
 import asyncio
+import gc
+import json
+import os
+import signal
+import sys
+import threading
 import time
 from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
 from muster.sim.audit import Audit
-from muster.sim.control import AUDIT
 from muster.sim.faults import Faults
 from muster.sim.http import Connection
 from muster.sim.options import Options
 from muster.sim.rehearsal import Rehearsal
-from muster.sim.router import Router
+from muster.sim.routing import AUDIT, Router
 from muster.sim.state import load, save
 
 HOST = "127.0.0.1"
@@ -94,3 +99,34 @@ class Server:
 def serve(options: Options | None = None, clock: Callable[[], float] = time.time) -> Server:
     """Make a server; `async with serve(...) as server` runs it, and batches get on by the clock."""
     return Server(options or Options(), clock)
+
+
+async def run(options: Options, *, until_eof: bool = False) -> None:
+    """Serve until SIGTERM or SIGINT; with `until_eof`, also until standard input ends."""
+    gc.set_threshold(50_000)  # requests leave no cycles behind; looking for them costs a sixth of the speed
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    if until_eof:
+        threading.Thread(target=_watch_input, args=(loop, stop), daemon=True).start()
+    async with serve(options) as server:
+        sys.stdout.write(json.dumps(addresses(server)) + "\n")
+        sys.stdout.flush()
+        await stop.wait()
+
+
+def addresses(server: Server) -> dict[str, str]:
+    """Give the addresses that a client needs."""
+    return {"anthropic": server.anthropic, "openai": server.openai, "audit": server.audit_url}
+
+
+def _watch_input(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
+    # Reads the descriptor itself: sys.stdin would hold a lock that the end of the process waits for.
+    try:
+        while os.read(0, 4096):
+            pass
+    except OSError:  # closed counts as ended
+        pass
+    if not loop.is_closed():
+        loop.call_soon_threadsafe(stop.set)

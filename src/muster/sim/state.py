@@ -14,11 +14,10 @@ import msgspec
 
 from muster.domain.canonical import Json
 from muster.domain.errors import BadFile
-from muster.sim.batches.anthropic_wording import MessageBatches
+from muster.sim.batches.anthropic import MessageBatches
 from muster.sim.batches.batch import Batch, Member, Verdict, Wording
-from muster.sim.batches.file import File
-from muster.sim.batches.office import Office
-from muster.sim.batches.openai_wording import Batches
+from muster.sim.batches.openai import Batches
+from muster.sim.batches.registry import File, Office
 from muster.sim.rehearsal import Rehearsal
 
 VERSION = 1

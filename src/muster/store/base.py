@@ -13,14 +13,12 @@ from typing import Protocol
 from muster.domain.batch import Batch, BatchShare, BatchState, Plan, Saving, Seated
 from muster.domain.budget import Balance, Decision
 from muster.domain.canonical import Json
-from muster.domain.entry import AttemptState, Entry, EntryKind, Failed, Opening, Settled, Settlement
+from muster.domain.entry import AttemptState, Entry, EntryKind, Event, Failed, Opening, Settled, Settlement
 from muster.domain.errors import MusterError
-from muster.domain.event import Event
 from muster.domain.ids import BatchId, RunId
 from muster.domain.money import NOTHING, Lane, Microdollars
-from muster.domain.process import OwnedProcess
 from muster.domain.review import Review
-from muster.domain.run import Driver, NewRun, Run, RunState
+from muster.domain.run import Driver, NewRun, OwnedProcess, Run, RunState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

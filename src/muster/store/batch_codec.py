@@ -12,7 +12,7 @@ from muster.domain.ids import BatchId
 from muster.domain.money import Microdollars
 from muster.domain.run import Driver
 from muster.store.codec import Codec, read
-from muster.store.connection import Row
+from muster.store.queries import Row
 
 _STATES = {state.value: state for state in AttemptState}
 _desk = msgspec.json.Decoder(Desk)

@@ -23,10 +23,10 @@ from muster.store.batch_codec import (
     share_of,
 )
 from muster.store.codec import Codec
-from muster.store.connection import Connection, first
 from muster.store.events import Fact, Telling
 from muster.store.journal import Fences, Settling, bookings, call_parameters, end_calls, write_calls
 from muster.store.ledger import Reservations, book, total
+from muster.store.queries import Connection, first
 from muster.store.writer import Writer
 
 NONCE = "nonce"

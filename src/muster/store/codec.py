@@ -9,9 +9,8 @@ import msgspec
 from muster.domain.budget import Budgets, lineage_level
 from muster.domain.call import Reply
 from muster.domain.canonical import Json
-from muster.domain.entry import AttemptState, Entry, EntryKind, EntryState
+from muster.domain.entry import AttemptState, Entry, EntryKind, EntryState, Event
 from muster.domain.errors import BadArgument
-from muster.domain.event import Event
 from muster.domain.ids import RunId
 from muster.domain.money import Lane, Microdollars
 from muster.domain.run import (
@@ -28,7 +27,7 @@ from muster.domain.run import (
     Spent,
 )
 from muster.store.base import Attempt
-from muster.store.connection import Row
+from muster.store.queries import Row
 
 REDACTED = "[redacted]"
 PROBE = 12  # characters of a secret that are looked for first: with more, Python crawls through runs of one letter

@@ -7,8 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mappin
 from muster.domain.batch import Batch, Seated
 from muster.domain.budget import Balance, Decision
 from muster.domain.canonical import Json
-from muster.domain.entry import AttemptState, Entry, Opening, Settled, Settlement
-from muster.domain.event import Event
+from muster.domain.entry import AttemptState, Entry, Event, Opening, Settled, Settlement
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
 from muster.domain.run import Driver, NewRun, Run, RunState
@@ -16,9 +15,9 @@ from muster.store import journal, leases, upkeep
 from muster.store.base import Attempt, Claim, Ending, Record
 from muster.store.batches import restore_batch
 from muster.store.codec import Codec, attempt_of, entry_of, entry_parameters, event_of, read, run_of
-from muster.store.connection import Connection, Parameters, first
 from muster.store.events import Fact, tell
 from muster.store.ledger import balance_of
+from muster.store.queries import Connection, Parameters, first
 from muster.store.writer import NOTICE, Group, Writer
 
 LONGEST_PAUSE = 0.1  # seconds between two parts of a deletion

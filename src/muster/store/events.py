@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from muster.domain.errors import NotFound
 from muster.domain.ids import RunId
 from muster.store.codec import Codec
-from muster.store.connection import Connection, first
+from muster.store.queries import Connection, first
 
 
 @dataclass(slots=True, kw_only=True)

@@ -22,9 +22,9 @@ from muster.domain.ids import RunId
 from muster.domain.money import NOTHING, Lane, Microdollars, is_cost
 from muster.store.base import Record
 from muster.store.codec import Codec, entry_of, entry_parameters, read
-from muster.store.connection import Connection, Parameters, first
 from muster.store.events import Fact, Telling
 from muster.store.ledger import Booking, Reservations, book
+from muster.store.queries import Connection, Parameters, first
 
 Opened = Sequence[Decision | MusterError]
 

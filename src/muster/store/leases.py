@@ -11,9 +11,9 @@ from muster.domain.money import Microdollars
 from muster.domain.run import TERMINAL, Driver, NewRun, Run, RunState, Spent, move
 from muster.store.base import Claim, Ending
 from muster.store.codec import Codec, restore_parameters, run_of, run_parameters, spent_of
-from muster.store.connection import Connection, first
 from muster.store.events import Fact, tell
 from muster.store.journal import strand_attempts
+from muster.store.queries import Connection, first
 from muster.store.upkeep import require_deleted, require_unclaimed
 
 

@@ -8,7 +8,7 @@ from muster.domain.budget import Balance, Decision, Granted, Level, decide
 from muster.domain.errors import StoreFailed
 from muster.domain.money import Lane, Microdollars
 from muster.store.codec import spent_of
-from muster.store.connection import Connection, Row
+from muster.store.queries import Connection, Row
 
 MOST_SUM = 2**60  # where sums stop, here and in the queries: four of them still fit into 64 bits
 

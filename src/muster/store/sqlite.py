@@ -14,10 +14,8 @@ from muster.domain.canonical import Json
 from muster.domain.errors import MusterError, StoreFailed
 from muster.domain.run import Driver
 from muster.store import journal, upkeep
-from muster.store.baselines import DatabaseBaselines
 from muster.store.batches import DatabaseBatches
 from muster.store.codec import Codec
-from muster.store.connection import Connection, Locked
 from muster.store.database import (
     DatabaseArchive,
     DatabaseAttendance,
@@ -26,13 +24,55 @@ from muster.store.database import (
     DatabaseLeases,
     DatabaseRuns,
 )
-from muster.store.processes import DatabaseProcesses
-from muster.store.pulse import Pulse
-from muster.store.queries import migrations
-from muster.store.reviews import DatabaseReviews
+from muster.store.queries import Connection, Locked, migrations
+from muster.store.records import DatabaseBaselines, DatabaseProcesses, DatabaseReviews
 from muster.store.sqlite_connection import BUSY_SECONDS, Access, SqliteConnection, is_full, lock_holder
 from muster.store.sqlite_read_only import find_access, is_current, is_read_only, make_empty, no_store, read_only
 from muster.store.writer import Group, Writer
+
+
+class Pulse:
+    """Wakes waiters after each commit of this process; other processes are seen by looking."""
+
+    def __init__(self, look: Callable[[], object], every: float) -> None:
+        self._look, self._every = look, every
+        self._seen = look()
+        self._waiters: set[asyncio.Future[None]] = set()
+
+    def beat(self) -> None:
+        """Wake everybody who waits."""
+        waiters, self._waiters = self._waiters, set()
+        for waiter in waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+
+    async def wait(self, seconds: float) -> bool:
+        """Wait for the next commit of any process, at most so long."""
+        left = seconds
+        while left > 0:
+            step = min(left, self._every)
+            if await self._wait_here(step) or self._changed():
+                return True
+            left -= step
+        return False
+
+    async def _wait_here(self, seconds: float) -> bool:
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiters.add(waiter)
+        try:
+            done, _ = await asyncio.wait({waiter}, timeout=seconds)
+            return bool(done)
+        finally:
+            self._waiters.discard(waiter)
+
+    def _changed(self) -> bool:
+        now = self._look()
+        if now == self._seen:
+            return False
+        self._seen = now
+        self.beat()  # whoever looks first tells all the others
+        return True
+
 
 LOOK_SECONDS = 0.1
 VACUUM_PATIENCE = 10.0  # seconds; shorter than its claim

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from muster.domain.errors import KeyTaken, MusterError, StoreFailed
-from muster.store.connection import Locked, Parameters, Row
-from muster.store.queries import queries, rows_of
+from muster.store.queries import Locked, Parameters, Row, queries, rows_of
 
 BUSY_SECONDS = 30.0
 MOST_ROWS = 32

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 
 from muster.domain.errors import MusterError, StoreFailed
-from muster.store.connection import Connection, Locked
+from muster.store.queries import Connection, Locked
 
 BUSY = 4  # writes in one commit
 REST = 0.004  # seconds

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from muster.domain.process import OwnedProcess
+from muster.domain.run import OwnedProcess
 
 
 class RememberedProcesses:

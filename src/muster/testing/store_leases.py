@@ -11,8 +11,7 @@ from muster.domain.entry import (
 )
 from muster.domain.errors import Conflict, LeaseLost
 from muster.domain.ids import RunId
-from muster.domain.process import OwnedProcess
-from muster.domain.run import RunState
+from muster.domain.run import OwnedProcess, RunState
 from muster.store.base import Claim, Ending, Record, Store
 from muster.testing.store_stage import (
     DRIVER,

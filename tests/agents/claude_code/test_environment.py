@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from muster.agents.claude_code.environment import QUIET, with_key, with_subscription
+from muster.agents.claude_code.setup import QUIET, with_key, with_subscription
 
 HOUSE = Path("/muster/claude/agent-coder")
 

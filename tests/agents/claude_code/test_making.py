@@ -12,11 +12,10 @@ import pytest
 from muster.agents.base import Agent
 from muster.agents.claude_code.agent import ClaudeCodeAgent
 from muster.agents.claude_code.setup import Setup
-from muster.agents.processes.household import Household
-from muster.agents.processes.identity import this_process
-from muster.agents.processes.proc import TOKEN_VARIABLE
-from muster.app.claude import house_of, make_claude
-from muster.app.profiles import profile_of
+from muster.agents.processes.registry import Household
+from muster.agents.processes.system import TOKEN_VARIABLE, this_process
+from muster.app.agent_kinds.base import profile_of
+from muster.app.agent_kinds.claude import house_of, make_claude
 from muster.domain.agent import Timeouts
 from muster.domain.call import Tool, ask
 from muster.domain.errors import BadConfiguration, InvalidRequest

@@ -3,10 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from muster.agents.claude_code.options import options_of
+from muster.agents.claude_code.agent import options_of
 from muster.agents.claude_code.sdk import require
-from muster.agents.claude_code.servers import Servers
-from muster.agents.claude_code.setup import Setup
+from muster.agents.claude_code.setup import Servers, Setup
 from muster.domain.call import ask
 from muster.domain.errors import BadConfiguration
 from muster.domain.money import NOTHING, Microdollars

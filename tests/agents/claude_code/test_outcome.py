@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
+from muster.agents.claude_code.conversation import Result, Talk, read_result
 from muster.agents.claude_code.outcome import Remains, Terms, read_outcome
-from muster.agents.claude_code.result import Result, read_result
-from muster.agents.claude_code.talk import Talk
 from muster.domain.call import Quality, Reply, Stop, Usage
 from muster.domain.canonical import Json
 from muster.domain.errors import (

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from muster.agents.claude_code.pipe import Pipe
-from muster.agents.claude_code.talk import Talk
-from muster.agents.processes.household import Household
-from muster.agents.processes.identity import this_process
-from muster.agents.processes.order import Order
+from muster.agents.claude_code.conversation import Talk
+from muster.agents.claude_code.transport import Pipe
+from muster.agents.processes.process import Order
+from muster.agents.processes.registry import Household
+from muster.agents.processes.system import this_process
 from muster.domain.agent import Timeouts
 from muster.domain.errors import AgentFailed, BadExit, BadOutput, Stalled, TimedOut
-from muster.domain.process import OwnedProcess
+from muster.domain.run import OwnedProcess
 
 PATIENT = Timeouts()
 HEAD = """

@@ -1,4 +1,4 @@
-from muster.agents.claude_code.prompt import prompt_of
+from muster.agents.claude_code.agent import prompt_of
 from muster.domain.call import Message, Request, Role, ask
 
 TALK = (

@@ -5,8 +5,7 @@ import stat
 from pathlib import Path
 from typing import Any
 
-from muster.agents.claude_code.servers import Servers
-from muster.agents.claude_code.setup import Setup
+from muster.agents.claude_code.setup import Servers, Setup
 from muster.domain.canonical import Json
 
 NOTES: dict[str, Json] = {"command": "notes", "env": {"TOKEN": "tok-secret-0123"}}

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muster.agents.claude_code.talk import Frame, Talk
-from muster.agents.tool_limits import MOST_CALLS
+from muster.agents.claude_code.conversation import Frame, Talk
+from muster.agents.local import MOST_CALLS
 
 RESULT: dict[str, Any] = {"type": "result", "subtype": "success", "result": "Done.", "session_id": "s"}
 

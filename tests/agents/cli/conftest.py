@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from muster.agents.processes.household import Household
+from muster.agents.processes.registry import Household
 from muster.testing.processes import RememberedProcesses
 
 from .stage import Stage

@@ -14,13 +14,12 @@ from typing import Any
 import msgspec
 
 from muster.agents.base import Agent
-from muster.agents.processes import proc
-from muster.agents.processes.household import Household
-from muster.app.cli_agents import make_cli
+from muster.agents.processes import system
+from muster.agents.processes.registry import Household
+from muster.app.agent_kinds.cli_agents import make_cli
 from muster.domain.agent import Profile, Timeouts
 from muster.domain.call import Reply, Request, ask
-from muster.settings.file import read_agent
-from muster.settings.fitting import fit
+from muster.settings.file import fit, read_agent
 from muster.settings.sections import CliSection
 from muster.testing.processes import RememberedProcesses
 
@@ -88,7 +87,7 @@ class Stage:
     def alive(self) -> list[int]:
         """Find everything alive that carries a token of this household."""
         houses = {process.token for process in self.remembered.seen if process.pid is None}
-        return [pid for house in houses for pid, _ in proc.carriers(house + ".") if proc.started(pid) is not None]
+        return [pid for house in houses for pid, _ in system.carriers(house + ".") if system.started(pid) is not None]
 
     @property
     def started(self) -> int:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from muster.agents.bill import Bill
+from muster.agents.usage import Bill
 from muster.domain.agent import Timeouts
 from muster.domain.call import ask
 from muster.domain.errors import AgentFailed, BadConfiguration, BadExit, BadOutput, InvalidRequest, Paid

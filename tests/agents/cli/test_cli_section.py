@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from muster.agents.cli.dialect import Places
-from muster.agents.processes import proc
+from muster.agents.processes import system
 from muster.domain.call import ask
 from muster.domain.errors import BadConfiguration
 from muster.settings.file import load_configuration
@@ -54,13 +54,13 @@ def test_a_section_that_can_never_work_is_refused(settings: dict[str, Any], mess
 
 
 async def test_a_process_gets_only_what_it_is_given(stage: Stage) -> None:
-    variables = {**BARE, "SECRET": "s", "NAMED": "n", "HOME": "/h", proc.TOKEN_VARIABLE: "outer"}
+    variables = {**BARE, "SECRET": "s", "NAMED": "n", "HOME": "/h", system.TOKEN_VARIABLE: "outer"}
     outer = Stage(stage.household, stage.remembered, stage.folder, variables)
     agent = outer.agent(section_of(command=("env",), env={"OWN": "o"}, pass_env=("NAMED",)))
     got = dict(line.split("=", 1) for line in (await call(agent)).text.splitlines())
-    assert got.keys() == {"PATH", "LANG", "NAMED", "OWN", proc.TOKEN_VARIABLE}
+    assert got.keys() == {"PATH", "LANG", "NAMED", "OWN", system.TOKEN_VARIABLE}
     assert (got["NAMED"], got["OWN"]) == ("n", "o")
-    assert got[proc.TOKEN_VARIABLE].startswith("outer,")
+    assert got[system.TOKEN_VARIABLE].startswith("outer,")
 
 
 async def test_a_request_adds_variables_of_its_own_for_one_call(stage: Stage) -> None:

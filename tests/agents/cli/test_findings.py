@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from muster.agents.cli.dialect import Places
-from muster.agents.cli.findings import Findings
-from muster.agents.tool_limits import MOST_CALLS
+from muster.agents.cli.output import Findings
+from muster.agents.local import MOST_CALLS
 from muster.domain.call import ToolCall, Usage
 from muster.domain.errors import BadOutput
-from muster.shapes.paths import compile_path
+from muster.text.json_paths import compile_path
 
 
 def findings(**paths: str) -> Findings:

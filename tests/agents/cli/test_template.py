@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muster.agents.cli.template import LONGEST, Unfit, fill, join, named_in
+from muster.agents.cli.dialect import LONGEST, Unfit, fill, join, named_in
 
 VALUES = {"prompt": "{system}", "system": "{prompt}", "model": "m", "session": "s", "budget": "0.4"}
 

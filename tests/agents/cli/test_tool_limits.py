@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muster.agents.tool_limits import MOST_ARGUMENTS, MOST_TEXT, kept_arguments
-from muster.shapes.json_limits import flaw_of
+from muster.agents.local import MOST_ARGUMENTS, MOST_TEXT, kept_arguments
+from muster.text.json_documents import flaw_of
 
 FEW = st.recursive(
     st.none()

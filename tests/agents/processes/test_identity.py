@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from muster.agents.processes.identity import Birth, birth_of, is_gone, sees, this_process
+from muster.agents.processes.system import Birth, birth_of, is_gone, sees, this_process
 from muster.domain.run import Driver
 
 US = this_process()
@@ -37,7 +37,7 @@ def test_an_earlier_process_of_this_namespace_is_gone_and_a_later_owner_of_its_n
 
 
 def test_a_living_process_of_this_namespace_is_not_gone_until_it_has_ended() -> None:
-    script = "from muster.agents.processes.identity import this_process as p; print(p().started, flush=True); input()"
+    script = "from muster.agents.processes.system import this_process as p; print(p().started, flush=True); input()"
     child = subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     with child:
         assert child.stdout is not None

@@ -9,15 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from muster.agents.processes import proc
+from muster.agents.processes import system
 from muster.agents.processes.conversation import MOST_OUTPUT, Finished, converse
-from muster.agents.processes.household import Household
-from muster.agents.processes.identity import this_process
-from muster.agents.processes.order import Order, environment_of
-from muster.agents.processes.process import Process
+from muster.agents.processes.process import Order, Process, environment_of
+from muster.agents.processes.registry import Household
+from muster.agents.processes.system import this_process
 from muster.domain.agent import Timeouts
 from muster.domain.errors import BadOutput, NotStarted, Stalled, StoreFailed, TimedOut
-from muster.domain.process import OwnedProcess
+from muster.domain.run import OwnedProcess
 from muster.testing.processes import RememberedProcesses
 
 PATIENT = Timeouts(call=30.0, idle=30.0)
@@ -40,7 +39,7 @@ async def run(household: Household, order: Order, timeouts: Timeouts = PATIENT) 
 def carriers(remembered: RememberedProcesses) -> list[int]:
     """Find everything alive that carries a token of this household."""
     house = remembered.seen[0].token
-    return [pid for pid, _ in proc.carriers(house + ".") if proc.started(pid) is not None]
+    return [pid for pid, _ in system.carriers(house + ".") if system.started(pid) is not None]
 
 
 def names(remembered: RememberedProcesses) -> list[str]:
@@ -235,14 +234,14 @@ async def test_the_environment_is_what_was_named_and_nothing_else(household: Hou
     environment = environment_of(ours, named=("TOKEN",), own={"MODE": "strict"})
     order = Order(agent="a", command=("env",), environment=environment, input=None)
     names = {line.split("=")[0] for line in (await run(household, order)).output.decode().splitlines()}
-    assert names == {"PATH", "LANG", "TOKEN", "MODE", proc.TOKEN_VARIABLE}
+    assert names == {"PATH", "LANG", "TOKEN", "MODE", system.TOKEN_VARIABLE}
 
 
 async def test_the_token_of_a_process_around_us_stays(household: Household) -> None:
     order = Order(
         agent="a",
-        command=("bash", "-c", f"echo ${proc.TOKEN_VARIABLE}"),
-        environment={**PATH, proc.TOKEN_VARIABLE: "muster-outer.1"},
+        command=("bash", "-c", f"echo ${system.TOKEN_VARIABLE}"),
+        environment={**PATH, system.TOKEN_VARIABLE: "muster-outer.1"},
     )
     output = (await run(household, order)).output.decode()
     assert output.startswith("muster-outer.1,muster-")
@@ -281,7 +280,7 @@ async def test_processes_are_remembered_with_number_and_start_until_they_are_dea
         await process.news(asyncio.get_running_loop().time() + 30)
         house, ours = remembered.noted.values()
         assert ours.token.startswith(house.token + ".")
-        assert (ours.pid, ours.started) == (process.pid, proc.started(process.pid))
+        assert (ours.pid, ours.started) == (process.pid, system.started(process.pid))
         assert (house.pid, ours.driver, ours.agent) == (None, this_process(), "a")
     await asyncio.sleep(0)
     assert list(remembered.noted) == [house.token]
@@ -330,7 +329,7 @@ async def test_nothing_is_started_that_nobody_could_find_again(tmp_path: Path) -
 UNDER_SIGNALS = """
 import asyncio, os, signal, subprocess, sys
 from muster.agents.processes.conversation import converse
-from muster.agents.processes.order import Order
+from muster.agents.processes.process import Order
 from muster.agents.processes.process import start
 from muster.domain.agent import Timeouts
 

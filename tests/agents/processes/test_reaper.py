@@ -14,11 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from muster.agents.processes import proc
-from muster.agents.processes.identity import birth_of, is_gone, this_process
-from muster.agents.processes.reaper import Reaper
-from muster.domain.process import OwnedProcess
-from muster.domain.run import Driver
+from muster.agents.processes import system
+from muster.agents.processes.registry import Reaper
+from muster.agents.processes.system import birth_of, is_gone, this_process
+from muster.domain.run import Driver, OwnedProcess
 from muster.store.sqlite import open_sqlite
 from muster.testing.processes import RememberedProcesses
 
@@ -26,9 +25,9 @@ from muster.testing.processes import RememberedProcesses
 DRIVER = """
 import asyncio, os, sys
 from pathlib import Path
-from muster.agents.processes.household import Household
-from muster.agents.processes.identity import this_process
-from muster.agents.processes.order import Order
+from muster.agents.processes.registry import Household
+from muster.agents.processes.system import this_process
+from muster.agents.processes.process import Order
 from muster.store.sqlite import open_sqlite
 
 async def main():
@@ -53,7 +52,7 @@ gone = partial(is_gone, us=this_process())
 
 
 def alive(house: str) -> list[int]:
-    return [pid for pid, _ in proc.carriers(house + ".") if proc.started(pid) is not None]
+    return [pid for pid, _ in system.carriers(house + ".") if system.started(pid) is not None]
 
 
 @pytest.fixture
@@ -93,7 +92,7 @@ async def test_the_processes_of_a_killed_driver_are_ended_and_a_stranger_is_not(
 async def test_one_that_was_started_but_not_yet_written_down_is_found_by_its_token() -> None:
     remembered = RememberedProcesses()
     await remembered.note(OwnedProcess(token=f"{OURS}feed", driver=DEAD, at=0.0))
-    orphan = subprocess.Popen(["sleep", "600"], env={**os.environ, proc.TOKEN_VARIABLE: f"{OURS}feed.1"})
+    orphan = subprocess.Popen(["sleep", "600"], env={**os.environ, system.TOKEN_VARIABLE: f"{OURS}feed.1"})
     reaped = await Reaper(remembered, DEAD.host, gone).reap()
     assert [process.pid for process in reaped] == [orphan.pid]
     assert orphan.wait() == -signal.SIGKILL
@@ -103,7 +102,7 @@ async def test_one_inside_a_process_of_ours_is_found_by_the_outer_token() -> Non
     remembered = RememberedProcesses()
     await remembered.note(OwnedProcess(token=f"{OURS}beef", driver=DEAD, at=0.0))
     tokens = f"{OURS}beef.4,muster-inner.1"
-    orphan = subprocess.Popen(["sleep", "600"], env={**os.environ, proc.TOKEN_VARIABLE: tokens})
+    orphan = subprocess.Popen(["sleep", "600"], env={**os.environ, system.TOKEN_VARIABLE: tokens})
     await Reaper(remembered, DEAD.host, gone).reap()
     assert orphan.wait() == -signal.SIGKILL
 
@@ -112,8 +111,8 @@ async def test_one_inside_a_process_of_ours_is_found_by_the_outer_token() -> Non
     "environment",
     [
         {},
-        {proc.TOKEN_VARIABLE: f"{OURS}feedback.1"},  # begins alike
-        {proc.TOKEN_VARIABLE: f"{OURS}feed"},  # a house is no process
+        {system.TOKEN_VARIABLE: f"{OURS}feedback.1"},  # begins alike
+        {system.TOKEN_VARIABLE: f"{OURS}feed"},  # a house is no process
         {"OTHER": f"{OURS}feed.1"},
     ],
 )
@@ -139,13 +138,13 @@ async def test_who_does_not_carry_the_token_is_left_alone(
 
 async def test_a_later_process_with_the_same_number_is_left_alone(decoy: "subprocess.Popen[bytes]") -> None:
     remembered = RememberedProcesses()
-    start = proc.started(decoy.pid)
+    start = system.started(decoy.pid)
     assert start is not None
     earlier = start.rpartition("/")[0] + "/1"
     await remembered.note(OwnedProcess(token=f"{OURS}a.1", driver=DEAD, at=0.0, pid=decoy.pid, started=earlier))
     assert await Reaper(remembered, DEAD.host, gone).reap() == []
     assert decoy.poll() is None
-    assert not proc.kill(decoy.pid, earlier)
+    assert not system.kill(decoy.pid, earlier)
     assert decoy.poll() is None
     assert remembered.noted == {}
 
@@ -153,7 +152,7 @@ async def test_a_later_process_with_the_same_number_is_left_alone(decoy: "subpro
 async def test_one_that_changed_its_environment_is_found_by_number_and_start() -> None:
     orphan = subprocess.Popen(["sleep", "600"])
     remembered = RememberedProcesses()
-    started = proc.started(orphan.pid)
+    started = system.started(orphan.pid)
     await remembered.note(OwnedProcess(token=f"{OURS}a.1", driver=DEAD, at=0.0, pid=orphan.pid, started=started))
     await Reaper(remembered, DEAD.host, gone).reap()
     assert orphan.wait() == -signal.SIGKILL
@@ -167,16 +166,16 @@ async def test_one_of_its_session_that_carries_nothing_is_ended_with_it(
     script = "env -i sleep 600 & sleep 600 & echo $!; " + ("wait" if leader_lives else "exit")
     leader = subprocess.Popen(
         ["bash", "-c", script],
-        env={"PATH": os.environ["PATH"], proc.TOKEN_VARIABLE: f"{OURS}cafe{leader_lives}.1"},
+        env={"PATH": os.environ["PATH"], system.TOKEN_VARIABLE: f"{OURS}cafe{leader_lives}.1"},
         stdout=subprocess.PIPE,
         start_new_session=True,
     )
     assert leader.stdout is not None
     leader.stdout.readline()
-    started = proc.started(leader.pid) or "gone/1"
+    started = system.started(leader.pid) or "gone/1"
     if not leader_lives:
         leader.wait()
-    members = [pid for pid in proc.members({leader.pid}) if proc.started(pid)]
+    members = [pid for pid in system.members({leader.pid}) if system.started(pid)]
     assert len(members) == 2 + leader_lives
     remembered = RememberedProcesses()
     await remembered.note(OwnedProcess(token=f"{OURS}cafe{leader_lives}", driver=DEAD, at=0.0))
@@ -186,7 +185,7 @@ async def test_one_of_its_session_that_carries_nothing_is_ended_with_it(
     await remembered.note(record)
     reaped = await Reaper(remembered, DEAD.host, gone).reap()
     assert {process.pid for process in reaped} == set(members)
-    assert [pid for pid in proc.members({leader.pid}) if proc.started(pid)] == []
+    assert [pid for pid in system.members({leader.pid}) if system.started(pid)] == []
     assert decoy.poll() is None
     leader.wait()
     leader.stdout.close()
@@ -201,7 +200,7 @@ async def test_a_session_of_a_later_process_with_the_same_number_is_left_alone()
     remembered = RememberedProcesses()
     await remembered.note(OwnedProcess(token=f"{OURS}a.1", driver=DEAD, at=0.0, pid=stranger.pid, started="boot/1"))
     assert await Reaper(remembered, DEAD.host, gone).reap() == []
-    assert len([pid for pid in proc.members({stranger.pid}) if proc.started(pid)]) == 2
+    assert len([pid for pid in system.members({stranger.pid}) if system.started(pid)]) == 2
     os.killpg(stranger.pid, signal.SIGKILL)
     stranger.wait()
     stranger.stdout.close()
@@ -211,7 +210,7 @@ async def test_what_belongs_to_a_living_driver_or_another_machine_is_left_alone(
     decoy: "subprocess.Popen[bytes]",
 ) -> None:
     remembered = RememberedProcesses()
-    started = proc.started(decoy.pid)
+    started = system.started(decoy.pid)
     elsewhere = Driver(host="elsewhere", pid=1, started="x")
     for token, driver in ((f"{OURS}a.1", this_process()), (f"{OURS}b.1", elsewhere)):
         await remembered.note(OwnedProcess(token=token, driver=driver, at=0.0, pid=decoy.pid, started=started))

@@ -8,9 +8,9 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from muster.agents.processes import proc
-from muster.agents.processes.household import Household
-from muster.agents.processes.order import Order
+from muster.agents.processes import system
+from muster.agents.processes.process import Order
+from muster.agents.processes.registry import Household
 from muster.agents.program.agent import ProgramAgent
 from muster.agents.program.modes import Mode
 from muster.domain.agent import Profile, Timeouts
@@ -77,7 +77,7 @@ def spelled(value: Json) -> str:
 def alive(remembered: RememberedProcesses) -> list[int]:
     """Find every process that carries a token of this house and still runs."""
     house = remembered.seen[0].token
-    return [pid for pid, _ in proc.carriers(house + ".") if proc.started(pid) is not None]
+    return [pid for pid, _ in system.carriers(house + ".") if system.started(pid) is not None]
 
 
 async def until(condition: Callable[[], bool]) -> None:

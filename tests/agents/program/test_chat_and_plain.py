@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from muster.agents.processes.household import Household
-from muster.agents.program import chat, plain
+from muster.agents.processes.registry import Household
+from muster.agents.program import modes
 from muster.domain.call import Message, Reply, Request, Role, Stop, Tool, ToolCall, Usage, ask
 from muster.domain.canonical import Json
 from muster.domain.errors import BadExit, BadOutput, InvalidRequest, NotStarted, Paid, TimedOut
@@ -67,18 +67,18 @@ async def test_a_variable_that_cannot_be_one_is_a_failure_of_the_call(household:
 
 
 def test_a_system_prompt_comes_first() -> None:
-    assert plain.encode(ask("Hello", system="Be brief.")) == b"Be brief.\n\nHello"
+    assert modes.encode_plain(ask("Hello", system="Be brief.")) == b"Be brief.\n\nHello"
 
 
 def test_several_messages_are_written_as_turns() -> None:
-    assert plain.encode(Request(messages=TALK, system="S")).decode() == (
+    assert modes.encode_plain(Request(messages=TALK, system="S")).decode() == (
         'S\n\nUser: Weather?\n\nAssistant: [weather {"city": "Bonn"}]\n\nTool: sunny\n\n'
         "Assistant: Sunny.\n\nUser: And tomorrow?"
     )
 
 
 def test_half_a_character_in_a_prompt_is_written_as_an_escape() -> None:
-    assert plain.encode(ask("\ud83d")) == b"\\ud83d"
+    assert modes.encode_plain(ask("\ud83d")) == b"\\ud83d"
 
 
 async def test_only_the_end_of_the_last_line_is_taken_from_a_plain_answer(household: Household) -> None:
@@ -110,7 +110,7 @@ async def test_a_failed_program_is_a_failed_call_in_every_mode(household: Househ
 
 
 def sent(request: Request) -> Json:
-    return json.loads(chat.encode(request, "critic"))
+    return json.loads(modes.encode_chat(request, "critic"))
 
 
 def test_only_what_is_set_is_sent() -> None:
@@ -219,7 +219,7 @@ async def test_a_tool_call_that_is_none_is_refused_and_its_cost_counts(
     error = await refused(household, {"text": "x", "tool_calls": calls, "cost_usd": 0.001})
     assert (error.paid, error.cost) == (Paid.YES, 1_000)
     with pytest.raises(BadOutput, match=why):
-        chat.decode(spelled({"tool_calls": calls}).encode())
+        modes.decode_chat(spelled({"tool_calls": calls}).encode())
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from muster.agents.processes.household import Household
-from muster.agents.program.markers import END, START
+from muster.agents.processes.registry import Household
+from muster.agents.program.answer import END, START
 from muster.domain.agent import PHASE_SECONDS, Timeouts
 from muster.domain.call import Quality, Request, Stop, ask
 from muster.domain.canonical import Json

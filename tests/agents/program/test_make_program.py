@@ -6,15 +6,15 @@ from pathlib import Path
 import pytest
 
 from muster.agents.base import Agent
-from muster.agents.processes import proc
-from muster.agents.processes.household import Household
-from muster.app.profiles import profile_of
-from muster.app.programs import make_program
+from muster.agents.processes import system
+from muster.agents.processes.registry import Household
+from muster.app.agent_kinds.base import profile_of
+from muster.app.agent_kinds.programs import make_program
 from muster.domain.agent import PHASE_SECONDS, Timeouts
 from muster.domain.call import ask
 from muster.domain.canonical import Json
 from muster.domain.errors import BadConfiguration
-from muster.settings.fitting import Misfit, fit
+from muster.settings.file import Misfit, fit
 from muster.settings.sections import ProgramSection
 from tests.agents.program.stage import PATIENT, PROPOSAL, context, request_for, spelled
 
@@ -45,15 +45,15 @@ async def environment(agent: Agent) -> dict[str, str]:
 async def test_a_program_gets_only_what_it_is_given(household: Household, tmp_path: Path) -> None:
     agent = make(household, tmp_path, command=["env"], mode="plain", env={"MY_VAR": "mine"}, pass_env=["WANTED"])
     found = await environment(agent)
-    token = found.pop(proc.TOKEN_VARIABLE)
+    token = found.pop(system.TOKEN_VARIABLE)
     assert token.startswith("muster-")
     assert found == {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "MY_VAR": "mine", "WANTED": "yes"}
 
 
 async def test_a_program_carries_the_token_of_the_house_around_ours_too(household: Household, tmp_path: Path) -> None:
-    variables = {**VARIABLES, proc.TOKEN_VARIABLE: "muster-outer.1"}
+    variables = {**VARIABLES, system.TOKEN_VARIABLE: "muster-outer.1"}
     found = await environment(make(household, tmp_path, variables, command=["env"], mode="plain"))
-    outer, _, own = found[proc.TOKEN_VARIABLE].partition(",")
+    outer, _, own = found[system.TOKEN_VARIABLE].partition(",")
     assert outer == "muster-outer.1"
     assert own.startswith("muster-")
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from muster.agents.processes.household import Household
+from muster.agents.processes.registry import Household
 from muster.domain.call import ask
 from muster.domain.money import Microdollars
 from muster.testing.agents import CHECKS, Candidate

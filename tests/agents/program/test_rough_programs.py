@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from muster.agents.processes.household import Household
+from muster.agents.processes.registry import Household
 from muster.domain.agent import Timeouts
 from muster.domain.call import ask
 from muster.domain.errors import BadOutput, Stalled, TimedOut

@@ -2,9 +2,14 @@
 
 import pytest
 
-from muster.agents.program.execution import decode
-from muster.agents.program.provider import is_envelope, read_envelope
-from muster.agents.program.shapes import candidates_of, coerced_evaluations, coerced_proposal
+from muster.agents.program.exec_protocol import (
+    candidates_of,
+    coerced_evaluations,
+    coerced_proposal,
+    decode,
+    is_envelope,
+    read_envelope,
+)
 from muster.domain.call import Usage
 from muster.domain.canonical import Json
 from muster.domain.errors import BadOutput, Paid

@@ -2,22 +2,38 @@
 
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from dataclasses import replace
+from datetime import datetime
+from typing import Annotated, Any
 from urllib.parse import quote
 
-from muster.agents.account import Account, fingerprint
-from muster.agents.address import join
+import msgspec
+
 from muster.agents.anthropic import answer, wire
+from muster.agents.anthropic.answer import Said, Trouble, decode, reply_of, without_status
 from muster.agents.anthropic.live import VERSION
-from muster.agents.anthropic.progress import created_of, page_of, progress_of
-from muster.agents.anthropic.spelling import AnthropicSpelling
 from muster.agents.base import Parcel
-from muster.agents.cargo import Cargo
-from muster.agents.clerk import JSON, Clerk
-from muster.agents.http import Freight
-from muster.agents.pages import leaf
+from muster.agents.batch_client import JSON, Clerk, leaf
+from muster.agents.faults import Account, error_of, fingerprint, plain, unpaid, unreadable
+from muster.agents.http.client import Cargo, Freight
+from muster.agents.http.request import join
+from muster.agents.payload import reader, to_json
+from muster.agents.usage import Ceiling
 from muster.domain.agent import Timeouts
-from muster.domain.batch import Desk, Found, Limits, Progress
-from muster.domain.call import Request
+from muster.domain.batch import (
+    Answered,
+    Desk,
+    Dropped,
+    Errored,
+    Found,
+    Limits,
+    MemberResult,
+    Phase,
+    Progress,
+    Shortfall,
+    Tariff,
+)
+from muster.domain.call import Reply, Request, Timings
+from muster.domain.errors import OutcomeUnknown, ProviderFault, WireError
 
 KIND = "anthropic"
 LIMITS = Limits(requests=100_000, bytes=256_000_000)
@@ -75,3 +91,195 @@ class AnthropicBatches:
 
 def _path(provider_id: str) -> str:
     return f"{_PATH}/{quote(provider_id, safe='')}"
+
+
+Moment = Annotated[datetime, msgspec.Meta(tz=True)]
+
+
+class _Counts(msgspec.Struct, gc=False):
+    processing: int = 0
+    succeeded: int = 0
+    errored: int = 0
+    canceled: int = 0
+    expired: int = 0
+
+    @property
+    def total(self) -> int:
+        return self.processing + self.succeeded + self.errored + self.canceled + self.expired
+
+
+class _Created(msgspec.Struct, gc=False):
+    id: Annotated[str, msgspec.Meta(min_length=1)]
+
+
+class _Batch(msgspec.Struct, gc=False):
+    processing_status: str
+    request_counts: _Counts | None = None
+    results_url: str | None = None
+    created_at: Moment | None = None
+    ended_at: Moment | None = None
+
+    @property
+    def ended(self) -> bool:
+        return self.processing_status == "ended"
+
+
+class _Listed(_Batch, gc=False, kw_only=True):
+    id: str
+    created_at: Moment
+
+
+class _Page(msgspec.Struct):
+    data: list[_Listed]
+    has_more: bool = False
+
+
+_created = msgspec.json.Decoder(_Created).decode
+_batch = msgspec.json.Decoder(_Batch).decode
+_page = msgspec.json.Decoder(_Page).decode
+
+
+def created_of(body: bytes, account: Account) -> str:
+    """Give the id of a batch that was created; without one we do not know whether it was."""
+    try:
+        return _created(body).id
+    except (msgspec.DecodeError, UnicodeError):
+        raise unreadable("took a batch and gave no id for it", account, body) from None
+
+
+def progress_of(body: bytes, account: Account) -> Progress:
+    """Read how a batch stands."""
+    try:
+        batch = _batch(body)
+    except (msgspec.DecodeError, UnicodeError):
+        raise unpaid(unreadable("sent something that is no batch", account, body)) from None
+    counts = batch.request_counts
+    return Progress(
+        phase=Phase.ENDED if batch.ended else Phase.RUNNING,
+        word=batch.processing_status,
+        total=None if counts is None else counts.total,
+        # Before the end all counts but one stay 0, whatever was done.
+        done=counts.total - counts.processing if counts is not None and batch.ended else None,
+        sources=(batch.results_url,) if batch.ended and batch.results_url else (),
+        took=_took(batch) if batch.ended else None,
+    )
+
+
+def _took(batch: _Batch) -> float | None:
+    if batch.created_at is None or batch.ended_at is None:
+        return None
+    return max(0.0, (batch.ended_at - batch.created_at).total_seconds())
+
+
+def page_of(body: bytes, account: Account) -> tuple[Sequence[Found], bool]:
+    """Read one page of the list, and whether there is another."""
+    try:
+        page = _page(body)
+    except (msgspec.DecodeError, UnicodeError):
+        raise unpaid(unreadable("sent something that is no list of batches", account, body)) from None
+    return [_found(batch) for batch in page.data], page.has_more
+
+
+def _found(batch: _Listed) -> Found:
+    return Found(
+        id=batch.id,
+        created_at=batch.created_at.timestamp(),
+        requests=batch.request_counts.total if batch.request_counts is not None else None,
+        ended=batch.ended,
+    )
+
+
+_DROPPED = {"canceled": Dropped(Shortfall.CANCELED), "expired": Dropped(Shortfall.EXPIRED)}
+
+
+class _Result(msgspec.Struct, gc=False):
+    type: str = ""
+    message: msgspec.Raw = msgspec.Raw()
+    error: msgspec.Raw = msgspec.Raw()
+
+
+class _Line(msgspec.Struct, gc=False):
+    custom_id: str
+    result: _Result
+
+
+class _Message(msgspec.Struct, gc=False):
+    type: str
+    message: Said
+
+
+class _Success(msgspec.Struct, gc=False):
+    """What nearly every line is, read in one go."""
+
+    custom_id: str
+    result: _Message
+
+
+class _Failure(msgspec.Struct, gc=False):
+    """An error in its envelope; bare ones are understood too."""
+
+    error: Trouble | None = None
+    type: str = ""
+    message: str = ""
+    request_id: str | None = None
+
+
+_success = msgspec.json.Decoder(_Success).decode
+_line = reader(_Line, ("result", "message"), ("result", "error"))
+_failure = reader(_Failure)
+
+
+class AnthropicSpelling:
+    """How Message Batches are written and read."""
+
+    head = b'{"requests":['
+    separator = b","
+    tail = b"]}"
+
+    def __init__(self, account: Account) -> None:
+        self._account = account
+
+    def member(self, name: str, body: bytes) -> bytes:
+        """Write one member."""
+        return b'{"custom_id":%b,"params":%b}' % (to_json(name), body)
+
+    def read(self, line: bytes) -> tuple[str, MemberResult] | None:
+        """Read one line of results: the member's name and what became of it; None when it cannot be read."""
+        try:
+            found = _success(line)
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
+            return self._read(line)
+        if found.result.type == "succeeded":
+            return found.custom_id, Answered(found.result.message)
+        return self._read(line)
+
+    def _read(self, line: bytes) -> tuple[str, MemberResult] | None:
+        """Read a line that is no plain success; an answer in it is kept as it came."""
+        try:
+            found = _line(line)
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
+            return None
+        result = found.result
+        if result.type == "succeeded":
+            return found.custom_id, Answered(bytes(result.message))
+        if result.type == "errored":
+            return found.custom_id, Errored(self._error(bytes(result.error)))
+        # Of a type that we do not know, nobody knows whether it was paid: `decode` will find no message in it.
+        return found.custom_id, _DROPPED.get(result.type) or Answered(line)
+
+    def decode(self, answer: Any, tariff: Tariff, size: int, max_tokens: int, timings: Timings) -> Reply:
+        """Read an answer at the price of the batch; raises the error that hides in it."""
+        if isinstance(answer, Said):
+            return reply_of(answer, tariff.batch, Ceiling(size, max_tokens), timings)
+        return decode(answer, tariff.batch, Ceiling(size, max_tokens), self._account, timings)
+
+    def _error(self, body: bytes) -> WireError:
+        """Read why a member failed; a kind that we do not know is a fault of the provider, to be tried again."""
+        try:
+            failure = _failure(body)
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
+            failure = _Failure(message=plain(body))
+        complaint = without_status(failure.error or Trouble(type=failure.type, message=failure.message))
+        if complaint.kind is OutcomeUnknown:
+            complaint = replace(complaint, status=500, kind=ProviderFault)
+        return unpaid(error_of(replace(complaint, request_id=failure.request_id), self._account))

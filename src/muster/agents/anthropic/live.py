@@ -2,18 +2,140 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from muster.agents.account import Account
-from muster.agents.address import join
+import msgspec
+
 from muster.agents.anthropic import answer, wire
-from muster.agents.anthropic.stream import Fold
-from muster.agents.http import Http
+from muster.agents.anthropic.answer import UNTIMED, Block, Counts, Said, reply_of, trouble_in, without_status
+from muster.agents.faults import Account, error_of, unreadable
+from muster.agents.http.client import Http
+from muster.agents.http.request import join
+from muster.agents.http.sse import Event
 from muster.agents.model import ModelAgent
-from muster.agents.tally import Ceiling
+from muster.agents.payload import arguments_of, joined, reader
+from muster.agents.usage import Ceiling, Stray
 from muster.domain.agent import Profile
 from muster.domain.call import Reply, Request, Timings
-from muster.domain.errors import WireError
+from muster.domain.errors import OutcomeUnknown, WireError
 from muster.domain.price import Price
+
+
+class _Delta(msgspec.Struct, gc=False):
+    type: str | None = None
+    text: Any = None
+    partial_json: Any = None
+    stop_reason: str | None = None
+
+
+class _Step(msgspec.Struct, gc=False):
+    type: str
+    index: int = 0
+    message: Any = None
+    content_block: Block | None = None
+    delta: _Delta | None = None
+    usage: Counts | Stray = None
+
+
+class _Opening(msgspec.Struct, gc=False):
+    id: str | None = None
+    model: str | None = None
+    usage: Counts | Stray = None
+
+
+_step = reader(_Step)
+
+
+class Fold:
+    """Takes the events of one stream in order; `done` once the message is whole."""
+
+    def __init__(self, price: Price | None, ceiling: Ceiling, account: Account) -> None:
+        self._price, self._ceiling, self._account = price, ceiling, account
+        self._opening: _Opening | None = None
+        self._counts: Counts | Stray = None
+        self._blocks: dict[int, Block] = {}
+        self._pieces: dict[int, list[str]] = {}  # text, or JSON of a tool's input, by block
+        self._stop_reason: str | None = None
+        self.done = False
+
+    def feed(self, event: Event) -> str:
+        """Take one event and give the text that it adds."""
+        if event.name == "error":
+            raise self._error(event)
+        try:
+            return self._take(_step(event.data))
+        except (msgspec.DecodeError, msgspec.ValidationError, UnicodeError):
+            raise unreadable("sent an event that is no part of a message", self._account, event.data) from None
+
+    def finish(self, timings: Timings = UNTIMED) -> Reply:
+        """Give the reply, or say that the stream ended too early."""
+        if not self.done or self._opening is None:
+            raise OutcomeUnknown(f"{self._account.place}: the stream ended before the message did")
+        return reply_of(self._said(self._opening), self._price, self._ceiling, timings)
+
+    def _take(self, step: _Step) -> str:
+        match step.type:
+            case "message_start":
+                self._opening = msgspec.convert(step.message, _Opening)
+                self._counts = self._opening.usage
+            case "content_block_start" if step.content_block is not None:
+                self._blocks[step.index] = step.content_block
+                return self._add(step.index, step.content_block.text) if step.content_block.type == "text" else ""
+            case "content_block_delta" if step.delta is not None:
+                return self._grow(step.index, step.delta)
+            case "message_delta":
+                self._stop_reason = step.delta.stop_reason if step.delta else None
+                self._counts = _newer(self._counts, step.usage)
+            case "message_stop":
+                self.done = True
+        return ""
+
+    def _grow(self, index: int, delta: _Delta) -> str:
+        if delta.type == "text_delta":
+            return self._add(index, delta.text)
+        if delta.type == "input_json_delta":
+            self._add(index, delta.partial_json)
+        return ""  # thinking, signatures, citations
+
+    def _add(self, index: int, piece: Any) -> str:
+        if not isinstance(piece, str):
+            return ""
+        self._pieces.setdefault(index, []).append(piece)
+        return piece
+
+    def _said(self, opening: _Opening) -> Said:
+        return Said(
+            content=[self._block(index, block) for index, block in sorted(self._blocks.items())],
+            id=opening.id,
+            model=opening.model,
+            stop_reason=self._stop_reason,
+            usage=self._counts,
+        )
+
+    def _block(self, index: int, block: Block) -> Block:
+        written = joined(self._pieces.get(index, ()))
+        if block.type == "text":
+            return Block(type="text", text=written)
+        if block.type == "tool_use" and written:
+            return Block(type="tool_use", id=block.id, name=block.name, input=arguments_of(written))
+        return block
+
+    def _error(self, event: Event) -> WireError:
+        trouble = trouble_in(event.data)
+        if trouble is None:
+            return unreadable("sent an error in the stream", self._account, event.data)
+        error = error_of(without_status(trouble), self._account)
+        # Once the message has begun, tokens were counted: the same complaint no longer means that nothing is owed.
+        return error if self._opening is None else OutcomeUnknown(error.message, status=error.status)
+
+
+def _newer(old: Counts | Stray, new: Counts | Stray) -> Counts | Stray:
+    """Let later counts replace earlier ones: they are totals, and leave out what did not change."""
+    if not isinstance(old, Counts) or not isinstance(new, Counts):
+        return old if new is None else new
+    merged = {name: getattr(new, name) for name in Counts.__struct_fields__ if getattr(new, name) is not None}
+    return msgspec.structs.replace(old, **merged)
+
 
 BASE_URL = "https://api.anthropic.com"
 KEY_VARIABLE = "ANTHROPIC_API_KEY"

@@ -4,33 +4,24 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from muster.agents.base import OnDelta
-from muster.agents.claude_code.options import options_of
+from muster.agents.claude_code.conversation import Talk
 from muster.agents.claude_code.outcome import Remains, Terms, permission_asked, read_outcome, turned_away
-from muster.agents.claude_code.pipe import Pipe
-from muster.agents.claude_code.prompt import prompt_of
 from muster.agents.claude_code.sdk import Sdk, load, require
 from muster.agents.claude_code.setup import Setup
-from muster.agents.claude_code.talk import Talk
-from muster.agents.processes.household import Household
-from muster.agents.processes.order import Order
-from muster.agents.tally import max_tokens_of
-from muster.agents.volatile import folder_of, session_of
+from muster.agents.claude_code.transport import Pipe
+from muster.agents.local import folder_of, session_of, transcript_of
+from muster.agents.processes.process import Order
+from muster.agents.processes.registry import Household
+from muster.agents.usage import Bill, max_tokens_of
 from muster.domain.agent import Profile, Quote, Timeouts
 from muster.domain.call import Reply, Request, Timings
-from muster.domain.errors import (
-    AgentFailed,
-    BadConfiguration,
-    BadOutput,
-    InvalidRequest,
-    NotStarted,
-    Paid,
-    WireError,
-)
+from muster.domain.errors import AgentFailed, BadConfiguration, BadOutput, InvalidRequest, NotStarted, Paid, WireError
 from muster.domain.money import Lane, Microdollars
 from muster.domain.script import count_tokens
-from muster.shapes.schema import require_schema
+from muster.text.json_schema import require_schema
 
 MOST_ARGUMENT = 131_071  # bytes that the system takes as one argument of a program
 
@@ -189,3 +180,49 @@ def _without_result(terms: Terms, talk: Talk, log: str) -> WireError:
 
 def _nearest(folder: Path) -> Path:
     return next((parent for parent in folder.parents if parent.exists()), folder)
+
+
+ATTENDED = ("AskUserQuestion", "EnterPlanMode", "ExitPlanMode")  # they wait for a person, and there is none
+
+
+def options_of(setup: Setup, request: Request, most: Microdollars, *, streams: bool) -> dict[str, Any]:
+    """Give the options of a call."""
+    return {
+        "model": setup.model,
+        "fallback_model": setup.fallback_model,
+        "effort": setup.effort,
+        "max_turns": setup.max_turns,
+        "max_budget_usd": float(Bill(most=most).told) if most else None,
+        "system_prompt": _system(request.system),
+        "resume": session_of(request),
+        "output_format": None if request.schema is None else {"type": "json_schema", "schema": dict(request.schema)},
+        "include_partial_messages": streams,
+        "permission_mode": setup.permission_mode,
+        "permission_prompt_tool_name": "stdio",  # whoever drives it is asked
+        "allowed_tools": list(setup.allowed_tools),
+        "disallowed_tools": [*setup.disallowed_tools, *(name for name in ATTENDED if name not in setup.allowed_tools)],
+        "mcp_servers": _servers(setup),
+        # Nothing that lies about in folders changes what it does.
+        "strict_mcp_config": True,
+        "setting_sources": [],
+        "cwd": str(folder_of(request, setup.folder)),
+    }
+
+
+def _servers(setup: Setup) -> str | dict[str, Any]:
+    """Name the file that tells of them, which is not for everybody's eyes, as a command line is."""
+    servers = setup.mcp_servers
+    return str(servers.file) if servers is not None and servers.declared else {}
+
+
+def _system(system: str) -> dict[str, str]:
+    """Keep its own instructions, without which it does not know its tools; ours come after them."""
+    preset = {"type": "preset", "preset": "claude_code"}
+    return preset | {"append": system} if system else preset
+
+
+def prompt_of(request: Request) -> str:
+    """Give what is said to it: all of it, or the last of it when a session holds the rest."""
+    if session_of(request) is None:
+        return transcript_of(request, system=False)
+    return request.prompt or "".join(message.text for message in request.messages[-1:])

@@ -3,16 +3,15 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from muster.agents.bill import OWN_LIMITS, Bill
-from muster.agents.claude_code.result import Result
-from muster.agents.claude_code.talk import Talk
+from muster.agents.claude_code.conversation import Result, Talk
 from muster.agents.faults import MOST_MESSAGE, kind_of
-from muster.agents.tool_limits import MOST_SESSION
+from muster.agents.local import MOST_SESSION
+from muster.agents.usage import OWN_LIMITS, Bill
 from muster.domain.call import Reply, Stop, Timings, Trace
 from muster.domain.canonical import Json, canonical
 from muster.domain.errors import AgentFailed, AuthRefused, BadOutput, Paid, PermissionAsked, WireError
 from muster.domain.money import Lane, Microdollars
-from muster.shapes.schema import fitting
+from muster.text.json_schema import fitting
 
 _UNTIMED = Timings()
 _STOPS = {

@@ -5,11 +5,9 @@ from typing import Any
 
 import msgspec
 
-from muster.agents.account import Account
-from muster.agents.amounts import tokens_of
-from muster.agents.faults import Complaint, error_of, plain, retry_after, unreadable
-from muster.agents.payload import arguments_of, reader, to_json
-from muster.agents.tally import Ceiling, Impossible, Stray, charge_of
+from muster.agents.faults import Account, Complaint, error_of, plain, retry_after, unreadable
+from muster.agents.payload import arguments_of, reader, to_json, tokens_of
+from muster.agents.usage import Ceiling, Impossible, Stray, charge_of
 from muster.domain.call import Reply, Stop, Timings, ToolCall, Usage
 from muster.domain.errors import AuthRefused, InvalidRequest, OutcomeUnknown, WireError
 from muster.domain.price import Price

@@ -2,19 +2,131 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from muster.agents.account import Account
-from muster.agents.address import join
-from muster.agents.http import Http
+import msgspec
+
+from muster.agents.faults import Account, error_of, unreadable
+from muster.agents.http.client import Http
+from muster.agents.http.request import join
+from muster.agents.http.sse import Event
 from muster.agents.model import ModelAgent
 from muster.agents.openai import answer, wire
-from muster.agents.openai.stream import Fold
+from muster.agents.openai.answer import (
+    UNTIMED,
+    Choice,
+    Completion,
+    Counts,
+    Function,
+    Said,
+    Use,
+    broken,
+    complaint_of,
+    reply_of,
+    text_of,
+)
 from muster.agents.openai.wire import MaxTokens
-from muster.agents.tally import Ceiling
+from muster.agents.payload import joined, reader
+from muster.agents.usage import Ceiling, Stray
 from muster.domain.agent import Profile
 from muster.domain.call import Reply, Request, Timings
-from muster.domain.errors import WireError
+from muster.domain.errors import OutcomeUnknown, WireError
 from muster.domain.price import Price
+
+
+class _Part(msgspec.Struct, gc=False):
+    index: int = 0
+    delta: Said | None = None
+    finish_reason: str | None = None
+    error: Any = None
+
+
+class _Chunk(msgspec.Struct, gc=False):
+    choices: list[_Part] | None = None
+    id: str | None = None
+    model: str | None = None
+    usage: Counts | Stray = None
+    error: Any = None
+
+
+_chunk = reader(_Chunk)
+
+
+class Fold:
+    """Takes the events of one stream in order; `done` once the completion is whole."""
+
+    def __init__(self, price: Price | None, ceiling: Ceiling, account: Account) -> None:
+        self._price, self._ceiling, self._account = price, ceiling, account
+        self._completion = Completion()
+        self._text: list[str] = []
+        self._refusal: list[str] = []
+        self._uses: dict[int, Use] = {}
+        self._arguments: dict[int, list[str]] = {}
+        self._finish_reason: str | None = None
+        self.done = False
+
+    def feed(self, event: Event) -> str:
+        """Take one event and give the text that it adds."""
+        if event.data.strip() == b"[DONE]":
+            self.done = True
+            return ""
+        try:
+            chunk = _chunk(event.data)
+        except (msgspec.DecodeError, UnicodeError):
+            raise unreadable("sent an event that is no part of a completion", self._account, event.data) from None
+        if chunk.error is not None:
+            raise self._error(chunk.error)
+        self._note(chunk)
+        return "".join([self._take(part) for part in chunk.choices or () if part.index == 0])
+
+    def finish(self, timings: Timings = UNTIMED) -> Reply:
+        """Give the reply, or say that the stream ended too early."""
+        # Some servers never send "[DONE]", and some give no reason; with neither nobody says that it ended.
+        if self._finish_reason is None and not self.done:
+            raise OutcomeUnknown(f"{self._account.place}: the stream ended before the completion did")
+        said = Said(
+            content=joined(self._text),
+            refusal=joined(self._refusal) or None,
+            tool_calls=[self._use(index, use) for index, use in sorted(self._uses.items())],
+        )
+        choice = Choice(message=said, finish_reason=self._finish_reason)
+        return reply_of(self._completion, choice, self._price, self._ceiling, timings)
+
+    def _note(self, chunk: _Chunk) -> None:
+        self._completion.id = self._completion.id or chunk.id
+        self._completion.model = self._completion.model or chunk.model
+        if chunk.usage is not None:
+            self._completion.usage = chunk.usage  # totals: the last one holds
+
+    def _take(self, part: _Part) -> str:
+        if part.error is not None:
+            raise broken(part.error, self._account)
+        self._finish_reason = part.finish_reason or self._finish_reason
+        if part.delta is None:
+            return ""
+        for use in part.delta.tool_calls or ():
+            self._grow(use)
+        text, refusal = text_of(part.delta.content), part.delta.refusal or ""
+        self._text.append(text)
+        self._refusal.append(refusal)
+        return text + refusal
+
+    def _grow(self, use: Use) -> None:
+        known = self._uses.setdefault(use.index, Use(index=use.index, function=Function()))
+        known.id = known.id or use.id
+        if use.function is not None and known.function is not None:
+            known.function.name = known.function.name or use.function.name
+            if isinstance(use.function.arguments, str):
+                self._arguments.setdefault(use.index, []).append(use.function.arguments)
+
+    def _use(self, index: int, use: Use) -> Use:
+        name = use.function.name if use.function else None
+        return Use(id=use.id, function=Function(name=name, arguments=joined(self._arguments.get(index, ()))))
+
+    def _error(self, trouble: Any) -> WireError:
+        begun = self._completion.id is not None  # a piece came before; tokens, hidden ones too, may be owed
+        return broken(trouble, self._account) if begun else error_of(complaint_of(trouble), self._account)
+
 
 BASE_URL = "https://api.openai.com/v1"
 KEY_VARIABLE = "OPENAI_API_KEY"

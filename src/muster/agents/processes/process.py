@@ -4,17 +4,80 @@ import asyncio
 import os
 import signal
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field
 from io import RawIOBase
+from pathlib import Path
 from typing import cast
 
-from muster.agents.processes import proc
-from muster.agents.processes.log import Log
-from muster.agents.processes.order import Order
+from muster.agents.processes import system
 from muster.agents.processes.pipes import Inlet, Outlet, filled
 from muster.domain.agent import CATCH_UP, LATE
 from muster.domain.errors import NotStarted
+
+HEAD = 32_768
+TAIL = 32_768
+
+
+class Log:
+    """Keeps a bounded part of what was written."""
+
+    def __init__(self) -> None:
+        self._head = bytearray()
+        self._tail = bytearray()
+        self._left_out = 0
+
+    def add(self, data: bytes) -> None:
+        """Take some bytes."""
+        room = HEAD - len(self._head)
+        self._head += data[:room]
+        self._tail += data[room:] if room > 0 else data
+        if len(self._tail) > 2 * TAIL:  # cut now and then, not at every byte
+            self._cut()
+
+    @property
+    def text(self) -> str:
+        """Give what is kept; bytes that are no text are shown as such."""
+        self._cut()
+        middle = f"\n[… {self._left_out} bytes …]\n" if self._left_out else ""
+        if not middle:
+            return _text(self._head + self._tail)
+        return _text(self._head) + middle + _text(self._tail)
+
+    def _cut(self) -> None:
+        over = len(self._tail) - TAIL
+        if over > 0:
+            del self._tail[:over]
+            self._left_out += over
+
+
+def _text(data: bytes | bytearray) -> str:
+    return data.decode("utf-8", "backslashreplace")
+
+
+INHERITED = ("PATH", "LANG")  # all that a child gets of ours without being told
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """One process to be started; the command is never given to a shell."""
+
+    agent: str  # whose process it will be, for messages
+    command: tuple[str, ...]
+    folder: Path | None = None
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)  # all of it; may hold secrets
+    input: bytes | None = field(default=None, repr=False)  # None: its standard input is empty from the start
+    stays_open: bool = False  # more may be written to its input later
+
+
+def environment_of(
+    ours: Mapping[str, str], *, named: Iterable[str] = (), own: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """Build a child's environment: PATH and LANG, what was named, and what is its own; nothing else of ours."""
+    found = {name: ours[name] for name in (*INHERITED, *named) if name in ours}
+    return found | dict(own or {})
+
 
 UNREAD = 4 * 1_048_576  # bytes that may wait to be read before the process has to wait
 GRACE = 2.0  # seconds between asking a process to end and ending it
@@ -157,7 +220,7 @@ class Process:
     async def _group_dies(self) -> bool:
         until = self._loop.time() + DYING
         delay = 0.0005
-        while proc.group_alive(self.pid):
+        while system.group_alive(self.pid):
             if self._loop.time() > until:
                 return False
             await asyncio.sleep(delay)
@@ -258,8 +321,8 @@ def _not_started(order: Order, error: Exception) -> NotStarted:
 
 def _marked(environment: Mapping[str, str], token: str) -> dict[str, str]:
     """Add the token to an environment; one that is there already is of a process around us, and stays."""
-    outer = environment.get(proc.TOKEN_VARIABLE)
-    return {**environment, proc.TOKEN_VARIABLE: f"{outer},{token}" if outer else token}
+    outer = environment.get(system.TOKEN_VARIABLE)
+    return {**environment, system.TOKEN_VARIABLE: f"{outer},{token}" if outer else token}
 
 
 def _raw(pipe: object) -> RawIOBase:

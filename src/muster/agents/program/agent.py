@@ -4,22 +4,20 @@ import asyncio
 from dataclasses import replace
 
 from muster.agents.base import OnDelta
-from muster.agents.bill import Bill
-from muster.agents.exit_status import exit_of
+from muster.agents.local import exit_of, retold
 from muster.agents.processes.conversation import Finished, converse
-from muster.agents.processes.household import Household
-from muster.agents.processes.order import Order
+from muster.agents.processes.process import Order
+from muster.agents.processes.registry import Household
 from muster.agents.program.answer import Answer
 from muster.agents.program.modes import Mode, Question, pose
-from muster.agents.retold import retold
-from muster.agents.tally import max_tokens_of
+from muster.agents.usage import Bill, max_tokens_of
 from muster.domain.agent import Profile, Quote, Timeouts
 from muster.domain.call import Reply, Request, Trace
 from muster.domain.errors import AgentFailed, BadExit, BadOutput
 from muster.domain.money import NOTHING, Microdollars
-from muster.domain.redaction import Redactor
 from muster.domain.script import Line, usage_of
-from muster.shapes.schema import require_schema, shaped
+from muster.text.json_schema import require_schema, shaped
+from muster.text.redaction import Redactor
 
 _SHOWN = 500  # characters of a log in a message
 _LARGE = 262_144  # bytes of output that are read beside the event loop

@@ -1,12 +1,17 @@
 """What a program answered, before anybody knows what it left in its log."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from muster.agents.amounts import count_of
-from muster.domain.call import Stop, ToolCall, Usage
+from muster.agents.payload import count_of
+from muster.domain.agent import PHASE_SECONDS
+from muster.domain.call import Request, Stop, ToolCall, Usage
 from muster.domain.canonical import Json
+from muster.domain.errors import InvalidRequest
 from muster.domain.money import Microdollars
+from muster.text.json_documents import Fits, find
 
 _UNCOUNTED = Usage()
 
@@ -34,3 +39,59 @@ def counts(usage: Json) -> Usage:
         cache_read=count_of(said.get("cache_read_input_tokens")) or 0,
         cache_write=count_of(said.get("cache_creation_input_tokens")) or 0,
     )
+
+
+PROPOSE = "propose"
+EVALUATE = "evaluate"
+
+
+def context_of(request: Request, agent: str, seconds: float) -> dict[str, Json]:
+    """Give the context of a request, or for one without the smallest that says the same."""
+    known: dict[str, Json] = {"phase": PROPOSE, "agent_id": agent, PHASE_SECONDS: seconds}
+    asked = _smallest(request) if request.context is None else request.context
+    return known | dict(asked) | dict(request.volatile)
+
+
+def phase_of(context: dict[str, Json], agent: str) -> str:
+    """Give the phase that a context names, which must be one of the two."""
+    phase = context["phase"]
+    if phase not in (PROPOSE, EVALUATE):
+        raise InvalidRequest(
+            f"agent {agent!r}: there is no phase {phase!r} in the exec protocol",
+            suggestions=(f'let "phase" in the context be "{PROPOSE}" or "{EVALUATE}"',),
+        )
+    return str(phase)
+
+
+def encode(context: dict[str, Json], agent: str) -> bytes:
+    """Write the envelope of a context."""
+    return written({"phase": phase_of(context, agent), "context": context}, agent)
+
+
+def written(value: Any, agent: str) -> bytes:
+    """Write one JSON value on a line, in ASCII so that no program has to guess how it is encoded."""
+    try:
+        return json.dumps(value, allow_nan=False).encode("ascii") + b"\n"
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidRequest(f"agent {agent!r}: the request cannot be written as JSON: {error}") from error
+
+
+def _smallest(request: Request) -> dict[str, Json]:
+    found: dict[str, Json] = {
+        "task_description": request.prompt,
+        "round_number": 1,
+        "total_rounds": 1,
+        "candidates": [],
+        "previous_critiques": [],
+        "user_injections": [],
+    }
+    return found | ({"role_context": request.system} if request.system else {})
+
+
+START = "___NSED_START___"
+END = "___NSED_END___"  # for people: where the answer ends is for the decoder to say
+
+
+def find_marked(text: str, fits: Fits) -> dict[str, Json] | None:
+    """Give the last object that fits, of those that are marked if there are any."""
+    return find(text, fits, START)

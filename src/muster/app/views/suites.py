@@ -5,18 +5,18 @@ from typing import Any
 
 import msgspec
 
-from muster.app.loads import Load
+from muster.app.costs import Load
 from muster.app.reviews import NamedRun
-from muster.app.suite_survey import Survey
-from muster.app.views.times import moment
+from muster.app.suite_plan import Survey
+from muster.app.views.runs import moment
 from muster.domain.money import to_usd
 from muster.domain.review import Review
-from muster.formats.flaw import Flaw
-from muster.formats.suite import Examination
-from muster.reports.agreement import Agreement, ReviewedRun
-from muster.reports.evidence.exporting import Exported
-from muster.reports.evidence.rescoring import Rescoring
-from muster.reports.evidence.verifying import Verification
+from muster.suites.evidence.export import Exported
+from muster.suites.evidence.rescoring import Rescoring
+from muster.suites.evidence.verification import Verification
+from muster.suites.format.suite import Examination
+from muster.suites.reviews import Agreement, ReviewedRun
+from muster.text.tree import Flaw
 
 
 def load_view(load: Load) -> dict[str, Any]:

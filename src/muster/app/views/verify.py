@@ -2,14 +2,13 @@
 
 from typing import Any
 
-from muster.app.verifications import LeftBehind, Prepared
-from muster.app.verify_fixing import Fixed
-from muster.app.verify_survey import Part, VerifySurvey
+from muster.app.verifications import Fixed, LeftBehind, Prepared
+from muster.app.verify_plan import Part, VerifySurvey
 from muster.app.views.suites import flaw_view, load_view
 from muster.domain.money import to_usd
 from muster.domain.run import Run
-from muster.domain.verification import LeftOut
-from muster.formats.waves.declaration import Inspection
+from muster.verify.declaration.declaration import Inspection
+from muster.verify.verification import LeftOut
 
 
 def verify_plan_view(found: VerifySurvey, prepared: Prepared, cap: int | None) -> dict[str, Any]:

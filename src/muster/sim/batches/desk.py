@@ -13,10 +13,21 @@ from muster.sim.batches.multipart import without_boundary
 from muster.sim.door import account_of, check_key
 from muster.sim.faults import HONEST, Fault, Op
 from muster.sim.http import HttpRequest
-from muster.sim.play import SOON, Ending, Headers, Part, Play
-from muster.sim.refusal import headers_of, refuse_honestly, request_id
+from muster.sim.playback import (
+    ENDINGS,
+    SILENT,
+    SOON,
+    Ending,
+    Headers,
+    Part,
+    Play,
+    headers_of,
+    refuse_honestly,
+    request_id,
+    stage_lines,
+    stage_whole,
+)
 from muster.sim.rehearsal import Rehearsal
-from muster.sim.stage import ENDINGS, SILENT, stage_lines, stage_whole
 
 _encode = msgspec.json.Encoder().encode
 

@@ -2,10 +2,8 @@
 
 from muster.sim.ask import Refused
 from muster.sim.batches.desk import Answer, Call, Endpoint, immediately, say_json
-from muster.sim.batches.file import File, spell_file
 from muster.sim.batches.multipart import fields_of
-from muster.sim.batches.office import Office
-from muster.sim.batches.shelf import limit_of, page_after
+from muster.sim.batches.registry import File, Office, limit_of, page_after, spell_file
 from muster.sim.faults import Kind, Op
 from muster.sim.openai import invalid
 from muster.sim.options import Options

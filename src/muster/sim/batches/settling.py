@@ -7,9 +7,8 @@ from muster.sim.ask import Refused
 from muster.sim.audit import Book
 from muster.sim.batches.batch import ENDED, Batch, Member, Phase, Verdict
 from muster.sim.door import read_body
-from muster.sim.faults import Fault, Kind, Op
-from muster.sim.plan import Plans
-from muster.sim.refusal import refuse_honestly
+from muster.sim.faults import Fault, Kind, Op, Plans
+from muster.sim.playback import refuse_honestly
 from muster.sim.speaker import Speaker, name_of
 
 STEP = 100  # members at a time, so that others are served in between

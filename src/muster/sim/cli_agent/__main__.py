@@ -7,11 +7,9 @@ import sys
 from collections.abc import Mapping, Sequence
 
 from muster.sim.cli_agent.actor import Actor, Part
-from muster.sim.cli_agent.audit import Audit
-from muster.sim.cli_agent.memory import Memory, UnknownSession
 from muster.sim.cli_agent.moods import mood_of
 from muster.sim.cli_agent.script import BadScript, Step, choose, load
-from muster.sim.cli_agent.voice import Voice
+from muster.sim.cli_agent.session import Audit, Memory, UnknownSession, Voice
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

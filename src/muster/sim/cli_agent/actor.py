@@ -8,11 +8,9 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from muster.sim.cli_agent import tools, trouble
-from muster.sim.cli_agent.audit import Audit
-from muster.sim.cli_agent.memory import Memory
+from muster.sim.cli_agent import moods, tools
 from muster.sim.cli_agent.script import Step
-from muster.sim.cli_agent.voice import Voice, pieces
+from muster.sim.cli_agent.session import Audit, Memory, Voice, pieces
 
 _NAMES = ["Read", "Write", "Edit", "Bash", "Grep"]
 _PLACE = re.compile(r"\{(prompt|model|session|turns)\}")
@@ -131,11 +129,11 @@ class Actor:
     def _crash(self, how: int | dict[str, Any]) -> None:
         how = {"code": how} if isinstance(how, int) else how
         self._voice.write(str(how.get("partial", "")).encode())
-        trouble.die(how)
+        moods.die(how)
 
     def _children(self, children: int | dict[str, Any]) -> None:
         children = {"count": children} if isinstance(children, int) else children
-        trouble.start_children(
+        moods.start_children(
             children.get("count", 1),
             escape=children.get("escape", False),
             hold_output=children.get("hold_output", False),
@@ -144,9 +142,9 @@ class Actor:
     def _noise(self, line: str | dict[str, Any]) -> None:
         line = {"text": line} if isinstance(line, str) else line
         if line.get("to") == "stderr":
-            os.write(2, trouble.noise(line))
+            os.write(2, moods.noise(line))
         else:
-            self._voice.write(trouble.noise(line))
+            self._voice.write(moods.noise(line))
 
     def _fail(self, error: str | dict[str, Any]) -> None:
         self._error = {"text": error} if isinstance(error, str) else error
@@ -174,7 +172,7 @@ class Actor:
         result = self._result(turns)
         self._tell("result", **result)
         if self._stays:
-            trouble.hang()
+            moods.hang()
         return 1 if result["is_error"] else 0
 
     def _result(self, turns: int) -> dict[str, Any]:
@@ -206,7 +204,7 @@ def _refusal() -> str | None:
     """Wait for the answer of a person; None when it is a yes. When there is nobody to answer, wait for ever."""
     line = sys.stdin.buffer.readline()
     if not line:
-        trouble.hang()
+        moods.hang()
     try:
         answer = json.loads(line)["response"]["response"]
         return None if answer["behavior"] == "allow" else str(answer.get("message", "not allowed"))
@@ -221,10 +219,10 @@ ACTS: dict[str, Callable[[Actor, Any], None]] = {
     "tools": Actor._tools,
     "ask_permission": Actor._ask_permission,
     "wait": lambda _, seconds: time.sleep(seconds),
-    "hang": lambda _, __: trouble.hang(),
+    "hang": lambda _, __: moods.hang(),
     "crash": Actor._crash,
     "children": Actor._children,
-    "ignore_term": lambda _, __: trouble.ignore_term(),
+    "ignore_term": lambda _, __: moods.ignore_term(),
     "noise": Actor._noise,
     "no_exit": lambda actor, _: actor._stay(),
     "cost": Actor._set_cost,

@@ -1,0 +1,138 @@
+"""One account at one provider, as batches need it: exchanges with the key, lists by page, what members can cost."""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from math import floor
+
+from muster.agents.faults import Account, unpaid
+from muster.agents.http.client import Answer, Cargo, Freight
+from muster.agents.http.request import below, join
+from muster.agents.usage import ceiling_of
+from muster.domain.agent import Quote, Timeouts
+from muster.domain.batch import Found, Phase, Progress, Tariff
+from muster.domain.call import Request
+from muster.domain.errors import BadConfiguration, OutcomeUnknown, WireError, did_you_mean
+from muster.domain.money import NOTHING
+from muster.domain.script import BYTES_PER_TOKEN
+
+MOST_FAILURE_BYTES = 64 * 1024  # of an answer that is read only to say what went wrong
+JSON = "application/json"
+
+Fault = Callable[[int, Mapping[str, str], bytes, Account], WireError]
+
+
+@contextmanager
+def free_of_charge() -> Iterator[None]:
+    """Tell errors of what only looks: nothing was created or paid, whatever became of the exchange."""
+    try:
+        yield
+    except OutcomeUnknown as error:
+        raise unpaid(error) from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clerk:
+    """Sends to addresses below the base only; gives the bodies of successes and raises everything else."""
+
+    base_url: str
+    account: Account
+    headers: Mapping[str, str] = field(repr=False)  # they hold the key
+    http: Freight
+    fault: Fault
+
+    def address(self, path: str) -> str:
+        """Give the address of something below the base."""
+        return join(self.base_url, path)
+
+    async def look(self, path: str, timeouts: Timeouts) -> bytes:
+        """Look at something."""
+        with free_of_charge():
+            return self._body(await self.http.get(self.address(path), self.headers, timeouts))
+
+    async def tell(self, path: str, body: bytes, timeouts: Timeouts) -> bytes:
+        """Send JSON, or nothing at all."""
+        headers = {**self.headers, "content-type": JSON} if body else self.headers
+        return self._body(await self.http.post(self.address(path), headers, body, timeouts))
+
+    async def hand_in(self, path: str, cargo: Cargo, kind: str, timeouts: Timeouts) -> bytes:
+        """Send something large."""
+        headers = {**self.headers, "content-type": kind}
+        return self._body(await self.http.upload(self.address(path), headers, cargo, timeouts))
+
+    async def read(self, source: str, timeouts: Timeouts) -> AsyncGenerator[bytes, None]:
+        """Give something large as it arrives; an address elsewhere is refused before anything is sent."""
+        with free_of_charge():
+            async with self.http.fetch(below(self.base_url, source), self.headers, timeouts) as flow:
+                if not 200 <= flow.status < 300:
+                    body = await flow.beginning(MOST_FAILURE_BYTES)
+                    raise self.fault(flow.status, flow.headers, body, self.account)
+                async for chunk in flow.chunks:
+                    yield chunk
+
+    async def cancel(self, path: str, poll: Callable[[], Awaitable[Progress]], timeouts: Timeouts) -> None:
+        """Ask the provider to stop a batch; it may refuse for one that is over, or about to be."""
+        try:
+            with free_of_charge():
+                await self.tell(path, b"", timeouts)
+        except WireError as error:
+            # Which words it refuses with differs; what matters is whether anything is left to stop.
+            if error.status not in (400, 409) or _goes_on(await poll()):
+                raise
+
+    def _body(self, answer: Answer) -> bytes:
+        if not 200 <= answer.status < 300:
+            raise self.fault(answer.status, answer.headers, answer.body, self.account)
+        return answer.body
+
+
+def _goes_on(progress: Progress) -> bool:
+    return progress.phase is Phase.RUNNING and progress.word not in ("canceling", "cancelling")
+
+
+Turn = Callable[[str], Awaitable[tuple[Sequence[Found], bool]]]  # after which id; the page, and whether more follows
+
+
+async def leaf(turn: Turn, since: float) -> AsyncIterator[Found]:
+    """Turn pages until a batch is older than asked for."""
+    after, more = "", True
+    while more:
+        page, more = await turn(after)
+        for found in page:
+            if found.created_at < floor(since):  # some providers count whole seconds
+                return
+            yield found
+        if not page or page[-1].id == after:
+            return  # a list that does not get on would never end
+        after = page[-1].id
+
+
+PRICE = "batch_price = { input = 0.50, output = 2.50 }"
+
+
+def quoter(
+    name: str, tariff: Tariff, *, unpriced_ok: bool, near: Sequence[str] = ()
+) -> Callable[[Request, int], Quote]:
+    """Give the function that bounds what a member costs: every byte a token at the dearest rate, max_tokens written."""
+
+    def quote(request: Request, size: int) -> Quote:
+        if tariff.batch is None and not unpriced_ok:
+            raise _no_price(name, tariff, near)
+        ceiling = ceiling_of(request, size)
+        most = tariff.batch.most(ceiling.input, ceiling.output) if tariff.batch else NOTHING
+        return Quote(most=most, tokens=size // BYTES_PER_TOKEN + ceiling.output)
+
+    return quote
+
+
+def _no_price(name: str, tariff: Tariff, near: Sequence[str]) -> BadConfiguration:
+    known = "" if tariff.live is None else " (one for live calls is)"
+    return BadConfiguration(
+        f"no batch price is known for {name}{known}, so the cost of a batch cannot be bounded",
+        suggestions=(
+            *did_you_mean(near),
+            f"give it one in muster.toml: {PRICE} (dollars for a million tokens)",
+            "or ask it live, without a batch",
+            "or spend without counting: --allow-unpriced",
+        ),
+    )

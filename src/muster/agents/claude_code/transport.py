@@ -1,0 +1,136 @@
+"""What the SDK calls a transport, over a process of ours: frames of JSON, one a line. It starts and ends nothing."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+from muster.agents.claude_code.conversation import Talk
+from muster.agents.local import Lines, exit_of
+from muster.agents.processes.conversation import MOST_OUTPUT, hear, too_long
+from muster.agents.processes.process import Process
+from muster.domain.agent import Timeouts
+from muster.domain.errors import AgentFailed, BadExit, BadOutput
+
+MOMENT = 2.0  # seconds that it may take to exit when there is nothing left to do
+LAST_WORDS = 5.0  # seconds that it may take to say what it cost when it was denied a tool
+
+
+class Pipe:
+    """Carries frames between the SDK and a process, and lets somebody listen.
+
+    Reading ends with the frame that makes the conversation over. Whatever goes wrong before is raised there, and the
+    SDK passes it on to whoever waits for it.
+    """
+
+    def __init__(self, process: Process, timeouts: Timeouts, talk: Talk) -> None:
+        self._process, self._timeouts, self._talk = process, timeouts, talk
+        self._clock = asyncio.get_running_loop().time
+        self._began = self._clock()
+        self._deadline = self._began + timeouts.call
+        self._denied: float | None = None  # when it was, on the loop's clock
+        self._lines = Lines()
+        self.first_word: float | None = None  # seconds
+
+    @property
+    def log(self) -> str:
+        """What the process wrote to standard error."""
+        return self._process.log.text
+
+    async def connect(self) -> None:
+        """Do nothing: the process runs already."""
+
+    async def write(self, data: str) -> None:
+        """Give the process something to read; one that is gone is noticed where it is read from."""
+        self._process.write(data.encode())
+
+    async def end_input(self) -> None:
+        """Let its input end."""
+        self._process.close_input()
+
+    async def close(self) -> None:
+        """Do nothing: whoever started the process ends it."""
+
+    def is_ready(self) -> bool:
+        """Whether the process runs."""
+        return self._process.status is None
+
+    async def read_messages(self) -> AsyncIterator[dict[str, Any]]:
+        """Give the frames of the process as they come."""
+        over = False
+        while not over:
+            for frame in self._frames(await self._more()):
+                over = self._listen(frame)
+                yield frame
+                if over:
+                    break
+        if not self._talk.greeted:
+            # The SDK still waits for the answer to its greeting, and would wait for a minute.
+            raise self._gone()
+
+    async def see_off(self) -> str:
+        """Give a process that has answered a moment to exit; says so when it does not."""
+        process = self._process
+        process.close_input()
+        until = self._clock() + MOMENT
+        while process.status is None and self._clock() < until:
+            await process.news(until)
+            process.take()
+        process.drain()
+        process.take()
+        return "" if process.status is not None else f"it did not exit within {MOMENT:g}s of its answer and was stopped"
+
+    def _listen(self, frame: dict[str, Any]) -> bool:
+        self._talk.hear(frame)
+        now = self._clock()
+        if self.first_word is None and self._talk.spoke:
+            self.first_word = now - self._began
+        if self._denied is None and self._talk.asked is not None:
+            self._denied = now
+            self._deadline = min(self._deadline, now + LAST_WORDS)
+        return self._talk.over
+
+    async def _more(self) -> bytes:
+        """Wait for more output; raises when there will be none, or its time is over."""
+        process = self._process
+        while not (data := process.take()):
+            if process.status is not None:
+                process.drain()
+                if data := process.take():
+                    return data
+                raise self._gone()
+            if process.silent:
+                await self._exit()
+                raise self._gone()
+            await hear(self._process, self._deadline, self._timeouts, self._talk.tool)
+        return data
+
+    async def _exit(self) -> None:
+        until = self._clock() + MOMENT
+        while self._process.status is None and self._clock() < until:
+            await self._process.news(until)
+
+    def _frames(self, data: bytes) -> Iterator[dict[str, Any]]:
+        yield from (frame for line in self._lines.feed(data) if (frame := self._frame(line)) is not None)
+        if self._lines.waiting > MOST_OUTPUT:
+            raise too_long(self._process)
+
+    def _frame(self, line: bytes) -> dict[str, Any] | None:
+        if not line.lstrip().startswith(b"{"):
+            return None  # some versions write a word of their own between frames
+        try:
+            found: dict[str, Any] = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise BadOutput(
+                f"agent {self._process.order.agent!r}: Claude Code wrote a line that is not JSON: {error}",
+                log=self._process.log.text,
+            ) from error
+        return found
+
+    def _gone(self) -> AgentFailed:
+        process = self._process
+        log = process.log.text
+        last = next((line.strip() for line in reversed(log.splitlines()) if line.strip()), "")
+        how = exit_of(process.status) if process.status is not None else "closed its output"
+        said = f": {last[:500]}" if last else ""
+        return BadExit(f"agent {process.order.agent!r}: Claude Code {how} before it answered{said}", log=log)

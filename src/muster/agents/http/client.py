@@ -1,0 +1,234 @@
+"""The HTTP client: one exchange at a time on connections that are used again; it never sends twice."""
+
+import ssl
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import NamedTuple, Protocol
+
+from muster.agents.http.connection import Connection, Limit
+from muster.agents.http.pool import Connections
+from muster.agents.http.request import Origin, head_of
+from muster.domain.agent import Timeouts
+
+
+class Answer(NamedTuple):
+    """A whole answer; the names of headers are found in any case."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class Flow(NamedTuple):
+    """An answer whose body is still arriving."""
+
+    status: int
+    headers: Mapping[str, str]
+    chunks: AsyncIterator[bytes]
+
+    async def body(self) -> bytes:
+        """Wait for the rest of the body."""
+        return b"".join([chunk async for chunk in self.chunks])
+
+    async def beginning(self, most: int) -> bytes:
+        """Wait for at most so many bytes of a body that may have no end."""
+        found = b""
+        while len(found) < most and (chunk := await anext(self.chunks, b"")):
+            found += chunk
+        return found[:most]
+
+
+class Chunks:
+    """The body of an answer, as it arrives; whoever is canceled while waiting for it ends the exchange."""
+
+    __slots__ = ("_connection", "_idle", "over")
+
+    def __init__(self, connection: Connection, idle: float) -> None:
+        self._connection, self._idle = connection, idle
+        self.over = False
+
+    def __aiter__(self) -> "Chunks":
+        return self
+
+    async def __anext__(self) -> bytes:
+        if self.over:  # the connection may already carry the answer to somebody else
+            raise RuntimeError("the exchange is over: read the body before leaving its context")
+        try:
+            chunk = await self._connection.piece(self._idle)
+        except BaseException:
+            self._connection.abort()  # what is left on this connection belongs to nobody
+            raise
+        if not chunk:
+            raise StopAsyncIteration
+        return chunk
+
+
+class Cargo(NamedTuple):
+    """A body whose size is known before; its pieces are asked for as the server takes them."""
+
+    size: int  # of the pieces
+    pieces: AsyncIterator[bytes]
+    before: bytes = b""
+    after: bytes = b""
+
+    @property
+    def length(self) -> int:
+        """Count all bytes of the body."""
+        return len(self.before) + self.size + len(self.after)
+
+    async def load(self, connection: Connection, idle: float) -> bool:
+        """Send everything; False when the server answered without waiting for the end."""
+        try:
+            return await self._load(connection, idle)
+        finally:
+            if isinstance(self.pieces, AsyncGenerator):
+                await self.pieces.aclose()  # it may hold on to something, and was perhaps not asked to its end
+
+    async def _load(self, connection: Connection, idle: float) -> bool:
+        left = self.size
+        wanted = not self.before or await connection.write(self.before, idle)
+        while wanted and (piece := await anext(self.pieces, None)) is not None:
+            left -= len(piece)
+            if left < 0:
+                break
+            wanted = await connection.write(piece, idle)
+        if wanted and left:  # whatever we could send now would be taken for something else
+            raise RuntimeError(f"the pieces of a body are not the {self.size} bytes that were promised")
+        return wanted and (not self.after or await connection.write(self.after, idle))
+
+
+MOST_BYTES = 64 * 1024 * 1024
+KEEP_SECONDS = 15.0  # shorter than servers keep idle connections, so that they seldom close one as we use it
+
+
+class Http(Protocol):
+    """Carries one request out and its answer back, from many tasks at once.
+
+    Raises `Unreachable` when the request never left, `OutcomeUnknown` when it left and no whole answer came, and
+    `BadConfiguration` when the address or a header can never be sent; any status is an answer. Cancellation closes
+    the connection and is passed on.
+    """
+
+    async def post(self, url: str, headers: Mapping[str, str], body: bytes, timeouts: Timeouts) -> Answer:
+        """Send a body and wait for the whole answer, however long the model is silent before it."""
+
+    def stream(
+        self, url: str, headers: Mapping[str, str], body: bytes, timeouts: Timeouts
+    ) -> AbstractAsyncContextManager[Flow]:
+        """Send a body and give the answer as it arrives; leaving the context ends the exchange."""
+
+    async def close(self) -> None:
+        """Give back the connections; may be called twice."""
+
+
+class Freight(Http, Protocol):
+    """Carries what batches need besides, under the same promises."""
+
+    async def get(self, url: str, headers: Mapping[str, str], timeouts: Timeouts) -> Answer:
+        """Ask for something and wait for the whole of it."""
+
+    def fetch(self, url: str, headers: Mapping[str, str], timeouts: Timeouts) -> AbstractAsyncContextManager[Flow]:
+        """Ask for something of any length and give it as it arrives; leaving the context ends the exchange.
+
+        The time of the call is that until the head; after it only silence ends the exchange, because how long it
+        takes is also up to the reader.
+        """
+
+    async def upload(self, url: str, headers: Mapping[str, str], cargo: Cargo, timeouts: Timeouts) -> Answer:
+        """Send a body in pieces and wait for the whole answer, which may come before the last piece is out.
+
+        The time of the call begins when the body is out; before, the idle time bounds each wait for the server.
+        """
+
+
+class HttpClient:
+    """HTTP/1.1 with connections that are used again; serves one event loop."""
+
+    def __init__(
+        self, *, most_bytes: int = MOST_BYTES, keep: float = KEEP_SECONDS, tls: ssl.SSLContext | None = None
+    ) -> None:
+        self._connections = Connections(most_bytes=most_bytes, keep=keep, tls=tls)
+
+    async def post(self, url: str, headers: Mapping[str, str], body: bytes, timeouts: Timeouts) -> Answer:
+        """Send a body and wait for the whole answer."""
+        head = head_of(url, tuple(headers.items()))
+        return await self._exchange(head.origin, head.request(body), timeouts)
+
+    async def get(self, url: str, headers: Mapping[str, str], timeouts: Timeouts) -> Answer:
+        """Ask for something and wait for the whole of it."""
+        head = head_of(url, tuple(headers.items()), "GET")
+        return await self._exchange(head.origin, head.alone(), timeouts)
+
+    def stream(
+        self, url: str, headers: Mapping[str, str], body: bytes, timeouts: Timeouts
+    ) -> AbstractAsyncContextManager[Flow]:
+        """Send a body and give the answer as it arrives; leaving the context ends the exchange."""
+        head = head_of(url, tuple(headers.items()))
+        return self._flow(head.origin, head.request(body), timeouts, endless=False)
+
+    def fetch(self, url: str, headers: Mapping[str, str], timeouts: Timeouts) -> AbstractAsyncContextManager[Flow]:
+        """Ask for something of any length and give it as it arrives; leaving the context ends the exchange."""
+        head = head_of(url, tuple(headers.items()), "GET")
+        return self._flow(head.origin, head.alone(), timeouts, endless=True)
+
+    async def upload(self, url: str, headers: Mapping[str, str], cargo: Cargo, timeouts: Timeouts) -> Answer:
+        """Send a body in pieces and wait for the whole answer."""
+        head = head_of(url, tuple(headers.items()))
+        # A connection of its own: one that lay idle may be closed just as we use it, and a lost batch costs more.
+        connection, _ = await self._connections.open(head.origin, timeouts)
+        limit: Limit | None = None
+        try:
+            connection.send(head.before(cargo.length), streams=False)
+            if await cargo.load(connection, timeouts.idle):
+                limit = connection.limit(timeouts.call, timeouts.call)
+                await connection.finish()
+            return Answer(connection.response.status, connection.response.headers, connection.response.take())
+        finally:
+            connection.abort()
+            if limit is not None:
+                limit.cancel()
+
+    async def close(self) -> None:
+        """Give back the connections; may be called twice."""
+        await self._connections.close()
+
+    async def _exchange(self, origin: Origin, request: bytes, timeouts: Timeouts) -> Answer:
+        connection, left = self._connections.take(origin), timeouts.call
+        if connection is None:
+            connection, left = await self._connections.open(origin, timeouts)
+        # No byte comes before the model has written everything, so silence means nothing here.
+        limit = connection.limit(left, timeouts.call)
+        try:
+            connection.send(request, streams=False)
+            await connection.wait()
+        except BaseException:
+            connection.abort()
+            raise
+        finally:
+            limit.cancel()
+        response = connection.response
+        answer = Answer(response.status, response.headers, response.take())
+        self._connections.give_back(connection)
+        return answer
+
+    @asynccontextmanager
+    async def _flow(self, origin: Origin, request: bytes, timeouts: Timeouts, *, endless: bool) -> AsyncIterator[Flow]:
+        connection, left = self._connections.take(origin), timeouts.call
+        if connection is None:
+            connection, left = await self._connections.open(origin, timeouts)
+        limit = connection.limit(left, timeouts.call)
+        chunks = Chunks(connection, timeouts.idle)
+        try:
+            connection.send(request, streams=True, endless=endless)
+            while not connection.response.headed:
+                await connection.news(timeouts.idle)
+            if endless:
+                limit.cancel()
+            yield Flow(connection.response.status, connection.response.headers, chunks)
+        except BaseException:
+            connection.abort()
+            raise
+        finally:
+            limit.cancel()
+            chunks.over = True
+        self._connections.give_back(connection)  # keeps it when the body had come to its end, else closes it

@@ -1,0 +1,160 @@
+"""What agents on this machine share: prompts as text, lines of JSON, tool use within limits, exit status. Pure."""
+
+import json
+import signal
+from collections.abc import Mapping
+from pathlib import Path
+
+from muster.domain.call import Message, Request
+from muster.domain.canonical import Json
+from muster.domain.errors import BadOutput, Paid
+from muster.text.json_documents import flaw_of, parseable
+
+MOST_CALLS = 10_000  # of one call
+MOST_RESULT = 2_000  # characters of what a tool gave
+MOST_NAME = 200  # characters of a name or an id
+MOST_SESSION = 1_000  # characters of the name of a session
+MOST_TEXT = 2_000  # characters of a text in the arguments
+MOST_ARGUMENTS = 32 * 1_024  # bytes of all arguments of one use, as JSON
+TOO_MANY = f"used more than {MOST_CALLS:,} tools"
+
+_CUT = "_cut"  # the one argument that stands for those that are too long
+_MOST_VALUES = MOST_ARGUMENTS // 2  # each takes two characters at least, with the comma after it
+_JSON = json.JSONEncoder(ensure_ascii=False)
+
+
+def kept_arguments(arguments: Mapping[str, Json]) -> dict[str, Json]:
+    """Give the arguments of a use as they are kept: texts cut, and all of them when they are still too long."""
+    if _holds_many(arguments) or flaw_of(arguments) is not None:
+        return {_CUT: _beginning(arguments)}
+    short: dict[str, Json] = _shortened(arguments)
+    size = len(_JSON.encode(short).encode("utf-8", "surrogatepass"))
+    return short if size <= MOST_ARGUMENTS else {_CUT: _beginning(short)}
+
+
+def _holds_many(value: Json) -> bool:
+    """Whether there are more values than have a place; found out without a look at all of them."""
+    waiting, seen = [value], 0
+    while waiting and seen <= _MOST_VALUES:
+        item = waiting.pop()
+        inside = item.values() if isinstance(item, dict) else item if isinstance(item, list) else ()
+        seen += len(inside)
+        if seen <= _MOST_VALUES:
+            waiting.extend(inside)
+    return seen > _MOST_VALUES
+
+
+def _shortened(value: Json) -> Json:
+    """Cut the texts of a value that is not nested too deep."""
+    if isinstance(value, str):
+        return _cut(value)
+    if isinstance(value, dict):
+        return {name: _shortened(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_shortened(each) for each in value]
+    return value
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MOST_TEXT else text[: MOST_TEXT - 1] + "…"
+
+
+def _beginning(value: Json) -> str:
+    """Spell a value, only as far as it is kept."""
+    spelled = ""
+    try:
+        for part in _JSON.iterencode(value):
+            spelled += part
+            if len(spelled) > MOST_TEXT:
+                break
+    except RecursionError:
+        return "(nested too deep to be shown)"
+    return _cut(spelled)
+
+
+def transcript_of(request: Request, *, system: bool = True) -> str:
+    """Write a conversation as one text: the system prompt, a blank line, and the only message or all turns.
+
+    With `system` false the system prompt is left out, for agents that have another place for it.
+    """
+    head = f"{request.system}\n\n" if system and request.system else ""
+    messages = request.messages
+    if len(messages) == 1:
+        return head + _said(messages[0])
+    return head + "\n\n".join(f"{message.role.capitalize()}: {_said(message)}" for message in messages)
+
+
+def _said(message: Message) -> str:
+    uses = [f"[{call.name} {json.dumps(dict(call.arguments))}]" for call in message.tool_calls]
+    return "\n".join([message.text, *uses] if message.text or not uses else uses)
+
+
+def session_of(request: Request) -> str | None:
+    """Say which session a request goes on with."""
+    return _text(request, "session")
+
+
+def folder_of(request: Request, usual: Path) -> Path:
+    """Say where to work: where the request says, relative to where it usually is."""
+    folder = _text(request, "cwd")
+    return usual if folder is None else usual / folder
+
+
+def _text(request: Request, name: str) -> str | None:
+    value = request.volatile.get(name)
+    return value if isinstance(value, str) and value else None
+
+
+def retold(error: BadOutput, before: str = "", *, log: str = "", cost: int | None = None) -> BadOutput:
+    """Say the same with more: words before it, the log, and what the call cost unless that is said already."""
+    return BadOutput(
+        before + error.message,
+        log=log or error.log,
+        cost=error.cost if error.paid is Paid.YES else cost,
+        imputed=error.imputed,
+        suggestions=error.suggestions,
+    )
+
+
+def exit_of(status: int) -> str:
+    """Say what an exit status means: a code, or the signal that is its negative."""
+    if status >= 0:
+        return f"exited with code {status}"
+    try:
+        return f"was killed by {signal.Signals(-status).name}"
+    except ValueError:
+        return f"was killed by signal {-status}"
+
+
+class Lines:
+    """Puts lines together from chunks that are cut anywhere, even inside a character."""
+
+    def __init__(self) -> None:
+        self._open: list[bytes] = []
+        self.waiting = 0  # bytes of a line that has not ended
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """Take a chunk and give the lines that it ends."""
+        *ended, rest = data.split(b"\n")
+        if ended:
+            ended[0] = b"".join((*self._open, ended[0]))
+            self._open, self.waiting = [], 0
+        if rest:
+            self._open.append(rest)
+            self.waiting += len(rest)
+        return ended
+
+    def rest(self) -> bytes:
+        """Give the line that was not ended."""
+        return b"".join(self._open)
+
+
+def object_of(line: bytes) -> dict[str, Json] | None:
+    """Read a line as a JSON object; None for any other line."""
+    if not line.lstrip().startswith(b"{"):
+        return None
+    try:
+        found = json.loads(parseable(line))
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None

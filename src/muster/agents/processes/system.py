@@ -1,0 +1,202 @@
+"""What the system says of processes. Elsewhere than on Linux it says little, and nobody is taken for ours.
+
+A /proc of another PID namespace numbers processes differently, so only what it says of `self` is used.
+"""
+
+import os
+import signal
+import socket
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+from muster.domain.run import Driver
+
+TOKEN_VARIABLE = "MUSTER_PROCESS"  # noqa: S105  # the name of a variable, no secret
+
+_PROC = Path("/proc")
+_MARK = TOKEN_VARIABLE.encode() + b"="
+
+
+def started(pid: int | Literal["self"]) -> str | None:
+    """Give the boot and the tick at which a process started; None when there is none, or only its zombie."""
+    fields = stat(pid)
+    return None if fields is None or fields[0] in ("Z", "X") else f"{_boot()}/{fields[19]}"
+
+
+def namespace() -> str | None:
+    """Return the number of this process's PID namespace; None where the system knows none."""
+    try:
+        return str((_PROC / "self/ns/pid").stat().st_ino)
+    except OSError:
+        return None
+
+
+def is_ours() -> bool:
+    """Return whether /proc shows the PID namespace of this process."""
+    try:
+        return (_PROC / "self").readlink().name == str(os.getpid())
+    except OSError:
+        return False
+
+
+def stat(pid: int | Literal["self"]) -> list[str] | None:
+    """Give the fields of a process after its name: state, parent, group, session and so on."""
+    if pid != "self" and not is_ours():
+        return None
+    try:
+        text = (_PROC / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    return text.rpartition(")")[2].split()  # the name before may hold anything, even spaces and brackets
+
+
+def group_alive(group: int) -> bool:
+    """Whether a group has a member that still runs."""
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    if _PROC.exists() and not is_ours():
+        return True
+    # Zombies that nobody reaps keep a group in being: look closer.
+    return any(_runs_in(group, pid) for pid in _pids())
+
+
+def carriers(prefix: str) -> Iterator[tuple[int, str]]:
+    """Give the processes that carry a token which begins so, with the token; a process may carry several."""
+    needle = prefix.encode()
+    for pid in _pids():
+        try:
+            environment = (_PROC / str(pid) / "environ").read_bytes()
+        except OSError:
+            continue  # gone, or another user's
+        if needle not in environment:
+            continue
+        for variable in environment.split(b"\0"):
+            if variable.startswith(_MARK):
+                tokens = variable.removeprefix(_MARK).decode("ascii", "replace").split(",")
+                yield from ((pid, token) for token in tokens if token.startswith(prefix))
+
+
+def session_of(pid: int) -> int | None:
+    """Give the session that a process is in."""
+    fields = stat(pid)
+    return None if fields is None else int(fields[3])
+
+
+def members(sessions: Collection[int]) -> Iterator[int]:
+    """Give the processes that are in one of these sessions."""
+    for pid in _pids():
+        fields = stat(pid)
+        if fields is not None and int(fields[3]) in sessions:
+            yield pid
+
+
+def kill(pid: int, start: str) -> bool:
+    """Kill this very process and no other that got its number; says whether it was there."""
+    try:
+        handle = os.pidfd_open(pid)
+    except OSError:
+        return False
+    try:
+        # Looked at after the handle was taken: what has this number now is what the handle stands for.
+        if started(pid) != start:
+            return False
+        signal.pidfd_send_signal(handle, signal.SIGKILL)
+    except ProcessLookupError:
+        return False
+    finally:
+        os.close(handle)
+    return True
+
+
+def _runs_in(group: int, pid: int) -> bool:
+    fields = stat(pid)
+    return fields is not None and fields[0] not in ("Z", "X") and fields[2] == str(group)
+
+
+def _pids() -> Iterator[int]:
+    if not is_ours():
+        return
+    try:
+        names = os.listdir(_PROC)  # noqa: PTH208  # a path object for each process would cost more than all the rest
+    except OSError:
+        return
+    yield from (int(name) for name in names if name.isdigit())
+
+
+@cache
+def _boot() -> str:
+    return (_PROC / "sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+
+
+UNKNOWN = "unknown"  # the start of a process where there is no /proc
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Birth:
+    """What `Driver.started` says: the boot, the clock tick, and the PID namespace in which a process started."""
+
+    boot: str
+    tick: str
+    namespace: str | None = None  # the system knows none, or an older version wrote it
+
+
+def birth_of(started: str) -> Birth:
+    """Parse `Driver.started`."""
+    boot, _, rest = started.partition("/")
+    tick, _, namespace = rest.partition("/")
+    return Birth(boot=boot, tick=tick, namespace=namespace or None)
+
+
+def this_process() -> Driver:
+    """Name this process so that no later one, and none of another PID namespace, can be taken for it."""
+    if not _has_proc():
+        return Driver(host=socket.gethostname(), pid=os.getpid(), started=UNKNOWN)
+    # `self`, not its number: the /proc that is mounted may be of another namespace, where the number is a stranger's.
+    parts = (started("self") or UNKNOWN, namespace())
+    return Driver(host=socket.gethostname(), pid=os.getpid(), started="/".join(part for part in parts if part))
+
+
+def sees(driver: Driver, us: Driver) -> bool:
+    """Return whether this process can look whether a driver is alive; else only its lease tells."""
+    if driver == us:
+        return True
+    theirs, ours = birth_of(driver.started), birth_of(us.started)
+    if driver.host != us.host or theirs.namespace != ours.namespace:
+        return False
+    if ours.namespace is None:
+        return True
+    return theirs.boot == ours.boot and is_ours()
+
+
+def is_gone(driver: Driver, us: Driver) -> bool:
+    """Return whether a driver is certainly dead; of one that cannot be seen from here nobody can say."""
+    if driver == us or not sees(driver, us):
+        return False
+    theirs = birth_of(driver.started)
+    return _started(driver.pid) != (driver.started if theirs.namespace is None else f"{theirs.boot}/{theirs.tick}")
+
+
+def _started(pid: int) -> str | None:
+    return started(pid) if _has_proc() else _probe(pid)
+
+
+def _has_proc() -> bool:
+    return Path("/proc/self").exists()
+
+
+def _probe(pid: int) -> str | None:
+    """Ask for a process where there is no /proc; without its start time any process with this pid will do."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return None
+    except PermissionError:
+        return UNKNOWN
+    return UNKNOWN

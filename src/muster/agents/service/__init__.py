@@ -1,0 +1,1 @@
+"""The user's own service over HTTP as an agent."""

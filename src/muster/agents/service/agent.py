@@ -1,0 +1,223 @@
+"""The user's own service as an agent: a question is posted as JSON, the answer is found in what comes back.
+
+It does not stream: deltas are the whole text, once. It does not know what the service does, so a failure inside it
+counts as possibly paid when the person said that calls cost something.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from urllib.parse import unquote_plus, urlsplit
+
+import msgspec
+
+from muster.agents.base import OnDelta
+from muster.agents.faults import Account, Complaint, error_of, plain, retry_after
+from muster.agents.http.client import Answer, Http
+from muster.agents.http.request import head_of, join, split_url
+from muster.agents.payload import to_json
+from muster.agents.service.answer import Places, Said, Template, calls_of, counted_of, encode, parse, said_of
+from muster.agents.service.terms import Counted, Terms, stop_of
+from muster.agents.usage import ceiling_of
+from muster.domain.agent import Profile, Quote, Timeouts
+from muster.domain.call import Reply, Request, Stop, ToolCall, Trace
+from muster.domain.canonical import Json
+from muster.domain.errors import AuthRefused, BadConfiguration, BadOutput, CallFailed, WireError
+from muster.text.json_paths import MISSING, Missing
+from muster.text.json_schema import require_schema, shaped
+
+_HEADERS = {"content-type": "application/json", "accept": "application/json, text/plain;q=0.9"}
+
+_FREE = Terms()
+
+
+class ServiceAgent:
+    """An agent that is a service of the user's; its client is closed with it and may be shared with others."""
+
+    def __init__(
+        self,
+        *,
+        profile: Profile,
+        account: Account,
+        url: str,
+        http: Http,
+        places: Places,
+        headers: Mapping[str, str] | None = None,
+        template: Template | None = None,
+        terms: Terms = _FREE,
+    ) -> None:
+        given = {name.lower(): value for name, value in (headers or {}).items()}
+        if account.key:
+            given["authorization"] = f"Bearer {account.key}"
+        self._profile, self._account, self._http = profile, account, http
+        self._url, self._headers = url, {**_HEADERS, **given}
+        self._places, self._template, self._terms = places, template, terms
+        _require_address(url, account, secret=bool(given))
+        self._veil = veil_of(url, given)
+        head_of(url, tuple(self._headers.items()))  # refuses now what can never be sent
+
+    @property
+    def profile(self) -> Profile:
+        """Say who this is, its defaults and its pace."""
+        return self._profile
+
+    def quote(self, request: Request) -> Quote:
+        """Say the most that one attempt can cost: as declared, or by the price of all bytes and max_tokens."""
+        return self._terms.quote(request, len(encode(request, self._template)))
+
+    async def call(self, request: Request, timeouts: Timeouts, on_delta: OnDelta | None = None) -> Reply:
+        """Ask once and give the whole reply; with `on_delta`, hand over its text in one piece."""
+        require_schema(request)
+        body, counted = encode(request, self._template), Counted()
+        try:
+            answer = await self._http.post(self._url, self._headers, body, timeouts)
+            value = parse(answer, self._places)
+            counted = counted_of(value, self._places)
+            reply = self._reply(request, answer, value, counted, len(body))
+        except WireError as error:
+            self._terms.blame(error, counted, self._terms.quote(request, len(body)).most)
+            raise
+        if on_delta is not None and reply.text:
+            on_delta(reply.text)
+        return reply
+
+    async def close(self) -> None:
+        """Give back the connections; may be called twice."""
+        await self._http.close()
+
+    def _reply(self, request: Request, answer: Answer, value: Json | Missing, counted: Counted, size: int) -> Reply:
+        said, calls = self._understand(answer, value)
+        stop = stop_of(request, said.text, calls)
+        data = self._data(request, answer, stop, said)
+        booked = self._terms.book(counted, ceiling_of(request, size), said.text, calls)
+        return Reply(
+            text=said.text,
+            stop=stop,
+            tool_calls=calls,
+            usage=booked.usage,
+            cost=booked.cost,
+            lane=booked.lane,
+            model=self._profile.name,
+            id=answer.headers.get("x-request-id", ""),
+            data=data,
+            trace=Trace(note=booked.note) if booked.note else None,
+        )
+
+    def _understand(self, answer: Answer, value: Json | Missing) -> tuple[Said, tuple[ToolCall, ...]]:
+        """Find what was said and which tools were called, or raise what is wrong with the answer."""
+        if not 200 <= answer.status < 300:
+            raise fault_of(answer, self._account, self._veil)
+        if value is MISSING:
+            raise self._bad(answer, "is no JSON", "answer with JSON, or with the content type text/plain")
+        said, calls = said_of(value, self._places), calls_of(value, self._places)
+        if calls is None:
+            place = self._places.tool_calls[0].text
+            raise self._bad(answer, f"holds something else than tool calls at {place}", "give each a name")
+        if said is None and not calls:
+            raise self._bad(answer, *_not_found(self._places))
+        return said or Said(""), calls
+
+    def _data(self, request: Request, answer: Answer, stop: Stop, said: Said) -> Json:
+        try:
+            return shaped(request, stop, said.text, said.data)
+        except BadOutput as error:
+            # What is wrong may be told in words of the answer.
+            message = f"{self._account.place} answered {answer.status}: {self._veil.over(error.message)}"
+            raise BadOutput(message, status=answer.status) from error
+
+    def _bad(self, answer: Answer, why: str, suggestion: str) -> BadOutput:
+        shown = self._veil.beginning(answer.body)
+        return BadOutput(
+            f"{self._account.place} answered {answer.status}, but the answer {why}; it begins: {shown!r}",
+            status=answer.status,
+            suggestions=(suggestion,),
+        )
+
+
+def _not_found(places: Places) -> tuple[str, str]:
+    setting = 'set `answer` in muster.toml to the JSONPath of the answer, such as answer = "$.result.text"'
+    if "answer" in places.named:
+        return f"has nothing at {places.answer[0].text}", setting
+    return "has no text at any of the usual places", setting
+
+
+def _require_address(url: str, account: Account, *, secret: bool) -> None:
+    """Refuse an address that nothing can be sent to, or no secret; it is not shown, because it may hold one itself."""
+    try:
+        origin, _ = split_url(url)
+    except BadConfiguration:
+        raise BadConfiguration(
+            f"the url of {account.place} is no address to send a request to",
+            suggestions=("write it like http://127.0.0.1:8000/chat; a name and a password belong in a header",),
+        ) from None
+    if secret:
+        join(origin.place, "")
+
+
+_SHOWN = 200
+_SHORTEST_SECRET = 6  # what is shorter stands in many a word
+_LONG_NAME = 16  # no part of a path that a person made up is so long
+
+_NOT_THERE = (404, 405, 410)
+
+
+@dataclass(frozen=True, slots=True)
+class Veil:
+    """Covers in texts of strangers whatever we send that may be secret: values of headers and parts of the address."""
+
+    secrets: tuple[str, ...] = field(repr=False)
+
+    def over(self, text: str) -> str:
+        """Give a text without the secrets."""
+        for secret in self.secrets:
+            text = text.replace(secret, "[hidden]")
+        return text
+
+    def beginning(self, body: bytes) -> str:
+        """Give the first characters of a body, to be shown."""
+        return self.over(plain(body))[:_SHOWN]
+
+
+def veil_of(url: str, headers: Mapping[str, str]) -> Veil:
+    """Collect what may be secret, the longest first, so that no rest of one is left."""
+    parts = urlsplit(url)
+    spelled = [field.rpartition("=")[2] for field in parts.query.split("&")]
+    found = {url, *spelled, *(unquote_plus(value) for value in spelled)}
+    found |= {part for part in parts.path.split("/") if len(part) >= _LONG_NAME}
+    for value in headers.values():
+        found |= {value, value.rpartition(" ")[2]}  # "Bearer …": without its scheme too
+    return Veil(tuple(sorted((text for text in found if len(text) >= _SHORTEST_SECRET), key=len, reverse=True)))
+
+
+def fault_of(answer: Answer, account: Account, veil: Veil) -> WireError:
+    """Give the error for an answer whose status is no success."""
+    error = error_of(
+        Complaint(
+            status=answer.status,
+            text=veil.over(_words(answer.body)),
+            retry_after=retry_after(answer.headers),
+            request_id=answer.headers.get("x-request-id"),
+            kind=CallFailed if answer.status in _NOT_THERE else None,
+        ),
+        account,
+    )
+    error.suggestions = error.suggestions or _suggestions(error, account)
+    return error
+
+
+def _words(body: bytes) -> str:
+    try:
+        trouble: Json = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return plain(body)
+    for name in ("error", "detail", "message"):
+        if isinstance(trouble, dict) and trouble.get(name):
+            trouble = trouble[name]
+    return trouble if isinstance(trouble, str) else to_json(trouble).decode()
+
+
+def _suggestions(error: WireError, account: Account) -> tuple[str, ...]:
+    if error.status in _NOT_THERE:
+        return (f"check the url of {account.place} in muster.toml: it must take a POST",)
+    if isinstance(error, AuthRefused):
+        return ('name the variable that holds the key in muster.toml: key_env = "MY_KEY"',)
+    return ()

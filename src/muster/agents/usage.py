@@ -1,0 +1,125 @@
+"""What an attempt used and cost: by the provider's usage, by what a process says, or by what was reserved. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import Enum
+from typing import Any, NamedTuple
+
+from muster.agents.payload import to_json
+from muster.domain.agent import DEFAULT_MAX_TOKENS
+from muster.domain.call import Request, ToolCall, Trace, Usage
+from muster.domain.errors import AgentFailed, NotStarted, Paid
+from muster.domain.money import NOTHING, Lane, Microdollars
+from muster.domain.price import Price
+
+TOOL_TOKENS = 1024  # providers put a text of their own before tools: up to some 800 tokens that we do not send
+
+
+# Where a provider's usage or a part of it is expected, but any JSON value may stand.
+Stray = int | float | str | bool | list[Any] | None
+
+
+class Ceiling(NamedTuple):
+    """The most tokens that one attempt can use."""
+
+    input: int  # a token is never shorter than a byte
+    output: int  # max_tokens
+
+
+class Impossible(Enum):
+    """The usage that a provider reports cannot be right: negative, not a number, or beyond 2**53."""
+
+    USAGE = "the usage that was reported cannot be right, so the cost is not known and the whole reservation is booked"
+
+
+class Charge(NamedTuple):
+    """What an answer used and cost."""
+
+    usage: Usage
+    cost: Microdollars
+    lane: Lane = Lane.BILLED
+    trace: Trace | None = None
+
+
+_UNCHARGED = Charge(Usage(), NOTHING)
+_UNTOLD = Trace(note="no usage was reported, so the cost is not known and the whole reservation is booked")
+_UNKNOWN = Charge(Usage(), NOTHING, Lane.UNCERTAIN, Trace(note=Impossible.USAGE.value))
+
+
+def charge_of(
+    reported: Usage | Impossible | None,
+    price: Price | None,
+    ceiling: Ceiling,
+    text: str,
+    calls: Sequence[ToolCall],
+) -> Charge:
+    """Return what an answer is charged: by its usage, and the reservation, uncertain, when that is missing or wrong."""
+    if reported is Impossible.USAGE:
+        return _UNKNOWN if price is not None else _UNCHARGED
+    if reported:
+        return Charge(reported, cost_of(reported, price))
+    usage = count_bytes(ceiling, text, calls)  # what can be seen: a model may have thought for more
+    return Charge(usage, NOTHING, Lane.UNCERTAIN, _UNTOLD) if price is not None else Charge(usage, NOTHING)
+
+
+def ceiling_of(request: Request, size: int) -> Ceiling:
+    """Bound what a request can use whose body has so many bytes."""
+    hidden = TOOL_TOKENS if request.tools else 0
+    return Ceiling(input=size + hidden, output=max_tokens_of(request))
+
+
+def max_tokens_of(request: Request) -> int:
+    """Say how many tokens may be written in answer to a request."""
+    return DEFAULT_MAX_TOKENS if request.max_tokens is None else request.max_tokens
+
+
+def count_bytes(ceiling: Ceiling, text: str, calls: Sequence[ToolCall]) -> Usage:
+    """Return the bytes that were sent and that can be seen of an answer, as tokens of a server that reports none."""
+    wrote = len(text.encode("utf-8", "surrogatepass"))
+    wrote += sum(len(call.name) + len(to_json(dict(call.arguments))) for call in calls)
+    return Usage(input=ceiling.input, output=min(wrote, ceiling.output))
+
+
+def cost_of(usage: Usage, price: Price | None) -> Microdollars:
+    """Say what a usage cost; without a price the person chose to spend uncounted."""
+    return NOTHING if price is None else price.cost(usage)
+
+
+_TOLD = Decimal("0.8")
+
+# How Claude Code, and agents that write like it, name an end at a limit of their own. What they then say of their cost
+# counts; after other failures it does not: answers of the API that they could not read were paid too.
+OWN_LIMITS = frozenset({"error_max_turns", "error_max_budget_usd", "error_max_structured_output_retries"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bill:
+    """The most that a call can cost, and who pays."""
+
+    most: Microdollars | None  # None: nobody knows
+    lane: Lane = Lane.BILLED
+
+    @property
+    def reserved(self) -> Microdollars:
+        """What is set aside for a call."""
+        return NOTHING if self.most is None else self.most
+
+    @property
+    def told(self) -> str:
+        """The limit that the agent is told, in dollars: less than the reservation, since it looks after the turn."""
+        micro = (Decimal(self.reserved) * _TOLD).to_integral_value()
+        return f"{(micro / 1_000_000).normalize():f}"
+
+    def settle(self, reported: Microdollars | None) -> tuple[Microdollars, Lane]:
+        """Say what an answered call cost; one that does not tell is booked as all that was reserved."""
+        if reported is not None:
+            return reported, self.lane
+        return (self.reserved, Lane.UNCERTAIN) if self.reserved else (NOTHING, self.lane)
+
+    def charge(self, error: AgentFailed, reported: Microdollars | None = None, *, sure: bool = True) -> None:
+        """Write into a failure what it cost; a report that is not sure counts only from the reservation on."""
+        if reported is not None and (sure or reported >= self.reserved):
+            error.paid, error.cost, error.imputed = Paid.YES, reported, self.lane is Lane.IMPUTED
+        elif self.reserved and error.paid is Paid.NO and not isinstance(error, NotStarted):
+            error.paid = Paid.UNKNOWN

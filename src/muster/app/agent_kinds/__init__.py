@@ -1,0 +1,1 @@
+"""Agents made from their names and the settings, one module for each kind."""

@@ -1,0 +1,104 @@
+"""What agents of all kinds need to be made: a profile, an environment, and a place for what is missing."""
+
+from collections.abc import Mapping
+from math import inf
+
+from muster.agents.base import OnDelta
+from muster.agents.processes import system
+from muster.agents.processes.process import environment_of
+from muster.domain.agent import Pace, Profile, Quote, Timeouts
+from muster.domain.call import Reply, Request
+from muster.domain.errors import BadConfiguration
+from muster.settings.sections import (
+    AgentSection,
+    ClaudeSection,
+    CliSection,
+    HttpSection,
+    ModelSection,
+    ProgramSection,
+    PythonSection,
+)
+
+# Seconds that a call may take, and how many at once, where muster.toml says nothing.
+_PROGRAM = Timeouts(call=300.0, idle=inf)  # one that thinks before it answers says nothing
+_CLI = Timeouts(call=3600.0, idle=600.0)
+_AT_ONCE = {"program": 16, "cli": 8, "claude-code": 4}  # processes, and a large one each for the last
+
+
+def profile_of(name: str, section: AgentSection) -> Profile:
+    """Make the profile of a declared agent."""
+    return Profile(
+        name=name,
+        lane=_lane(name, section),
+        pace=Pace(
+            concurrency=section.concurrency or _AT_ONCE.get(section.kind, Pace().concurrency),
+            requests_per_minute=section.requests_per_minute,
+            tokens_per_minute=section.tokens_per_minute,
+            gets_ahead=section.kind not in _AT_ONCE,
+        ),
+        system=section.system,
+        max_tokens=section.max_tokens,
+        temperature=section.temperature,
+        seed=section.seed,
+        timeouts=_timeouts(section),
+        phased=isinstance(section, ProgramSection),
+        timed=section.timeout_secs is not None if isinstance(section, ProgramSection) else False,
+    )
+
+
+def _lane(name: str, section: AgentSection) -> str:
+    if isinstance(section, ModelSection):
+        return f"{section.base_url or section.kind}:{section.model or name}"
+    return f"{section.kind}:{name}"
+
+
+def _timeouts(section: AgentSection) -> Timeouts | None:
+    match section:
+        case ModelSection():
+            return None
+        case HttpSection() | PythonSection():
+            return None if section.timeout_secs is None else Timeouts(call=section.timeout_secs)
+        case ProgramSection():
+            return Timeouts(call=section.timeout_secs or _PROGRAM.call, idle=section.idle_secs or _PROGRAM.idle)
+        case ClaudeSection() | CliSection():
+            call = section.timeout_secs or _CLI.call
+            return Timeouts(call=call, idle=section.idle_secs or min(call, _CLI.idle))
+
+
+def environment_for(
+    name: str, section: ProgramSection | CliSection | ClaudeSection, variables: Mapping[str, str]
+) -> dict[str, str]:
+    """Build the environment of an agent's processes; raises BadConfiguration when one that it is passed is not set."""
+    for variable in section.pass_env:
+        if variable not in variables:
+            raise BadConfiguration(
+                f"agent {name!r} is passed {variable}, which is not set",
+                suggestions=(f"export {variable}=…", f"or take it out of pass_env in [agents.{name}]"),
+            )
+    environment = environment_of(variables, named=section.pass_env, own=section.env)
+    if system.TOKEN_VARIABLE in variables:  # we are a process of another house ourselves: what we start is its too
+        environment[system.TOKEN_VARIABLE] = variables[system.TOKEN_VARIABLE]
+    return environment
+
+
+class UnreadyAgent:
+    """An agent that lacks a key or a variable: good for replies that are known, an error as soon as it is asked."""
+
+    def __init__(self, profile: Profile, error: BadConfiguration) -> None:
+        self._profile, self._error = profile, error
+
+    @property
+    def profile(self) -> Profile:
+        """Say who this is, its defaults and its pace."""
+        return self._profile
+
+    def quote(self, request: Request) -> Quote:
+        """Raise what is missing."""
+        raise self._error
+
+    async def call(self, request: Request, timeouts: Timeouts, on_delta: OnDelta | None = None) -> Reply:
+        """Raise what is missing."""
+        raise self._error
+
+    async def close(self) -> None:
+        """Give nothing back."""

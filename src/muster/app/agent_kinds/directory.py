@@ -1,0 +1,227 @@
+"""The agents of this process, made from their names and the settings, each once."""
+
+from collections.abc import Callable
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from muster.agents.base import Agent, BatchAgent, Batching
+from muster.agents.processes.registry import Household
+from muster.app.agent_kinds.base import UnreadyAgent, profile_of
+from muster.app.agent_kinds.own import OwnAgents
+from muster.app.agent_kinds.providers import PROVIDERS, Desks, Entry
+from muster.domain.agent import Command, Profile
+from muster.domain.batch import Desk
+from muster.domain.errors import BadConfiguration, did_you_mean
+from muster.domain.script import Script
+from muster.settings import Settings
+from muster.settings.sections import ClaudeSection, CliSection, ModelSection, ProgramSection
+
+if TYPE_CHECKING:
+    from muster.agents.http.client import Freight
+
+__all__ = ["PROVIDERS", "AgentDirectory"]
+
+
+PRICED = ("anthropic", "openai")  # whose models are known by name
+
+
+class AgentDirectory:
+    """Finds agents: `provider/model`, `sim/NAME`, or a name declared in muster.toml.
+
+    Whatever speaks to an agent is loaded when one of its kind is first asked for: most commands ask nobody.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        household: Household,
+        *,
+        load_script: Callable[[Path], Script],
+        allow_unpriced: bool = False,
+        keyless: bool = False,
+        http: "Freight | None" = None,
+    ) -> None:
+        self._settings = settings
+        self._keyless = keyless  # nobody is going to be asked: prices are known without a key
+        self._load_script = load_script
+        self._allow_unpriced = allow_unpriced
+        self._http = http
+        self._desks = Desks(self._client)
+        self._own = OwnAgents(settings, household, self._client, unpriced_ok=allow_unpriced)
+        self._found: dict[str, Agent] = {}
+        self._batchings: dict[str, Batching] = {}
+
+    def find(self, name: str) -> Agent:
+        """Give the agent, or raise BadConfiguration with what would do."""
+        agent = self._found.get(name)
+        if agent is None:
+            agent = self._found[name] = self._make(name)
+        return agent
+
+    def command(self, command: Command) -> Agent:
+        """Give the agent that runs a command."""
+        return self._own.command(command)
+
+    def batching(self, name: str) -> Batching | None:
+        """Say how the agent is asked in batches; None for one that no provider answers for."""
+        from muster.agents.scripted import ScriptedAgent
+
+        section = self._settings.agents.get(name)
+        if isinstance(self.find(name), ScriptedAgent) or not isinstance(section, ModelSection | None):
+            return None
+        if name not in self._batchings:
+            self._batchings[name] = self._make_batching(self._entry(name))
+        return self._batchings[name]
+
+    def has_maximum(self, name: str) -> bool:
+        """Whether the cost of a call has a maximum: not without a price, nor of an agent that reports what it likes."""
+        section = self._settings.agents.get(name)
+        if isinstance(section, ClaudeSection) or (isinstance(section, ProgramSection) and section.mode == "plain"):
+            return True  # the one is told what it may spend, the other cannot report a cost
+        if section is not None and not isinstance(section, ModelSection):
+            return section.budget_usd is not None or getattr(section, "price", None) is not None
+        scripted = name.startswith("sim/") if section is None else section.kind == "scripted"
+        return scripted or self._entry(name).price() is not None
+
+    def is_retried(self, name: str) -> bool:
+        """Whether a call is tried again after an unknown outcome; processes of ours are not."""
+        return not isinstance(self._settings.agents.get(name), ProgramSection | CliSection | ClaudeSection)
+
+    def reopen(self, desk: Desk) -> BatchAgent:
+        """Come back to where a batch was handed in, or raise BadConfiguration when the key is missing or another's."""
+        key = self._settings.variable(desk.variable) if desk.variable else None
+        return self._desks.reopen(desk, key)
+
+    async def close(self) -> None:
+        """Close every agent."""
+        for agent in self._found.values():
+            await agent.close()
+        if self._http is not None:
+            await self._http.close()
+
+    def _client(self) -> "Freight":
+        if self._http is None:
+            from muster.agents.http.client import HttpClient
+
+            self._http = HttpClient()
+        return self._http
+
+    def _make(self, name: str) -> Agent:
+        section = self._settings.agents.get(name)
+        provider, _, model = name.partition("/")
+        if section is None and provider == "sim" and model:
+            from muster.agents.scripted import scripted
+
+            return scripted(model)
+        if section is None:
+            return self._model(self._entry(name))
+        if not isinstance(section, ModelSection):
+            return self._own.make(name, section)
+        if section.kind == "scripted":
+            return self._scripted(profile_of(name, section), section)
+        return self._model(self._entry(name))
+
+    def _entry(self, name: str) -> Entry:
+        section = self._settings.agents.get(name)
+        if isinstance(section, ModelSection):
+            return self._declared(name, section)
+        provider, _, model = name.partition("/")
+        if provider in PROVIDERS and model:
+            return self._known(Profile(name=name, lane=f"{provider}:{model}"), provider, model, None)
+        raise BadConfiguration(f"there is no agent {name!r}", suggestions=self._suggestions(name))
+
+    def _near(self, name: str) -> list[str]:
+        """Return the agents that may have been meant: declared, scripted, or a model of a known provider."""
+        from muster.agents.prices import near_models
+        from muster.agents.scripted import PARTS
+
+        provider, slash, model = name.partition("/")
+        if slash and model and (like := get_close_matches(provider, [*PROVIDERS, "sim"], n=1)):
+            return [f"{like[0]}/{model}"]
+        known = [*self._settings.agents, *(f"sim/{part}" for part in PARTS)]
+        if near := get_close_matches(name, known, n=1):
+            return near
+        bare = () if slash else PRICED
+        return [f"{each}/{found}" for each in bare for found in near_models(each, name)[:1]]
+
+    def _suggestions(self, name: str) -> tuple[str, ...]:
+        from muster.agents.scripted import PARTS
+
+        declared = ", ".join(sorted(self._settings.agents)) or "none yet"
+        known = ", ".join(f"{provider}/MODEL" for provider in PROVIDERS)
+        return (
+            *did_you_mean(self._near(name)),
+            f"name a model: {known}",
+            f"or a script that needs no key: {', '.join(f'sim/{script}' for script in PARTS)}",
+            f"or an agent declared in muster.toml ({declared})",
+        )
+
+    def _declared(self, name: str, section: ModelSection) -> Entry:
+        if section.model is None:
+            raise BadConfiguration(f"agent {name!r} has no model", suggestions=(f'add model = "…" to [agents.{name}]',))
+        return self._known(profile_of(name, section), section.kind, section.model, section)
+
+    def _known(self, profile: Profile, provider: str, model: str, section: ModelSection | None) -> Entry:
+        known = PROVIDERS[provider]
+        own_address = section.base_url if section else None
+        return Entry(
+            profile=profile,
+            provider=provider,
+            model=model,
+            base_url=own_address or self._settings.variable(known.base_variable) or known.base_url,
+            variable=(section.key_env if section else None) or (None if own_address else known.key_variable),
+            section=section,
+        )
+
+    def _scripted(self, profile: Profile, section: ModelSection) -> Agent:
+        from muster.agents.prices import price_from_toml
+        from muster.agents.scripted import scripted
+
+        script = None if section.script is None else self._load_script(self._settings.folder / section.script)
+        price = None if section.price is None else price_from_toml(**section.price.dollars())
+        return scripted(section.model or "echo", script=script, profile=profile, price=price)
+
+    def _model(self, entry: Entry) -> Agent:
+        from muster.app.agent_kinds.providers import make_model
+
+        try:
+            key = self._key(entry)
+        except BadConfiguration as error:
+            return UnreadyAgent(entry.profile, error)
+        return make_model(entry, key, self._client(), unpriced_ok=self._allow_unpriced)
+
+    def _make_batching(self, entry: Entry) -> Batching:
+        from muster.agents.batch_client import quoter
+        from muster.app.agent_kinds.providers import encoder_of
+
+        tariff = entry.tariff()
+        return Batching(
+            agent=self._desks.open(entry, self._key(entry)),
+            tariff=tariff,
+            encode=encoder_of(entry),
+            quote=quoter(
+                entry.profile.name,
+                tariff,
+                unpriced_ok=self._allow_unpriced,
+                near=entry.near() if tariff.live is None else (),
+            ),
+        )
+
+    def _key(self, entry: Entry) -> str:
+        """Give the key; a server with an address of the user's own and no `key_env` wants none."""
+        name, variable = entry.profile.name, entry.variable
+        if variable is None:
+            return ""
+        key = self._settings.variable(variable)
+        if key is None and self._keyless:
+            return ""
+        if key is None:
+            raise BadConfiguration(
+                f"{name} needs a key and {variable} is not set", suggestions=(f"export {variable}=…",)
+            )
+        if not key.isascii() or not key.isprintable():
+            raise BadConfiguration(
+                f"the key in {variable} holds characters that no key has", suggestions=("copy it again",)
+            )
+        return key

@@ -1,0 +1,215 @@
+"""The providers that are known by name, and what the settings say of each model of theirs."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from muster.agents.base import Agent, BatchAgent
+from muster.domain.agent import Profile
+from muster.domain.batch import Desk, Tariff
+from muster.domain.call import Request
+from muster.domain.errors import BadConfiguration
+from muster.domain.price import Price
+from muster.settings.sections import ModelSection, PriceSection
+
+if TYPE_CHECKING:
+    from muster.agents.http.client import Freight, Http
+    from muster.agents.openai.wire import MaxTokens
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provider:
+    """A known provider: its API, where its address and key come from."""
+
+    api: str
+    base_url: str
+    base_variable: str
+    key_variable: str | None
+
+
+ANTHROPIC = "anthropic"  # the APIs that are spoken
+OPENAI = "openai"
+
+PROVIDERS = {
+    "anthropic": Provider(
+        api=ANTHROPIC,
+        base_url="https://api.anthropic.com",
+        base_variable="ANTHROPIC_BASE_URL",
+        key_variable="ANTHROPIC_API_KEY",
+    ),
+    "openai": Provider(
+        api=OPENAI,
+        base_url="https://api.openai.com/v1",
+        base_variable="OPENAI_BASE_URL",
+        key_variable="OPENAI_API_KEY",
+    ),
+    "openrouter": Provider(
+        api=OPENAI,
+        base_url="https://openrouter.ai/api/v1",
+        base_variable="OPENROUTER_BASE_URL",
+        key_variable="OPENROUTER_API_KEY",
+    ),
+    "ollama": Provider(
+        api=OPENAI, base_url="http://127.0.0.1:11434/v1", base_variable="OLLAMA_BASE_URL", key_variable=None
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One model: who it is, where it is asked, and which variable holds the key."""
+
+    profile: Profile
+    provider: str
+    model: str
+    base_url: str
+    variable: str | None  # None when the server wants no key
+    section: ModelSection | None  # when it is declared in muster.toml
+
+    @property
+    def api(self) -> str:
+        """Say which API is spoken there."""
+        return PROVIDERS[self.provider].api
+
+    def price(self) -> Price | None:
+        """Say what a live call costs, if anybody knows."""
+        return self._price(self.section.price if self.section else None, batch=False)
+
+    def near(self) -> tuple[str, ...]:
+        """Return the names that may have been meant, if the price list does not know this one."""
+        from muster.agents.prices import near_models
+
+        if self.section is not None and self.section.base_url is not None:
+            return ()  # whose models are anybody's
+        prefix = "" if self.section is not None else f"{self.provider}/"
+        return tuple(f"{prefix}{model}" for model in near_models(self.provider, self.model))
+
+    def tariff(self) -> Tariff:
+        """Say what a call costs in a batch and live, if anybody knows."""
+        section = self.section
+        # Without a price for batches that of live calls holds: rather too high than unknown.
+        own = (section.batch_price or section.price) if section else None
+        return Tariff(model=self.model, batch=self._price(own, batch=True), live=self.price())
+
+    def _price(self, own: PriceSection | None, *, batch: bool) -> Price | None:
+        from muster.agents.prices import price_from_toml, price_of
+
+        if own is not None:
+            return price_from_toml(**own.dollars())
+        if self.section is not None and self.section.base_url is not None and self.provider == "openai":
+            return None  # a server of the user's own: the price list of another provider says nothing about it
+        if self.provider == "ollama":
+            return price_from_toml(0, 0)  # it runs on the user's own machine
+        return price_of(self.provider, self.model, datetime.now(UTC), batch=batch)
+
+
+# OpenAI's own models refuse the old name of the limit; other servers may ignore the new one and write without bound.
+_OPENAI_MODELS = re.compile(r"(gpt-|chatgpt-|o\d)")
+
+
+def make_model(entry: Entry, key: str, http: "Http", *, unpriced_ok: bool) -> Agent:
+    """Make the agent of a model."""
+    price = entry.price()
+    near = entry.near() if price is None else ()
+    if entry.api == ANTHROPIC:
+        from muster.agents.anthropic.live import AnthropicAgent
+
+        return AnthropicAgent(
+            profile=entry.profile,
+            model=entry.model,
+            key=key,
+            price=price,
+            http=http,
+            base_url=entry.base_url,
+            unpriced_ok=unpriced_ok,
+            near=near,
+        )
+    from muster.agents.openai.live import OpenAIAgent
+
+    return OpenAIAgent(
+        profile=entry.profile,
+        model=entry.model,
+        key=key,
+        key_variable=entry.variable or "",
+        price=price,
+        http=http,
+        base_url=entry.base_url,
+        max_tokens=_max_tokens(entry.model),
+        unpriced_ok=unpriced_ok,
+        near=near,
+    )
+
+
+def encoder_of(entry: Entry) -> Callable[[Request, bool], bytes]:
+    """Give the function that spells a request for a batch; its second argument says whether to mark for the cache."""
+    if entry.api == ANTHROPIC:
+        from muster.agents.anthropic import batch as anthropic
+
+        return lambda request, cache: anthropic.encode(request, entry.model, cache=cache)
+    from muster.agents.openai import wire as openai
+
+    # Nothing is marked for the cache here: these servers find shared prefixes by themselves.
+    return lambda request, _: openai.encode(request, entry.model, max_tokens=_max_tokens(entry.model))
+
+
+def _max_tokens(model: str) -> "MaxTokens":
+    from muster.agents.openai.wire import MaxTokens
+
+    return MaxTokens.NEW if _OPENAI_MODELS.match(model) else MaxTokens.OLD
+
+
+class Desks:
+    """Gives the same batch agent for the same desk."""
+
+    def __init__(self, http: "Callable[[], Freight]") -> None:
+        self._http = http
+        self._open: dict[Desk, BatchAgent] = {}
+
+    def open(self, entry: Entry, key: str) -> BatchAgent:
+        """Give the batch agent of a model."""
+        agent = self._agent(entry.api, key, entry.variable or "", entry.base_url, _scope(entry))
+        return self._open.setdefault(agent.desk, agent)
+
+    def reopen(self, desk: Desk, key: str | None) -> BatchAgent:
+        """Come back to where a batch was handed in, with the key that its variable holds now."""
+        from muster.agents.faults import fingerprint
+
+        where = f"a batch was handed in at {desk.base_url}"
+        if key is None and desk.variable:
+            raise BadConfiguration(
+                f"{where} with the key in {desk.variable}, which is not set",
+                suggestions=(f"export {desk.variable}=…",),
+            )
+        if fingerprint(desk.base_url, key or "") != desk.account:
+            raise BadConfiguration(
+                f"{where} with another key or account than the one in {desk.variable or 'use now'}",
+                suggestions=(f"set {desk.variable} to the key of then",) if desk.variable else (),
+            )
+        if desk not in self._open:
+            self._open[desk] = self._agent(desk.kind, key or "", desk.variable, desk.base_url, desk.scope)
+        return self._open[desk]
+
+    def _agent(self, kind: str, key: str, variable: str, base_url: str, scope: str) -> BatchAgent:
+        if kind == ANTHROPIC:
+            from muster.agents.anthropic.batch import AnthropicBatches
+
+            return AnthropicBatches(key=key, variable=variable, base_url=base_url, http=self._http())
+        if kind == OPENAI:
+            from muster.agents.openai.batch import OpenAIBatches
+
+            return OpenAIBatches(key=key, variable=variable, base_url=base_url, scope=scope, http=self._http())
+        raise BadConfiguration(
+            f"a batch was handed in by {kind!r}, which this version does not know",
+            suggestions=("use the version that made it",),
+        )
+
+
+def _scope(entry: Entry) -> str:
+    """Say what may stand together in one batch; everything, at Anthropic."""
+    if entry.api == ANTHROPIC:
+        return ""
+    from muster.agents.openai.batch import scope_of
+
+    return scope_of(entry.model)

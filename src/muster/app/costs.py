@@ -1,0 +1,101 @@
+"""Calls to agents that have not been made: what they would cost at least and at most."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from muster.app.agent_kinds.directory import AgentDirectory
+from muster.domain.agent import Quote
+from muster.domain.call import Request
+from muster.domain.run import Dispatch, Fallback, Mode
+from muster.domain.script import BYTES_PER_TOKEN
+from muster.engine.retry import RetryPolicy
+
+SHORTEST = 1  # tokens of an answer, for the least that something can cost
+ATTEMPTS = RetryPolicy().attempts  # of a live call whose outcome stays unknown
+DEAREST = 2  # how many times the plain price of input the dearest is, by which calls are reserved: that of a cache
+
+
+class Quoting(StrEnum):
+    """How closely a survey asks what things cost."""
+
+    NONE = "none"  # nobody will be asked
+    FIRST = "first"  # one request of each agent: whether there is a key and a price
+    ALL = "all"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """Calls to one agent, and what they can cost in microdollars."""
+
+    calls: int = 0  # when no tool is called and no answer must be repaired
+    most_calls: int = 0
+    tokens: int = 0  # the most that limits of tokens per minute would count
+    least: int = 0  # about: short answers, and four bytes to a token
+    most: int = 0  # what would be reserved, with every attempt that can be paid
+    unbounded: tuple[str, ...] = ()  # agents whose calls have no maximum: what they report is booked
+
+    def plus(self, other: "Load") -> "Load":
+        """Add two loads."""
+        return Load(
+            calls=self.calls + other.calls,
+            most_calls=self.most_calls + other.most_calls,
+            tokens=self.tokens + other.tokens,
+            least=self.least + other.least,
+            most=self.most + other.most,
+            unbounded=tuple(dict.fromkeys((*self.unbounded, *other.unbounded))),
+        )
+
+    def fits(self, cap: int) -> bool:
+        """Return whether a budget is enough for the most that the calls can cost."""
+        return not self.unbounded and self.most <= cap
+
+
+NOTHING = Load()
+
+
+class Quoter:
+    """Asks agents what requests would cost."""
+
+    def __init__(self, directory: AgentDirectory, dispatch: Dispatch, quoting: Quoting) -> None:
+        self._directory, self._dispatch, self._quoting = directory, dispatch, quoting
+        self._quoted: set[str] = set()
+
+    def wants(self, agent: str) -> bool:
+        """Whether an agent is to be asked what it costs; raises when there is no such agent."""
+        self._directory.find(agent)  # its defaults are part of what is replayed too
+        if self._quoting is Quoting.NONE or (self._quoting is Quoting.FIRST and agent in self._quoted):
+            return False
+        self._quoted.add(agent)
+        return True
+
+    def load(self, agent: str, least: Sequence[Request], most: Sequence[Request], calls: int, mode: Mode) -> Load:
+        """Add up requests: with short answers the least that they cost, with long ones the most."""
+        low = [self._quote(agent, replace(asked, max_tokens=SHORTEST), mode) for asked in least]
+        high = [self._quote(agent, asked, mode) for asked in most]
+        return Load(
+            calls=calls,
+            most_calls=len(most),
+            tokens=sum(quote.tokens for quote in high),
+            least=sum(quote.most for quote in low) // (BYTES_PER_TOKEN * DEAREST),
+            most=sum(self._paid(agent, asked, quote, mode) for asked, quote in zip(most, high, strict=True)),
+            unbounded=() if self._directory.has_maximum(agent) else (agent,),
+        )
+
+    def _paid(self, agent: str, request: Request, quote: Quote, mode: Mode) -> int:
+        """Return the most that all attempts of one call can cost: those whose answers are lost are paid too."""
+        live = ATTEMPTS if self._directory.is_retried(agent) else 1
+        if mode is not Mode.BATCH or self._directory.batching(agent) is None:
+            return live * quote.most
+        most = self._dispatch.batches * quote.most
+        if self._dispatch.fallback is Fallback.LIVE:
+            most += live * self._quote(agent, request, Mode.LIVE).most
+        return most
+
+    def _quote(self, agent: str, request: Request, mode: Mode) -> Quote:
+        found = self._directory.find(agent)
+        batching = self._directory.batching(agent) if mode is Mode.BATCH else None
+        whole = found.profile.complete(request)
+        if batching is None:
+            return found.quote(whole)
+        return batching.quote(whole, len(batching.encode(whole, self._dispatch.cache)))

@@ -1,0 +1,218 @@
+"""A stored run as a file: written by export, read by import, good for replay on any machine."""
+
+import gzip
+import hashlib
+import json
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import IO, Any
+
+import msgspec
+
+from muster.domain.batch import OVER, Batch, Seated
+from muster.domain.entry import Entry
+from muster.domain.errors import BadArgument, BadFile, Conflict, NotFound
+from muster.domain.ids import RunId
+from muster.domain.run import DRIVEN, Run, RunState
+from muster.reporting.files import require_folder
+from muster.store.base import Store
+from muster.store.sqlite import open_sqlite
+
+FORMAT = 1
+PAGE = 500
+
+
+async def export_run(store: Store, run: Run, path: Path) -> int:
+    """Write a run with its children and all their entries; gives the number of entries."""
+    if run.state in DRIVEN and run.lease.driver is not None:
+        raise Conflict(f"run {run.id} is being driven by {run.lease.driver}; wait for it or cancel it first")
+    _require_file(path)
+    unfinished = path.with_name(path.name + ".part")
+    written = 0
+    seal = hashlib.sha256()
+    try:
+        unfinished.touch(mode=0o600)  # prompts and answers are private
+        with _open(unfinished, path.suffix, "wb") as file:
+            async for line in _lines(store, run):
+                seal.update(line)
+                file.write(line)
+                written += line.startswith(b'{"entry"')
+            file.write(_line({"end": {"entries": written, "sha256": seal.hexdigest()}}))
+        unfinished.replace(path)
+    except OSError as error:
+        raise BadArgument(f"{path} cannot be written: {error.strerror}") from error
+    finally:
+        unfinished.unlink(missing_ok=True)
+    return written
+
+
+def _require_file(path: Path) -> None:
+    """Refuse to replace what is no plain file: a link, a device, a pipe; the folder is made."""
+    if path.name in ("", "-") or path.is_symlink() or (path.exists() and not path.is_file()):
+        raise BadArgument(f"{path} is not a file that a run can be written to", suggestions=("name a new file",))
+    require_folder(path.parent, path)
+
+
+async def _lines(store: Store, run: Run) -> AsyncIterator[bytes]:
+    yield _line({"muster": FORMAT, "run": run.id})
+    waiting, seen = [run], set[RunId]()
+    while waiting:
+        current = waiting.pop(0)
+        if current.id in seen:
+            continue
+        seen.add(current.id)
+        yield _line({"run": msgspec.to_builtins(current)})
+        async for entry in store.archive.entries(current.id):
+            yield _line({"entry": msgspec.to_builtins(entry)})
+        async for batch, members in _batches(store, current):
+            told = [member[:-1] for member in members]  # without the position, which is this store's own affair
+            yield _line({"batch": msgspec.to_builtins(batch), "members": msgspec.to_builtins(told)})
+        waiting += await store.archive.children(current.id)
+        # One that is not completed may still need the replies of the run it comes from.
+        if current.origin is not None and current.state is not RunState.COMPLETED:
+            source = await store.runs.get(current.origin.run)
+            waiting += [source] if source is not None else []
+
+
+async def _batches(store: Store, run: Run) -> AsyncIterator[tuple[Batch, list[Seated]]]:
+    """Give the batches that a run still waits for, with its members, page by page."""
+    for batch in await store.batches.of_run(run.id):
+        if batch.state in OVER:
+            continue
+        if batch.provider_id is None:
+            raise Conflict(
+                f"run {run.id} has calls in batch {batch.id}, and nobody knows yet whether the provider has it",
+                suggestions=("muster batch reconcile", f"muster runs resume {run.id}"),
+            )
+        after = -1
+        while page := await store.batches.waiting(batch.id, after, PAGE):
+            yield batch, [member for member in page if member.attempt.run == run.id]
+            after = page[-1].place
+
+
+async def import_run(store: Store, path: Path) -> Run:
+    """Store the runs of a file that is whole; gives the first."""
+    runs = runs_of(path)
+    if await store.runs.get(runs[0]) is not None:
+        raise Conflict(f"run {runs[0]} is in this store already", suggestions=(f"muster runs show {runs[0]}",))
+    importing = _Import(store)
+    for _, record in _records(path):
+        await importing.take(record)
+    if importing.first is None:
+        raise BadFile(str(path), "holds no run")
+    return importing.first
+
+
+class _Import:
+    """Stores runs as they are read: a run's row comes after its entries, so that none looks whole before it is."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._run: Run | None = None
+        self._entries: list[Entry] = []
+        self._parked: list[tuple[Batch, list[Seated]]] = []
+        self.first: Run | None = None
+
+    async def take(self, record: dict[str, Any]) -> None:
+        """Take one record."""
+        if "entry" in record:
+            self._entries.append(msgspec.convert(record["entry"], Entry))
+            if len(self._entries) >= PAGE:
+                await self._write_entries()
+        elif "batch" in record:
+            self._parked.append(_parked_of(record))
+        else:
+            await self._write_run()
+            if "run" in record and "muster" not in record:
+                self._run = msgspec.convert(record["run"], Run)
+                self.first = self.first or self._run
+
+    async def _write_entries(self) -> None:
+        await self._store.archive.restore_entries(self._entries)
+        self._entries = []
+
+    async def _write_run(self) -> None:
+        await self._write_entries()
+        if self._run is not None and await self._store.runs.get(self._run.id) is None:
+            await self._store.archive.restore(self._run, self._parked)
+        self._run, self._parked = None, []
+
+
+def _parked_of(record: dict[str, Any]) -> tuple[Batch, list[Seated]]:
+    return msgspec.convert(record["batch"], Batch), msgspec.convert(record["members"], list[Seated])
+
+
+def runs_of(path: Path) -> list[RunId]:
+    """Give the runs of a file, which is read from end to end: one that is damaged or cut short is refused."""
+    seal = hashlib.sha256()
+    runs: list[RunId] = []
+    entries, end = 0, None
+    for number, (line, record) in enumerate(_records(path), 1):
+        if end is not None:
+            raise BadFile(str(path), "goes on after its end", line=number)
+        if number == 1 and record.get("muster") != FORMAT:
+            raise BadFile(str(path), "is not an exported run of a version known here", line=1)
+        end = record.get("end")
+        if end is None:
+            seal.update(line)
+            entries += "entry" in record
+            _try_convert(path, number, record, runs)
+    if end is None:
+        raise BadFile(str(path), "is cut short: its last line is missing")
+    if end != {"entries": entries, "sha256": seal.hexdigest()}:
+        raise BadFile(str(path), "was changed after it was written: its seal does not fit")
+    if not runs:
+        raise BadFile(str(path), "holds no run")
+    return runs
+
+
+def _try_convert(path: Path, number: int, record: dict[str, Any], runs: list[RunId]) -> None:
+    try:
+        if "entry" in record:
+            msgspec.convert(record["entry"], Entry)
+        elif "batch" in record:
+            _parked_of(record)
+        elif "muster" not in record:
+            runs.append(msgspec.convert(record["run"], Run).id)
+    except (KeyError, msgspec.ValidationError) as error:
+        raise BadFile(str(path), f"holds something that is no run and no entry: {error}", line=number) from error
+
+
+def _records(path: Path) -> Iterator[tuple[bytes, dict[str, Any]]]:
+    number = 0
+    try:
+        with _open(path, path.suffix, "rb") as file:
+            for number, line in enumerate(file, 1):
+                record = json.loads(line)
+                if not isinstance(record, dict):
+                    raise BadFile(str(path), "is not an exported run", line=number)
+                yield line, record
+    except FileNotFoundError as error:
+        raise NotFound(f"there is no file {path}") from error
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise BadFile(str(path), f"is not an exported run: {error}", line=number) from error
+    except (OSError, EOFError) as error:
+        raise BadFile(str(path), f"cannot be read: {error}") from error
+
+
+def _open(path: Path, suffix: str, mode: str) -> IO[bytes]:
+    if suffix == ".gz":
+        return gzip.open(path, mode)  # type: ignore[return-value]
+    return path.open(mode)
+
+
+def _line(record: dict[str, Any]) -> bytes:
+    return json.dumps(record, ensure_ascii=True, separators=(",", ":")).encode() + b"\n"
+
+
+@asynccontextmanager
+async def borrow(path: Path) -> AsyncIterator[tuple[Store, Run]]:
+    """Open the run of a file; the user's own store is not touched."""
+    with TemporaryDirectory(prefix="muster-") as folder:
+        store = open_sqlite(Path(folder) / "muster.db")
+        try:
+            yield store, await import_run(store, path)
+        finally:
+            await store.housekeeping.close()

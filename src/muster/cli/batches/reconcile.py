@@ -1,0 +1,123 @@
+"""`muster batch reconcile`: batches of which nobody knows whether they were created, looked for at their providers."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
+
+from muster.cli.drive import parting
+from muster.cli.frame import command, with_muster
+from muster.cli.line import Group, Option
+from muster.cli.options import patient
+from muster.cli.terminal.output import Manner, answer, fail_with, note, warn
+
+if TYPE_CHECKING:
+    from muster.app import Muster, Patience
+    from muster.app.batches import Held, Reconciled
+    from muster.domain.batch import BatchState
+    from muster.domain.ids import RunId
+
+    Found = tuple[Reconciled, list[RunId]]
+
+TWICE = "calls of batches that are given up are asked again, and may be paid twice"
+
+
+def register(app: Group) -> None:
+    """Add the command."""
+    command(app, "reconcile")(reconcile)
+
+
+@patient
+def reconcile(
+    manner: Manner,
+    patience: "Patience",
+    resubmit: Annotated[
+        bool, Option("--resubmit", help="Give up what cannot be found; its calls may be paid twice.")
+    ] = False,
+    grace: Annotated[
+        float | None,
+        Option("--grace", metavar="S", min=0, help="How long a batch may take to show in the list (120)."),
+    ] = None,
+) -> int:
+    """Find out what became of batches that may have been sent."""
+    if grace is not None:
+        patience = replace(patience, grace=grace)
+
+    async def work(muster: "Muster") -> "list[Found]":
+        return await _reconcile(muster, manner, patience, resubmit)
+
+    with parting() as said:
+        said.words, said.ways = "interrupted; what was found is kept", ("muster batch reconcile",)
+        found = with_muster(manner, work, patience=patience)
+    return _tell(manner, found)
+
+
+async def _reconcile(muster: "Muster", manner: Manner, patience: "Patience", resubmit: bool) -> "list[Found]":
+    from muster.cli.batches.words import some_batches
+    from muster.cli.terminal.format import span
+
+    unclear = await muster.batches.unclear()
+    if unclear:
+        most = f"that can take {span(patience.grace)} for each (--grace)"
+        note(manner, f"looking for {some_batches(unclear)} at the provider; {most}")
+    if unclear and resubmit:
+        warn(f"--resubmit: {TWICE}")
+
+    def tell_holder(held: "Held") -> None:
+        note(manner, holder_words(held, patience))
+
+    decided = await muster.batches.reconcile(resubmit=resubmit, on_held=tell_holder)
+    return [(one, list(await muster.batches.resumable(one.batch.id))) for one in decided]
+
+
+def holder_words(held: "Held", patience: "Patience") -> str:
+    """Say who is at a batch, and how long that is waited for: how patient the other is, only it knows for sure."""
+    from muster.app import Patience
+    from muster.cli.batches.words import batch_name
+    from muster.cli.terminal.format import local, span
+
+    since = "" if held.batch.claimed_at is None else f" since {local(held.batch.claimed_at)}"
+    return (
+        f"{batch_name(held.batch)} is held by {held.by}{since}; waiting until it is done or gives up, which a worker "
+        f"does after {span(Patience().grace)} of looking, and for {span(patience.deadline)} at most (--deadline); "
+        f"then it is looked for here, for {span(patience.grace)} (--grace)"
+    )
+
+
+def _tell(manner: Manner, found: "list[Found]") -> int:
+    from muster.app.views.runs import reconciled_view
+
+    still_open = [one for one, _ in found if one.error is not None]
+    runs = list(dict.fromkeys(run for one, runs in found if one.error is None for run in runs))
+    data = {"batches": [reconciled_view(one, runs) for one, runs in found], "open": len(still_open), "resumable": runs}
+    lines = [_line(one) for one, _ in found] or ["nothing to reconcile"]
+    lines += [f"go on with: muster runs resume {run}" for run in runs]
+    if not manner.json:
+        answer(manner, data, lambda console: console.print("\n".join(lines), soft_wrap=True))
+    elif not still_open:
+        answer(manner, data, lambda console: None)
+    if not still_open:
+        return 0
+    are = "batch is" if len(still_open) == 1 else "batches are"
+    ways = list(dict.fromkeys(way for one in still_open if one.error for way in one.error.suggestions))
+    told = {"code": "batch_open", "message": f"{len(still_open)} {are} still open", "suggestions": ways}
+    return fail_with(manner, told, 4, data)
+
+
+def _line(one: "Reconciled") -> str:
+    from muster.cli.batches.words import batch_name
+    from muster.cli.terminal.output import clean
+
+    if one.error is None:
+        return clean(f"{batch_name(one.batch)}: {_decision(one.batch.state)}: {one.batch.note}")
+    named = "" if one.batch.id in one.error.message else f"{batch_name(one.batch)}: "
+    return clean(f"still open: {named}{one.error.message}")
+
+
+def _decision(state: "BatchState") -> str:
+    from muster.domain.batch import BatchState
+
+    words = {
+        BatchState.PLANNED: "was not created, and is sent when its run goes on",
+        BatchState.ABANDONED: "given up",
+        BatchState.RUNNING: "found",
+    }
+    return words.get(state, str(state))

@@ -1,0 +1,112 @@
+"""The last act of the demo: a suite on two scripted agents, one of which fails on purpose, and its report as a file."""
+
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from muster.app import open_muster
+from muster.app.reports import write_file
+from muster.app.suite_values import CaseLine, Status, SuiteReport
+from muster.cli.drive import completed
+from muster.cli.suites.order import SuiteSights
+from muster.cli.terminal.progress import Display, shown
+from muster.domain.run import Run
+from muster.settings import load_settings
+
+if TYPE_CHECKING:
+    from muster.app import Muster
+    from muster.cli.terminal.progress import Sight
+
+SUITE = "suite"  # beside this file
+AGENTS = ("careful", "hasty")
+JUDGE = "critic"
+PASSING = {"careful": 6, "hasty": 2}  # of six cases: what is not so is a flaw of ours
+HOME, REPORT = ".muster", "report.html"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Examination:
+    """What the suite came to, and where everything of it lies."""
+
+    report: SuiteReport
+    folder: Path
+
+    @property
+    def file(self) -> Path:
+        """The report as a page."""
+        return self.folder / REPORT
+
+    @property
+    def passed(self) -> Mapping[str, int]:
+        """How many cases passed, by subject."""
+        return {line.label: line.counts.get(Status.PASSED, 0) for line in self.report.subjects}
+
+    @property
+    def holds(self) -> bool:
+        """Whether exactly those cases failed that were meant to."""
+        return self.passed == PASSING and not self.report.run_flaws
+
+    @property
+    def table(self) -> SuiteReport:
+        """The report for a terminal: its folder is told once, and not beside every case."""
+        return replace(self.report, lines=_nearby(self.report.lines), troubles=_nearby(self.report.troubles))
+
+    @property
+    def reference(self) -> str:
+        """What names the run on a command line: it is in a store of its own."""
+        return f"{self.report.run.id} --home {self.folder / HOME}"
+
+    def json(self) -> dict[str, Any]:
+        """Give it as JSON."""
+        return {
+            "run": self.report.run.id,
+            "cases": self.report.cases,
+            "passed": dict(self.passed),
+            "folder": str(self.folder),
+            "report": str(self.file),
+        }
+
+
+async def examine(display: Display) -> Examination:
+    """Run the suite in a folder that stays, for whoever wants to look around; one that was not finished goes away."""
+    folder = Path(tempfile.mkdtemp(prefix="muster-demo-"))
+    try:
+        return await _examine(folder, display)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+async def _examine(folder: Path, display: Display) -> Examination:
+    with as_file(files("muster.cli.demo") / SUITE) as packed:
+        shutil.copytree(packed, folder, dirs_exist_ok=True)
+    settings = load_settings(folder / HOME, folder=folder, environment={})
+    async with open_muster(settings=settings) as muster:
+        with display:
+            display.tell("A suite of six cases for two scripted agents, and a scripted judge.")
+            report = await muster.report_of(await _run(muster, folder, display))
+        assert isinstance(report.summary, SuiteReport)  # noqa: S101  # of a run of the workload `suite`
+        found = Examination(report=report.summary, folder=folder)
+        await write_file(found.file, lambda out: report.write("html", out))
+        return found
+
+
+async def _run(muster: "Muster", folder: Path, display: Display) -> Run:
+    spec = {"path": [str(folder)], "agents": list(AGENTS), "judge": JUDGE}
+    handle = await muster.start("suite", spec)
+    sights = SuiteSights(muster)
+
+    async def look() -> "Sight":
+        return await sights.look(await handle.run(), muster.runs.calls_on_wire)
+
+    run = await shown(handle.wait(), look, display)
+    display.show(await sights.look(run, 0), last=True)
+    return completed(run)
+
+
+def _nearby(lines: Sequence[CaseLine]) -> tuple[CaseLine, ...]:
+    return tuple(replace(line, file=Path(line.file).name) for line in lines)

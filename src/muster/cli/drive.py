@@ -1,0 +1,243 @@
+"""A run driven by the command itself: shown while it goes, stopped by signals, and what its end means."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from muster.cli.terminal.progress import Display, Sight, run_sight, shown
+from muster.domain.batch import Batch
+from muster.domain.entry import Event
+from muster.domain.errors import Conflict, Interrupted, RunFailed
+from muster.domain.run import Run, RunState
+
+if TYPE_CHECKING:
+    from muster.app import Muster
+    from muster.app.handle import RunHandle
+
+
+class Sights(Protocol):
+    """Looks at a run while it is driven."""
+
+    async def look(self, run: Run, on_wire: int, batches: Sequence[Batch] = ()) -> Sight:
+        """Give what is to be seen."""
+
+
+class CallSights:
+    """Sees the calls of a run."""
+
+    async def look(self, run: Run, on_wire: int, batches: Sequence[Batch] = ()) -> Sight:
+        """Give what is to be seen."""
+        return run_sight(run, on_wire, batches)
+
+
+async def drive(muster: "Muster", handle: "RunHandle", display: Display, sights: Sights | None = None) -> Run:
+    """Wait for a run that this process drives; gives it when it is completed or detached, and raises anything else."""
+    awaited, sights = Awaited(muster), sights or CallSights()
+    Stopper(muster, display.tell, batches=lambda: awaited.submitted).install()
+
+    async def look() -> Sight:
+        return await sights.look(await handle.run(), muster.runs.calls_on_wire, await awaited.look())
+
+    with display:
+        try:
+            run = await shown(handle.wait(), look, display)
+        except Conflict as error:
+            raise await _who(muster, handle, error) from error
+        display.show(await sights.look(run, 0), last=True)
+    return completed(run)
+
+
+def completed(run: Run) -> Run:
+    """Give the run if it is completed, or waits as it was told to; else raise what it came to."""
+    if run.state is RunState.COMPLETED or run.is_detached:
+        return run
+    if run.state is RunState.INTERRUPTED:
+        go_on = f"muster runs resume {run.id}"
+        why = f" ({run.error['message']})" if run.error else ""
+        raise Interrupted(f"run {run.id} is interrupted{why}; go on with: {go_on}", suggestions=(go_on,))
+    raise RunFailed(run.id, str(run.state), run.ended_reason, run.error)
+
+
+def refuse_driven(run: Run) -> None:
+    """Refuse a run that a living process drives."""
+    if run.is_driven:
+        raise Conflict(
+            f"run {run.id} is being driven by {run.lease.driver}",
+            suggestions=(f"muster runs watch {run.id}", f"muster runs cancel {run.id}"),
+        )
+
+
+async def _who(muster: "Muster", handle: "RunHandle", error: Conflict) -> Conflict:
+    """Name the process that was faster."""
+    try:
+        refuse_driven(await handle.run())
+    except Conflict as better:
+        return better
+    return error
+
+
+LOOK_SECONDS = 0.5
+
+
+class Awaited:
+    """Looks them up now and then, and remembers them in between."""
+
+    def __init__(self, muster: "Muster") -> None:
+        self._muster = muster
+        self._next = 0.0
+        self.batches: tuple[Batch, ...] = ()
+
+    @property
+    def submitted(self) -> int:
+        """How many of them the provider has for sure."""
+        return sum(batch.provider_id is not None for batch in self.batches)
+
+    async def look(self) -> tuple[Batch, ...]:
+        """Give the batches under way with calls of runs that are driven here, children too."""
+        now = asyncio.get_running_loop().time()
+        if now >= self._next:
+            self._next = now + LOOK_SECONDS
+            self.batches = tuple(await self._muster.batches.awaited_here())
+        return self.batches
+
+
+PATIENCE = 10.0  # seconds after the second signal for a workload that does not let go
+
+
+def _leave_at_once() -> None:
+    """End the process as a crash would; the store knows what to do with that."""
+    words = "the workload does not let go: ended as by a crash; go on with: muster runs resume last\n"
+    os.write(2, words.encode())
+    os._exit(4)
+
+
+def _nothing() -> None:
+    """Do nothing."""
+
+
+def _unheard(text: str) -> None:
+    """Say it to nobody."""
+
+
+def _none() -> int:
+    """Count nothing."""
+    return 0
+
+
+class Stopper:
+    """Stops every run that this process drives when it is told to."""
+
+    def __init__(
+        self,
+        muster: "Muster",
+        tell: Callable[[str], None],
+        *,
+        on_first: Callable[[], None] = _nothing,
+        batches: Callable[[], int] = _none,
+    ) -> None:
+        self._muster = muster
+        self._tell, self._on_first, self._batches = tell, on_first, batches
+        self._received = 0
+        self.asked = 0
+
+    def install(self) -> None:
+        """Take over the signals until the process ends."""
+        self._loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._receive)
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup wants the work to go on
+            signal.signal(signal.SIGHUP, self._hang_up)
+
+    def _hang_up(self, number: int, frame: object) -> None:
+        """Stop at once: the terminal is gone, and nobody is there to press Ctrl-C a second time."""
+        self._tell = _unheard
+        self._receive(number, frame)
+        self._receive(number, frame)
+
+    def _receive(self, number: int, frame: object) -> None:
+        """Hand a signal to the loop; a loop that a workload keeps busy is not waited for without end."""
+        self._received += 1
+        with contextlib.suppress(RuntimeError):  # the loop is closed: everything is stored already
+            self._loop.call_soon_threadsafe(self.stop)
+        if self._received == 2:
+            last_word = threading.Timer(PATIENCE, _leave_at_once)
+            last_word.daemon = True
+            last_word.start()
+        elif self._received > 2:
+            _leave_at_once()
+
+    def stop(self) -> None:
+        """Stop: cleanly the first time, at once the second."""
+        self.asked += 1
+        waiting = self._muster.runs.calls_on_wire
+        if self.asked == 1:
+            self._tell(_first_words(waiting, self._batches()))
+            self._on_first()
+        elif self.asked == 2:
+            self._tell(f"cutting {_calls(waiting)}; what they cost is uncertain" if waiting else "stopping at once")
+        self._muster.stop(Interrupted("told to stop"), now=self.asked > 1)
+
+
+def _first_words(waiting: int, batches: int) -> str:
+    left = f"{_batches(batches)} at the provider, and nothing is lost" if batches else ""
+    if not waiting:
+        return f"stopping; {left or 'nothing is on the wire'}"
+    are = "is" if waiting == 1 else "are"
+    it = "it (its" if waiting == 1 else "them (their"
+    return (
+        f"stopping: {_calls(waiting)} on the wire {are} waited for; "
+        f"press Ctrl-C again to cut {it} cost becomes uncertain)" + (f"; {left}" if left else "")
+    )
+
+
+def _calls(number: int) -> str:
+    return "1 call" if number == 1 else f"{number} calls"
+
+
+def _batches(number: int) -> str:
+    return "1 batch goes on" if number == 1 else f"{number} batches go on"
+
+
+PAGE = 1000  # events at a time
+
+
+class FreshEvents:
+    """Reads the events of one run, each once; remembers how far it has come."""
+
+    def __init__(self, muster: "Muster") -> None:
+        self._muster = muster
+        self._seen = 0
+
+    async def of(self, run: Run) -> AsyncIterator[Event]:
+        """Give what has come since."""
+        while self._seen < run.last_seq:
+            events = await self._muster.runs.events(run.id, self._seen, PAGE)
+            if not events:
+                return
+            for event in events:
+                yield event
+            self._seen = events[-1].seq
+
+
+@dataclass(slots=True)
+class Parting:
+    """What is said to somebody who leaves; filled in as soon as it is known."""
+
+    words: str = "interrupted"
+    ways: tuple[str, ...] = ()
+
+
+@contextmanager
+def parting() -> Iterator[Parting]:
+    """Turn Ctrl-C inside the block into an error that says how to go on."""
+    said = Parting()
+    try:
+        yield said
+    except KeyboardInterrupt:
+        raise Interrupted(said.words, suggestions=said.ways) from None

@@ -1,0 +1,192 @@
+"""Options that several commands share, each group as one value: batches, dispatch, and the terms of a run."""
+
+import inspect
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+from muster.cli.frame import Command
+from muster.cli.line import Option
+from muster.cli.terminal.output import Manner
+
+if TYPE_CHECKING:
+    from muster.app import Muster, Patience
+    from muster.app.run_options import RunOptions
+    from muster.domain.run import Dispatch, Fallback
+
+
+def bundle(name: str, make: Callable[..., Any]) -> Callable[[Command], Command]:
+    """Give commands the options that `make` takes; its value comes to them as the argument of this name."""
+    kind = inspect.Parameter.KEYWORD_ONLY
+    options = [option.replace(kind=kind) for option in inspect.signature(make).parameters.values()]
+
+    def decorate(function: Command) -> Command:
+        def bundled(manner: Manner, **given: Any) -> int | None:
+            value = make(**{option.name: given.pop(option.name) for option in options})
+            return function(manner, **{name: value}, **given)
+
+        own = [one for one in inspect.signature(function).parameters.values() if one.name != name]
+        bundled.__signature__ = inspect.Signature([*own, *options])  # type: ignore[attr-defined]
+        bundled.__doc__ = function.__doc__
+        return bundled
+
+    return decorate
+
+
+LONGEST_POLL = 300.0
+
+
+def patience_of(
+    linger: Annotated[
+        float | None,
+        Option("--linger", metavar="S", help="Most seconds that a call waits for others to join its batch (60)."),
+    ] = None,
+    poll_interval: Annotated[
+        float | None,
+        Option("--poll-interval", metavar="S", help="Seconds between the first questions for a batch (5)."),
+    ] = None,
+    deadline: Annotated[
+        float | None,
+        Option("--deadline", metavar="S", help="Most seconds to wait here for one batch (86400)."),
+    ] = None,
+    max_parked: Annotated[
+        int | None,
+        Option("--max-parked", metavar="N", help="Most calls that wait in batches at a time (20000)."),
+    ] = None,
+) -> "Patience":
+    """Check what was given; what was not is as the engine has it."""
+    from muster.app import Patience
+
+    _check("--linger", linger, "0 seconds or more", linger is None or 0 <= linger < math.inf)
+    for option, given in (("--poll-interval", poll_interval), ("--deadline", deadline)):
+        _check(option, given, "more than 0 seconds", given is None or 0 < given < math.inf)
+    _check("--max-parked", max_parked, "1 or more", max_parked is None or max_parked >= 1)
+    longest = None if poll_interval is None else max(LONGEST_POLL, poll_interval)
+    wanted = {
+        "linger": linger,
+        "poll_first": poll_interval,
+        "poll_longest": longest,
+        "deadline": deadline,
+        "max_parked": max_parked,
+    }
+    return Patience(**{name: value for name, value in wanted.items() if value is not None})  # type: ignore[arg-type]
+
+
+def _check(option: str, given: float | None, wanted: str, fits: bool) -> None:
+    from muster.domain.errors import BadArgument
+
+    if not fits:
+        raise BadArgument(f"{option} must be {wanted}, not {given:g}")
+
+
+patient = bundle("patience", patience_of)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sending:
+    """How the calls of a run are sent; detached, its batches are handed in and left to the provider."""
+
+    dispatch: "Dispatch"
+    detach: bool = False
+
+    @property
+    def batch(self) -> bool:
+        """Whether calls go into batches."""
+        return self.dispatch.mode == "batch"
+
+
+def sending_of(
+    dispatch: Annotated[
+        str, Option("--dispatch", metavar="live|batch", help="Batches cost less and take minutes to hours.")
+    ] = "live",
+    detach: Annotated[
+        bool, Option("--detach", help="Hand the batches in and leave; go on later, in any process.")
+    ] = False,
+    fallback: Annotated[
+        str, Option("--fallback", metavar="live|fail", help="What becomes of calls that failed in 3 batches.")
+    ] = "fail",
+    no_cache: Annotated[
+        bool, Option("--no-cache", help="Do not mark shared prefixes for the provider's cache.")
+    ] = False,
+) -> Sending:
+    """Check what was given."""
+    from muster.domain.errors import BadArgument
+    from muster.domain.run import Dispatch, Fallback, Mode, mode_of
+
+    mode = mode_of(dispatch)
+    if detach and mode is not Mode.BATCH:
+        raise BadArgument(
+            "--detach leaves batches to the provider, and this run has none", suggestions=("add --dispatch batch",)
+        )
+    if mode is not Mode.BATCH and (fallback != Fallback.FAIL or no_cache):
+        raise BadArgument("--fallback and --no-cache are about batches", suggestions=("add --dispatch batch",))
+    return Sending(dispatch=Dispatch(mode=mode, fallback=fallback_of(fallback), cache=not no_cache), detach=detach)
+
+
+def fallback_of(name: str) -> "Fallback":
+    """Read what becomes of calls that failed in batches."""
+    from muster.domain.errors import BadArgument
+    from muster.domain.run import Fallback
+
+    if name not in list(Fallback):
+        raise BadArgument(f"{name!r} is no way to fall back", suggestions=tuple(Fallback))
+    return Fallback(name)
+
+
+sent = bundle("sending", sending_of)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """What was said on the command line."""
+
+    budget: str | None = None
+    concurrency: int = 20
+    timeout: float | None = None
+    name: str | None = None
+    reports: tuple[str, ...] = ()
+    allow_unpriced: bool = False
+
+    def options(self, muster: "Muster", dispatch: "Dispatch") -> "RunOptions":
+        """Return the options of the run."""
+        return muster.runs.options(
+            budget_usd=self.budget,
+            name=self.name,
+            timeout=self.timeout,
+            concurrency=self.concurrency,
+            dispatch=dispatch,
+        )
+
+
+def terms_with(formats: str) -> Callable[..., Terms]:
+    """Make what collects the terms of runs that can be reported in these formats."""
+
+    def terms_of(
+        budget: Annotated[str | None, Option("--budget", metavar="USD", help="The most it may cost.")] = None,
+        concurrency: Annotated[int, Option("--concurrency", metavar="N", min=1, help="How many calls at a time.")] = 20,
+        timeout: Annotated[
+            float | None, Option("--timeout", metavar="S", help="Seconds for the whole run, without waiting in line.")
+        ] = None,
+        name: Annotated[str | None, Option("--name", metavar="NAME", help="A name for the run.")] = None,
+        report: Annotated[
+            list[str] | None, Option("--report", metavar="FORMAT=FILE", help=f"{formats}; - is stdout.")
+        ] = None,
+        allow_unpriced: Annotated[
+            bool, Option("--allow-unpriced", help="Ask models whose price is not known.")
+        ] = False,
+    ) -> Terms:
+        """Collect what was given."""
+        return Terms(
+            budget=budget,
+            concurrency=concurrency,
+            timeout=timeout,
+            name=name,
+            reports=tuple(report or ()),
+            allow_unpriced=allow_unpriced,
+        )
+
+    return terms_of
+
+
+on_terms = bundle("terms", terms_with("json, junit, sarif, markdown or html"))

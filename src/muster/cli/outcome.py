@@ -1,0 +1,213 @@
+"""The end of a run: reports are written whatever it came to; the exit code says whether all is well."""
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TextIO
+
+from muster.app.reports import FORMATS, SUITE, VERIFICATION, RunReport, SuiteReport, require_writable, write_file
+from muster.cli.drive import Sights, drive
+from muster.cli.runs.ask import leave
+from muster.cli.terminal.output import PIPE_WIDTH, Manner, answer, console, fail, fail_with, note
+from muster.cli.terminal.progress import display
+from muster.domain.errors import BadArgument, MusterError, NotFound
+from muster.domain.run import Run
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from muster.app import Muster
+    from muster.app.handle import RunHandle
+
+
+TERMINAL = "terminal"
+STDOUT = "-"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """One report that is wanted; without a path it goes to standard output."""
+
+    format: str
+    path: Path | None = None
+
+
+SUITE_FORMATS = (TERMINAL, *FORMATS[SUITE])
+VERIFY_FORMATS = (TERMINAL, *FORMATS[VERIFICATION])
+ALL_FORMATS = tuple(dict.fromkeys((*SUITE_FORMATS, *VERIFY_FORMATS)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reportable:
+    """A run that was summed up, and the reference under which a person knows it: an id, or a file."""
+
+    report: RunReport
+    reference: str
+
+    @property
+    def formats(self) -> tuple[str, ...]:
+        """Return the names of the formats in which it can be written."""
+        return (TERMINAL, *self.report.formats)
+
+    async def write(self, name: str, out: TextIO) -> None:
+        """Write it in one of its formats."""
+        if name != TERMINAL:
+            await self.report.write(name, out)
+        elif isinstance(self.report.summary, SuiteReport):
+            from muster.cli.suites.table import tell_report
+
+            tell_report(console_for(out), self.report.summary, self.reference)
+        else:
+            from muster.cli.verify.table import tell_report as tell_verification
+
+            tell_verification(console_for(out), self.report.summary, self.reference, Path.cwd())
+
+
+def wanted_format(name: str, formats: Sequence[str]) -> str:
+    """Read the name of a format."""
+    if name not in formats:
+        raise BadArgument(f"there is no report format {name!r}", suggestions=(f"one of {', '.join(formats)}",))
+    return name
+
+
+def wanted_report(given: str, formats: Sequence[str]) -> Wanted:
+    """Read FORMAT=FILE; raises BadArgument before anything is spent, not when the report is to be written."""
+    name, equals, file = given.partition("=")
+    if not equals or not file:
+        raise BadArgument(
+            f"{given!r} does not say which report goes where", suggestions=("write it like junit=report.xml or json=-",)
+        )
+    wanted = Wanted(format=wanted_format(name, formats), path=None if file == STDOUT else Path(file))
+    if wanted.path is not None:
+        require_writable(wanted.path)
+    return wanted
+
+
+def wanted_reports(given: Sequence[str], formats: Sequence[str], manner: Manner) -> tuple[Wanted, ...]:
+    """Read every FORMAT=FILE; only one report can go to standard output, and none beside an envelope."""
+    wanted = tuple(wanted_report(one, formats) for one in given)
+    printed = [one for one in wanted if one.path is None]
+    if len(printed) > 1 or (printed and manner.json):
+        raise BadArgument(
+            "standard output holds one report, and none beside --json",
+            suggestions=("write it to a file: json=out.json",),
+        )
+    return wanted
+
+
+async def write_reports(found: Reportable, wanted: Sequence[Wanted]) -> tuple[Path, ...]:
+    """Write some reports of one run; gives the files that were written."""
+    for one in wanted:
+        if one.path is None:
+            await found.write(one.format, sys.stdout)
+        else:
+            await _write_to(found, one.format, one.path)
+    return tuple(one.path for one in wanted if one.path is not None)
+
+
+async def _write_to(found: Reportable, name: str, path: Path) -> None:
+    async def write(out: TextIO) -> None:
+        await found.write(name, out)
+
+    await write_file(path, write)
+
+
+def console_for(out: TextIO) -> "Console":
+    """Make a console on an open file; colours only on a terminal."""
+    if out is sys.stdout:
+        return console()
+    from rich.console import Console
+
+    return Console(file=out, width=PIPE_WIDTH, highlight=False, markup=False, emoji=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What a run came to, as it is told."""
+
+    ok: bool
+    verdict: str
+    data: dict[str, Any]
+    closer: str  # the command that shows more of it
+    tell: Callable[["Console"], None]
+    again: tuple[str, ...] = ()  # the commands that run what did not pass once more
+
+
+class Ending(Protocol):
+    """How runs of one workload end."""
+
+    def sights(self, muster: "Muster") -> Sights:
+        """Look at a run while it is driven."""
+
+    def require_places(self, muster: "Muster") -> None:
+        """Refuse, before anything is spent, when what a run leaves behind by itself cannot be written."""
+
+    async def outcome(self, muster: "Muster", run: Run, wanted: tuple[Wanted, ...], manner: Manner) -> Outcome:
+        """Write what a run leaves behind, and sum it up; raises NotFound for one that had not begun."""
+
+
+async def drive_and_conclude(
+    muster: "Muster", handle: "RunHandle", ending: Ending, wanted: tuple[Wanted, ...], manner: Manner
+) -> int:
+    """Drive a run to its end and report it; gives the exit code, and raises what stopped the run."""
+    try:
+        run = await drive(muster, handle, display(manner), ending.sights(muster))
+    except MusterError as error:
+        found = await _what_is_there(muster, await handle.run(), ending, wanted, manner)
+        if found is None or not manner.json:
+            raise
+        return fail(manner, error, found.data)
+    if run.is_detached:
+        return leave(manner, run, await muster.runs.batches_of(run.id), await muster.runs.workers())
+    return await conclude(muster, run, ending, wanted, manner)
+
+
+async def conclude(
+    muster: "Muster", run: Run, ending: Ending, wanted: tuple[Wanted, ...], manner: Manner, *, again: bool = False
+) -> int:
+    """Report a run that is completed; gives its exit code. With `again` it tells how to run what did not pass."""
+    found = await ending.outcome(muster, run, wanted, manner)
+    ways = found.again if again else ()
+    over = run.overdraft
+    if over is None:
+        code = _tell(manner, found, wanted, ways)
+        if ways and not manner.json:
+            note(
+                manner,
+                "it is not resumed; to ask for what has no answer, or again for all that did not pass, type:"
+                + "".join(f"\n  {way}" for way in ways),
+            )
+        return code
+    if not manner.json:
+        _tell(manner, found, wanted)
+    return fail_with(manner, over, 1, found.data)
+
+
+async def _what_is_there(
+    muster: "Muster", run: Run, ending: Ending, wanted: tuple[Wanted, ...], manner: Manner
+) -> Outcome | None:
+    """Report a run that stopped: what it has done by then is not lost."""
+    try:
+        found = await ending.outcome(muster, run, wanted, manner)
+    except NotFound:
+        return None  # it had not begun
+    if not manner.json:
+        found.tell(console(stderr=_is_printed(wanted)))
+    return found
+
+
+def _tell(manner: Manner, found: Outcome, wanted: tuple[Wanted, ...], ways: tuple[str, ...] = ()) -> int:
+    """Say how it ended; standard output belongs to a report that goes there."""
+    if manner.json and not found.ok:
+        told = {"code": "not_passed", "message": found.verdict, "suggestions": [*ways, found.closer]}
+        return fail_with(manner, told, 1, found.data)
+    if manner.json or not _is_printed(wanted):
+        answer(manner, found.data, found.tell)
+    elif not manner.quiet:
+        found.tell(console(stderr=True))
+    return 0 if found.ok else 1
+
+
+def _is_printed(wanted: tuple[Wanted, ...]) -> bool:
+    return any(one.path is None for one in wanted)

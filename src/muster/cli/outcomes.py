@@ -1,0 +1,28 @@
+"""How runs end, by their workload, and their exit codes."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from muster.cli.drive import completed
+from muster.cli.outcome import Ending
+from muster.cli.suites.order import SuiteEnding
+from muster.cli.verify.order import WavesEnding
+from muster.domain.errors import MusterError, exit_code_of
+from muster.domain.run import Run
+
+if TYPE_CHECKING:
+    from muster.app import Muster
+
+
+ENDINGS: Mapping[str, Ending] = {"suite": SuiteEnding(), "waves": WavesEnding()}
+
+
+async def exit_code_of_run(muster: "Muster", run: Run) -> int:
+    """Return the exit code of a run that is over or stands still."""
+    try:
+        completed(run)
+    except MusterError as error:
+        return exit_code_of(error)
+    if run.is_detached:
+        return 0
+    return 0 if await muster.succeeded(run) else 1

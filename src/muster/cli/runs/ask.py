@@ -1,0 +1,272 @@
+"""`muster ask`: one question to one agent; standard output holds the answer and nothing else."""
+
+import asyncio
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+from muster.app.ask import Question
+from muster.app.run_details import RunBatches
+from muster.app.views.runs import reply_view, run_batches_view
+from muster.cli.batches.words import batch_name, calls
+from muster.cli.drive import drive
+from muster.cli.frame import command, with_muster
+from muster.cli.line import Argument, Group, Option
+from muster.cli.options import Sending, patient, sent
+from muster.cli.runs.display import tokens_line, tool_line
+from muster.cli.runs.words import saving_words
+from muster.cli.terminal.output import Manner, answer, clean, fail_with, note, quote_log, warn
+from muster.cli.terminal.progress import Display
+from muster.cli.terminal.stream import Writer
+from muster.domain.call import Reply
+from muster.domain.errors import BadArgument
+from muster.domain.money import Lane, show_usd, to_usd
+from muster.domain.run import Run
+
+if TYPE_CHECKING:
+    from muster.app import Muster, Patience
+    from muster.app.handle import RunHandle
+
+
+def register(app: Group) -> None:
+    """Add the command."""
+    command(app, "ask")(ask)
+
+
+@patient
+@sent
+def ask(
+    manner: Manner,
+    sending: Sending,
+    patience: "Patience",
+    agent: Annotated[str, Argument(metavar="AGENT", help="anthropic/MODEL, openai/MODEL, sim/echo, …")],
+    prompt: Annotated[
+        str | None, Argument(metavar="PROMPT", help="The question; left out or -: read from standard input.")
+    ] = None,
+    system: Annotated[str, Option("--system", metavar="TEXT", help="What the agent is told first.")] = "",
+    budget: Annotated[str | None, Option("--budget", metavar="USD", help="The most it may cost.")] = None,
+    max_tokens: Annotated[
+        int | None, Option("--max-tokens", metavar="N", min=1, max=10_000_000, help="The longest answer.")
+    ] = None,
+    temperature: Annotated[float | None, Option("--temperature", metavar="X", min=0, help="Sampling.")] = None,
+    seed: Annotated[int | None, Option("--seed", metavar="N", help="Sampling, where it is supported.")] = None,
+    name: Annotated[str | None, Option("--name", metavar="NAME", help="A name for the run.")] = None,
+    timeout: Annotated[
+        float | None, Option("--timeout", metavar="S", help="Seconds of its own, without waiting in line.")
+    ] = None,
+    allow_unpriced: Annotated[bool, Option("--allow-unpriced", help="Ask a model whose price is not known.")] = False,
+) -> int:
+    """Ask one question and print the answer."""
+    from muster.app.ask import Question
+    from muster.cli.terminal.progress import Silence, display
+
+    question = Question(
+        agent=agent,
+        prompt=_prompt(prompt),
+        system=system,
+        max_tokens=max_tokens,
+        temperature=temperature,
+        seed=seed,
+        stream=sys.stdout.isatty() and not manner.json and not sending.batch,
+    )
+    inquiry = Inquiry(
+        question=question,
+        sending=sending,
+        budget=budget,
+        name=name,
+        timeout=timeout,
+        tells=not manner.quiet and not manner.json,
+    )
+
+    async def work(muster: "Muster") -> "Answer":
+        return await put(muster, inquiry, display(manner, stays=False) if sending.batch else Silence())
+
+    found = with_muster(manner, work, allow_unpriced=allow_unpriced, patience=patience, create=True)
+    return conclude(manner, found, printed=question.stream)
+
+
+def _prompt(given: str | None) -> str:
+    from muster.domain.errors import BadArgument
+
+    if given is None and (sys.stdin is None or sys.stdin.isatty()):
+        raise BadArgument("there is no question", suggestions=("write it after the agent, or pipe it in",))
+    try:
+        text = sys.stdin.buffer.read().decode("utf-8") if given in (None, "-") else given
+        text.encode("utf-8")
+    except UnicodeError:
+        raise BadArgument("the prompt is not UTF-8") from None
+    if not text.strip():
+        raise BadArgument("the prompt is empty", suggestions=("write it after the agent, or pipe it in",))
+    return text
+
+
+WARNINGS = {
+    "cut": "the answer was cut: it is as long as --max-tokens allows",
+    "refused": "the agent refused to answer",
+    "empty": "the answer is empty",
+    "unfinished": (
+        "nobody said that the answer is whole: its finish_reason is missing, an error, not known, "
+        "or names tools that it did not call"
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What became of a question."""
+
+    run: Run
+    reply: Reply | None  # None: it waits in a batch
+    batches: RunBatches
+    workers: int = 0
+
+
+def conclude(manner: Manner, found: Answer, *, printed: bool) -> int:
+    """Print what is left to print; a reply that is not good, or cost more than it may, makes the exit code 1."""
+    if found.reply is None:
+        return leave(manner, found.run, found.batches, found.workers)
+    quality = _quality(found.reply)
+    if manner.json:
+        return _answer_json(manner, found, found.reply)
+    if not printed:
+        text = found.reply.text
+        sys.stdout.write(text if text.endswith("\n") else text + "\n")
+        sys.stdout.flush()
+    if quality in WARNINGS:
+        warn(f"warning: {WARNINGS[quality]}")
+    if not manner.quiet:
+        _tell_trace(found.reply)
+    note(manner, _footer(found, found.reply))
+    over = found.run.overdraft
+    if over is not None:
+        return fail_with(manner, over, 1)
+    return 1 if quality in WARNINGS else 0
+
+
+def _quality(reply: Reply) -> str:
+    """Return the quality of a reply to a question, with which no tools are declared."""
+    return str(reply.quality_given(()))
+
+
+def _tell_trace(reply: Reply) -> None:
+    """Say what an agent that is a program did besides answering."""
+    for call in reply.tool_calls:
+        warn(f"used {tool_line(call)}")
+    if reply.trace is not None:
+        quote_log(reply.trace.log)
+        if reply.trace.note:
+            warn(f"note: {reply.trace.note}")
+
+
+def _answer_json(manner: Manner, found: Answer, reply: Reply) -> int:
+    data, quality = _data(found, reply), _quality(reply)
+    over = found.run.overdraft
+    if over is not None:
+        return fail_with(manner, over, 1, data)
+    if quality not in WARNINGS:
+        answer(manner, data, lambda console: None)
+        return 0
+    return fail_with(manner, {"code": quality, "message": WARNINGS[quality], "suggestions": []}, 1, data)
+
+
+def _data(found: Answer, reply: Reply) -> dict[str, Any]:
+    return {
+        "run": found.run.id,
+        "state": str(found.run.state),
+        **reply_view(reply),
+        "quality": _quality(reply),
+        "cost_usd": to_usd(reply.cost),
+        "uncertain_usd": to_usd(found.run.spent.uncertain),
+        "seconds": round(reply.timings.shown, 3),
+        "attempts": reply.attempt,
+        "dispatch": str(found.run.dispatch.mode),
+        **run_batches_view(found.batches),
+    }
+
+
+def _footer(found: Answer, reply: Reply) -> str:
+    uncertain = found.run.spent.uncertain
+    parts = [
+        reply.model or str(found.run.spec["agent"]),
+        tokens_line(reply),
+        "" if reply.lane is Lane.UNCERTAIN else show_usd(reply.cost),
+        "covered by a subscription" if reply.lane is Lane.IMPUTED else "",
+        f"{show_usd(uncertain)} uncertain" if uncertain else "",
+        saving_words(found.batches),
+        f"{reply.timings.shown:.1f} s",
+        f"run {found.run.id}",
+    ]
+    return " · ".join(part for part in parts if part)
+
+
+def leave(manner: Manner, run: Run, found: RunBatches, workers: int) -> int:
+    """Say where the answers will come from, and how to go on."""
+    batches = found.under_way or found.batches
+    ways = [f"muster runs resume {run.id}", *(f"muster batch watch {batch.id}" for batch in batches)]
+    named = " and ".join(batch_name(batch) for batch in batches)
+    lines = [f"run {run.id} waits for {calls(found.saving.parked)} in {named}"]
+    lines += [f"go on with: {ways[0]}", *(f"look at it with: {way}" for way in ways[1:])]
+    lines += ["a worker is there to go on with it too"] if workers else []
+    data = {"run": run.id, "state": str(run.state), "dispatch": str(run.dispatch.mode), **run_batches_view(found)}
+    told = "\n".join(lines)
+    answer(manner, data | {"go_on": ways, "workers": workers}, lambda out: out.print(told, soft_wrap=True))
+    return 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inquiry:
+    """A question, and how it is put."""
+
+    question: Question
+    sending: Sending
+    budget: str | None = None
+    name: str | None = None
+    timeout: float | None = None
+    tells: bool = True  # why it takes long, on standard error
+
+
+async def put(muster: "Muster", inquiry: Inquiry, display: Display) -> Answer:
+    """Ask, and return the run with the reply; detached, without one."""
+    check_name(inquiry.name)
+    question, sending = inquiry.question, inquiry.sending
+    writer = Writer(muster.settings.secrets) if question.stream else None
+    options = muster.runs.options(
+        budget_usd=inquiry.budget, name=inquiry.name, timeout=inquiry.timeout, dispatch=sending.dispatch
+    )
+    handle = await muster.start_question(question, options, detach=sending.detach, on_delta=writer)
+    if sending.batch and inquiry.tells and not muster.agents.has_batches(question.agent):
+        warn(f"{question.agent} answers on this machine and has no batches: it is asked live")
+    watching = asyncio.ensure_future(_watch_retries(handle, writer, inquiry))
+    try:
+        run = await drive(muster, handle, display)
+    finally:
+        watching.cancel()
+        if writer is not None:
+            writer.break_line()
+    batches = await muster.runs.batches_of(run.id)
+    if run.is_detached:
+        return Answer(run=run, reply=None, batches=batches, workers=await muster.runs.workers())
+    reply = await muster.answer_of(run.id)
+    if writer is not None:
+        writer.finish(reply.text)
+    return Answer(run=run, reply=reply, batches=batches)
+
+
+def check_name(name: str | None) -> None:
+    """Refuse names that would stand for something else."""
+    if name is not None and (not name.strip() or name == "last" or not name.isprintable()):
+        raise BadArgument(
+            f"{name!r} cannot be the name of a run", suggestions=("use a printable word, but not `last`",)
+        )
+
+
+async def _watch_retries(handle: "RunHandle", writer: "Writer | None", inquiry: Inquiry) -> None:
+    async for event in handle.events():
+        if event.kind != "call.retry":
+            continue
+        if writer is not None:
+            writer.start_over()
+        if inquiry.tells:
+            message = clean(str(event.data["error"]["message"]))
+            when = "in another batch" if inquiry.sending.batch else f"in {event.data['again_in']:.0f} s"
+            warn(f"attempt {event.data['attempt']}: {message}; trying again {when}")

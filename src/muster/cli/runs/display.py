@@ -1,0 +1,306 @@
+"""Runs, calls and attempts drawn for a terminal. Whatever models or users wrote is shown as plain text."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from rich.box import ROUNDED, SIMPLE_HEAD
+from rich.console import Group
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from muster.app.run_details import RunBatches
+from muster.cli.batches.words import calls, standing
+from muster.cli.runs.words import COLOURS, event_line, saving_words, ways_on
+from muster.cli.terminal.format import Column, fitted, local, rough
+from muster.cli.terminal.output import clean
+from muster.domain.call import Reply, ToolCall, Trace, Usage
+from muster.domain.canonical import Json
+from muster.domain.entry import Entry
+from muster.domain.errors import LeftWaiting
+from muster.domain.money import show_usd
+from muster.domain.run import Mode, Run
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from muster.app.run_details import CallDetails, RunDetails
+
+
+def print_details(console: "Console", details: "RunDetails") -> None:
+    """Write it for a person."""
+    run = details.run
+    console.print(run_panel(run, details.batches))
+    if details.calls is not None:
+        console.print(calls_table(details.calls, console.width))
+        if details.calls_left_out:
+            console.print(f"… and {details.calls_left_out} more calls; all of them are in: muster runs export {run.id}")
+    if details.uncertain:
+        console.print(attempts_table(details.uncertain))
+    for event in details.events or ():
+        console.print(clean(event_line(event)), soft_wrap=True)
+
+
+RESULT_LINES = 16
+BATCHES = 5
+
+
+def run_panel(run: Run, pooled: RunBatches) -> Panel:
+    """Draw one run: what it is, its money, its calls, what went wrong and how to go on."""
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="dim", no_wrap=True)
+    grid.add_column(overflow="fold")
+    for label, value in _facts(run, pooled):
+        grid.add_row(label, value)
+    title = Text(f"run {run.id}" + (f"  {clean(run.name)}" if run.name else ""), style="bold")
+    parts: list[Any] = [grid]
+    if run.error:
+        parts += [Text(""), _error(run)]
+    if run.result is not None:
+        parts += [Text(""), Text("result", style="dim"), Text(_shortened(run.result))]
+    return Panel(
+        Group(*parts), title=title, title_align="left", box=ROUNDED, border_style=COLOURS[run.state], expand=False
+    )
+
+
+def _facts(run: Run, pooled: RunBatches) -> list[tuple[str, Text]]:
+    state = Text(run.state, style=f"bold {COLOURS[run.state]}")
+    if run.ended_reason and run.ended_reason not in (run.state, "done", LeftWaiting.code):
+        state.append(f"  ({clean(run.ended_reason)})", style="default")
+    found = [("state", state), ("workload", Text(clean(run.workload)))]
+    if run.is_driven:
+        found.append(("driver", Text(str(run.lease.driver))))
+    if run.origin is not None:
+        fork = f", from {clean(run.origin.fork_key)}" if run.origin.fork_key else ""
+        found.append(("comes from", Text(f"run {run.origin.run} ({run.origin.reuse}{fork})")))
+    found += [("money", _money(run)), ("calls", _calls(run, pooled)), ("time", _time(run))]
+    if run.dispatch.mode is Mode.BATCH or pooled.batches:
+        found.append(("batches", _batches(pooled)))
+    return [*found, ("go on", Text("\n".join(_ways_on(run, pooled)), style="cyan"))]
+
+
+def _batches(pooled: RunBatches) -> Text:
+    if not pooled.batches:
+        return Text("none yet")
+    lines = [f"{batch.id}  {clean(standing(batch))}, {calls(batch.requests)}" for batch in pooled.batches[:BATCHES]]
+    lines += [f"… and {len(pooled.batches) - BATCHES} more: --json"] if len(pooled.batches) > BATCHES else []
+    booked = not pooled.saving.parked or pooled.saving.live_cost
+    return Text("\n".join([*lines, *([saving_words(pooled)] if booked else [])]))
+
+
+def _ways_on(run: Run, pooled: RunBatches) -> tuple[str, ...]:
+    left_alone = pooled.under_way if not run.is_driven else ()
+    return (*ways_on(run), *(f"muster batch watch {batch.id}" for batch in left_alone[:1]))
+
+
+def _money(run: Run) -> Text:
+    spent = run.spent
+    text = Text(f"{show_usd(spent.billed)} spent")
+    if spent.imputed:
+        text.append(f", {show_usd(spent.imputed)} covered by a subscription")
+    if spent.uncertain:
+        text.append(f", {show_usd(spent.uncertain)} uncertain", style="yellow")
+    if spent.reserved:
+        text.append(f", {show_usd(spent.reserved)} reserved")
+    if run.total.settled == spent.settled:
+        return text.append("  (no cap)" if run.cap is None else f"  of {show_usd(run.cap)}", style="dim")
+    cap = "(no cap)" if run.cap is None else f"of {show_usd(run.cap)}"
+    everything = f"{show_usd(run.total.settled)} {cap}, with the runs that it was resumed from or as"
+    return text.append(f"\n{everything}", style="dim")
+
+
+def _calls(run: Run, pooled: RunBatches) -> Text:
+    counts = run.calls
+    text = Text(f"{counts.done} of {counts.total} done")
+    if counts.reused:
+        text.append(f", {counts.reused} of them reused")
+    if pooled.saving.parked:
+        text.append(f", {pooled.saving.parked} waiting in batches", style="blue")
+    if counts.failed:
+        text.append(f", {counts.failed} failed", style="red")
+    if counts.uncertain:
+        text.append(f", {counts.uncertain} attempts uncertain", style="yellow")
+    return text
+
+
+def _time(run: Run) -> Text:
+    ended = f", ended {local(run.ended_at)}" if run.ended_at else ""
+    started = f"started {local(run.started_at)}" if run.started_at else f"made {local(run.created_at)}"
+    seconds = f"  ({run.ended_at - run.started_at:.1f} s)" if run.ended_at and run.started_at else ""
+    return Text(started + ended + seconds)
+
+
+def _error(run: Run) -> Text:
+    error = dict(run.error or {})
+    text = Text(clean(str(error.get("message", "failed"))), style="red")
+    for suggestion in error.get("suggestions") or ():
+        text.append(f"\n  {clean(str(suggestion))}", style="default")
+    if error.get("traceback"):
+        text.append("\n" + clean(str(error["traceback"])).rstrip(), style="dim")
+    return text
+
+
+def _shortened(result: Any) -> str:
+    if isinstance(result, dict) and isinstance(result.get("text"), str):
+        text = result["text"]
+    else:
+        text = json.dumps(result, indent=2, ensure_ascii=False)
+    lines = clean(text).splitlines()
+    more = [f"… and {len(lines) - RESULT_LINES} more lines: --json"] if len(lines) > RESULT_LINES else []
+    return "\n".join([*lines[:RESULT_LINES], *more])
+
+
+WIDE, NARROW = 28, 12  # columns for what folds
+RUNS_LEAST_MISSED = ("age", "done")
+CALLS_LEAST_MISSED = ("quality", "attempts", "time", "agent")
+
+
+class Attempt(Protocol):
+    """One attempt of a call, as it is stored."""
+
+    @property
+    def key(self) -> str: ...  # noqa: D102
+    @property
+    def n(self) -> int: ...  # noqa: D102
+    @property
+    def cost(self) -> int: ...  # noqa: D102
+    @property
+    def error(self) -> Mapping[str, Any] | None: ...  # noqa: D102
+
+
+def runs_table(runs: Sequence[Run], now: float, width: int) -> Table:
+    """Draw runs, the newest first; what there is no room for is left out, but never ids and costs."""
+    columns = [
+        Column("run", [run.id for run in runs], right=False),
+        Column("what", [_what(run) for run in runs], right=False, folds=True, least=NARROW),
+        Column("state", [Text(run.state, style=COLOURS[run.state]) for run in runs], right=False),
+        Column("done", [f"{run.calls.done}/{run.calls.total}" for run in runs]),
+        Column("spent", [show_usd(run.spent.billed + run.spent.imputed) for run in runs]),
+    ]
+    if any(run.spent.uncertain for run in runs):
+        amounts = [show_usd(run.spent.uncertain) if run.spent.uncertain else "" for run in runs]
+        columns.append(Column("uncertain", amounts))
+    columns.append(Column("age", [rough(now - run.created_at) for run in runs]))
+    return fitted(columns, RUNS_LEAST_MISSED, width)
+
+
+def _what(run: Run) -> Text:
+    return Text(clean(run.workload)).append(f" {clean(run.name)}" if run.name else "", style="bold")
+
+
+def calls_table(entries: Sequence[Entry], width: int) -> Table:
+    """Draw calls in the order they were made; what there is no room for is left out, but never keys and costs."""
+    replies = [entry.reply for entry in entries]
+    paid = [None if entry.reused_from else reply for entry, reply in zip(entries, replies, strict=True)]
+    columns = [
+        Column("key", [Text(clean(entry.key)) for entry in entries], right=False, folds=True, least=WIDE),
+        Column("agent", [Text(clean(entry.agent or "")) for entry in entries], right=False, folds=True, least=NARROW),
+        Column("state", [_state(entry) for entry in entries], right=False, folds=True, least=NARROW),
+        Column("attempts", ["reused" if entry.reused_from else str(entry.attempts) for entry in entries]),
+        Column("quality", ["" if reply is None else str(reply.quality) for reply in replies], right=False),
+        Column("cost", ["" if reply is None else show_usd(reply.cost) for reply in paid]),
+        Column("time", ["" if reply is None else f"{reply.timings.shown:.1f} s" for reply in replies]),
+    ]
+    return fitted(columns, CALLS_LEAST_MISSED, width)
+
+
+def _state(entry: Entry) -> Text:
+    colour = {"done": "green", "failed": "red"}.get(entry.state, "yellow")
+    why = f": {entry.error.get('code')}" if entry.error else ""
+    return Text(f"{entry.state}{why}", style=colour)
+
+
+def attempts_table(attempts: Sequence[Attempt]) -> Table:
+    """Draw attempts whose outcome is unknown, with the most they can have cost."""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, title="outcome unknown", title_justify="left", title_style="yellow")
+    table.add_column("key", overflow="fold")
+    table.add_column("attempt", justify="right", no_wrap=True)
+    table.add_column("at most", justify="right", no_wrap=True)
+    table.add_column("why", overflow="fold")
+    for attempt in attempts:
+        why = str((attempt.error or {}).get("message", ""))
+        table.add_row(Text(clean(attempt.key)), str(attempt.n), show_usd(attempt.cost), Text(clean(why)))
+    return table
+
+
+LONGEST_ARGUMENTS = 200  # characters
+LONGEST_RESULT = 200
+
+
+def print_call(console: "Console", details: "CallDetails") -> None:
+    """Write it for a person."""
+    entry, reply = details.entry, details.entry.reply
+    console.print(f"{clean(entry.key)}  {clean(entry.agent or '')}  {entry.state}", style="bold")
+    _part(console, "asked", _asked(entry.request))
+    if reply is not None:
+        _part(console, "tools", "\n".join(map(_used, reply.tool_calls)))
+        _part(console, "answered", reply.text)
+        _part(console, "data", "" if reply.data is None else json.dumps(reply.data, ensure_ascii=False))
+        _part(console, "no data", reply.data_error)
+        _part(console, "figures", _figures(reply))
+        _part(console, "log", reply.trace.log if reply.trace else "")
+        _part(console, "note", reply.trace.note if reply.trace else "")
+    if entry.error is not None:
+        _part(console, "error", str(entry.error.get("message", "")))
+        _part(console, "log", str(entry.error.get("log", "")))
+    told = (entry.error or {}).get("message")
+    _part(console, "attempts", "\n".join(_attempt_line(attempt, told) for attempt in details.attempts))
+
+
+def tool_line(call: ToolCall) -> str:
+    """Put the use of a tool on one line."""
+    arguments = ", ".join(f"{name}={value!r}" for name, value in call.arguments.items())
+    shown = f"{call.name}({_cut(arguments, LONGEST_ARGUMENTS)})"
+    return clean(shown.replace("\n", " ")) + (" failed" if call.failed else "")
+
+
+def tokens_line(reply: Reply) -> str:
+    """Say how many tokens went in and out; nothing for agents that do not count them."""
+    return f"{reply.usage.all_input} in, {reply.usage.output} out" if reply.usage != Usage() else ""
+
+
+def _used(call: ToolCall) -> str:
+    """Say how a tool was used, and how what it gave begins."""
+    given = " ".join((call.result or "").split())
+    return tool_line(call) + (f" → {_cut(given, LONGEST_RESULT)}" if given else "")
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else text[:most] + "…"
+
+
+def _figures(reply: Reply) -> str:
+    trace = reply.trace or Trace()
+    parts = [
+        reply.model,
+        tokens_line(reply),
+        f"{trace.turns} turns" if trace.turns else "",
+        f"{reply.timings.shown:.1f} s",
+        f"session {trace.session}" if trace.session else "",
+    ]
+    return " · ".join(part for part in parts if part)
+
+
+def _asked(request: Json) -> str:
+    if not isinstance(request, Mapping):
+        return ""
+    parts = [f"[system] {request['system']}"] if request.get("system") else []
+    parts += [f"[{message['role']}] {message['text']}" for message in request.get("messages", ())]
+    return "\n".join(parts)
+
+
+def _attempt_line(attempt: Any, told: Json) -> str:
+    """Put an attempt on one line; why it failed is left out where that was told already."""
+    over = ", budget exceeded" if attempt.cost > attempt.reserved else ""
+    message = (attempt.error or {}).get("message", "")
+    why = f": {message}" if message and message != told else ""
+    cost = f"{show_usd(attempt.cost)} of {show_usd(attempt.reserved)} reserved, {attempt.lane}{over}"
+    return clean(f"{attempt.n}  {attempt.state}, {cost}{why}")
+
+
+def _part(console: "Console", title: str, text: str) -> None:
+    if text.strip():
+        console.print(title, style="dim")
+        for line in text.rstrip("\n").split("\n"):
+            console.print("  " + clean(line), soft_wrap=True)

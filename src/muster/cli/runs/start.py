@@ -1,0 +1,144 @@
+"""`muster runs start`: one of the user's own workloads, started from the command line."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from muster.cli.frame import command, with_muster
+from muster.cli.line import Argument, Group, Option
+from muster.cli.options import Sending, patient, sent
+from muster.cli.terminal.output import Manner
+
+if TYPE_CHECKING:
+    from muster.app import Muster, Patience
+
+STDIN = "-"
+# Workloads that come with muster have commands of their own, which check what they are given before it is stored.
+COMMANDS = {
+    "ask": "muster ask",
+    "fix": "muster verify --fix",
+    "generate": "muster generate",
+    "suite": "muster run",
+    "waves": "muster verify",
+}
+
+
+def register(app: Group) -> None:
+    """Add the command."""
+    command(app, "start")(start)
+
+
+@patient
+@sent
+def start(
+    manner: Manner,
+    sending: Sending,
+    patience: "Patience",
+    workload: Annotated[
+        str, Argument(metavar="WORKLOAD", help="A name that a module under `[workloads] import` registers.")
+    ],
+    input_: Annotated[
+        str,
+        Option("--input", "-i", metavar="JSON|FILE", help="What the workload is given; - is standard input."),
+    ] = "{}",
+    budget: Annotated[str | None, Option("--budget", metavar="USD", help="The most it may cost.")] = None,
+    concurrency: Annotated[int, Option("--concurrency", metavar="N", min=1, help="How many calls at a time.")] = 20,
+    timeout: Annotated[
+        float | None, Option("--timeout", metavar="S", help="Seconds for the whole run, without waiting in line.")
+    ] = None,
+    name: Annotated[str | None, Option("--name", metavar="NAME", help="A name for the run.")] = None,
+    allow_unpriced: Annotated[bool, Option("--allow-unpriced", help="Ask models whose price is not known.")] = False,
+) -> int:
+    """Start a run of one of your own workloads and drive it to its end."""
+    from muster.cli.runs.ask import check_name
+    from muster.cli.runs.resume import drive_any
+
+    _refuse_ours(workload)
+    check_name(name)
+    spec = read_input(input_)
+
+    async def work(muster: "Muster") -> int:
+        handle = await muster.start(
+            workload,
+            spec,
+            budget_usd=budget,
+            name=name,
+            timeout=timeout,
+            concurrency=concurrency,
+            dispatch=sending.dispatch,
+            detach=sending.detach,
+        )
+        return await drive_any(muster, handle, manner, with_result=True)
+
+    return with_muster(manner, work, allow_unpriced=allow_unpriced, patience=patience, create=True)
+
+
+def _refuse_ours(workload: str) -> None:
+    from muster.domain.errors import BadArgument
+
+    if workload in COMMANDS:
+        raise BadArgument(
+            f"{workload} comes with muster and has a command of its own", suggestions=(COMMANDS[workload],)
+        )
+
+
+def read_input(given: str) -> Any:
+    """Return the JSON that was given as text, as a file, or on standard input; raises BadArgument for anything else."""
+    if given == STDIN:
+        return _parsed(_decoded(sys.stdin.buffer.read(), "standard input"), "standard input")
+    if given.lstrip()[:1] in ("{", "[", '"'):
+        return _parsed(given, "--input")
+    path = Path(given)
+    if _is_file(path):
+        return _parsed(_read(path), str(path))
+    return _parsed(given, "--input")
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # longer than a name can be
+        return False
+
+
+def _read(path: Path) -> str:
+    from muster.domain.errors import BadArgument
+
+    try:
+        return _decoded(path.read_bytes(), str(path))
+    except OSError as error:
+        raise BadArgument(f"{path} cannot be read: {error.strerror}") from error
+
+
+def _decoded(text: bytes, where: str) -> str:
+    from muster.domain.errors import BadArgument
+
+    try:
+        return text.decode("utf-8")
+    except UnicodeError:
+        raise BadArgument(f"{where} is not UTF-8") from None
+
+
+def _parsed(text: str, where: str) -> Any:
+    import json
+
+    from muster.domain.errors import BadArgument
+
+    try:
+        return json.loads(text, object_pairs_hook=_without_duplicates)
+    except json.JSONDecodeError as error:
+        what = f"{where} is not JSON: {error.msg} at line {error.lineno}, column {error.colno}"
+        if where == "--input":
+            what = f"--input {text[:80]!r} is not a file and {what.removeprefix('--input ')}"
+        raise BadArgument(what, suggestions=("""write it like --input '{"agent": "sim/echo"}'""",)) from error
+    except (ValueError, RecursionError) as error:
+        raise BadArgument(f"{where} is not JSON: {error}") from error
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"{twice!r} stands twice in one object")
+    return found

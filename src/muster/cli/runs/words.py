@@ -1,0 +1,71 @@
+"""A run in a few words for people."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from muster.cli.batches.words import money_words
+from muster.domain.entry import Event
+from muster.domain.errors import resume_command
+from muster.domain.money import show_usd
+from muster.domain.run import Run, RunState
+
+if TYPE_CHECKING:
+    from muster.app.run_details import RunBatches
+
+
+COLOURS: Mapping[RunState, str] = {
+    RunState.QUEUED: "cyan",
+    RunState.RUNNING: "blue",
+    RunState.WAITING: "blue",
+    RunState.INTERRUPTED: "yellow",
+    RunState.COMPLETED: "green",
+    RunState.FAILED: "red",
+    RunState.CANCELED: "magenta",
+    RunState.TIMEOUT: "red",
+}
+
+
+def event_line(event: Event) -> str:
+    """Put an event on one line."""
+    data = event.data
+    names = ["key", "batch", "quality", "reason", "driver"]
+    if event.kind != "batch.progress":  # else it is the reason of an older step
+        names.insert(2, "why")
+    parts = [str(data[name]) for name in names if data.get(name)]
+    if data.get("cost"):
+        parts.append(show_usd(int(data["cost"])))
+    error = data.get("error")
+    if isinstance(error, Mapping):
+        parts.append(str(error.get("message", "")))
+    return f"{datetime.fromtimestamp(event.at).astimezone():%H:%M:%S}  {event.kind:<15} {'  '.join(parts)}".rstrip()
+
+
+def summary(run: Run) -> str:
+    """Say on one line what became of a run."""
+    name = f" ({run.name})" if run.name else ""
+    reused = f", {run.calls.reused} of them reused" if run.calls.reused else ""
+    failed = f", {run.calls.failed} failed" if run.calls.failed else ""
+    uncertain = f", {show_usd(run.spent.uncertain)} uncertain" if run.spent.uncertain else ""
+    why = f": {run.error['message']}" if run.error and "message" in run.error else ""
+    money = show_usd(run.spent.billed + run.spent.imputed)
+    return f"run {run.id}{name} is {run.state}: {run.calls.done} calls done{reused}{failed}, {money}{uncertain}{why}"
+
+
+def ways_on(run: Run) -> tuple[str, ...]:
+    """Say what can be done next."""
+    if run.is_driven:
+        return (f"muster runs watch {run.id}", f"muster runs cancel {run.id}")
+    match run.state:
+        case RunState.QUEUED:
+            return (f"muster runs resume {run.id}", "or a `muster worker` drives it, if it was submitted")
+        case RunState.INTERRUPTED | RunState.WAITING | RunState.RUNNING:
+            return (f"muster runs resume {run.id}",)
+        case RunState.COMPLETED:
+            return (f"muster runs export {run.id} -o FILE", f"muster runs fork {run.id} --from KEY")
+    return (f"{resume_command(run.id, run.ended_reason, run.error)}   (a new run that reuses every reply)",)
+
+
+def saving_words(found: "RunBatches") -> str:
+    """Return what the batches of a run cost, in words; nothing when there are none."""
+    return money_words(found.saving.cost, found.saving.live_cost) if found.batches else ""

@@ -1,0 +1,229 @@
+"""`muster evidence`: signed archives of suite runs, made, checked and scored again."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from muster.app.evidence import Difference, FigureDifference, Rescoring
+from muster.app.suite_values import WORDS, Status
+from muster.app.views.suites import rescoring_view
+from muster.cli.frame import command, group, with_muster
+from muster.cli.line import Argument, Option
+from muster.cli.terminal.output import Manner, answer, clean, fail_with, note
+from muster.text.words import count, one_line
+
+if TYPE_CHECKING:
+    from muster.app import Muster
+    from muster.app.evidence import Exported, Verification
+
+
+KEY_NAME = "evidence.key"
+
+FileArgument = Annotated[Path, Argument(metavar="FILE", help="An archive that `muster evidence export` wrote.")]
+PublicKeyOption = Annotated[
+    Path | None, Option("--public-key", metavar="KEY", help="The key of whoever should have signed it.")
+]
+
+app = group("Signed evidence of suite runs: make it, check it, score it again.")
+
+
+@command(app, "keygen")
+def keygen(
+    manner: Manner,
+    output: Annotated[
+        Path | None, Option("--output", "-o", metavar="FILE", help=f"Where to (<home>/{KEY_NAME}).")
+    ] = None,
+) -> None:
+    """Make a key to sign with, and its public half beside it. Nothing is ever overwritten."""
+    from muster.app.evidence import make_keys
+
+    files = make_keys(output or _default_key(manner))
+    data = {"private_key": str(files.private), "public_key": str(files.public), "key_id": files.id}
+    text = (
+        f"private key: {files.private} (keep it to yourself)\n"
+        f"public key:  {files.public} (give it to those who are to check)\nkey id:      {files.id}"
+    )
+    answer(manner, data, lambda console: console.print(text, soft_wrap=True))
+
+
+@command(app, "export")
+def export(
+    manner: Manner,
+    run: Annotated[
+        str, Argument(metavar="RUN", help="An id, the beginning of one, a name, or `last`: the last suite run.")
+    ],
+    output: Annotated[Path, Option("--output", "-o", metavar="FILE", help="The archive; a tar file.")],
+    key: Annotated[
+        Path | None, Option("--key", metavar="KEY", help=f"The private key to sign with (<home>/{KEY_NAME}).")
+    ] = None,
+) -> None:
+    """Write one signed archive of a suite run: suite, prompts, calls, verdicts, figures. Secrets are taken out."""
+    from muster.domain.errors import BadConfiguration
+
+    path = key or _default_key(manner)
+    if key is None and not path.exists():
+        raise BadConfiguration(f"there is no key to sign with at {path}", suggestions=("muster evidence keygen",))
+
+    async def work(muster: "Muster") -> "Exported":
+        return await muster.suites.export_evidence(run, output, path)
+
+    _tell_export(manner, with_muster(manner, work))
+
+
+@command(app, "verify")
+def verify(manner: Manner, file: FileArgument, public_key: PublicKeyOption = None) -> int:
+    """Check that nothing in an archive was changed since it was signed. Needs no store and no network."""
+    from muster.app.evidence import load_public_key
+    from muster.app.evidence import verify as check
+    from muster.app.views.suites import verification_view
+
+    found = check(file, None if public_key is None else load_public_key(public_key))
+    if not found.valid:
+        return _tell_invalid(manner, file, found)
+    answer(manner, verification_view(file, found), lambda console: console.print(_words(file, found), soft_wrap=True))
+    return 0
+
+
+@command(app, "rescore")
+def rescore(
+    manner: Manner,
+    file: FileArgument,
+    public_key: PublicKeyOption = None,
+    allow_redacted: Annotated[
+        bool, Option("--allow-redacted", help="Let results differ whose texts are without their secrets.")
+    ] = False,
+) -> int:
+    """Check an archive, then read, check and score its replies again and compare. Nobody is asked."""
+    from muster.app.evidence import load_public_key
+    from muster.app.evidence import rescore as score_again
+
+    key = None if public_key is None else load_public_key(public_key)
+    found = score_again(file, key, allow_redacted=allow_redacted)
+    if not found.verification.valid:
+        return _tell_invalid(manner, file, found.verification)
+    if not found.verification.trusted:
+        note(manner, _UNTRUSTED)
+    return tell_rescoring(manner, file, found)
+
+
+_UNTRUSTED = (
+    "checked with the key inside of the archive: this proves that nothing was changed since it was signed, "
+    "not who signed it; for that, name the signer's key with --public-key"
+)
+
+
+def _default_key(manner: Manner) -> Path:
+    from muster.settings import load_settings
+
+    return load_settings(manner.home).home / KEY_NAME
+
+
+def _tell_export(manner: Manner, done: "Exported") -> None:
+    from muster.app.views.suites import exported_view
+
+    removed = sum(sum(kinds.values()) for kinds in done.redacted.values())
+    text = f"{done.results:,} results in {done.files} files, {done.bytes:,} bytes, signed: {done.path}"
+    text += f"\n{removed:,} secrets were taken out; redaction.json says where" if removed else ""
+    answer(manner, exported_view(done), lambda console: console.print(text, soft_wrap=True))
+
+
+def _tell_invalid(manner: Manner, file: Path, found: "Verification") -> int:
+    from muster.app.views.suites import verification_view
+
+    told = {
+        "code": "invalid_evidence",
+        "message": f"{file} is not valid: {found.where}: {found.what}",
+        "suggestions": [],
+    }
+    return fail_with(manner, told, 1, verification_view(file, found))
+
+
+def _words(file: Path, found: "Verification") -> str:
+    run = found.predicate.get("run") or {}
+    head = f"valid: {file}, {len(found.members)} files of run {run.get('id', '?')}, signed with key {found.signer}"
+    return f"{head}\n{'signed with the key that was named' if found.trusted else _UNTRUSTED}"
+
+
+MOST_SHOWN = 50
+MOST_KEYS = 5
+MOST_CHARACTERS = 120  # of a line that others wrote
+
+
+REDACTED = "cannot be scored again, because secrets were removed"
+
+
+def tell_rescoring(manner: Manner, file: Path, found: Rescoring) -> int:
+    """Say what is the same and what is not; gives the exit code."""
+    data = rescoring_view(file, found)
+    if manner.json and not found.ok:
+        told = {"code": "scored_otherwise", "message": _rescoring_words(found), "suggestions": _suggestions(found)}
+        return fail_with(manner, told, 1, data)
+    answer(manner, data, lambda console: _tell(console, found))
+    return 0 if found.ok else 1
+
+
+def _tell(console: Console, found: Rescoring) -> None:
+    console.print(Text(_rescoring_words(found), style="bold green" if found.ok else "bold red"), soft_wrap=True)
+    for title, redacted in (("different", False), (REDACTED, True)):
+        chosen = [one for one in found.differences if one.redacted is redacted]
+        if chosen:
+            console.print(_table(title, chosen))
+    for figure in found.figures[:MOST_SHOWN]:
+        console.print(Text(clean(_figure(figure))), soft_wrap=True)
+    for suggestion in _suggestions(found):
+        console.print(Text(suggestion), soft_wrap=True)
+    if found.unmentioned:
+        console.print(Text(_unmentioned(found)), soft_wrap=True)
+
+
+def _rescoring_words(found: Rescoring) -> str:
+    parts = [f"{count(found.same, 'result')} came out the same"]
+    if found.different:
+        parts.append(f"{found.different:,} did not")
+    if found.blurred:
+        parts.append(f"{found.blurred:,} {REDACTED}")
+    if found.figures:
+        parts.append(f"{count(len(found.figures), 'figure')} did not follow from the results")
+    if found.missing:
+        parts.append(f"{found.missing:,} without a verdict")
+    return ", ".join(parts)
+
+
+def _suggestions(found: Rescoring) -> list[str]:
+    only_blurred = found.blurred and not found.different and not found.figures
+    return ["to let those differ: --allow-redacted"] if only_blurred and not found.allow_redacted else []
+
+
+def _figure(figure: FigureDifference) -> str:
+    was, now = (one_line(str(value), MOST_CHARACTERS) for value in (figure.was, figure.now))
+    return f"{one_line(figure.where, MOST_CHARACTERS)} is {was}, and the results come to {now}"
+
+
+def _unmentioned(found: Rescoring) -> str:
+    keys = ", ".join(one_line(clean(key), MOST_CHARACTERS) for key in found.unmentioned_keys[:MOST_KEYS])
+    more = ", …" if found.unmentioned > MOST_KEYS else ""
+    return f"calls that no verdict mentions: {found.unmentioned:,} ({keys}{more})"
+
+
+def _table(title: str, differences: Sequence[Difference]) -> Table:
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left")
+    for name in ("case", "subject", "epoch", "recorded", "now", "why"):
+        table.add_column(name, overflow="fold")
+    for one in differences[:MOST_SHOWN]:
+        was, now = _ending(one.was, one.was_score), _ending(one.now, one.now_score)
+        why = Text(clean(one_line(one.why, 2 * MOST_CHARACTERS)))
+        table.add_row(Text(clean(one.case)), Text(clean(one.subject)), str(one.epoch), was, now, why)
+    return table
+
+
+def _ending(status: Status | None, score: float | None) -> str:
+    return "–" if status is None else f"{WORDS[status]} {_score(score)}"
+
+
+def _score(score: float | None) -> str:
+    return "" if score is None else f"{score:.3f}"

@@ -1,0 +1,189 @@
+"""A suite run as it was ordered: surveyed before anything is stored, driven, and concluded whatever it comes to."""
+
+import shlex
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from muster.app.costs import Quoting
+from muster.app.reports import SuiteReport
+from muster.app.run_options import RunOptions
+from muster.app.suite_plan import Survey
+from muster.app.suite_values import NOTHING, SuiteSpec, read_spec, report_json
+from muster.app.suites import AnswerSource, SuiteChoice
+from muster.cli.drive import FreshEvents, Sights
+from muster.cli.options import Sending, Terms
+from muster.cli.outcome import (
+    SUITE_FORMATS,
+    Outcome,
+    Reportable,
+    Wanted,
+    drive_and_conclude,
+    wanted_reports,
+    write_reports,
+)
+from muster.cli.runs.ask import check_name
+from muster.cli.runs.resume import new_run_words
+from muster.cli.suites.table import tell_report
+from muster.cli.terminal.output import Manner, note, warn
+from muster.cli.terminal.progress import Sight, facts, run_sight
+from muster.domain.batch import Batch
+from muster.domain.entry import Event
+from muster.domain.run import Run
+from muster.settings import parse_budget
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from muster.app import Muster
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """How a suite is to be run, apart from what it is about."""
+
+    terms: Terms
+    sending: Sending
+    reports: tuple[Wanted, ...] = ()
+
+    @staticmethod
+    def of(terms: Terms, sending: Sending, manner: Manner) -> "Order":
+        """Check what was said before anything is opened."""
+        check_name(terms.name)
+        parse_budget(terms.budget)
+        return Order(terms=terms, sending=sending, reports=wanted_reports(terms.reports, SUITE_FORMATS, manner))
+
+    def options(self, muster: "Muster") -> RunOptions:
+        """Return the options of the run."""
+        return self.terms.options(muster, self.sending.dispatch)
+
+
+async def carry_out(muster: "Muster", chosen: SuiteChoice, source: AnswerSource, order: Order, manner: Manner) -> int:
+    """Run suites as they were chosen; returns the exit code."""
+    spec = await muster.suites.spec(chosen, source)
+    options = order.options(muster)
+    found = muster.suites.plan(spec, options.dispatch, Quoting.FIRST if source.asks else Quoting.NONE)
+    known = source.run is not None or chosen.only_failed is not None
+    anew = f"; this is {new_run_words(options.budget)}" if known and source.asks else ""
+    tell_warnings(found, spec)
+    note(manner, _first_words(found) + _source_words(source) + anew)
+    handle = await muster.suites.start(spec, options, origin=source.origin, detach=order.sending.detach)
+    return await drive_and_conclude(muster, handle, SuiteEnding(), order.reports, manner)
+
+
+async def judge_again(muster: "Muster", reference: str, said: Mapping[str, Any], order: Order, manner: Manner) -> int:
+    """Judge the answers of a run anew; returns the exit code."""
+    before = await muster.suites.find(reference)
+    options = order.options(muster)
+    handle = await muster.suites.rejudge(before, said, options, detach=order.sending.detach)
+    judged = f"the answers of run {before.id} are judged by {said['judge']}; no agent is asked anew"
+    note(manner, f"{judged}; this is {new_run_words(options.budget)}")
+    return await drive_and_conclude(muster, handle, SuiteEnding(), order.reports, manner)
+
+
+def _source_words(source: AnswerSource) -> str:
+    """Return where known answers come from, in words."""
+    if source.run is None and source.answers is None:
+        return ""
+    where = source.answers or f"run {source.run.id if source.run else ''}"
+    if not source.replays:
+        return f"; what {where} knows is reused"
+    return f"; answers come from {where} and {'nobody' if source.answers is None else 'no agent'} is asked"
+
+
+def tell_warnings(found: Survey, spec: SuiteSpec) -> None:
+    """Print what is wrong or doubtful in the cases, also when quiet: some of them are not asked."""
+    if spec.threshold <= NOTHING:
+        warn("warning: --threshold 0: a case without a threshold of its own passes whatever it scores")
+    for flaw in found.warnings:
+        warn(f"warning: {flaw}")
+    if found.more_warnings:
+        warn(f"warning: {found.more_warnings:,} more; muster validate PATH shows them")
+
+
+def _first_words(found: Survey) -> str:
+    """Say what is about to happen, before anything is spent."""
+    calls = sum(load.calls for load in found.agents.values())
+    suites = "1 suite" if found.suites == 1 else f"{found.suites} suites"
+    words = f"{'1 case' if found.cases == 1 else f'{found.cases:,} cases'} of {suites}"
+    words += f", {'1 call' if calls == 1 else f'{calls:,} calls'}" if calls else ""
+    return words + (f", {found.judge.calls:,} to the judge" if found.judge.calls else "")
+
+
+class SuiteEnding:
+    """Ends suite runs."""
+
+    def sights(self, muster: "Muster") -> Sights:
+        """Look at a run while it is driven."""
+        return SuiteSights(muster)
+
+    def require_places(self, muster: "Muster") -> None:
+        """Refuse nothing: only the reports that are asked for are left behind."""
+
+    async def outcome(self, muster: "Muster", run: Run, wanted: tuple[Wanted, ...], manner: Manner) -> Outcome:
+        """Write what a run leaves behind, and sum it up; raises NotFound for one that had not begun."""
+        found = await muster.report_of(run)
+        report = found.summary
+        assert isinstance(report, SuiteReport)  # noqa: S101  # of a run of the workload `suite`
+        for path in await write_reports(Reportable(report=found, reference=run.id), wanted):
+            note(manner, f"wrote {path}")
+        return Outcome(
+            ok=report.ok,
+            verdict=report.verdict,
+            data=report_json(report),
+            closer=f"muster report {run.id} --format html -o report.html",
+            tell=lambda out: tell_report(out, report, run.id),
+            again=() if report.ok else _again(run),
+        )
+
+
+def _again(run: Run) -> tuple[str, ...]:
+    """Return the commands that ask once more for what is missing, and for what did not pass."""
+    given = run.spec.get("path", ())
+    paths = " ".join(shlex.quote(path) for path in ([given] if isinstance(given, str) else given))
+    return (
+        f"muster run {paths} --reuse {run.id}",
+        f"muster run {paths} --only-failed {run.id}",
+    )
+
+
+class SuiteSights:
+    """Looks at a suite run."""
+
+    def __init__(self, muster: "Muster") -> None:
+        self._events = FreshEvents(muster)
+        self._done = 0
+        self._total: int | None = None
+        self._cases = 0
+        self._counts: Counter[str] = Counter()
+
+    async def look(self, run: Run, on_wire: int, batches: "Sequence[Batch]" = ()) -> Sight:
+        """Give what is to be seen."""
+        async for event in self._events.of(run):
+            self._take(event)
+        usual = run_sight(run, on_wire, batches)
+        if self._total is None:  # calls are another unit, so nothing is counted before the cases are
+            return replace(usual, total=None, done=0)
+        ended = ", ".join(f"{count:,} {status.replace('_', ' ')}" for status, count in self._counts.items())
+        return Sight(
+            title=usual.title,
+            words=", ".join(part for part in (ended, facts(run, on_wire, "calls ")) if part),
+            done=self._done,
+            total=self._total,
+            unit=self._unit(run),
+            waits=usual.waits,
+            since=usual.since,
+        )
+
+    def _unit(self, run: Run) -> str:
+        epochs = read_spec(run.spec).epochs
+        subjects = self._cases * epochs < (self._total or 0)
+        return " × ".join(["cases", *(["subjects"] if subjects else []), *(["epochs"] if epochs > 1 else [])])
+
+    def _take(self, event: Event) -> None:
+        if event.kind == "suite.started":
+            self._cases, self._total = int(event.data["cases"]), int(event.data["units"])
+        elif event.kind == "suite.cases":
+            self._done, self._total = int(event.data["done"]), int(event.data["total"])
+            self._counts = Counter(event.data.get("ended", event.data["counts"]))  # of the unit that is counted

@@ -1,0 +1,126 @@
+"""`muster plan`: what a suite run would do and cost; spends nothing and stores nothing."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from muster.cli.frame import command, with_muster
+from muster.cli.line import Group, Option
+from muster.cli.options import Sending, sent
+from muster.cli.suites.run import chosen
+from muster.cli.terminal.output import Manner, answer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from muster.app import Muster
+    from muster.app.costs import Load
+    from muster.app.suite_plan import Survey
+    from muster.app.suites import SuiteChoice
+
+
+def register(app: Group) -> None:
+    """Add the command."""
+    command(app, "plan")(plan)
+
+
+@sent
+@chosen
+def plan(
+    manner: Manner,
+    chosen: "SuiteChoice",
+    sending: Sending,
+    budget: Annotated[str | None, Option("--budget", metavar="USD", help="Say whether it would be enough.")] = None,
+    allow_unpriced: Annotated[
+        bool, Option("--allow-unpriced", help="Count models whose price is not known as free.")
+    ] = False,
+) -> None:
+    """Say how many calls a run would make, of how many tokens, and what that could cost."""
+
+    async def work(muster: "Muster") -> "Survey":
+        from muster.app.suites import AnswerSource
+        from muster.cli.suites.order import tell_warnings
+
+        spec = await muster.suites.spec(chosen, AnswerSource())
+        found = muster.suites.plan(spec, sending.dispatch)
+        tell_warnings(found, spec)
+        return found
+
+    # A run that comes as a file is imported before it is looked at.
+    imports = chosen.only_failed is not None and Path(chosen.only_failed).is_file()
+    found = with_muster(manner, work, allow_unpriced=allow_unpriced, keyless=True, create=imports)
+    cap = parse_cap(budget)
+    from muster.app.views.suites import plan_view
+
+    answer(manner, plan_view(found, cap), lambda console: _tell(console, found, cap))
+
+
+def parse_cap(budget: str | None) -> int | None:
+    """Read a budget in microdollars."""
+    from muster.settings import parse_budget
+
+    return parse_budget(budget)
+
+
+def _tell(console: "Console", found: "Survey", cap: int | None) -> None:
+    from rich.table import Table
+
+    from muster.cli.terminal.format import Column, filled, fitting
+    from muster.domain.money import show_usd
+
+    rows = [*found.agents.items(), *([("judge", found.judge)] if found.judge.calls else []), ("together", found.all)]
+    loads = [load for _, load in rows]
+    columns = [
+        Column("who", [who for who, _ in rows], right=False, folds=True),
+        Column("calls", [f"{load.calls:,}" for load in loads]),
+        Column("calls at most", [f"{load.most_calls:,}" for load in loads]),
+        Column("tokens at most", [f"{load.tokens:,}" for load in loads]),
+        Column("about, at least", [show_usd(load.least) for load in loads]),
+        Column("at most", [most_words(load) for load in loads]),
+    ]
+    shown = fitting(columns, ("tokens at most", "calls at most", "about, at least"), console.width, 2)
+    table = filled(Table(box=None, pad_edge=False, header_style="bold"), shown)
+    cases = "1 case" if found.cases == 1 else f"{found.cases:,} cases"
+    console.print(f"{cases}, {found.skipped:,} of them skipped" if found.skipped else cases)
+    console.print(table)
+    for line in _notes(found, cap):
+        console.print(line, soft_wrap=True)
+
+
+def _notes(found: "Survey", cap: int | None) -> list[str]:
+    from muster.app.suite_values import MOST_TOOL_TURNS
+
+    lines = []
+    if found.commands:
+        lines.append(f"{found.commands:,} commands of process evaluators are run on this machine")
+    if found.judge.calls:
+        lines.append("the most counts one repair for each verdict, which judges seldom need")
+    if found.may_call_tools:
+        lines.append(f"the most counts {MOST_TOOL_TURNS} rounds of tool calls for each turn of a case with tools")
+    return [*lines, *bound_words(found.all, cap)]
+
+
+def most_words(load: "Load") -> str:
+    """Write the most that calls can cost."""
+    from muster.domain.money import show_usd
+
+    return "no maximum" if load.unbounded else show_usd(load.most)
+
+
+def bound_words(load: "Load", cap: int | None) -> list[str]:
+    """Say what the most is made of, whether there is one, and whether a budget would be enough."""
+    from muster.app.costs import ATTEMPTS
+    from muster.domain.money import show_usd
+
+    if load.unbounded:
+        agents = ", ".join(load.unbounded)
+        lines = [f"no maximum exists for {agents}: declare budget_usd or a price in muster.toml"]
+    elif load.most:
+        lines = [f"the most counts every attempt that can be paid: up to {ATTEMPTS} of a call whose answer is lost"]
+    else:
+        lines = []
+    if cap is None:
+        return lines
+    if load.unbounded:
+        return [*lines, f"a budget of {show_usd(cap)} may be exceeded by what these agents report"]
+    enough = "is enough for" if load.most <= cap else "may stop this run before its end, but will not be exceeded:"
+    return [*lines, f"a budget of {show_usd(cap)} {enough} {show_usd(load.most)} at most"]

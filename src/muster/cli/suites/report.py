@@ -1,0 +1,91 @@
+"""`muster report`: what became of a suite run or a verification, in the format that somebody needs."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from muster.cli.frame import command, with_muster
+from muster.cli.line import Argument, Group, Option
+from muster.cli.terminal.output import Manner, answer
+
+if TYPE_CHECKING:
+    from muster.app import Muster
+    from muster.cli.outcome import Reportable, Wanted
+
+
+def register(app: Group) -> None:
+    """Add the command."""
+    command(app, "report")(report)
+
+
+def report(
+    manner: Manner,
+    run: Annotated[
+        str, Argument(metavar="RUN|FILE", help="A run or an exported file; `last`: the last suite or verification.")
+    ],
+    format_: Annotated[
+        str,
+        Option("--format", metavar="FORMAT", help="terminal, json, junit, sarif, markdown or html."),
+    ] = "terminal",
+    output: Annotated[
+        str, Option("--output", "-o", metavar="FILE", help="Where to write it; - is standard output.")
+    ] = "-",
+) -> None:
+    """Report a suite run or a verification from the store: for people, for CI, for a pull request.
+
+    Not a gate: it exits 0.
+    """
+    import asyncio
+
+    from muster.app.reports import require_writable
+    from muster.cli.outcome import ALL_FORMATS, STDOUT, Reportable, Wanted, wanted_format
+
+    wanted = Wanted(format=wanted_format(format_, ALL_FORMATS), path=None if output == STDOUT else Path(output))
+    if wanted.path is not None:
+        require_writable(wanted.path)
+    if Path(run).is_file():
+        asyncio.run(_of_file(manner, Path(run), wanted))
+        return
+
+    async def work(muster: "Muster") -> None:
+        found = await muster.report(run)
+        await _give(manner, Reportable(report=found, reference=found.run.id), wanted)
+
+    with_muster(manner, work)
+
+
+async def _of_file(manner: Manner, file: Path, wanted: "Wanted") -> None:
+    """Report the run of a file; the user's own store is not opened."""
+    from muster.app.reports import report_of_file
+    from muster.cli.outcome import Reportable
+
+    async with report_of_file(file) as found:
+        await _give(manner, Reportable(report=found, reference=str(file)), wanted)
+
+
+async def _give(manner: Manner, found: "Reportable", wanted: "Wanted") -> None:
+    from muster.cli.outcome import wanted_format, write_reports
+
+    wanted_format(wanted.format, found.formats)
+    if manner.json and wanted.path is None:
+        answer(manner, await _as_data(found, wanted.format), lambda console: None)
+        return
+    await write_reports(found, [wanted])
+    if wanted.path is not None:
+        data = {"run": found.report.run.id, "format": wanted.format, "ok": found.report.ok, "file": str(wanted.path)}
+        text = f"run {found.report.run.id}: {wanted.format} report written to {wanted.path}"
+        answer(manner, data, lambda console: console.print(text, soft_wrap=True))
+
+
+async def _as_data(found: "Reportable", format_: str) -> dict[str, Any]:
+    """Give the report inside the envelope: as data where it is data, else as text."""
+    import io
+    import json
+
+    from muster.cli.outcome import TERMINAL
+
+    out = io.StringIO()
+    name = "json" if format_ == TERMINAL else format_
+    await found.write(name, out)
+    text = out.getvalue()
+    report = json.loads(text) if name == "json" else text
+    return {"run": found.report.run.id, "format": name, "ok": found.report.ok, "report": report}

@@ -1,0 +1,124 @@
+"""`muster review`: what people say about verdicts, and how far they agree with the judge."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from muster.app.suite_values import WORDS, Agreement, ReviewedRun
+from muster.cli.frame import command, with_muster
+from muster.cli.line import Argument, Group, Option
+from muster.cli.terminal.output import Manner, answer, clean, note
+from muster.text.words import count, percent
+
+if TYPE_CHECKING:
+    from muster.app import Muster
+    from muster.app.reviews import ReviewDraft
+    from muster.app.suites import Reviewed
+    from muster.domain.run import Run
+
+
+def register(app: Group) -> None:
+    """Add the command."""
+    command(app, "review")(review)
+
+
+def review(
+    manner: Manner,
+    run: Annotated[
+        str, Argument(metavar="RUN", help="An id, the beginning of one, a name, or `last`: the last suite run.")
+    ],
+    case: Annotated[str | None, Argument(metavar="CASE", help="The id of a case; without, reviews are listed.")] = None,
+    opinion: Annotated[
+        str | None, Argument(metavar="right|wrong|borderline", help="What you think of its verdict.")
+    ] = None,
+    note_: Annotated[str, Option("--note", metavar="TEXT", help="Why.")] = "",
+    epoch: Annotated[int | None, Option("--epoch", metavar="N", min=1, help="Which epoch of it.")] = None,
+    subject: Annotated[str | None, Option("--subject", metavar="SUBJECT", help="Which subject.")] = None,
+    by: Annotated[str, Option("--by", metavar="NAME", help="Who says so, if you want that known.")] = "",
+) -> None:
+    """Say whether a verdict was right, or see what was said and how far it agrees with the judge."""
+    from muster.app.reviews import ReviewDraft
+    from muster.domain.errors import BadArgument
+
+    if case is None:
+        _list(manner, run)
+        return
+    if opinion is None:
+        raise BadArgument("say what you think of the verdict", suggestions=("right", "wrong", "borderline"))
+    draft = ReviewDraft(case=case, opinion=opinion, note=note_, by=by, epoch=epoch, subject=subject)
+    _add(manner, run, draft)
+
+
+def _add(manner: Manner, run: str, draft: "ReviewDraft") -> None:
+    from muster.app.views.suites import review_view
+
+    async def work(muster: "Muster") -> "Reviewed":
+        return await muster.suites.review(run, draft)
+
+    found = with_muster(manner, work)
+    made, result = found.review, found.result
+    note(manner, f"the verdict was: {result.status}" + (f", {result.why}" if result.why else ""))
+    text = f"run {made.run}, {made.case} by {made.subject}: the verdict is called {made.opinion}"
+    answer(manner, review_view(made), lambda console: console.print(text, soft_wrap=True))
+
+
+def _list(manner: Manner, reference: str) -> None:
+    from muster.app.views.suites import reviews_view
+
+    async def work(muster: "Muster") -> "tuple[Run, ReviewedRun]":
+        return await muster.suites.reviews(reference)
+
+    run, found = with_muster(manner, work)
+    if not found.reviews and not manner.json:
+        note(manner, f"run {run.id} has no reviews yet; say what you think: muster review {run.id} CASE right")
+    answer(manner, reviews_view(run.id, found), lambda console: tell_reviews(console, found))
+
+
+COLOURS = {"right": "green", "wrong": "red", "borderline": "yellow"}
+
+
+def tell_reviews(console: Console, found: ReviewedRun) -> None:
+    """Print all reviews and what they come to."""
+    if not found.reviews:
+        return
+    console.print(_table(found))
+    for line in _lines(found):
+        console.print(Text(line), soft_wrap=True)
+
+
+def _table(found: ReviewedRun) -> Table:
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for name in ("case", "subject", "epoch", "verdict", "opinion", "by", "note"):
+        table.add_column(name, overflow="fold")
+    for one in found.reviews:
+        review, result = one.review, one.result
+        table.add_row(
+            Text(clean(review.case)),
+            Text(clean(review.subject)),
+            str(review.epoch),
+            "–" if result is None else WORDS[result.status],
+            Text(str(review.opinion), style=COLOURS[str(review.opinion)]),
+            Text(clean(review.by)),
+            Text(clean(review.note)),
+        )
+    return table
+
+
+def _lines(found: ReviewedRun) -> Iterator[str]:
+    if found.judge.n:
+        yield f"agreement with the judge: {_shares(found.judge)}"
+    if found.all != found.judge or not found.judge.n:
+        yield f"agreement with all verdicts: {_shares(found.all)}"
+    if found.borderline:
+        yield f"{count(found.borderline, 'review')} left out as borderline"
+    if found.without_verdict:
+        yield f"{count(found.without_verdict, 'review')} left out: the case neither passed nor failed"
+
+
+def _shares(one: Agreement) -> str:
+    kappa = "–" if one.kappa is None else f"{one.kappa:.2f}"
+    return f"{percent(one.raw)} of {count(one.n, 'review')}, Cohen's kappa {kappa}"

@@ -1,0 +1,152 @@
+"""`muster run`: suites against agents, judged and reported; what passes is 0, whatever does not is not."""
+
+from typing import TYPE_CHECKING, Annotated
+
+from muster.cli.frame import command, with_muster
+from muster.cli.line import Argument, Group, Option
+from muster.cli.options import Sending, Terms, bundle, on_terms, patient, sent
+from muster.cli.terminal.output import Manner
+
+if TYPE_CHECKING:
+    from muster.app import Muster, Patience
+    from muster.app.suites import SuiteChoice
+
+
+def chosen_of(
+    paths: Annotated[list[str], Argument(metavar="PATH…", help="Suites: files, or folders that hold them.")],
+    agent: Annotated[
+        list[str] | None, Option("--agent", "-a", metavar="A", help="Who is tested; several are ranked.")
+    ] = None,
+    prompt: Annotated[
+        list[str] | None,
+        Option("--prompt", metavar="FILE", help="A system prompt to test instead of prompt.md; several are ranked."),
+    ] = None,
+    judge: Annotated[str | None, Option("--judge", metavar="J", help="The agent that judges.")] = None,
+    judge_samples: Annotated[
+        int | None, Option("--judge-samples", metavar="N", min=1, help="How often it is asked (1).")
+    ] = None,
+    judge_dispatch: Annotated[
+        str | None,
+        Option("--judge-dispatch", metavar="live|batch", help="How it is asked, if not like the rest."),
+    ] = None,
+    epochs: Annotated[
+        int | None, Option("--epochs", metavar="N", min=1, help="How often each case is asked (1).")
+    ] = None,
+    case_filter: Annotated[str | None, Option("--filter", metavar="GLOB", help="Only cases whose id matches.")] = None,
+    tags: Annotated[str | None, Option("--tags", metavar="A,B", help="Only cases with one of these tags.")] = None,
+    evaluator: Annotated[
+        str | None,
+        Option("--evaluator", metavar="E", help="rules, golden, process, judge or all, not each case's own."),
+    ] = None,
+    threshold: Annotated[
+        float | None, Option("--threshold", metavar="X", min=0, max=1, help="The score that passes (0.7).")
+    ] = None,
+    max_tokens: Annotated[
+        int | None, Option("--max-tokens", metavar="N", min=1, max=10_000_000, help="The longest answer.")
+    ] = None,
+    temperature: Annotated[float | None, Option("--temperature", metavar="X", min=0, help="Sampling.")] = None,
+    seed: Annotated[int | None, Option("--seed", metavar="N", help="Sampling, where it is supported.")] = None,
+    only_failed: Annotated[
+        str | None,
+        Option(
+            "--only-failed",
+            metavar="RUN|FILE",
+            help="Only what did not pass there; agents, judge, epochs, threshold … as there, unless given here.",
+        ),
+    ] = None,
+) -> "SuiteChoice":
+    """Collect what was given."""
+    given = {
+        "path": paths,
+        "agents": agent,
+        "prompts": prompt,
+        "judge": judge,
+        "judge_samples": judge_samples,
+        "judge_dispatch": judge_dispatch,
+        "epochs": epochs,
+        "filter": case_filter,
+        "tags": [tag.strip() for tag in tags.split(",") if tag.strip()] if tags else None,
+        "evaluator": evaluator,
+        "threshold": threshold,
+        "max_tokens": max_tokens,
+        "temperature": temperature,
+        "seed": seed,
+    }
+    from muster.app.suites import SuiteChoice
+
+    return SuiteChoice(given=given, only_failed=only_failed)
+
+
+chosen = bundle("chosen", chosen_of)
+
+
+def register_run(app: Group) -> None:
+    """Add the command."""
+    command(app, "run")(run)
+
+
+@patient
+@sent
+@on_terms
+@chosen
+def run(
+    manner: Manner,
+    chosen: "SuiteChoice",
+    terms: Terms,
+    sending: Sending,
+    patience: "Patience",
+    replay: Annotated[
+        str | None,
+        Option("--replay", metavar="RUN|FILE", help="Take every answer from a run or a file; no agent is asked."),
+    ] = None,
+    reuse: Annotated[
+        str | None,
+        Option("--reuse", metavar="RUN|FILE", help="Take the answers to requests that are the same; pay the rest."),
+    ] = None,
+) -> int:
+    """Run suites and print how the cases ended."""
+    from muster.cli.suites.order import Order, carry_out
+
+    order = Order.of(terms, sending, manner)
+
+    async def work(muster: "Muster") -> int:
+        return await carry_out(muster, chosen, await muster.suites.source(replay=replay, reuse=reuse), order, manner)
+
+    return with_muster(manner, work, allow_unpriced=terms.allow_unpriced, patience=patience, create=True)
+
+
+def register_rejudge(app: Group) -> None:
+    """Add the command."""
+    command(app, "rejudge")(rejudge)
+
+
+@patient
+@sent
+@on_terms
+def rejudge(
+    manner: Manner,
+    terms: Terms,
+    sending: Sending,
+    patience: "Patience",
+    run: Annotated[str, Argument(metavar="RUN|FILE", help="A suite run, or a file it was exported to.")],
+    judge: Annotated[str, Option("--judge", metavar="J", help="The agent that judges now.")],
+    judge_samples: Annotated[
+        int | None, Option("--judge-samples", metavar="N", min=1, help="How often it is asked.")
+    ] = None,
+    evaluator: Annotated[
+        str | None, Option("--evaluator", metavar="E", help="judge or all, also for cases that rules decided.")
+    ] = None,
+    threshold: Annotated[
+        float | None, Option("--threshold", metavar="X", min=0, max=1, help="The score that passes.")
+    ] = None,
+) -> int:
+    """Judge the answers of a suite run anew; they are not paid for again."""
+    from muster.cli.suites.order import Order, judge_again
+
+    said = {"judge": judge, "judge_samples": judge_samples, "evaluator": evaluator, "threshold": threshold}
+    order = Order.of(terms, sending, manner)
+
+    async def work(muster: "Muster") -> int:
+        return await judge_again(muster, run, said, order, manner)
+
+    return with_muster(manner, work, allow_unpriced=terms.allow_unpriced, patience=patience, create=True)

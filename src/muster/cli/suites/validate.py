@@ -1,0 +1,97 @@
+"""`muster validate`: whether suites and verify.yaml are written rightly, with everything that is wrong and where."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from muster.cli.frame import command
+from muster.cli.line import Argument, Group
+from muster.cli.terminal.output import Manner, answer, fail_with, warn
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from muster.app.validation import Flaw, Inspection
+
+
+PathsArgument = Annotated[list[Path], Argument(metavar="PATH...", help="Suites, or folders with suites.")]
+AnyPathsArgument = Annotated[
+    list[Path], Argument(metavar="PATH...", help="Suites, files with verification agents, or folders with them.")
+]
+
+
+def register_validate(app: Group) -> None:
+    """Add the command."""
+    command(app, "validate")(validate)
+
+
+def validate(manner: Manner, paths: AnyPathsArgument) -> int:
+    """Say whether suites and verification agents are valid; exit 2 when one is not."""
+    from muster.app.validation import validate as validated
+    from muster.app.views.suites import examination_view
+    from muster.app.views.verify import inspection_view
+
+    found = validated(paths)
+    data = {
+        "suites": [examination_view(file, examination) for file, examination in found.suites.items()],
+        "verifications": [inspection_view(inspection) for inspection in found.verifications],
+    }
+    for doubt in found.doubts:
+        if not manner.json:
+            warn(f"warning: {doubt}")
+    if found.flaws:
+        return refused(manner, found.flaws, data)
+    lines = [f"{file}: {examination.name}, {cases(examination.cases)}" for file, examination in found.suites.items()]
+    lines += [f"{inspection.file}: {_agents(inspection)}" for inspection in found.verifications]
+    answer(manner, data, lambda console: console.print("\n".join(lines), soft_wrap=True))
+    return 0
+
+
+def refused(manner: Manner, flaws: "Sequence[Flaw]", data: Any) -> int:
+    """Tell everything that is wrong, and give the exit code for it."""
+    if manner.json:
+        told = {"code": "bad_file", "message": str(flaws[0]), "suggestions": []}
+        return fail_with(manner, told, 2, data)
+    for flaw in flaws:
+        warn(str(flaw))
+    warn(f"error: {len(flaws)} {'flaw' if len(flaws) == 1 else 'flaws'}")
+    return 2
+
+
+def cases(count: int) -> str:
+    """Count cases in words."""
+    return "1 case" if count == 1 else f"{count:,} cases"
+
+
+def _agents(inspection: "Inspection") -> str:
+    found = inspection.declaration
+    agents, waves = (0, 0) if found is None else (len(found.agents), len(found.waves))
+    return f"{agents:,} agent{'s' * (agents != 1)} in {waves:,} wave{'s' * (waves != 1)}"
+
+
+def register_lint(app: Group) -> None:
+    """Add the command."""
+    command(app, "lint")(lint)
+
+
+def lint(manner: Manner, paths: PathsArgument) -> int:
+    """Say what is doubtful in suites; exit 1 when anything is, and 2 when a suite is not valid."""
+    from muster.app.validation import findings as findings_of
+    from muster.app.validation import validate_suites
+    from muster.app.views.suites import flaw_view
+    from muster.cli.terminal.output import clean
+
+    examined = validate_suites(paths)
+    flaws = [flaw for examination in examined.values() for flaw in examination.flaws]
+    findings = [finding for file, examination in examined.items() for finding in findings_of(file, examination)]
+    data = {"suites": list(examined), "findings": [flaw_view(finding) for finding in findings]}
+    lines = [clean(f"{finding} [{finding.code}]") for finding in findings]
+    if flaws:
+        if lines and not manner.json:
+            answer(manner, data, lambda console: console.print("\n".join(lines), soft_wrap=True))
+        return refused(manner, flaws, data | {"flaws": [flaw_view(flaw) for flaw in flaws]})
+    if manner.json and findings:
+        told = {"code": "lint", "message": f"{len(findings)} findings; first: {findings[0]}", "suggestions": []}
+        return fail_with(manner, told, 1, data)
+    lines = lines or [f"{file}: {cases(examination.cases)}, clean" for file, examination in examined.items()]
+    answer(manner, data, lambda console: console.print("\n".join(lines), soft_wrap=True))
+    return 1 if findings else 0

@@ -1,0 +1,1 @@
+"""What people see: output, progress, tables."""

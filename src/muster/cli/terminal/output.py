@@ -1,0 +1,167 @@
+"""What a command says: answers on standard output, everything else on standard error; texts of strangers made safe."""
+
+import json
+import re
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from muster.domain.errors import MusterError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manner:
+    """What the shared options say, for one command."""
+
+    command: str = ""
+    json: bool = False
+    quiet: bool = False
+    home: Path | None = None
+
+    def joined(self, other: "Manner") -> "Manner":
+        """Take over what was said further to the right; a flag that was given stays given."""
+        return Manner(
+            command=other.command or self.command,
+            json=self.json or other.json,
+            quiet=self.quiet or other.quiet,
+            home=other.home or self.home,
+        )
+
+
+PIPE_WIDTH = 160
+LOG_LINES = 20
+
+
+def console(*, stderr: bool = False) -> "Console":
+    """Make a console; a pipe has no width of its own, so it gets plenty."""
+    from rich.console import Console
+
+    file = sys.stderr if stderr else sys.stdout
+    width = None if file.isatty() else PIPE_WIDTH
+    return Console(file=file, width=width, highlight=False, markup=False, emoji=False)
+
+
+def answer(manner: Manner, data: Any, tell: Callable[["Console"], None]) -> None:
+    """Give the answer: one envelope, or for a person."""
+    if manner.json:
+        print_json({"ok": True, "command": manner.command, "data": data})
+    else:
+        tell(console())
+
+
+def print_json(value: Mapping[str, Any]) -> None:
+    """Print one JSON value on one line."""
+    sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
+    sys.stdout.flush()
+
+
+def say(text: str) -> None:
+    """Print one line of an answer that comes bit by bit."""
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+def note(manner: Manner, text: str) -> None:
+    """Say something that is good to know; not when quiet."""
+    if not manner.quiet:
+        warn(text)
+
+
+def warn(text: str) -> None:
+    """Say something that must be known."""
+    sys.stderr.write(clean(_without_secrets(text)) + "\n")
+    sys.stderr.flush()
+
+
+def _without_secrets(text: str) -> str:
+    """Take out what looks like a secret: this ends in logs of machines."""
+    from muster.text.redaction import redact
+
+    return redact(text).text
+
+
+def fail(manner: Manner, error: "MusterError", data: Any = None) -> int:
+    """Tell an error and give its exit code; with `data`, what there is in spite of it."""
+    from muster.domain.errors import exit_code_of
+
+    record = error.record()
+    told = {"code": record["code"], "message": record["message"], "suggestions": list(record["suggestions"])}
+    return fail_with(manner, told | _left_behind(error, record), exit_code_of(error), data)
+
+
+def _left_behind(error: "MusterError", record: Mapping[str, Any]) -> dict[str, Any]:
+    """Give what a program left behind when it failed, be it the cause of a failed run."""
+    cause = {**record, **(getattr(error, "error", None) or {})}
+    return {name: cause[name] for name in ("tool", "log") if cause.get(name)}
+
+
+def quote_log(log: str, *, above: str = "") -> None:
+    """Show the end of what a program wrote to standard error, unless it stands above already."""
+    lines = log.rstrip("\n").split("\n")
+    if log.strip() and log.strip() not in above:
+        if len(lines) > LOG_LINES:
+            warn(f"  │ … {len(lines) - LOG_LINES} lines before")
+        for line in lines[-LOG_LINES:]:
+            warn(f"  │ {line}")
+
+
+def _told_safely(told: Mapping[str, Any]) -> Any:
+    from muster.text.redaction import Redactor
+
+    return Redactor().json(told)
+
+
+def fail_with(manner: Manner, told: Mapping[str, Any], exit_code: int, data: Any = None) -> int:
+    """Tell what went wrong, in the manner asked for."""
+    if manner.json:
+        envelope = {"ok": False, "command": manner.command, "error": _told_safely(told)}
+        print_json(envelope if data is None else envelope | {"data": data})
+    else:
+        # A program's own words may be lines: they stay below the one that they belong to.
+        warn("error: " + "\n    ".join(told["message"].rstrip().split("\n")))
+        quote_log(str(told.get("log", "")), above=told["message"])
+        for suggestion in told["suggestions"]:
+            if suggestion not in told["message"]:
+                warn(f"  {suggestion}")
+    return exit_code
+
+
+_SEQUENCE = re.compile(
+    r"\x1b\[[0-?]*[ -/]*[@-~]"  # colours, cursor, screen
+    r"|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)"  # titles, links, clipboard
+    r"|\x1b[ -/]*[0-OQ-WYZ\\`-~]"  # all the short ones
+)
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_LONGEST = 4096
+
+
+def clean(text: str) -> str:
+    """Take out everything that a terminal would obey."""
+    return _CONTROL.sub("", _SEQUENCE.sub("", text))
+
+
+class Cleaner:
+    """Cleans text that comes in pieces; a sequence may be cut anywhere."""
+
+    def __init__(self) -> None:
+        self._held = ""
+
+    def feed(self, piece: str) -> str:
+        """Give what is safe by now; the beginning of a sequence is held back until its end comes."""
+        text = _SEQUENCE.sub("", self._held + piece)
+        start = text.find("\x1b")
+        if start < 0 or len(text) - start > _LONGEST:
+            self._held = ""
+            return clean(text)
+        self._held = text[start:]
+        return clean(text[:start])
+
+    def finish(self) -> str:
+        """Give what is left."""
+        held, self._held = self._held, ""
+        return clean(held)

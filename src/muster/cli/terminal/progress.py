@@ -1,0 +1,259 @@
+"""How far something is: a bar on a terminal, now and then a line elsewhere, nothing when quiet."""
+
+import asyncio
+import sys
+import time
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Protocol, Self, TypeVar
+
+from rich.console import RenderableType
+from rich.progress import BarColumn, Progress, SpinnerColumn, Task, TextColumn
+from rich.text import Text
+
+from muster.cli.batches.words import calls, standing
+from muster.cli.terminal.format import span
+from muster.cli.terminal.output import Manner, clean, console, warn
+from muster.domain.batch import Batch
+from muster.domain.money import show_usd
+from muster.domain.run import Run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sight:
+    """One look at something that takes its time."""
+
+    title: str
+    words: str
+    done: int = 0
+    total: int | None = None  # None: nobody counts
+    unit: str = "calls"  # what is counted
+    waits: str = ""  # for what
+    since: float | None = None  # when that, or the whole, began
+
+
+def run_sight(run: Run, on_wire: int, batches: Sequence[Batch] = ()) -> Sight:
+    """Look at a run, and at the batches that it waits for."""
+    return Sight(
+        title=f"run {run.id}",
+        words=facts(run, on_wire),
+        done=run.calls.done,
+        total=run.calls.total,
+        waits=waiting(batches) if batches else "",
+        since=began(batches) if batches else None,
+    )
+
+
+def batch_sight(batch: Batch) -> Sight:
+    """Look at one batch."""
+    title, since = f"batch {batch.id}", began([batch])
+    if batch.done is None:
+        return Sight(title=title, words=f"{standing(batch)}, {calls(batch.requests)}", since=since)
+    return Sight(title=title, words=standing(batch), done=batch.done, total=batch.requests, since=since)
+
+
+def facts(run: Run, on_wire: int, noun: str = "") -> str:
+    """Put the numbers of a run in a few words; `noun` says of what, where something else is counted beside it."""
+    counts, spent = run.calls, run.spent
+    parts = [f"{counts.failed} {noun}failed"] if counts.failed else []
+    parts += [f"{counts.reused} {noun}reused"] if counts.reused else []
+    parts += [f"{on_wire} on the wire"] if on_wire else []
+    parts += [show_usd(spent.billed + spent.imputed)]
+    parts += [f"{show_usd(spent.uncertain)} uncertain"] if spent.uncertain else []
+    return ", ".join(parts)
+
+
+def waiting(batches: Sequence[Batch]) -> str:
+    """Say what is waited for: by count where a provider counts, else by where it stands."""
+    requests = sum(batch.requests for batch in batches)
+    counted = [batch.done for batch in batches if batch.done is not None]
+    done = f"{sum(counted):,} of {requests:,} done" if counted else ""
+    if len(batches) == 1:
+        return f"waiting for batch {batches[0].id}: {standing(batches[0])}" + (f", {done}" if done else "")
+    return f"waiting for {len(batches)} batches: {done or calls(requests)}"
+
+
+def began(batches: Sequence[Batch]) -> float:
+    """Give the moment since which the oldest of some batches is on its way."""
+    return min(batch.submitted_at or batch.created_at for batch in batches)
+
+
+T = TypeVar("T")
+
+LOOK_SECONDS = 0.1
+SECONDS_BETWEEN_LINES = 1.0
+SECONDS_BETWEEN_SIGNS_OF_LIFE = 60.0
+
+
+class Display(Protocol):
+    """Shows one thing while it goes on; a context manager."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+    def show(self, sight: Sight, *, last: bool = False) -> None:
+        """Show how it stands."""
+
+    def tell(self, text: str) -> None:
+        """Say something in between."""
+
+
+def display(manner: Manner, *, stays: bool = True) -> Display:
+    """Choose the display for where we are; `stays` says whether a bar is left to be seen at the end."""
+    if manner.quiet:
+        return Silence()
+    if not sys.stderr.isatty():
+        return Lines()
+
+    return Bar(stays=stays)
+
+
+async def shown(work: Awaitable[T], look: Callable[[], Awaitable[Sight]], display: Display) -> T:
+    """Do some work and show how it stands until it is done."""
+    working = asyncio.ensure_future(work)
+    try:
+        while not working.done():
+            display.show(await look())
+            await asyncio.wait({working}, timeout=LOOK_SECONDS)
+        return await working
+    finally:
+        working.cancel()
+
+
+class Silence:
+    """Shows nothing; what must be known is still told."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        pass
+
+    def show(self, sight: Sight, *, last: bool = False) -> None:
+        """Show nothing."""
+
+    def tell(self, text: str) -> None:
+        """Say something in between."""
+        warn(text)
+
+
+class Hush(Silence):
+    """Says nothing at all."""
+
+    def tell(self, text: str) -> None:
+        """Say nothing."""
+
+
+class Lines(Silence):
+    """Prints a line when something changed, at most one a second; and now and then a sign of life while it waits."""
+
+    def __init__(self) -> None:
+        self._printed: Sight | None = None
+        self._printed_at = float("-inf")
+
+    def show(self, sight: Sight, *, last: bool = False) -> None:
+        """Print how it stands, if it is time."""
+        now = time.monotonic()
+        begins_to_wait = bool(sight.waits) and (self._printed is None or not self._printed.waits)
+        due = last or begins_to_wait or now - self._printed_at >= SECONDS_BETWEEN_LINES
+        alive = sight.since is not None and now - self._printed_at >= SECONDS_BETWEEN_SIGNS_OF_LIFE
+        begun = last or bool(sight.done or sight.total or sight.waits)
+        if (sight != self._printed and due and begun) or alive:
+            self._printed, self._printed_at = sight, now
+            warn(line(sight, time.time()))
+
+
+def line(sight: Sight, now: float) -> str:
+    """Put a sight on one line."""
+    count = "" if sight.total is None else f"{sight.done:,} of {sight.total:,} {sight.unit} done, "
+    waits = f"; {sight.waits}" if sight.waits else ""
+    return f"{sight.title}: {count}{sight.words}{waits}{age(sight, now)}"
+
+
+def age(sight: Sight, now: float) -> str:
+    """Say in brackets since when it goes on."""
+    return "" if sight.since is None else f" ({span(now - sight.since)})"
+
+
+WIDTH = 24
+NARROW, NARROWER = 90, 70  # columns; below, the numbers need the room of the bar, and then of the title
+
+
+class Spinner(SpinnerColumn):
+    """Turns until it is told to stand still; then nothing is left of it."""
+
+    still = False
+
+    def render(self, task: Task) -> RenderableType:
+        """Give the next picture."""
+        return Text(" ") if self.still else super().render(task)
+
+
+class Underlined(Progress):
+    """A bar with words under it."""
+
+    under = ""
+
+    def get_renderables(self) -> Iterable[RenderableType]:
+        """Give the bar, and the words if there are any."""
+        yield self.make_tasks_table(self.tasks)
+        if self.under:
+            yield Text(f"  {self.under}", style="dim", overflow="fold")
+
+
+class Bar:
+    """Draws a bar on standard error; one that does not stay is gone when it is done."""
+
+    def __init__(self, *, stays: bool = True) -> None:
+        out = console(stderr=True)
+        self._spinner = Spinner(finished_text=" ")
+        self._progress = Underlined(
+            self._spinner,
+            *([TextColumn("{task.fields[title]}", markup=False)] if out.width >= NARROWER else []),
+            *([BarColumn(bar_width=WIDTH)] if out.width >= NARROW else []),
+            TextColumn("{task.fields[count]}", markup=False, style="green"),
+            TextColumn("{task.fields[time]}", markup=False, style="yellow"),
+            TextColumn("{task.fields[words]}", markup=False),
+            console=out,
+            transient=not stays,
+        )
+        self._began = time.time()
+        self._task: Any = None
+
+    def __enter__(self) -> Self:
+        self._began = time.time()
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._spinner.still = True
+        self._progress.under = ""  # what was waited for is past, one way or another
+        self._progress.stop()
+
+    def show(self, sight: Sight, *, last: bool = False) -> None:
+        """Draw how it stands."""
+        now = time.time()
+        self._progress.under = clean(f"{sight.waits}{age(sight, now)}") if sight.waits else ""
+        total = None if sight.total is None else max(sight.total, 1)
+        shown: dict[str, Any] = {
+            "title": sight.title,
+            "count": "" if sight.total is None else f"{sight.done:,}/{total:,} {sight.unit}",
+            "time": span(now - (self._began if sight.waits or sight.since is None else sight.since)),
+            "words": clean(sight.words),
+        }
+        if self._task is None:
+            self._task = self._progress.add_task("", total=total, completed=sight.done, **shown)
+        else:
+            self._progress.update(self._task, total=total, completed=sight.done, **shown)
+
+    def tell(self, text: str) -> None:
+        """Print above the bar."""
+        self._progress.console.print(clean(text))

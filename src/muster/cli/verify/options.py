@@ -1,0 +1,167 @@
+"""The options that choose what is verified and by whom. Shared by `verify` and `verify plan`."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from muster.cli.line import Argument, Option
+from muster.cli.options import Sending, bundle, fallback_of
+
+if TYPE_CHECKING:
+    from muster.app.verifications import VerifyChoice
+    from muster.app.verify_plan import Part
+    from muster.app.verify_values import Selection
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What was said on the command line about files and agents."""
+
+    paths: tuple[str, ...] = ()
+    changed: str | None = None  # the commit that was named with it; empty: none
+    staged: bool = False
+    pending: bool = False
+    agents: tuple[str, ...] = ()
+    waves: tuple[int, ...] = ()
+    keep_going: bool = False
+    allow_empty: bool = False
+    agents_file: Path | None = None
+    model: str | None = None
+
+    def selection(self, markers: Path) -> "Selection":
+        """Say how files are chosen; with --changed a word is the commit to compare with."""
+        from muster.app.verify_values import Selection
+
+        changed = self.changed is not None
+        return Selection(
+            paths=() if changed else self.paths,
+            changed=changed,
+            ref=self._commit() if changed else None,
+            staged=self.staged,
+            pending=markers if self.pending else None,
+        )
+
+    def choice(self, *, live: bool, cache: bool) -> "VerifyChoice":
+        """Say who verifies, and how."""
+        from muster.app.verifications import VerifyChoice
+
+        return VerifyChoice(
+            agents_file=self.agents_file,
+            model=self.model,
+            waves=self.waves,
+            agents=self.agents,
+            keep_going=self.keep_going,
+            live=live,
+            cache=cache,
+        )
+
+    def _commit(self) -> str | None:
+        from muster.domain.errors import BadArgument
+
+        words = [*([self.changed] if self.changed else []), *self.paths]
+        if len(words) > 1:
+            raise BadArgument(
+                "with --changed there is at most one word, the commit to compare with",
+                suggestions=("muster verify --changed main", "or name files and leave --changed out"),
+            )
+        return words[0] if words else None
+
+
+def asked_of(
+    paths: Annotated[
+        list[str] | None, Argument(metavar="PATH…", help="Files and folders; ./plan if it is called like a command.")
+    ] = None,
+    changed: Annotated[
+        str | None,
+        Option("--changed", metavar="[REF]", bare="", help="What differs from a commit (HEAD), and new files."),
+    ] = None,
+    staged: Annotated[bool, Option("--staged", help="What the next commit would hold, as it is staged.")] = False,
+    pending: Annotated[bool, Option("--pending", help="What the markers in .muster/pending name.")] = False,
+    agent: Annotated[
+        list[str] | None, Option("--agent", "-a", metavar="A", help="Only this agent; may stand more than once.")
+    ] = None,
+    wave: Annotated[
+        list[int] | None, Option("--wave", metavar="N", min=1, help="Only this wave; may stand more than once.")
+    ] = None,
+    keep_going: Annotated[
+        bool, Option("--keep-going", help="Run later waves whatever became of the earlier ones.")
+    ] = False,
+    allow_empty: Annotated[bool, Option("--allow-empty", help="Nothing to verify is no failure.")] = False,
+    agents: Annotated[
+        Path | None,
+        Option("--agents", metavar="FILE", help="Who verifies (verify.yaml; without one, the shipped agents)."),
+    ] = None,
+    model: Annotated[str | None, Option("--model", metavar="M", help="Who is asked for agents that name none.")] = None,
+) -> Asked:
+    """Collect what was given."""
+    return Asked(
+        paths=tuple(paths or ()),
+        changed=changed,
+        staged=staged,
+        pending=pending,
+        agents=tuple(dict.fromkeys(agent or ())),
+        waves=tuple(sorted(set(wave or ()))),
+        keep_going=keep_going,
+        allow_empty=allow_empty,
+        agents_file=agents,
+        model=model,
+    )
+
+
+asked = bundle("asked", asked_of)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifySending:
+    """How the calls of a verification are sent."""
+
+    sending: Sending
+    live: bool = False  # whatever the agents' own declarations say
+    cache: bool = True
+
+    def require_batches(self, parts: "Iterable[Part]") -> None:
+        """Raise BadArgument when batches are to be left to the provider and no agent that was chosen goes into one."""
+        from muster.domain.errors import BadArgument
+        from muster.domain.run import Mode
+
+        asked = self.sending.dispatch.mode is Mode.BATCH or any(part.batch for part in parts)
+        if self.sending.detach and not asked:
+            raise BadArgument(
+                "--detach leaves batches to the provider, and none of these agents is asked in one",
+                suggestions=("add --batch", "or write `dispatch: batch` in the declaration of an agent"),
+            )
+
+
+def verify_sending_of(
+    batch: Annotated[
+        bool, Option("--batch", help="Ask in batches, which cost less and take minutes to hours.")
+    ] = False,
+    detach: Annotated[
+        bool, Option("--detach", help="Hand the batches in and leave; go on with `muster verify resume`.")
+    ] = False,
+    live: Annotated[bool, Option("--live", help="Ask live, also agents that are declared for batches.")] = False,
+    fallback: Annotated[
+        str, Option("--fallback", metavar="live|fail", help="What becomes of calls that failed in 3 batches.")
+    ] = "fail",
+    no_cache: Annotated[bool, Option("--no-cache", help="Do not mark the files for the provider's cache.")] = False,
+) -> VerifySending:
+    """Check what was given."""
+    from muster.domain.errors import BadArgument
+    from muster.domain.run import Dispatch, Fallback, Mode
+
+    if batch and live:
+        raise BadArgument("--batch and --live exclude each other", suggestions=("give one of them, or neither",))
+    if detach and live:
+        raise BadArgument(
+            "--detach leaves batches to the provider, and with --live there are none",
+            suggestions=("leave one of them out",),
+        )
+    if live and fallback != Fallback.FAIL:
+        raise BadArgument("--fallback is about batches, and with --live there are none")
+    mode = Mode.BATCH if batch else Mode.LIVE
+    dispatch = Dispatch(mode=mode, fallback=fallback_of(fallback), cache=not no_cache)
+    return VerifySending(sending=Sending(dispatch=dispatch, detach=detach), live=live, cache=not no_cache)
+
+
+verify_sent = bundle("sent", verify_sending_of)

@@ -1,0 +1,1 @@
+"""Calls in batches: gathered, sent, resolved, followed, collected."""

@@ -1,0 +1,105 @@
+"""What everything shares that takes a batch from one state to the next: tools, patience, asking again."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from random import Random
+from typing import TypeVar
+
+from muster.agents.base import Directory
+from muster.domain.agent import Timeouts
+from muster.domain.errors import BatchLost, TryLater, UnknownModel, WireError
+from muster.domain.run import Driver
+from muster.engine.clock import Clock
+from muster.engine.killpoints import KillPoints
+from muster.store.base import Store
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """Seconds and counts; the defaults suit batches that take minutes to hours."""
+
+    settle: float = 0.2  # nothing new for so long means that everything that can be parked is parked
+    linger: float = 60.0  # the longest that a call waits for others to join its batch
+    max_parked: int = 20_000  # calls in memory; more wait before they are parked
+    most_requests: int | None = None  # lower than the provider's own limit
+    most_bytes: int | None = None
+    poll_first: float = 5.0
+    poll_longest: float = 300.0
+    deadline: float = 86_400.0  # how long this process waits for one batch
+    grace: float = 120.0  # how long a created batch may take to show in the provider's list, or a 404 to pass
+    downloads: int = 3  # of results that lack answers, or with lines that cannot be read
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tools:
+    """The tools of one process for its batches."""
+
+    store: Store
+    directory: Directory
+    clock: Clock
+    random: Random
+    kill: KillPoints
+    driver: Driver
+    is_gone: Callable[[Driver], bool]  # whether a driver is certainly dead
+    patience: Patience
+    timeouts: Timeouts  # of questions; for what goes up or comes down only silence counts
+    create_timeouts: Timeouts
+
+
+T = TypeVar("T")
+
+
+class NotThere(WireError):
+    """The provider answered, but what was asked for is not there yet."""
+
+
+class Pulse:
+    """Delays between questions: from short to long, with chance in them so that many processes do not ask in step."""
+
+    def __init__(self, patience: Patience, random: Random) -> None:
+        self._patience, self._random = patience, random
+        self._next = patience.poll_first
+
+    def delay(self, asked: float | None = None) -> float:
+        """Give the next delay; a provider's wish to wait longer is honoured up to the longest delay."""
+        longest = self._patience.poll_longest
+        delay = min(longest, max(self._next, asked or 0.0)) * self._random.uniform(0.8, 1.2)
+        self._next = min(longest, self._next * 1.5)
+        return delay
+
+
+class Asker:
+    """Asks until there is an answer, or an error that will not pass."""
+
+    def __init__(self, clock: Clock, random: Random, patience: Patience) -> None:
+        self._clock, self._random, self._patience = clock, random, patience
+
+    async def ask(self, question: Callable[[], Awaitable[T]], what: str, until: float) -> T | None:
+        """Ask; None when the time is over. A 404 may pass, but not for ever."""
+        pulse = Pulse(self._patience, self._random)
+        missing_since: float | None = None
+        while True:
+            try:
+                return await question()
+            except TryLater as error:
+                delay = pulse.delay(error.retry_after)
+            except (UnknownModel, NotThere) as error:
+                now = self._clock.monotonic()
+                missing_since = now if missing_since is None else missing_since
+                if now - missing_since > self._patience.grace:
+                    raise _gone(what, error) from error
+                delay = pulse.delay()
+            left = until - self._clock.monotonic()
+            await self._clock.sleep(max(0.0, min(delay, left)))
+            if delay >= left:
+                return None
+
+
+def _gone(what: str, error: WireError) -> BatchLost:
+    return BatchLost(
+        f"{what} is not at the provider any more: {error.message}",
+        suggestions=(
+            "results are kept for some weeks only; was it deleted there?",
+            "give it up and ask again, at the risk of paying twice: muster batch reconcile --resubmit",
+        ),
+    )

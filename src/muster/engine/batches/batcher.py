@@ -1,0 +1,383 @@
+"""The pool: gathers calls that wait at the same time, puts them into as few batches as possible, and has them followed.
+
+It flushes when it is quiet: something is parked, no batch call of this process is between journal and parking, no
+results are being handed out, and nothing new came for a short while. Or when a batch is full, or after the linger time.
+"""
+
+import asyncio
+import contextlib
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from muster.agents.base import BatchAgent
+from muster.domain.agent import Timeouts
+from muster.domain.batch import UNDER_WAY, Batch, BatchState, Desk, Limits, Phase
+from muster.domain.budget import Decision, Granted, Refused, Wait
+from muster.domain.errors import KeyTaken, LeftWaiting, MusterError, StoreFailed
+from muster.domain.ids import BatchId, RunId, new_batch_id, new_nonce
+from muster.domain.run import Driver
+from muster.engine.batches.base import Asker, Tools
+from muster.engine.batches.collect import Collector
+from muster.engine.batches.dismiss import Dismisser
+from muster.engine.batches.follow import Follower, Poller, Step
+from muster.engine.batches.parking import Outcome, Parked, Waiters
+from muster.engine.batches.resolve import Claims, Resolver, lost
+from muster.engine.batches.results import own_folder
+from muster.engine.batches.send import Composition, Sender, compose
+
+LOOK_SECONDS = 2.0
+CANCEL_SECONDS = 5.0  # that a process which ends waits for a provider to take a cancel
+
+
+class Pool:
+    """The parked calls of this process."""
+
+    def __init__(
+        self,
+        tools: Tools,
+        *,
+        claims: Claims,
+        follower: Follower,
+        waiters: Waiters,
+        dismisser: Dismisser,
+        poller: Poller,
+    ) -> None:
+        self._store, self._clock, self._random = tools.store, tools.clock, tools.random
+        self._kill, self._patience = tools.kill, tools.patience
+        self._follower, self._waiters = follower, waiters
+        self._claims, self._dismisser, self._poller = claims, dismisser, poller
+        self._lanes: dict[Desk, deque[Parked]] = {}
+        self._agents: dict[Desk, BatchAgent] = {}
+        self._short: list[Parked] = []  # what did not fit under a budget the last time
+        self._moving = 0
+        self._inside = 0
+        self._unsent: Counter[RunId] = Counter()  # parked, and not known to be at the provider
+        self._last = 0.0
+        self._changed = asyncio.Event()
+        self._room = asyncio.Condition()
+        self._gathering: asyncio.Task[None] | None = None
+        self._left: dict[RunId, LeftWaiting] = {}  # runs that stop because a batch of theirs cannot be waited for
+        self._orphans: dict[BatchId, asyncio.Task[None]] = {}  # batches of canceled runs, canceled by this process
+        follower.on_change = waiters.on_answered = self.stir
+
+    @contextmanager
+    def moving(self) -> Iterator[None]:
+        """Count a batch call that is on its way to be parked: nothing is flushed without it."""
+        self._moving += 1
+        try:
+            yield
+        finally:
+            self._moving -= 1
+            self.stir()
+
+    @property
+    def parked(self) -> int:
+        """How many calls of this process are parked."""
+        return self._inside
+
+    def stir(self) -> None:
+        """Look again whether it is time to flush."""
+        self._last = self._clock.monotonic()
+        self._changed.set()
+
+    async def park(self, parked: Parked) -> Outcome:
+        """Wait for the next batch and for its result; raises the error that the call met there."""
+        await self._enter()
+        try:
+            desk = parked.batching.agent.desk
+            self._agents[desk] = parked.batching.agent
+            self._lanes.setdefault(desk, deque()).append(parked)
+            self._unsent[parked.attempt.run] += 1
+            self.stir()
+            self._begin_to_gather()
+            return await parked.future
+        finally:
+            await self._leave()
+
+    async def rejoin(self, run: RunId, batch: BatchId, place: int) -> Outcome:
+        """Wait for the result of a call that a batch holds already."""
+        await self._enter()
+        future: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+        self._waiters.add(batch, place, future)
+        self._follower.follow(batch, (run,))
+        try:
+            return await future
+        finally:
+            self._waiters.remove(batch, place, future)
+            await self._leave()
+
+    def handed_in(self, run: RunId) -> bool:
+        """Whether the provider has every parked call of a run, and nothing is about to change that."""
+        settled = self._last + self._patience.settle <= self._clock.monotonic()
+        return settled and not self._busy and self._unsent[run] == 0 and not self._follower.unsent(run)
+
+    def leave(self, run: RunId, error: LeftWaiting) -> None:
+        """Put no further call of a run into a batch: one of its batches cannot be waited for any longer.
+
+        Calls that wait for money would wait for ever, since that batch keeps what was reserved for its members.
+        """
+        self._left[run] = error
+        parked = [*self._short, *(parked for lane in self._lanes.values() for parked in lane)]
+        for each in parked:
+            if each.attempt.run == run and not each.future.done():
+                each.future.set_exception(error)
+                each.future.exception()
+
+    async def cancel_batches(self, run: RunId) -> Sequence[BatchId]:
+        """Wait until the batches that were canceled with a run have ended and their results are here."""
+        batches = await self._store.batches.of_run(run)
+        canceled = [batch.id for batch in batches if batch.state in UNDER_WAY and batch.cancel_requested]
+        await asyncio.gather(*(self._follower.to_end(batch) for batch in canceled))
+        return canceled
+
+    async def cancel_orphans(self) -> None:
+        """Cancel the batches of canceled runs whose driver died before it could; each is followed here once."""
+        for batch in await self._store.batches.orphans():
+            if batch not in self._orphans:
+                self._orphans[batch] = asyncio.get_running_loop().create_task(self._cancel_orphan(batch))
+
+    @property
+    def canceling(self) -> bool:
+        """Whether batches of canceled runs are still being followed to their ends."""
+        return any(not task.done() or self._follower.follows(batch) for batch, task in self._orphans.items())
+
+    async def _cancel_orphan(self, name: BatchId) -> None:
+        """Tell the provider at once; how the batch ends is followed as long as this process lives."""
+        batch = await self._store.batches.get(name)
+        with contextlib.suppress(MusterError):  # it stays to be canceled, and the next process tries again
+            if batch is not None:
+                await self._poller.cancel(batch)
+            self._follower.follow(name)
+
+    async def round_off(self, run: RunId) -> None:
+        """Close the batches of a run whose members all have their outcome; nobody is asked for that."""
+        self._left.pop(run, None)
+        for batch in await self._store.batches.of_run(run):
+            if batch.state is BatchState.ENDED and batch.tally.over == batch.requests:
+                await self._follower.to_end(batch.id)
+
+    async def fetch(self, batch: BatchId) -> None:
+        """Take a batch to its end, whoever's calls are in it; raises what stopped it."""
+        await self._follower.to_end(batch)
+
+    async def cancel(self, batch: BatchId) -> bool:
+        """Ask the provider to stop a batch and wait until what it produced is here; False when it is over."""
+        if not await self._store.batch_book.ask_cancel(batch):
+            return False
+        await self._follower.to_end(batch)
+        return True
+
+    async def resolve(self, batch: BatchId) -> None:
+        """Find out whether a batch was created; raises BatchOpen when nobody can say."""
+        await self._follower.out_of(batch, {BatchState.SENT})
+
+    async def look(self, batch: BatchId) -> None:
+        """Look whether the provider still has a batch, and collect it if it has ended; raises BatchLost otherwise."""
+        found, submitted = await self._store.batches.get(batch), (BatchState.RUNNING, BatchState.ENDED)
+        if found is not None and found.state in submitted:
+            progress = await self._poller.look(found)
+            if progress is not None and progress.phase is not Phase.RUNNING:
+                await self._follower.out_of(batch, submitted, self._patience.grace)
+
+    def holder(self, batch: Batch) -> Driver | None:
+        """Return the process that creates a batch, or finds out whether it was created."""
+        return self._claims.holder(batch)
+
+    async def abandon(self, batch: Batch) -> None:
+        """Give up a batch that cannot be found or read; its calls can be asked again. Raises Conflict if it is held."""
+        found: Batch | None = batch
+        if batch.state is BatchState.SENT:
+            found = await self._claims.take(batch)
+        created = batch.state is not BatchState.SENT
+        note = f"given up by hand; {'it' if created else 'if it was created after all, it'} was paid for"
+        if found is None or not await self._dismisser.abandon(found, note):
+            raise lost(batch)
+
+    async def close(self) -> None:
+        """Gather no more; a create that is under way is waited for, and a cancel for a moment."""
+        if self._orphans:
+            await asyncio.wait(self._orphans.values(), timeout=CANCEL_SECONDS)
+            for canceling in self._orphans.values():
+                canceling.cancel()
+        if self._gathering is not None:
+            self._gathering.cancel()
+            await asyncio.wait({self._gathering})
+        await self._follower.close()
+
+    async def _enter(self) -> None:
+        async with self._room:
+            await self._room.wait_for(lambda: self._inside < self._patience.max_parked)
+            self._inside += 1
+
+    async def _leave(self) -> None:
+        self._inside -= 1
+        async with self._room:
+            self._room.notify()
+
+    def _begin_to_gather(self) -> None:
+        if self._gathering is None or self._gathering.done():
+            self._gathering = asyncio.get_running_loop().create_task(self._gather())
+
+    async def _gather(self) -> None:
+        try:
+            await self._keep_flushing()
+        except MusterError as error:
+            self._fail_all(error)
+        except Exception as error:
+            self._fail_all(StoreFailed(f"gathering calls into batches broke: {error!r}"))
+
+    def _fail_all(self, error: MusterError) -> None:
+        """Let nobody wait for a batch that will never be made."""
+        for parked in [*self._short, *(parked for lane in self._lanes.values() for parked in lane)]:
+            self._fail(parked, error)
+        self._short.clear()
+        self._lanes.clear()
+        self._unsent.clear()
+
+    async def _keep_flushing(self) -> None:
+        while any(self._lanes.values()) or self._short:
+            if not any(self._lanes.values()):
+                await self._store.changes.wait(LOOK_SECONDS)  # only money is missing, and every write may free some
+                self._again()
+            await self._until_due()
+            for desk in list(self._lanes):
+                await self._flush(desk)
+
+    async def _until_due(self) -> None:
+        while (wait := self._seconds_left()) > 0:
+            self._changed.clear()
+            change = asyncio.ensure_future(self._changed.wait())
+            sleep = asyncio.ensure_future(self._clock.sleep(wait))
+            try:
+                await asyncio.wait({change, sleep}, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                change.cancel()
+                sleep.cancel()
+
+    def _seconds_left(self) -> float:
+        """Say how long to wait before the next look; nothing when it is time."""
+        now = self._clock.monotonic()
+        if any(len(lane) >= self._most(desk).requests for desk, lane in self._lanes.items()):
+            return 0.0
+        oldest = min((lane[0].since for lane in self._lanes.values() if lane), default=now)
+        lingering = oldest + self._patience.linger - now
+        quiet = lingering if self._busy else self._last + self._patience.settle - now
+        return max(0.0, min(lingering, quiet))
+
+    @property
+    def _busy(self) -> bool:
+        """Whether calls are on their way to be parked, or to come back from it."""
+        return self._moving > 0 or self._waiters.being_answered
+
+    def _again(self) -> None:
+        for parked in self._short:
+            parked.since = self._clock.monotonic()
+            self._unsent[parked.attempt.run] += 1
+            self._lanes[parked.batching.agent.desk].append(parked)
+        self._short.clear()
+
+    async def _flush(self, desk: Desk) -> None:
+        lane = self._lanes[desk]
+        self._forget_canceled(lane)
+        while lane:
+            composition = await self._compose(desk, lane)
+            for parked, error in composition.refused:
+                self._fail(parked, error)
+            if composition.members:
+                await self._store_plan(composition, lane)
+            self._forget_canceled(lane)
+
+    async def _compose(self, desk: Desk, lane: deque[Parked]) -> Composition:
+        nonce = await self._store.batch_book.nonce(new_nonce(self._random))
+        name = new_batch_id(self._clock.now(), self._random)
+        composition = Composition(id=name, nonce=nonce, agent=self._agents[desk], most=self._most(desk))
+        return await compose(composition, lane, self._clock.now(), self._store.batch_book)
+
+    def _most(self, desk: Desk) -> Limits:
+        limits, patience = self._agents[desk].limits, self._patience
+        return Limits(
+            requests=min(limits.requests, patience.most_requests or limits.requests),
+            bytes=min(limits.bytes, patience.most_bytes or limits.bytes),
+        )
+
+    async def _store_plan(self, composition: Composition, lane: deque[Parked]) -> None:
+        """Reserve the money and store the batch; calls without money wait, and the others are composed anew."""
+        self._kill.reach("batch.before_plan")
+        try:
+            decisions = await self._store.batch_book.plan(composition.plan(self._clock.now()))
+        except MusterError as error:
+            for parked in composition.parked:
+                self._fail(parked, error)
+            return
+        if all(isinstance(decision, Granted) for decision in decisions):
+            self._kill.reach("batch.planned")
+            self._launch(composition)
+            return
+        for parked, decision in reversed(list(zip(composition.parked, decisions, strict=True))):
+            self._sort(parked, decision, lane)
+
+    def _launch(self, composition: Composition) -> None:
+        for member, parked in zip(composition.members, composition.parked, strict=True):
+            self._unsent[parked.attempt.run] -= 1
+            self._waiters.add(composition.id, member.place, parked.future)
+        self._follower.follow(composition.id, [parked.attempt.run for parked in composition.parked])
+
+    def _sort(self, parked: Parked, decision: Decision | MusterError, lane: deque[Parked]) -> None:
+        if isinstance(decision, Granted):
+            lane.appendleft(parked)
+        elif isinstance(decision, Wait) and parked.attempt.run in self._left:
+            self._fail(parked, self._left[parked.attempt.run])
+        elif isinstance(decision, Wait):
+            self._unsent[parked.attempt.run] -= 1  # nobody waits for it to be handed in before there is money
+            self._short.append(parked)
+        elif isinstance(decision, Refused):
+            self._fail(parked, decision.error)
+        elif isinstance(decision, KeyTaken):
+            self._look_again(parked)
+        else:
+            self._fail(parked, decision)
+
+    def _fail(self, parked: Parked, error: MusterError) -> None:
+        self._unsent[parked.attempt.run] -= 1
+        if not parked.future.done():
+            parked.future.set_exception(error)
+            parked.future.exception()
+
+    def _look_again(self, parked: Parked) -> None:
+        self._unsent[parked.attempt.run] -= 1
+        if not parked.future.done():
+            parked.future.set_result(None)
+
+    def _forget_canceled(self, lane: deque[Parked]) -> None:
+        gone = [parked for parked in lane if parked.future.done()]
+        if gone:
+            kept = [parked for parked in lane if not parked.future.done()]
+            lane.clear()
+            lane.extend(kept)
+            self._unsent.subtract(parked.attempt.run for parked in gone)
+
+
+TIMEOUTS = Timeouts(call=60.0)
+CREATE_TIMEOUTS = Timeouts(call=600.0)  # the provider may have to look at a quarter of a gigabyte
+
+
+def make_pool(tools: Tools, spool: Path) -> Pool:
+    """Make the pool of this process."""
+    waiters, asker = Waiters(), Asker(tools.clock, tools.random, tools.patience)
+    folder = own_folder(spool, tools.driver, tools.is_gone, tools.clock.now())
+    dismisser = Dismisser(store=tools.store, clock=tools.clock, waiters=waiters)
+    claims = Claims(tools)
+    resolver = Resolver(tools, claims=claims, asker=asker)
+    poller = Poller(tools, asker=asker, dismisser=dismisser)
+    steps: dict[BatchState, Step] = {
+        BatchState.PLANNED: Sender(tools, claims=claims, dismisser=dismisser, resolver=resolver),
+        BatchState.SENT: resolver,
+        BatchState.RUNNING: poller,
+        BatchState.ENDED: Collector(tools, asker=asker, dismisser=dismisser, waiters=waiters, spool=folder),
+    }
+    follower = Follower(
+        store=tools.store, clock=tools.clock, waiters=waiters, steps=steps, deadline=tools.patience.deadline
+    )
+    return Pool(tools, claims=claims, follower=follower, waiters=waiters, dismisser=dismisser, poller=poller)

@@ -1,0 +1,254 @@
+"""Following batches: each is taken from the state it is in to its end, by whichever process holds it in its hands.
+
+Every step starts from what is stored, so a process that died is replaced by doing the same step again.
+"""
+
+import asyncio
+from collections.abc import Callable, Container, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Protocol
+
+from muster.domain.batch import OVER, Batch, BatchState, Phase, Progress
+from muster.domain.errors import (
+    BadConfiguration,
+    BatchLost,
+    BatchOverdue,
+    InvalidRequest,
+    LeftWaiting,
+    MusterError,
+    TryLater,
+    UnknownModel,
+    WireError,
+)
+from muster.domain.ids import BatchId, RunId
+from muster.engine.batches.base import Asker, Pulse, Tools
+from muster.engine.batches.dismiss import Dismisser
+from muster.engine.batches.parking import Waiters
+from muster.engine.clock import Clock
+from muster.store.base import Advance, Store
+
+UNSENT = frozenset({BatchState.PLANNED, BatchState.SENT})
+
+
+class Step(Protocol):
+    """Takes a batch out of one state; returns when the stored state has changed, or to be called again."""
+
+    async def __call__(self, batch: Batch, until: float) -> None:
+        """Work until the state changes or the clock (`monotonic`) reaches `until`."""
+
+
+class Follower:
+    """The batches that this process follows, a task each."""
+
+    def __init__(
+        self, *, store: Store, clock: Clock, waiters: Waiters, steps: dict[BatchState, Step], deadline: float
+    ) -> None:
+        self._store, self._clock, self._waiters = store, clock, waiters
+        self._steps, self._deadline = steps, deadline
+        self._tasks: dict[BatchId, asyncio.Task[None]] = {}
+        self._unsent: dict[BatchId, set[RunId]] = {}  # of followed batches that the provider may not have yet
+        self.on_change: Callable[[], None] = lambda: None
+
+    def unsent(self, run: RunId) -> bool:
+        """Whether calls of a run are in a batch that the provider may not have yet."""
+        return any(run in runs for runs in self._unsent.values())
+
+    def follow(self, batch: BatchId, runs: Sequence[RunId] = ()) -> "asyncio.Task[None]":
+        """Follow a batch to its end, once."""
+        if batch in self._unsent:
+            self._unsent[batch].update(runs)
+        if batch not in self._tasks:
+            self._unsent[batch] = set(runs)
+            task = asyncio.get_running_loop().create_task(self._follow(batch))
+            self._tasks[batch] = task
+            task.add_done_callback(lambda _: self._forget(batch))
+        return self._tasks[batch]
+
+    def follows(self, batch: BatchId) -> bool:
+        """Return whether a batch is being followed."""
+        return batch in self._tasks
+
+    async def to_end(self, batch: BatchId) -> None:
+        """Follow a batch to its end and wait for that; raises what stopped it."""
+        await asyncio.shield(self.follow(batch))
+
+    async def out_of(self, name: BatchId, states: Container[BatchState], seconds: float | None = None) -> None:
+        """Take a batch out of some states, and no further; raises BatchOverdue after so long, or the usual deadline."""
+        seconds = self._deadline if seconds is None else seconds
+        until = self._clock.monotonic() + seconds
+        while (batch := await self._stored(name)).state in states:
+            if self._clock.monotonic() >= until:
+                raise overdue(batch, seconds)
+            await self._steps[batch.state](batch, until)
+
+    async def close(self) -> None:
+        """Let go of all batches; what is stored is enough to go on."""
+        tasks = list(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _follow(self, batch: BatchId) -> None:
+        try:
+            await self._to_end(batch)
+        except asyncio.CancelledError:
+            raise
+        except MusterError as error:
+            self._waiters.end(batch, _for_runs(batch, error))
+            raise
+        except Exception as error:
+            hint = f"try again with: muster batch fetch {batch}"
+            broken = BatchLost(f"following batch {batch} broke: {error!r}", suggestions=(hint,))
+            self._waiters.end(batch, broken)
+            raise broken from error
+        self._waiters.end(batch, None)
+
+    async def _to_end(self, name: BatchId) -> None:
+        until = self._clock.monotonic() + self._deadline
+        while True:
+            batch = await self._stored(name)
+            if batch.state not in UNSENT:
+                self._unsent.pop(name, None)
+                self.on_change()
+            if batch.state in OVER:
+                return
+            if self._clock.monotonic() >= until:
+                raise overdue(batch, self._deadline)
+            await self._steps[batch.state](batch, until)
+
+    async def _stored(self, name: BatchId) -> Batch:
+        batch = await self._store.batches.get(name)
+        if batch is None:
+            raise BatchLost(f"there is no batch {name} in this store")
+        return batch
+
+    def _forget(self, batch: BatchId) -> None:
+        task = self._tasks.pop(batch)
+        self._unsent.pop(batch, None)
+        if not task.cancelled():
+            task.exception()  # those who waited have been told
+        self.on_change()
+
+
+def unread(batch: Batch, why: str) -> BatchLost:
+    """Say that the results of a batch that has ended, and is paid for, are not here."""
+    return BatchLost(
+        f"batch {batch.id} has ended and its results {why}; they are paid for, so their calls are not asked again by "
+        "themselves",
+        suggestions=(
+            f"look again later: muster batch fetch {batch.id}",
+            "give them up and ask again, paying twice: muster batch reconcile --resubmit",
+        ),
+    )
+
+
+def _for_runs(batch: BatchId, error: MusterError) -> MusterError:
+    """Give the error that those who wait are told: their calls have not failed, only the way to the results."""
+    if not isinstance(error, WireError | BadConfiguration):
+        return error
+    return BatchLost(
+        f"batch {batch} cannot be read: {error.message}",
+        suggestions=(*error.suggestions, f"try again with: muster batch fetch {batch}"),
+    )
+
+
+def overdue(batch: Batch, deadline: float) -> LeftWaiting:
+    """Say that a batch was waited for long enough."""
+    if batch.state is BatchState.ENDED:
+        return unread(batch, f"could not be read within {deadline:g} s")
+    if batch.state in UNSENT:
+        stands = f"batch {batch.id} is still {batch.state} after {deadline:g} s: {batch.note}"
+    else:
+        stands = f"batch {batch.id} did not end within {deadline:g} s; it goes on at the provider, and nothing is lost"
+    return BatchOverdue(
+        stands,
+        suggestions=(f"go on later with: muster batch fetch {batch.id}",),
+    )
+
+
+CANCELING = "the provider was asked to cancel it"  # the note of a batch
+
+
+class Poller:
+    """Takes a batch from running to ended, or to refused when the provider finds it invalid."""
+
+    def __init__(self, tools: Tools, *, asker: Asker, dismisser: Dismisser) -> None:
+        self._store, self._directory, self._clock = tools.store, tools.directory, tools.clock
+        self._random, self._kill, self._patience = tools.random, tools.kill, tools.patience
+        self._timeouts = tools.timeouts
+        self._asker, self._dismisser = asker, dismisser
+
+    async def __call__(self, batch: Batch, until: float) -> None:
+        """Ask until the batch has ended; a wish to cancel is passed on once."""
+        agent = self._directory.reopen(batch.desk)
+        pulse = Pulse(self._patience, self._random)
+        told = False
+        while True:
+            batch = await self._store.batches.get(batch.id) or batch
+            if batch.state is not BatchState.RUNNING:
+                return
+            if batch.cancel_requested and not told:
+                told = await self.cancel(batch)
+            question = partial(agent.poll, batch.provider_id or "", self._timeouts)
+            progress = await self._asker.ask(question, f"batch {batch.provider_id}", until)
+            self._kill.reach("batch.polled")
+            if progress is None or await self._learn(batch, progress):
+                return
+            delay = pulse.delay()
+            if self._clock.monotonic() + delay > until:
+                await self._clock.sleep(max(0.0, until - self._clock.monotonic()))
+                return
+            await self._sleep(batch, delay, told)
+
+    async def look(self, batch: Batch) -> Progress | None:
+        """Ask how a batch stands; raises BatchLost when the provider has it no more."""
+        agent = self._directory.reopen(batch.desk)
+        question = partial(agent.poll, batch.provider_id or "", self._timeouts)
+        until = self._clock.monotonic() + 2 * self._patience.grace + self._patience.poll_longest
+        return await self._asker.ask(question, f"batch {batch.provider_id}", until)
+
+    async def _sleep(self, batch: Batch, delay: float, told: bool) -> None:
+        """Wait for the next question; somebody who cancels the batch meanwhile is heard at once."""
+        until = self._clock.monotonic() + delay
+        while (left := until - self._clock.monotonic()) > 0:
+            await self._clock.sleep(min(left, 1.0))
+            if not told and left > 1.0:
+                fresh = await self._store.batches.get(batch.id)
+                if fresh is not None and fresh.cancel_requested:
+                    return
+
+    async def cancel(self, batch: Batch) -> bool:
+        """Ask the provider to cancel a running batch; False when that must be tried again, or may be a stranger's."""
+        if batch.note == CANCELING:  # it was, maybe by another process
+            return True
+        if batch.state is not BatchState.RUNNING or batch.adopted:
+            return False
+        try:
+            await self._directory.reopen(batch.desk).cancel(batch.provider_id or "", self._timeouts)
+        except (TryLater, UnknownModel):  # a 404 may pass, shortly after the creation
+            return False
+        await self._advance(replace(batch, note=CANCELING), "batch.canceling")
+        return True
+
+    async def _learn(self, batch: Batch, progress: Progress) -> bool:
+        """Store what the provider says; True when it has ended."""
+        now = self._clock.now()
+        seen = replace(batch, word=progress.word, done=progress.done, polled_at=now)
+        if progress.phase is Phase.FAILED:
+            error = InvalidRequest(f"the provider refused the whole batch: {progress.message or progress.word}")
+            await self._dismisser.refuse(seen, error, BatchState.RUNNING)
+            return True
+        if progress.phase is Phase.ENDED:
+            note = f"the provider says {progress.word}"
+            ended = now if progress.took is None else (batch.submitted_at or batch.created_at) + progress.took
+            await self._advance(replace(seen, state=BatchState.ENDED, ended_at=ended, note=note), "batch.ended")
+            return True
+        if (progress.word, progress.done) != (batch.word, batch.done):
+            await self._advance(seen, "batch.progress")
+        return False
+
+    async def _advance(self, batch: Batch, kind: str) -> None:
+        await self._store.batch_book.advance(
+            Advance(batch=batch, was=BatchState.RUNNING, kind=kind, at=self._clock.now())
+        )

@@ -1,0 +1,173 @@
+"""The branch of the call path for batches: a call waits for the batch that holds it, or is parked for the next one.
+
+A parked call has no seat: it takes no place in its run, at the limiter or in a map, and its run's clock may stop.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from muster.agents.base import Batching
+from muster.domain.budget import Level
+from muster.domain.call import Reply
+from muster.domain.entry import AttemptId, Entry, EntryState
+from muster.domain.errors import LeftWaiting, RecordedFailure, RetriesExhausted, StopRun, TryLater
+from muster.domain.ids import BatchId, RunId
+from muster.domain.money import Microdollars
+from muster.domain.run import Dispatch, Fallback
+from muster.engine.activity import Activity
+from muster.engine.batches.parking import Outcome, Parked
+from muster.engine.call_state import Asking, Equipment, require_unicode
+from muster.engine.children import Inheritance
+from muster.engine.mapping import item_under_way
+
+Find = Callable[[str, str], Awaitable[Entry | None]]
+
+
+class BatchPath:
+    """The batch calls of one run under one driver."""
+
+    def __init__(
+        self,
+        equipment: Equipment,
+        *,
+        run: RunId,
+        epoch: int,
+        dispatch: Dispatch,
+        levels: Callable[[float], tuple[Level, ...]],
+        inheritance: Inheritance,
+        activity: Activity,
+        find: Find,
+        check: Callable[[], None],
+        halt: Callable[[StopRun], None],
+        live: Callable[[Asking], Awaitable[Reply]],
+        on_overdraft: Callable[[str, Microdollars, Microdollars], None],
+        capped: Callable[[], bool],
+    ) -> None:
+        self._with = equipment
+        self._run, self._epoch, self._dispatch = run, epoch, dispatch
+        self._levels, self._inheritance, self._activity = levels, inheritance, activity
+        self._find, self._check, self._live, self._on_overdraft = find, check, live, on_overdraft
+        self._halt, self._capped = halt, capped
+
+    async def ask(self, asking: Asking, batching: Batching) -> Reply:
+        """Get the reply from the journal or from batches, and after enough of them live, if the run says so."""
+        last: TryLater | None = None
+        waited = False
+        while True:
+            outcome = await self._look(asking, batching, waited)
+            if isinstance(outcome, Reply):
+                return outcome
+            if outcome is None:
+                break
+            # Spelled out instead of context managers: they would be most of what a parked call takes in memory.
+            waited, item = True, item_under_way()
+            self._activity.begin_park()
+            if item is not None:
+                item.park()
+            try:
+                reply = await outcome
+                if reply is not None:
+                    self._mind_cost(asking, batching, reply)
+                    return reply
+            except TryLater as error:
+                last = error
+            except LeftWaiting as error:
+                self._halt(error)
+                self._with.pool.leave(self._run, error)
+                raise
+            finally:
+                self._activity.end_park()
+                if item is not None:
+                    item.unpark()
+        return await self._after_batches(asking, last)
+
+    async def _look(self, asking: Asking, batching: Batching, waited: bool) -> Reply | Awaitable[Outcome] | None:
+        """Look the call up: gives its reply, or what to wait for, or nothing when it was in enough batches."""
+        with self._with.pool.moving():
+            while True:
+                entry = await self._find(asking.key, asking.identity.digest)
+                if entry is not None and entry.reply is not None:
+                    return entry.reply
+                if waited and entry is not None and entry.error is not None:
+                    raise RecordedFailure(entry.error)  # another process collected the batch, and this is what it found
+                self._check()
+                await self._remember(asking, entry)
+                held = await self._held(asking)
+                if held is not None or not await self._settled_meanwhile(asking, entry):
+                    break
+        if held is not None:
+            waiting = self._with.pool.rejoin(self._run, *held)
+            return waiting if asking.known else _then_look(waiting)
+        return self._park(asking, batching) if asking.turn < self._dispatch.batches else None
+
+    async def _settled_meanwhile(self, asking: Asking, entry: Entry | None) -> bool:
+        """Whether the call was in a batch at the first look and had its outcome at the second: ask nothing twice."""
+        if entry is None and self._inheritance.empty:
+            return False
+        return await self._find(asking.key, asking.identity.digest) != entry
+
+    async def _remember(self, asking: Asking, entry: Entry | None) -> None:
+        """Learn from the journal how often the call was tried; what failed for good starts anew."""
+        if entry is None:
+            return
+        if asking.turn == 0 and entry.state is EntryState.FAILED:
+            asking.base = entry.attempts
+        asking.known, asking.attempts = True, entry.attempts
+        asking.failed = entry.state is EntryState.FAILED
+        asking.turn = entry.attempts - asking.base
+        if asking.turn:  # a batch that a person gave up says nothing about the call
+            asking.turn -= await self._with.store.batches.abandoned(self._run, asking.key, asking.base)
+
+    async def _held(self, asking: Asking) -> tuple[BatchId, int] | None:
+        """Give the batch that holds the call, in this run or in one that it comes from."""
+        if asking.known:
+            return await self._with.store.batches.parked(self._run, asking.key)
+        return await self._inheritance.parked(asking.key, asking.identity.digest)
+
+    def _park(self, asking: Asking, batching: Batching) -> Awaitable[Outcome]:
+        require_unicode(asking)
+        return self._with.pool.park(
+            Parked(
+                batching=batching,
+                request=asking.request,
+                text=asking.identity.text,
+                attempt=AttemptId(run=self._run, key=asking.key, n=asking.attempts + 1, epoch=self._epoch),
+                digest=asking.identity.digest,
+                agent=asking.agent.profile.name,
+                first=not asking.known,
+                reopens=asking.failed,
+                cache=self._dispatch.cache,
+                levels=self._levels,
+                since=self._with.clock.monotonic(),
+                future=asyncio.get_running_loop().create_future(),
+            )
+        )
+
+    def _mind_cost(self, asking: Asking, batching: Batching, reply: Reply) -> None:
+        """Tell when a reply cost more than was reserved for it."""
+        if not self._capped():
+            return
+        most = batching.quote(asking.request, len(batching.encode(asking.request, True))).most
+        if reply.cost > most:
+            self._on_overdraft(asking.key, reply.cost, most)
+
+    async def _after_batches(self, asking: Asking, last: TryLater | None) -> Reply:
+        """Send the call live, or give it up."""
+        if self._dispatch.fallback is Fallback.LIVE:
+            asking.turn = 0
+            return await self._live(asking)
+        reason = last.message if last else "no batch brought an answer"
+        error = RetriesExhausted(
+            f"call {asking.key!r} failed in {asking.turn} batches: {reason}",
+            last=last or TryLater(reason),
+        )
+        await self._with.store.batch_book.give_up(
+            self._run, self._epoch, asking.key, error.record(), self._with.clock.now()
+        )
+        raise error
+
+
+async def _then_look(waiting: Awaitable[Outcome]) -> Outcome:
+    """Wait for a call of the run that this one comes from; its reply is then taken over from that run's journal."""
+    await waiting
+    return None

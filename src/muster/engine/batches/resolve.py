@@ -1,0 +1,293 @@
+"""Reconciling: was a batch created whose create was cut off, or whose process died? The provider's own list tells.
+
+OpenAI's list names the input file and our id. Anthropic's names neither: there, a batch that nobody of this store knows
+and that fits in time and count is taken for ours, and its custom ids confirm or refute that when it ends.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Coroutine, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, TypeVar
+
+from muster.agents.base import BatchAgent
+from muster.domain.agent import Timeouts
+from muster.domain.batch import Batch, BatchState, Found
+from muster.domain.errors import BadConfiguration, BatchLost, BatchOpen, CallFailed, Conflict
+from muster.domain.ids import BatchId
+from muster.domain.run import Driver
+from muster.engine.batches.base import Asker, Pulse, Tools
+from muster.store.base import Advance, BatchClaim
+
+LEASE_SECONDS = 30.0
+RENEW_SECONDS = 5.0
+STOP_SECONDS = 8.0  # that a process which is told to stop waits for the work under a claim
+
+T = TypeVar("T")
+
+
+class Claims:
+    """Takes, keeps and releases the claims of this process."""
+
+    def __init__(self, tools: Tools) -> None:
+        self._batches, self._book, self._clock = tools.store.batches, tools.store.batch_book, tools.clock
+        self._driver, self._is_gone = tools.driver, tools.is_gone
+
+    def holder(self, batch: Batch) -> Driver | None:
+        """Return who holds the claim on a batch, unless its lease is over or its process is certainly dead."""
+        if batch.driver is None or batch.lease_until <= self._clock.now() or self._is_gone(batch.driver):
+            return None
+        return batch.driver
+
+    async def take(self, batch: Batch, *, alone: bool = False) -> Batch | None:
+        """Claim a batch that nobody holds, and return it as it then is; None when that is not possible now."""
+        if self.holder(batch) is not None:
+            return None
+        now = self._clock.now()
+        claim = BatchClaim(batch=batch, driver=self._driver, at=now, until=now + LEASE_SECONDS, alone=alone)
+        return await self._book.claim(claim)
+
+    async def keep(self, claimed: Batch, work: Coroutine[Any, Any, T]) -> T:
+        """Do the work under a claim that is renewed meanwhile and released afterwards.
+
+        Raises Conflict when the claim is lost. Canceled, the work is given a moment to end: once a create has left,
+        its answer is the only sure way to know its outcome.
+        """
+        task = asyncio.get_running_loop().create_task(work)
+        renewal = asyncio.get_running_loop().create_task(self._renew(claimed))
+        try:
+            await asyncio.wait({task, renewal}, return_when=asyncio.FIRST_COMPLETED)
+            if not task.done():
+                renewal.result()
+                raise lost(claimed)
+            return task.result()
+        except asyncio.CancelledError:
+            await asyncio.wait({task}, timeout=STOP_SECONDS)
+            raise
+        finally:
+            renewal.cancel()
+            await _end(task)
+            await self._book.release(claimed)
+
+    async def change(self, claimed: Batch, kind: str, **changes: object) -> Batch:
+        """Change a sent batch under the claim and return it; raises Conflict when the claim is lost."""
+        stored = await self._batches.get(claimed.id) or claimed
+        changed = replace(stored, epoch=claimed.epoch, **changes)  # type: ignore[arg-type]
+        advance = Advance(batch=changed, was=BatchState.SENT, kind=kind, at=self._clock.now())
+        if not await self._book.advance(advance):
+            raise lost(claimed)
+        return changed
+
+    async def _renew(self, claimed: Batch) -> None:
+        """Extend the lease again and again; returns when the claim is lost."""
+        while True:
+            await self._clock.sleep(RENEW_SECONDS)
+            if not await self._book.renew(claimed, self._clock.now() + LEASE_SECONDS):
+                return
+
+
+def lost(batch: Batch) -> Conflict:
+    """Say that another process has claimed a batch."""
+    return Conflict(f"another process has claimed batch {batch.id}")
+
+
+async def _end(task: "asyncio.Task[Any]") -> None:
+    """Cancel what is not done, and wait until it is."""
+    task.cancel()
+    await asyncio.wait({task})
+    if not task.cancelled():
+        task.exception()  # whoever awaited the work has it
+
+
+SKEW = 300.0  # seconds that the provider's clock may differ from ours
+LONGEST_CREATE = 3600.0  # seconds that a create may take from the moment it was claimed
+LOOK_SECONDS = 1.0
+MOST_LISTED = 20_000  # batches of a list that are looked at
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adopt:
+    """This is the one."""
+
+    id: str
+    sure: bool  # else its custom ids must confirm it
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Several:
+    """Each of these may be the one; their custom ids tell when they end."""
+
+    found: tuple[Found, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Nothing:
+    """It is not in the list, or not yet."""
+
+
+Judgment = Adopt | Several | Nothing
+
+
+def judge(batch: Batch, listed: Sequence[Found], known: frozenset[str]) -> Judgment:
+    """Decide which batch of the provider's list is ours."""
+    strangers = [found for found in listed if found.id not in known and found.id not in batch.rejected]
+    for found in strangers:
+        if found.label == batch.id or (batch.file is not None and found.file == batch.file):
+            return Adopt(id=found.id, sure=True, why="it names our batch or our input file")
+    if batch.desk.kind != "anthropic":
+        return Nothing()
+    fitting = tuple(found for found in strangers if _fits(batch, found))
+    if len(fitting) > 1:
+        return Several(found=fitting)
+    if not fitting:
+        return Nothing()
+    why = f"it is the only unknown batch with {batch.requests} requests from that time"
+    return Adopt(id=fitting[0].id, sure=False, why=why)
+
+
+def _fits(batch: Batch, found: Found) -> bool:
+    sent = batch.sent_at or batch.created_at
+    in_time = sent - SKEW <= found.created_at <= sent + LONGEST_CREATE + SKEW
+    return in_time and found.requests in (None, batch.requests)
+
+
+class Resolver:
+    """Takes a batch whose create is unresolved to running, or back to planned when it cannot have been created."""
+
+    def __init__(self, tools: Tools, *, claims: Claims, asker: Asker) -> None:
+        self._store, self._directory, self._clock = tools.store, tools.directory, tools.clock
+        self._random, self._patience, self._timeouts = tools.random, tools.patience, tools.timeouts
+        self._claims, self._asker = claims, asker
+        self._looking_since: dict[BatchId, float] = {}
+
+    async def if_unclaimed(self, batch: Batch, until: float) -> None:
+        """Resolve a batch that nobody is at."""
+        if self._claims.holder(batch) is None:
+            await self(batch, until)
+
+    async def __call__(self, batch: Batch, until: float) -> None:
+        """Look for the batch until it is found, or long enough to say that it is open."""
+        claimed = await self._claims.take(batch)
+        if claimed is None:
+            await self._store.changes.wait(LOOK_SECONDS)
+            return
+        with contextlib.suppress(Conflict):  # another process has claimed it, and decides what becomes of it
+            await self._claims.keep(claimed, self._resolve(claimed, until))
+
+    async def _resolve(self, batch: Batch, until: float) -> None:
+        if batch.desk.kind == "openai" and batch.file is None:
+            note = "its requests were never uploaded, so it cannot have been created"
+            await self._claims.change(batch, "batch.put_back", state=BatchState.PLANNED, sent_at=None, note=note)
+            return
+        agent = self._directory.reopen(batch.desk)
+        pulse = Pulse(self._patience, self._random)
+        since = self._looking_since.setdefault(batch.id, self._clock.monotonic())
+        while self._clock.monotonic() < until:
+            judgment = await self._look(agent, batch, until)
+            if isinstance(judgment, Several):
+                judgment = await self._wait_for_ends(agent, batch, judgment, until)
+            if isinstance(judgment, Adopt):
+                await self._adopt(batch, judgment)
+                return
+            if isinstance(judgment, Nothing) and self._clock.monotonic() - since >= self._patience.grace:
+                raise still_open(batch)
+            await self._clock.sleep(min(pulse.delay(), max(self._patience.grace / 4, self._patience.poll_first)))
+            batch = replace(await self._store.batches.get(batch.id) or batch, epoch=batch.epoch)
+
+    async def _look(self, agent: BatchAgent, batch: Batch, until: float) -> Judgment | None:
+        since = (batch.sent_at or batch.created_at) - SKEW
+
+        async def read_list() -> list[Found]:
+            listed: list[Found] = []
+            async for found in agent.find(since, self._timeouts):
+                listed.append(found)
+                if len(listed) >= MOST_LISTED or self._clock.monotonic() >= until:
+                    break  # what is not seen is not adopted, and nothing is sent again because of that
+            return listed
+
+        listed = await self._asker.ask(read_list, f"the list of batches at {batch.desk.base_url}", until)
+        if listed is None:
+            return None
+        return judge(batch, listed, await self._store.batches.known(batch.desk.account))
+
+    async def _adopt(self, batch: Batch, adopt: Adopt) -> None:
+        self._looking_since.pop(batch.id, None)
+        await self._claims.change(
+            batch,
+            "batch.adopted",
+            state=BatchState.RUNNING,
+            provider_id=adopt.id,
+            adopted=not adopt.sure,
+            submitted_at=batch.submitted_at or self._clock.now(),
+            note=f"{adopt.id} was found in the provider's list and taken for ours: {adopt.why}",
+        )
+
+    async def _wait_for_ends(self, agent: BatchAgent, batch: Batch, several: Several, until: float) -> Judgment:
+        """Read the first result of those that have ended; what is not ours is rejected for good."""
+        ids = ", ".join(found.id for found in several.found)
+        note = f"any of {ids} may be it; their custom ids will tell when they end"
+        if batch.note != note:
+            batch = await self._claims.change(batch, "batch.undecided", note=note)
+        for found in several.found:
+            if not found.ended:
+                continue
+            try:
+                ours = await self._asker.ask(partial(self._is_ours, agent, batch, found), f"batch {found.id}", until)
+            except (BatchLost, BadConfiguration, CallFailed):
+                continue  # its results cannot be read; another one may be ours
+            if ours is False:
+                batch = await self._claims.change(batch, "batch.rejected", **rejection(batch, found.id))
+            elif ours:
+                return Adopt(id=found.id, sure=True, why="its results carry our custom ids")
+        return several
+
+    async def _is_ours(self, agent: BatchAgent, batch: Batch, found: Found) -> bool | None:
+        progress = await agent.poll(found.id, self._timeouts)
+        for source in progress.sources:
+            name = await first_name(agent, source, self._timeouts)
+            if name is not None:
+                return batch.names.place(name) is not None
+        return None
+
+
+def rejection(batch: Batch, provider_id: str) -> dict[str, Any]:
+    """Return what changes in a batch when one of the provider's turns out not to be it: it is looked for again."""
+    return {
+        "state": BatchState.SENT,
+        "provider_id": None,
+        "adopted": False,
+        "submitted_at": None,
+        "ended_at": None,
+        "done": None,
+        "word": "",
+        "rejected": (*batch.rejected, provider_id),
+        "note": f"{provider_id} is not ours: its results carry other custom ids",
+    }
+
+
+async def first_name(agent: BatchAgent, source: str, timeouts: Timeouts) -> str | None:
+    """Read the first name in a source of results, and no more."""
+    line = b""
+    chunks = agent.results(source, timeouts)
+    async for chunk in chunks:
+        line += chunk
+        while b"\n" in line:
+            first, _, line = line.partition(b"\n")
+            if (read := agent.spelling.read(first)) is not None:
+                return read[0]
+    read = agent.spelling.read(line) if line else None
+    return read[0] if read else None
+
+
+def still_open(batch: Batch) -> BatchOpen:
+    """Say that nobody can tell whether a batch was created."""
+    return BatchOpen(
+        f"batch {batch.id} ({batch.requests} requests) was sent, and the provider's list does not show it; it is not "
+        f"sent again by itself, because it may still have arrived ({batch.note})",
+        suggestions=(
+            "look again later: muster batch reconcile",
+            "give it up and ask again, at the risk of paying twice: muster batch reconcile --resubmit",
+        ),
+    )

@@ -1,0 +1,248 @@
+"""Handing a planned batch in: the right to send is claimed first, the create leaves once, and its outcome is stored.
+
+Every write carries the claim. Once one is refused, another process decides about this batch, and nothing more is sent.
+"""
+
+import asyncio
+import contextlib
+from collections import Counter, deque
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field, replace
+from itertools import islice
+
+from muster.agents.base import BatchAgent, Parcel
+from muster.domain.batch import Batch, BatchState, Limits, Member, Names, Plan, Tariff
+from muster.domain.call import SHORTEST_CACHED, Request
+from muster.domain.errors import (
+    CallFailed,
+    Conflict,
+    InvalidRequest,
+    MusterError,
+    OutcomeUnknown,
+    Paid,
+    ProviderFault,
+    TryLater,
+    WireError,
+)
+from muster.domain.ids import BatchId
+from muster.engine.batches.base import Pulse, Tools
+from muster.engine.batches.dismiss import Dismisser
+from muster.engine.batches.parking import Parked
+from muster.engine.batches.resolve import Claims, Resolver
+from muster.store.base import BatchBook
+
+LOOK_SECONDS = 1.0
+
+
+class Sender:
+    """Takes a batch from planned to running, or to refused."""
+
+    def __init__(self, tools: Tools, *, claims: Claims, dismisser: Dismisser, resolver: Resolver) -> None:
+        self._store, self._directory, self._clock = tools.store, tools.directory, tools.clock
+        self._random, self._kill, self._patience = tools.random, tools.kill, tools.patience
+        self._timeouts = tools.create_timeouts
+        self._claims, self._dismisser, self._resolver = claims, dismisser, resolver
+
+    async def __call__(self, batch: Batch, until: float) -> None:
+        """Send the batch; refusals that pass are waited out."""
+        if batch.cancel_requested:
+            await self._dismisser.cancel(batch, "it was canceled before it was sent")
+            return
+        agent = self._directory.reopen(batch.desk)
+        pulse = Pulse(self._patience, self._random)
+        while self._clock.monotonic() < until:
+            fresh = await self._store.batches.get(batch.id)
+            if fresh is None or fresh.state is not BatchState.PLANNED or fresh.cancel_requested:
+                return  # another process sends it, or it is not to be sent any more
+            # Where the provider keeps no word of ours with a batch, two unresolved ones could not be told apart.
+            claimed = await self._claims.take(fresh, alone=fresh.desk.kind == "anthropic")
+            if claimed is None:
+                await self._wait_for_others(fresh, until)
+                continue
+            self._kill.reach("batch.claimed")
+            try:
+                delay = await self._claims.keep(claimed, self._submit(agent, claimed, pulse))
+            except Conflict:
+                return  # another process has claimed it, and decides what becomes of it
+            if delay is None:
+                return
+            await self._clock.sleep(delay)
+
+    async def _wait_for_others(self, batch: Batch, until: float) -> None:
+        """Wait until no other create of this account is unresolved; one that nobody is at is resolved here."""
+        for other in await self._store.batches.select((BatchState.SENT,), limit=1000):
+            if other.desk.account == batch.desk.account and other.id != batch.id:
+                await self._resolver.if_unclaimed(other, until)
+        await self._store.changes.wait(LOOK_SECONDS)
+
+    async def _submit(self, agent: BatchAgent, claimed: Batch, pulse: Pulse) -> float | None:
+        """Create the batch; returns the seconds to wait when nothing was created and it is worth another try."""
+        try:
+            provider_id = await agent.submit(self._parcel(claimed), self._timeouts)
+        except WireError as error:
+            return await self._failed(claimed, error, pulse)
+        self._kill.reach("batch.created")
+        if provider_id in await self._store.batches.known(claimed.desk.account):
+            note = f"nobody knows whether it was created: the provider gave it the id of another batch, {provider_id}"
+            await self._claims.change(claimed, "batch.unclear", note=note)
+            return None
+        try:
+            await self._claims.change(
+                claimed,
+                "batch.submitted",
+                state=BatchState.RUNNING,
+                provider_id=provider_id,
+                submitted_at=self._clock.now(),
+                note=f"the provider took it as {provider_id}",
+            )
+        except Conflict:
+            await self._cancel_if_given_up(agent, claimed, provider_id)
+            raise
+        self._kill.reach("batch.confirmed")
+        return None
+
+    async def _cancel_if_given_up(self, agent: BatchAgent, claimed: Batch, provider_id: str) -> None:
+        """Cancel a batch that somebody gave up while it was being created: nobody waits for its results any more."""
+        fresh = await self._store.batches.get(claimed.id)
+        if fresh is not None and fresh.state is BatchState.ABANDONED:
+            with contextlib.suppress(WireError):  # its members are in the books as uncertain in any case
+                await agent.cancel(provider_id, self._timeouts)
+
+    async def _failed(self, claimed: Batch, error: WireError, pulse: Pulse) -> float | None:
+        fresh = await self._store.batches.get(claimed.id) or claimed
+        created = fresh.desk.kind != "openai" or fresh.file is not None  # else it got no further than its upload
+        if created and (isinstance(error, OutcomeUnknown | ProviderFault) or error.paid is Paid.UNKNOWN):
+            note = f"nobody knows whether it was created: {error.message}"
+            await self._claims.change(claimed, "batch.unclear", note=note)
+            return None
+        if isinstance(error, TryLater):
+            note = f"it was not taken and is tried again: {error.message}"
+            await self._claims.change(claimed, "batch.put_back", state=BatchState.PLANNED, sent_at=None, note=note)
+            return pulse.delay(error.retry_after)
+        await self._dismisser.refuse(replace(fresh, epoch=claimed.epoch), error, BatchState.SENT)
+        return None
+
+    def _parcel(self, claimed: Batch) -> Parcel:
+        async def remember(file: str) -> None:
+            # Refused, this ends the submission: the create must not leave without its claim.
+            await self._claims.change(claimed, "batch.uploaded", file=file, note=f"its requests are uploaded as {file}")
+
+        def pieces() -> AsyncIterator[bytes]:
+            return self._store.batches.bodies(claimed.id)
+
+        return Parcel(
+            id=claimed.id,
+            requests=claimed.requests,
+            size=claimed.bytes,
+            pieces=pieces,
+            file=claimed.file,
+            on_file=remember,
+        )
+
+
+PIECE_BYTES = 1024 * 1024
+FEWEST_SHARERS = 3  # to keep a prefix for an hour costs twice its price, and each other call a tenth: two pay more
+BREATH = 256  # members between two moments for the rest of the process
+
+
+@dataclass(slots=True)
+class Composition:
+    """A batch as it grows."""
+
+    id: BatchId
+    nonce: str
+    agent: BatchAgent
+    most: Limits
+    members: list[Member] = field(default_factory=list)
+    parked: list[Parked] = field(default_factory=list)
+    tariffs: dict[str, Tariff] = field(default_factory=dict)
+    refused: list[tuple[Parked, MusterError]] = field(default_factory=list)
+    pieces: list[bytes] = field(default_factory=list)
+    bytes: int = 0
+
+    def plan(self, at: float) -> Plan:
+        """Give the plan as it is to be stored."""
+        return Plan(
+            id=self.id,
+            desk=self.agent.desk,
+            nonce=self.nonce,
+            tariffs=self.tariffs,
+            members=self.members,
+            bodies=self.pieces,
+            bytes=self.bytes,
+            at=at,
+        )
+
+
+async def compose(composition: Composition, lane: deque[Parked], at: float, book: BatchBook) -> Composition:
+    """Take calls from the lane, oldest first, until the batch is full."""
+    spelling = composition.agent.spelling
+    shared, names = shared_prefixes(lane, composition.most.requests), Names(composition.nonce, composition.id)
+    piece = bytearray(spelling.head)
+    size = len(spelling.head) + len(spelling.tail)
+    while lane and len(composition.members) < composition.most.requests:
+        place = len(composition.members)
+        try:
+            book.check(lane[0].attempt.key, lane[0].text)
+            line, member = _spell(composition, lane[0], place, names.name(place), at, cached=_marks(lane[0], shared))
+        except MusterError as error:
+            composition.refused.append((lane.popleft(), error))
+            continue
+        except Exception as error:  # one that cannot be written must not take its neighbours along
+            composition.refused.append((lane.popleft(), CallFailed(f"the request cannot be written: {error!r}")))
+            continue
+        grown = size + len(line) + (len(spelling.separator) if place else 0)
+        if grown > composition.most.bytes:
+            if place:
+                break
+            composition.refused.append((lane.popleft(), _too_large(len(line), composition.most.bytes)))
+            continue
+        size = grown
+        piece += (spelling.separator if place else b"") + line
+        _add(composition, lane.popleft(), member)
+        if len(piece) >= PIECE_BYTES:
+            composition.pieces.append(await book.pack(bytes(piece)))
+            piece.clear()
+        elif place % BREATH == 0:
+            await asyncio.sleep(0)
+    composition.pieces.append(await book.pack(bytes(piece) + spelling.tail))
+    composition.bytes = size
+    return composition
+
+
+def _spell(
+    composition: Composition, parked: Parked, place: int, name: str, at: float, *, cached: bool
+) -> tuple[bytes, Member]:
+    body = parked.batching.encode(parked.request, cached)
+    return composition.agent.spelling.member(name, body), parked.member(place, body, at)
+
+
+def _add(composition: Composition, parked: Parked, member: Member) -> None:
+    composition.members.append(member)
+    composition.parked.append(parked)
+    composition.tariffs[parked.agent] = parked.batching.tariff
+
+
+def shared_prefixes(lane: deque[Parked], most: int) -> frozenset[str]:
+    """Give the long prefixes that enough of the first calls have in common."""
+    counts = Counter(prefix for parked in islice(lane, most) if (prefix := prefix_of(parked.request)) is not None)
+    return frozenset(prefix for prefix, count in counts.items() if count >= FEWEST_SHARERS)
+
+
+def prefix_of(request: Request) -> str | None:
+    """Give what stands before that which is asked, if it is long enough to be cached."""
+    parts = [repr(request.tools) if request.tools else "", request.system]
+    if request.shared:  # another shape of the answer would be another prompt to the provider
+        parts += [request.messages[0].text[: request.shared], "" if request.schema is None else repr(request.schema)]
+    return "".join(parts) if sum(map(len, parts)) >= SHORTEST_CACHED else None
+
+
+def _marks(parked: Parked, shared: frozenset[str]) -> bool:
+    return parked.cache and bool(shared) and prefix_of(parked.request) in shared
+
+
+def _too_large(size: int, most: int) -> CallFailed:
+    return InvalidRequest(
+        f"the request has {size} bytes, and a whole batch may have only {most}",
+        suggestions=("make the request shorter", "or send it live"),
+    )

@@ -1,1 +1,0 @@
-"""What users write: suites and specs, validated, with the lines they stand on."""

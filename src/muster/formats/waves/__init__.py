@@ -1,1 +1,0 @@
-"""What is verified and by whom: verify.yaml, the agents that are shipped, files, chunks and markers."""

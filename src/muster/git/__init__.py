@@ -1,0 +1,1 @@
+"""What git knows and does, through owned processes."""

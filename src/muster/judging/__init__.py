@@ -1,0 +1,1 @@
+"""Asking a model for a structured verdict and reading it strictly."""

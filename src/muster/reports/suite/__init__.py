@@ -1,1 +1,0 @@
-"""Reports of suite runs: one summary, and one file for each format that is made from it and the store."""

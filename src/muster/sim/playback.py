@@ -1,0 +1,194 @@
+"""Stages an answer: turns its bytes into a play, whole or disturbed by a fault."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from enum import Enum
+from functools import cache
+from http import HTTPStatus
+from typing import NamedTuple
+
+from muster.sim.ask import Dialect, Refused
+from muster.sim.faults import Fault, Kind
+
+JSON = "application/json"
+EVENTS = "text/event-stream; charset=utf-8"
+LINES = "application/x-jsonl"
+LAST_CHUNK = b"0\r\n\r\n"
+SOON = 1e-9  # seconds: just long enough for others to be served first
+
+Headers = Iterable[tuple[str, str]]
+Part = tuple[float, bytes]
+
+
+class Ending(Enum):
+    """What happens to the connection after the last byte."""
+
+    KEEP = "keep"  # it serves the next request
+    CUT = "cut"  # it is closed in the middle
+    HANG = "hang"  # nothing more comes, until the client goes away
+
+
+def _nothing() -> None:
+    pass
+
+
+class Play(NamedTuple):  # made for every request, and a tuple is made fastest
+    """Bytes to write, each after so many seconds, and how it ends; the parts may be made as they are written."""
+
+    parts: Iterable[Part]
+    ending: Ending = Ending.KEEP
+    ended: Callable[[], None] = _nothing  # called once: played to its end, or the client went away
+
+
+def say(status: int, body: bytes, headers: Headers = (), kind: str = JSON) -> bytes:
+    """Spell a whole answer."""
+    return b"%b\r\ncontent-length: %d\r\n\r\n%b" % (_head(status, kind, headers), len(body), body)
+
+
+def open_stream(headers: Headers = (), kind: str = EVENTS) -> bytes:
+    """Spell the head of an answer that comes in chunks."""
+    return _head(200, kind, headers) + b"\r\ntransfer-encoding: chunked\r\n\r\n"
+
+
+def chunk(data: bytes) -> bytes:
+    """Spell one chunk of a stream."""
+    return b"%x\r\n%b\r\n" % (len(data), data)
+
+
+def at_once(data: bytes) -> Play:
+    """Play an answer without waiting."""
+    return Play(parts=((0.0, data),))
+
+
+def _head(status: int, kind: str, headers: Headers) -> bytes:
+    more = "".join(f"\r\n{name}: {value}" for name, value in headers)
+    return f"{_first_line(status)}\r\ncontent-type: {kind}{more}".encode("latin-1")
+
+
+@cache
+def _first_line(status: int) -> str:
+    # 529 is a provider's own.
+    phrase = HTTPStatus(status).phrase if status in HTTPStatus.__members__.values() else "Overloaded"
+    return f"HTTP/1.1 {status} {phrase}"
+
+
+PIECE = 64 * 1024
+GARBAGE = b"<html><body><h1>502 Bad Gateway</h1></body></html>"
+SILENT = {Kind.TIMEOUT: Ending.HANG, Kind.CUT_BEFORE: Ending.CUT, Kind.CUT_AFTER: Ending.CUT}
+ENDINGS = {Kind.STALLED_STREAM: Ending.HANG, Kind.CUT_STREAM: Ending.CUT}
+
+
+def stage_silence(fault: Fault, latency: float) -> Play:
+    """Stage a fault that sends no byte at all."""
+    return Play(parts=((latency, b""),), ending=SILENT[fault.kind])
+
+
+def stage_whole(body: bytes, headers: Headers, latency: float, fault: Fault | None, status: int = 200) -> Play:
+    """Stage an answer that is sent in one piece."""
+    if fault is None:
+        return _once(say(status, body, headers), latency)
+    if fault.kind is Kind.TRUNCATED:
+        return _once(say(status, body[: len(body) // 2], headers), latency)
+    if fault.kind is Kind.GARBAGE:
+        return _once(say(200, GARBAGE, headers, "text/html"), latency)
+    return _disturbed(_quarters(say(status, body, headers), len(body)), latency, fault)
+
+
+def stage_stream(events: list[bytes], headers: Headers, latency: float, fault: Fault | None) -> Play:
+    """Stage an answer that is sent as a stream of events."""
+    head = open_stream(headers)
+    if fault is None:
+        return _once(b"".join((head, *map(chunk, events), LAST_CHUNK)), latency)
+    if fault.kind is Kind.TRUNCATED:
+        joined = b"".join(events)
+        return _once(head + chunk(joined[: len(joined) // 2]) + LAST_CHUNK, latency)
+    if fault.kind is Kind.GARBAGE:
+        return _once(say(200, GARBAGE, headers, "text/html"), latency)
+    return _disturbed([head + chunk(events[0]), *map(chunk, events[1:]), LAST_CHUNK], latency, fault)
+
+
+def stage_lines(lines: Sequence[bytes], headers: Headers, latency: float, fault: Fault | None) -> Iterator[Part]:
+    """Stage the lines of a file, in pieces that are made as they are sent."""
+    if fault is not None and fault.kind is Kind.GARBAGE:
+        yield latency, say(200, GARBAGE, headers, "text/html")
+        return
+    slow = fault is not None and fault.kind is Kind.SLOW_STREAM
+    kept = lines if fault is None or slow else _half(lines)
+    gap = fault.gap_ms / 1000 if fault is not None and slow else SOON
+    yield latency, open_stream(headers, LINES)
+    for piece in _pieces(kept, max(1, sum(map(len, kept)) // 4) if slow else PIECE):
+        yield gap, chunk(piece)
+    if fault is None or fault.kind not in ENDINGS:
+        yield 0.0, LAST_CHUNK
+
+
+def _half(lines: Sequence[bytes]) -> list[bytes]:
+    # Ends in the middle of a line, if there is one.
+    middle = len(lines) // 2
+    return [*lines[:middle], *(line[: len(line) // 2] for line in lines[middle : middle + 1])]
+
+
+def _pieces(lines: Sequence[bytes], size: int) -> Iterator[bytes]:
+    gathered, length = list[bytes](), 0
+    for line in lines:
+        gathered.append(line)
+        length += len(line)
+        if length >= size:
+            yield from _cut(b"".join(gathered))
+            gathered, length = [], 0
+    yield from _cut(b"".join(gathered))
+
+
+def _cut(data: bytes) -> Iterator[bytes]:
+    for start in range(0, len(data), PIECE):
+        yield data[start : start + PIECE]
+
+
+def _once(data: bytes, latency: float) -> Play:
+    return Play(parts=((latency, data),))
+
+
+def _disturbed(pieces: list[bytes], latency: float, fault: Fault) -> Play:
+    if fault.kind is Kind.SLOW_STREAM:
+        gap = fault.gap_ms / 1000
+        return Play(parts=((latency, pieces[0]), *((gap, piece) for piece in pieces[1:])))
+    kept = b"".join(pieces[: len(pieces) // 2])
+    return Play(parts=((latency, kept),), ending=ENDINGS[fault.kind])
+
+
+def _quarters(answer: bytes, body_size: int) -> list[bytes]:
+    size = body_size // 4
+    first = len(answer) - 3 * size
+    starts = [first, first + size, first + 2 * size]
+    return [answer[:first], *(answer[start : start + size] for start in starts)]
+
+
+REASONS = {
+    400: "this request was refused by the fault plan",
+    401: "invalid key, by the fault plan",
+    403: "this key may not do that, by the fault plan",
+    404: "not found, by the fault plan",
+    413: "the request is too large, by the fault plan",
+    429: "too many requests, by the fault plan",
+    500: "internal server error, by the fault plan",
+    529: "overloaded, by the fault plan",
+}
+
+
+def refuse_honestly(fault: Fault) -> None:
+    """Raise the error of a fault that is one."""
+    status = fault.kind.status
+    if status is not None:
+        raise Refused(status, REASONS[status], retry_after=fault.retry_after)
+
+
+def request_id(number: int) -> str:
+    """Name a request by its number at this server."""
+    return f"req_sim_{number:08d}"
+
+
+def headers_of(dialect: Dialect, number: int, refused: Refused | None = None) -> list[tuple[str, str]]:
+    """Give the headers of an answer: its name, and when to come again."""
+    headers = [(dialect.request_id_header, request_id(number))]
+    if refused is not None and refused.retry_after is not None:
+        headers.append(("retry-after", f"{refused.retry_after:.3f}".rstrip("0").rstrip(".")))
+    return headers

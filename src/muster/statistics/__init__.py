@@ -1,0 +1,1 @@
+"""Statistics: intervals, paired tests, sample sizes, repeats. Pure; knows no feature."""

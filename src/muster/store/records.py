@@ -1,0 +1,150 @@
+"""Small tables: baselines, reviews, and processes that were started."""
+
+from collections.abc import Awaitable, Sequence
+from dataclasses import replace
+
+from muster.domain.errors import BadArgument, NotFound
+from muster.domain.ids import RunId
+from muster.domain.review import Opinion, Review
+from muster.domain.run import Driver, OwnedProcess
+from muster.store import leases
+from muster.store.base import Baseline
+from muster.store.codec import Codec
+from muster.store.queries import Connection, Parameters, Row, first
+from muster.store.writer import Writer
+
+
+class DatabaseBaselines:
+    """The baselines of this store."""
+
+    def __init__(self, reader: Connection, writer: Writer, codec: Codec) -> None:
+        self._reader, self._writer, self._codec = reader, writer, codec
+
+    def set(self, name: str, run: RunId, at: float) -> Awaitable[None]:
+        """Let a name stand for a run, whatever it stood for before."""
+        if self._codec.clean(name) != name:
+            raise BadArgument("the name of the baseline holds a configured secret; use another name")
+
+        def work(database: Connection) -> None:
+            leases.get(database, run)
+            database.execute("put_baseline", {"name": name, "run_id": run, "set_at": at})
+
+        return self._writer.run(work)
+
+    async def find(self, name: str) -> Baseline | None:
+        """Give the baseline of this name."""
+        row = first(self._reader.rows("select_baseline", {"name": name}))
+        return _baseline_of(row) if row else None
+
+    async def all(self) -> Sequence[Baseline]:
+        """Give all baselines, by name."""
+        return [_baseline_of(row) for row in self._reader.rows("select_baselines", {})]
+
+    def remove(self, name: str) -> Awaitable[None]:
+        """Forget a name; the run stays."""
+
+        def work(database: Connection) -> None:
+            if database.execute("delete_baseline", {"name": name}) == 0:
+                raise NotFound(f"there is no baseline {name!r}", suggestions=("muster baseline list",))
+
+        return self._writer.run(work)
+
+
+def _baseline_of(row: Row) -> Baseline:
+    return Baseline(name=row["name"], run=RunId(row["run_id"]), at=row["set_at"])
+
+
+class DatabaseReviews:
+    """The reviews of all runs."""
+
+    def __init__(self, reader: Connection, writer: Writer, codec: Codec) -> None:
+        self._reader, self._writer, self._codec = reader, writer, codec
+
+    def add(self, review: Review) -> Awaitable[None]:
+        """Remember a review in place of an older one of the same person."""
+        parameters = _parameters(replace(review, note=self._codec.clean(review.note), by=self._codec.clean(review.by)))
+
+        def work(database: Connection) -> None:
+            leases.get(database, review.run)
+            database.execute("put_review", parameters)
+
+        return self._writer.run(work)
+
+    async def of_run(self, run: RunId) -> Sequence[Review]:
+        """Give the reviews of a run, by case."""
+        return [_review_of(row) for row in self._reader.rows("select_reviews", {"run_id": run})]
+
+
+def _parameters(review: Review) -> Parameters:
+    return {
+        "run_id": review.run,
+        "case_id": review.case,
+        "subject": review.subject,
+        "epoch": review.epoch,
+        "reviewer": review.by,
+        "opinion": str(review.opinion),
+        "note": review.note,
+        "reviewed_at": review.at,
+    }
+
+
+def _review_of(row: Row) -> Review:
+    return Review(
+        run=RunId(row["run_id"]),
+        case=row["case_id"],
+        subject=row["subject"],
+        epoch=row["epoch"],
+        opinion=Opinion(row["opinion"]),
+        at=row["reviewed_at"],
+        note=row["note"],
+        by=row["reviewer"],
+    )
+
+
+class DatabaseProcesses:
+    """Which processes drivers have started."""
+
+    def __init__(self, reader: Connection, writer: Writer) -> None:
+        self._reader, self._writer = reader, writer
+
+    def note(self, process: OwnedProcess) -> Awaitable[None]:
+        """Remember a process."""
+        driver = process.driver
+        return self._write(
+            "note_process",
+            {
+                "token": process.token,
+                "driver_host": driver.host,
+                "driver_pid": driver.pid,
+                "driver_started": driver.started,
+                "pid": process.pid,
+                "started": process.started,
+                "agent": process.agent,
+                "noted_at": process.at,
+            },
+        )
+
+    def forget(self, token: str) -> Awaitable[None]:
+        """Forget a process that was seen dead."""
+        return self._write("forget_process", {"token": token})
+
+    async def all(self, host: str) -> Sequence[OwnedProcess]:
+        """Give the processes of a host that nobody has seen dead."""
+        return [_process_of(row) for row in self._reader.rows("select_processes", {"host": host})]
+
+    def _write(self, query: str, parameters: Parameters) -> Awaitable[None]:
+        def work(database: Connection) -> None:
+            database.execute(query, parameters)
+
+        return self._writer.run(work)
+
+
+def _process_of(row: Row) -> OwnedProcess:
+    return OwnedProcess(
+        token=row["token"],
+        driver=Driver(host=row["driver_host"], pid=row["driver_pid"], started=row["driver_started"]),
+        at=row["noted_at"],
+        pid=row["pid"],
+        started=row["started"],
+        agent=row["agent"],
+    )

@@ -1,0 +1,1 @@
+"""Behavioural test suites: format, checks, judges, workload, reports, evidence."""

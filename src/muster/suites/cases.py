@@ -1,0 +1,365 @@
+"""The cases of a run: read in, selected, and multiplied by subjects and epochs."""
+
+import asyncio
+import hashlib
+import json
+from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import count, islice
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from muster.domain.canonical import Json
+from muster.domain.errors import BadArgument, BadFile, Conflict, NotFound
+from muster.engine.context import Context
+from muster.suites.case import Case
+from muster.suites.format.reading import find_suites
+from muster.suites.format.suite import Suite, open_suite
+from muster.suites.journal import (
+    MENDABLE,
+    PAGE,
+    SNAPSHOT,
+    Prompt,
+    Snapshot,
+    Subject,
+    SuiteInfo,
+    case_key,
+    cases_key,
+    cases_of,
+    pack,
+    results_key,
+    results_of,
+    spell,
+)
+from muster.suites.spec import Selection, SuiteSpec
+from muster.suites.verdict import CaseResult
+from muster.text.files import shown, whole_text
+from muster.text.tree import Flaw, Unreadable
+
+LONGEST_PROMPT = 1_000_000  # bytes
+MOST_WARNINGS = 20
+_LONGEST_SUITE = 100  # characters of its name in an id that is made here
+
+
+async def read_in(ctx: Context, spec: SuiteSpec) -> Snapshot:
+    """Give what was read in; whoever resumes the run gets the very same."""
+    value = await ctx.step(SNAPSHOT, lambda: _read(ctx, spec))
+    return msgspec.convert(value, Snapshot)
+
+
+async def _read(ctx: Context, spec: SuiteSpec) -> Json:
+    reading, aside = Reading(spec), Aside()
+    cases, pages = reading.cases(), 0
+    try:
+        while page := tuple(islice(cases, PAGE)):
+            await aside.do(_keep(ctx, pages, page))
+            pages += 1
+    finally:
+        await aside.done()
+    return msgspec.to_builtins(reading.snapshot(pages))
+
+
+async def _keep(ctx: Context, number: int, page: tuple[Case, ...]) -> None:
+    """Keep a page of cases; a crash in the middle of reading must not mix two versions of a file."""
+    packed = pack(page)
+    if await ctx.step(cases_key(number), lambda: packed) != packed:
+        raise Conflict("the suite was changed after this run had begun to read it in", suggestions=("start a new run",))
+
+
+class Warnings:
+    """What is wrong or doubtful in the cases of a run: the first ones, and how many there are."""
+
+    def __init__(self) -> None:
+        self.first: list[Flaw] = []
+        self.count = 0
+
+    def take(self, flaws: Sequence[Flaw]) -> None:
+        """Note some more."""
+        self.count += len(flaws)
+        self.first += flaws[: MOST_WARNINGS - len(self.first)]
+
+
+class Reading:
+    """Goes through the suites of a spec once, case by case, and counts."""
+
+    def __init__(self, spec: SuiteSpec) -> None:
+        self._spec = spec
+        self._suites = [open_suite(path) for path in find_suites([Path(path) for path in spec.path])]
+        self._prompts = tuple(_prompt(path) for path in spec.prompts)
+        _require_distinct(self._prompts)
+        self._infos: list[SuiteInfo] = []
+        self._asked = 0
+        self.warnings = Warnings()
+
+    def cases(self) -> Iterator[Case]:
+        """Give the cases that are selected; none at all is an error."""
+        seen: set[bytes] = set()
+        for suite in self._suites:
+            yield from self._of(suite, seen)
+        if not any(info.cases for info in self._infos):
+            raise NotFound(_nothing(self._spec), suggestions=("muster validate PATH", "leave the filter out"))
+
+    def outline(self) -> Snapshot:
+        """Give what is known before the first case is read."""
+        infos = [SuiteInfo(name=suite.name, file=suite.file, digest="", prompt=suite.prompt) for suite in self._suites]
+        return Snapshot(suites=tuple(infos), prompts=self._prompts)
+
+    def snapshot(self, pages: int) -> Snapshot:
+        """Give what was seen, after the last case."""
+        infos = tuple(info for info in self._infos if info.cases)
+        cases = sum(info.cases for info in infos)
+        return Snapshot(suites=infos, prompts=self._prompts, cases=cases, pages=pages, asked=self._asked)
+
+    def _of(self, suite: Suite, seen: set[bytes]) -> Iterator[Case]:
+        spec = self._spec
+        only = None if spec.only is None else frozenset(spec.only)
+        selection = Selection(filter=spec.filter, tags=spec.tags, only=only)
+        whole, count, outline = hashlib.sha256(), 0, self.outline()
+        usual = len(spec.subjects(outline))
+        self.warnings.take(suite.doubts)
+        for case, told in suite.cases_to_run():
+            if not selection.takes(case):
+                continue
+            self.warnings.take(told)
+            if len(self._suites) > 1:  # one alone sees to it by itself
+                case = self._distinct(case, seen)
+            count += 1
+            self._asked += len(spec.tested_on(case, outline)) if case.agents or case.flaw else usual
+            whole.update(spell(case).encode("utf-8", "surrogatepass"))
+            yield case
+        self._infos.append(
+            SuiteInfo(
+                name=suite.name,
+                file=suite.file,
+                digest=whole.hexdigest(),
+                prompt=suite.prompt,
+                cases=count,
+                bundle=suite.bundle,
+            )
+        )
+
+    def _distinct(self, case: Case, seen: set[bytes]) -> Case:
+        """Return a case under an id that no other case of this run has: a damaged one is renamed, others refused."""
+        name = hashlib.sha256(case.id.encode()).digest()[:8]  # of 100,000 ids whole ones would fill the memory
+        if name not in seen:
+            seen.add(name)
+            return case
+        if not case.flaw:
+            raise BadFile(case.file, f"case {case.id}: another case of this run has the same id", line=case.line)
+        place = hashlib.sha256(f"{case.file}:{case.id}".encode()).hexdigest()[:8]
+        return replace(case, id=f"{case.suite[:_LONGEST_SUITE]}/damaged-{place}")
+
+
+def _prompt(path: str) -> Prompt:
+    try:
+        data = Path(path).read_bytes()
+    except FileNotFoundError:
+        raise NotFound(f"there is no prompt {path}") from None
+    except OSError as error:
+        raise BadFile(path, f"cannot be read: {error.strerror}") from error
+    if len(data) > LONGEST_PROMPT:
+        raise BadFile(path, f"is longer than {LONGEST_PROMPT:,} bytes, which is no prompt")
+    try:
+        return Prompt(name=Path(path).stem, text=data.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise BadFile(path, "is not UTF-8") from error
+
+
+def _require_distinct(prompts: tuple[Prompt, ...]) -> None:
+    names = [prompt.name for prompt in prompts]
+    for name in names:
+        if names.count(name) > 1:
+            raise BadArgument(f"two prompts are called {name!r}", suggestions=("rename one of the files",))
+
+
+def _nothing(spec: SuiteSpec) -> str:
+    chosen = {"--filter": spec.filter, "--tags": ",".join(spec.tags), "the cases named": ",".join(spec.only or ())}
+    given = ", ".join(f"{name} {value}" for name, value in chosen.items() if value)
+    return f"no case of {', '.join(spec.path)} is selected" + (f" by {given}" if given else "")
+
+
+STEPS_OF_PROGRESS = 100  # into how many pages the results of a small run are divided, so that its progress is seen
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unit:
+    """One case, one subject, one epoch."""
+
+    case: Case
+    subject: Subject
+    epoch: int
+    system: str
+    key: str  # below which everything stands that is done for it
+    known: CaseResult | None = None  # what an earlier driver of this run found out
+
+
+class Units:
+    """Gives the units of a run, with what is known of each."""
+
+    def __init__(self, spec: SuiteSpec, snapshot: Snapshot) -> None:
+        self._spec, self._snapshot = spec, snapshot
+        self._subjects = spec.subjects(snapshot)
+        self._prompts = {prompt.name: prompt.text for prompt in snapshot.prompts}
+        self._beside = {suite.file: suite.prompt or "" for suite in snapshot.suites}
+        self.total = snapshot.asked * spec.epochs
+        self.page_size = max(1, min(PAGE, self.total // STEPS_OF_PROGRESS))
+
+    def of(self, case: Case) -> Iterator[Unit]:
+        """Give the units of one case; a case with agents of its own is asked of those instead."""
+        subjects = self._spec.tested_on(case, self._snapshot) if case.agents or case.flaw else self._subjects
+        for subject in subjects or _nobody(case):
+            system = self._prompts[subject.prompt] if subject.prompt else self._beside.get(case.file, "")
+            label = subject.label
+            for epoch in range(1, self._spec.epochs + 1):
+                key = case_key(case.id, label, epoch)
+                yield Unit(case=case, subject=subject, epoch=epoch, system=system, key=key)
+
+    async def all(self, ctx: Context) -> AsyncIterator[Unit]:
+        """Give every unit: the cases in order, for each the subjects, for each the epochs."""
+        number = 0
+        known: tuple[CaseResult, ...] = ()
+        for page in range(self._snapshot.pages):
+            for unit in await self._units(ctx, page):
+                place = number % self.page_size
+                if place == 0:
+                    known = await newest_page(ctx, self._spec.tag, number // self.page_size)
+                yield replace(unit, known=known[place]) if place < len(known) else unit
+                number += 1
+
+    async def _units(self, ctx: Context, page: int) -> Iterator[Unit]:
+        # A step and no mere look: an heir takes the page over, since its reports need it.
+        cases = cases_of(await ctx.step(cases_key(page), partial(_gone, page)))
+        return (unit for case in cases for unit in self.of(case))
+
+
+def _gone(page: int) -> Json:
+    raise NotFound(f"page {page} of the cases that were read in is gone", suggestions=("start a new run",))
+
+
+def _nobody(case: Case) -> tuple[Subject, ...]:
+    raise BadArgument(
+        f"nobody is named whom case {case.id} ({case.file}:{case.line}) is asked of",
+        suggestions=("name an agent: --agent anthropic/MODEL", "or try it without a key: --agent sim/echo"),
+    )
+
+
+async def newest_page(ctx: Context, tag: str, number: int) -> tuple[CaseResult, ...]:
+    """Give the last version of a page that this run kept; nothing when there is none.
+
+    An heir has none at first: it looks at every case again, and so takes over the calls that led to the results.
+    """
+    newest: tuple[CaseResult, ...] = ()
+    for version in count(1):
+        found = results_of(await ctx.recall(results_key(tag, number, version)))
+        if not found:
+            break
+        newest = found
+        if not mendable(newest):
+            break
+    return newest
+
+
+async def keep_page(ctx: Context, tag: str, number: int, results: tuple[CaseResult, ...]) -> tuple[CaseResult, ...]:
+    """Keep the results of a page, and give those that stand from now on.
+
+    What is there already is taken over, version by version, so that an heir has all that its reports need.
+    """
+    packed = pack(results)
+    for version in count(1):
+        kept = await ctx.step(results_key(tag, number, version), lambda: packed)
+        if kept == packed:
+            break
+        standing = results_of(kept)
+        if not mendable(standing):
+            return standing
+    return results
+
+
+def mendable(results: tuple[CaseResult, ...]) -> bool:
+    """Whether something in a page may come out otherwise when it is tried again."""
+    return any(result.status in MENDABLE for result in results)
+
+
+class Aside:
+    """Does things in order, each while its caller goes on; an error comes up with the next thing, or at the end."""
+
+    def __init__(self) -> None:
+        self._task: asyncio.Task[None] | None = None
+
+    async def do(self, work: Coroutine[Any, Any, None]) -> None:
+        """Begin something, as soon as the thing before it is done."""
+        try:
+            await self.done()
+        except BaseException:
+            work.close()
+            raise
+        self._task = asyncio.create_task(work)
+        await asyncio.sleep(0)  # it is under way from now on, also if the caller does not wait for anything
+
+    async def done(self) -> None:
+        """Wait for the last thing."""
+        task, self._task = self._task, None
+        if task is not None:
+            await task
+
+    async def abandon(self) -> None:
+        """Let go of the last thing, if it is still under way."""
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+
+TOOL = "agent_response"
+MOST_BYTES = 256_000_000
+
+
+def read_answers(path: Path) -> Mapping[str, str]:
+    """Give the recorded answers by case id; entries for other tools are left out."""
+    file = shown(path)
+    entries = _entries(path, file)
+    found: dict[str, str] = {}
+    for index, entry in enumerate(entries):
+        if not isinstance(entry, dict):
+            raise BadFile(file, f"[{index}]: it must be an object")
+        if entry.get("tool") != TOOL:
+            continue
+        case, answer = _answer(entry, index, file)
+        if found.setdefault(case, answer) != answer:
+            raise BadFile(file, f"[{index}]: {case} has another answer further up")
+    if not found:
+        raise BadFile(file, f'there is no recorded answer in it: no entry with "tool": "{TOOL}"')
+    return found
+
+
+def _entries(path: Path, file: str) -> list[Any]:
+    if not path.exists():
+        raise NotFound(f"there is no {path}")
+    try:
+        entries = json.loads(whole_text(path, MOST_BYTES))
+    except Unreadable as error:
+        raise BadFile(file, error.message, line=error.line) from None
+    except json.JSONDecodeError as error:
+        raise BadFile(file, f"this is no JSON: {error.msg}", line=error.lineno, column=error.colno) from None
+    except (ValueError, RecursionError) as error:
+        raise BadFile(file, f"this is no JSON that can be read: {error}") from None
+    if not isinstance(entries, list):
+        raise BadFile(file, "recorded answers are a list at the top")
+    return entries
+
+
+def _answer(entry: Mapping[str, Any], index: int, file: str) -> tuple[str, str]:
+    case = _inside(entry, "args_match", "case_id")
+    answer = entry.get("response") if isinstance(entry.get("response"), str) else _inside(entry, "response", "content")
+    for place, value in (("args_match.case_id", case), ("response.content", answer)):
+        if not isinstance(value, str):
+            raise BadFile(file, f"[{index}].{place}: it must be text")
+    return str(case), str(answer)
+
+
+def _inside(entry: Mapping[str, Any], outer: str, inner: str) -> Any:
+    found = entry.get(outer)
+    return found.get(inner) if isinstance(found, dict) else None

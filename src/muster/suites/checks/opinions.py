@@ -1,0 +1,162 @@
+"""What each evaluator makes of one answer: a score, whether it is enough, and why not."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from math import fsum
+
+from muster.suites.case import Case, Evaluator, RubricItem
+from muster.suites.checks.output import check_output, similarity
+from muster.suites.verdict import CheckResult, ItemScore, Judgement, Observation
+from muster.text.thresholds import reaches
+
+AUTO_CHECK = "auto_check"
+_SHOWN = 5  # items, or failures, that are named in a sentence
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opinion:
+    """What one evaluator says; `passed` is None when it cannot say."""
+
+    passed: bool | None
+    score: float | None = None
+    why: str = ""
+    items: tuple[ItemScore, ...] = ()
+
+
+_CONTENT = Opinion(passed=True, score=1.0)  # made once: most cases come to this
+
+
+def check_rubric(case: Case, observation: Observation) -> tuple[tuple[ItemScore, ...], str]:
+    """Score the rubric items that have a check of their own; say which of these checks is broken."""
+    broken = ""
+    items = []
+    for item in case.rubric:
+        if item.auto_check is None:
+            items.append(ItemScore(id=item.id, weight=item.weight, critical=item.critical))
+            continue
+        result = check_output(item.auto_check, observation)
+        items.append(_checked(item, result))
+        if result.broken:
+            broken = broken or f"the check of {item.id} could not be done: {result.why}"
+    return tuple(items), broken
+
+
+def by_rules(items: tuple[ItemScore, ...], checks: Sequence[CheckResult], threshold: float) -> Opinion:
+    """Give the weighted mean of the checked items; without such items the checks alone decide."""
+    if not items and checks and reaches(1.0, threshold):
+        return _CONTENT
+    score = weighted_mean(items)
+    if score is None and not checks:
+        why = "no check fits: it has neither an output check, a tool check nor a rubric item with an auto_check"
+        return Opinion(passed=None, why=f"{why}; let a judge decide, or add a check", items=items)
+    return _against(threshold, 1.0 if score is None else score, items)
+
+
+def by_golden(case: Case, observation: Observation, items: tuple[ItemScore, ...]) -> Opinion:
+    """Compare the last answer with the golden text, whose own threshold decides."""
+    golden = case.golden
+    if golden is None:
+        return Opinion(passed=None, why="it has no golden text to compare with", items=items)
+    if not observation.answers:
+        return Opinion(passed=False, score=0.0, why="there is no answer to compare with the golden text", items=items)
+    score = similarity(observation.text, golden)
+    if reaches(score, golden.threshold):
+        return Opinion(passed=True, score=score, items=items)
+    why = f"its likeness to {golden.path} is {score:.3f}, below {golden.threshold:g}"
+    return Opinion(passed=False, score=score, why=why, items=items)
+
+
+def by_process(case: Case, judgement: Judgement | None, items: tuple[ItemScore, ...], threshold: float) -> Opinion:
+    """Give the weighted mean of what a command scored; what it says outright must be true as well."""
+    if judgement is None or judgement.failed:
+        return Opinion(passed=None, why=_why_failed(judgement, Evaluator.PROCESS), items=items)
+    given = _given(case, judgement)
+    every = _joined(given, items)
+    score = weighted_mean(given)
+    if judgement.passed is False:
+        return Opinion(passed=False, score=score or 0.0, why=f"{judgement.by} says that it did not pass", items=every)
+    if score is None and judgement.passed is None:
+        why = f"{judgement.by} scored no item of the rubric"
+        return Opinion(passed=None, why=why, items=every)
+    return _against(threshold, 1.0 if score is None else score, every)
+
+
+def by_judge(case: Case, judgement: Judgement | None, items: tuple[ItemScore, ...], threshold: float) -> Opinion:
+    """Give the weighted mean of what a judge scored, which must be everything that has no check of its own."""
+    if judgement is None or judgement.failed:
+        return Opinion(passed=None, why=_why_failed(judgement, Evaluator.JUDGE), items=items)
+    every = _joined(_given(case, judgement), items)
+    missing = [item.id for item in every if item.score is None]
+    score = weighted_mean(every)
+    if missing or score is None:
+        named = ", ".join(missing[:_SHOWN]) or "anything"
+        return Opinion(passed=None, why=f"{judgement.by} gave no score for {named}", items=every)
+    return _against(threshold, score, every)
+
+
+def weighted_mean(items: Iterable[ItemScore]) -> float | None:
+    """Give the mean of the scores there are, by weight; weights that sum to nothing weigh the same."""
+    scored = [(item.weight, item.score) for item in items if item.score is not None]
+    if not scored:
+        return None
+    total = fsum(weight for weight, _ in scored)
+    if total <= 0:
+        return fsum(score for _, score in scored) / len(scored)
+    return fsum(weight * score for weight, score in scored) / total
+
+
+def _checked(item: RubricItem, result: CheckResult) -> ItemScore:
+    return ItemScore(
+        id=item.id,
+        weight=item.weight,
+        critical=item.critical,
+        score=None if result.broken else float(result.passed),
+        by=AUTO_CHECK,
+        rationale=result.why,
+    )
+
+
+def _given(case: Case, judgement: Judgement) -> tuple[ItemScore, ...]:
+    """Give the scores of a judgement, weighed as the rubric says; of two for one item the lower counts."""
+    rubric = {item.id: item for item in case.rubric}
+    found: dict[str, ItemScore] = {}
+    for given in judgement.items:
+        if rubric and given.id not in rubric:
+            continue
+        item = _weighed(given, rubric.get(given.id))
+        before = found.get(item.id)
+        if before is None or item.score is None or (before.score is not None and item.score < before.score):
+            found[item.id] = item
+    return tuple(found.values())
+
+
+def _weighed(given: ItemScore, item: RubricItem | None) -> ItemScore:
+    # A score that is none, or lies outside of the scale, is as good as not given.
+    score = given.score if given.score is not None and 0 <= given.score <= 1 else None
+    if item is None:
+        return replace(given, score=score)
+    return replace(given, score=score, weight=item.weight, critical=item.critical)
+
+
+def _joined(given: tuple[ItemScore, ...], items: tuple[ItemScore, ...]) -> tuple[ItemScore, ...]:
+    """Put what was given in the order of the rubric; what was not given stays as its own check left it."""
+    by_id = {item.id: item for item in given}
+    known = {item.id for item in items}
+    return (*(by_id.get(item.id, item) for item in items), *(item for item in given if item.id not in known))
+
+
+def _against(threshold: float, score: float, items: tuple[ItemScore, ...]) -> Opinion:
+    if reaches(score, threshold):
+        return Opinion(passed=True, score=score, items=items)
+    low = [f"{item.id} {item.score:.2f}" for item in items if item.score is not None and item.score < 1]
+    named = f": {', '.join(low[:_SHOWN])}" if low else ""
+    return Opinion(
+        passed=False, score=score, why=f"scored {score:.2f}, below the threshold {threshold:g}{named}", items=items
+    )
+
+
+def _why_failed(judgement: Judgement | None, evaluator: Evaluator) -> str:
+    if judgement is None:
+        return f"the {evaluator.value} evaluator was not asked"
+    failures = "; ".join(judgement.failures[:_SHOWN]) or "it gave nothing that counts"
+    return f"{judgement.by or evaluator.value} could not judge it: {failures}"

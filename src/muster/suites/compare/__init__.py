@@ -1,0 +1,1 @@
+"""Whether one suite run is better or worse than another."""

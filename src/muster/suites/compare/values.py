@@ -1,0 +1,85 @@
+"""What a comparison of two runs says: a verdict, the numbers it rests on, and the cases that changed."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from muster.statistics.intervals import Interval
+from muster.statistics.sample_size import Needed
+from muster.suites.verdict import Status
+
+
+class Verdict(StrEnum):
+    """Whether B is better than A."""
+
+    BETTER = "better"
+    WORSE = "worse"
+    SAME = "same"  # so near that the difference does not matter
+    NOT_WORSE = "not worse"  # by more than the margin that was asked for
+    UNSURE = "not enough evidence"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """How one epoch of a case ended in one of the runs."""
+
+    status: Status
+    score: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One epoch of a case that passed in only one of the runs; `after` is None when B does not have it."""
+
+    case: str
+    epoch: int
+    before: Status
+    after: Status | None
+    before_score: float | None
+    after_score: float | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """A and B, paired by case and epoch. Differences are B less A, as the mean over cases of the mean over epochs."""
+
+    verdict: Verdict
+    why: str
+    threshold: float
+    alpha: float
+    cases: int = 0  # that are compared
+    pairs: int = 0  # epochs of them
+    b: int = 0  # cases that passed in more epochs of A
+    c: int = 0  # cases that passed in more epochs of B
+    pass_p: float = 1.0  # McNemar's, exact, of b and c
+    pass_before: float | None = None
+    pass_after: float | None = None
+    pass_difference: float | None = None
+    pass_interval: Interval | None = None
+    score_p: float = 1.0  # of the paired differences
+    score_before: float | None = None
+    score_after: float | None = None
+    score_difference: float | None = None
+    score_interval: Interval | None = None
+    regressions: tuple[Change, ...] = ()  # passed in A, and not in B
+    improvements: tuple[Change, ...] = ()
+    no_result: int = 0  # pairs in which B has no result: missing, error, timed out, unjudged, skipped
+    new: tuple[tuple[str, int], ...] = ()  # cases and epochs that only B has
+    left_out: int = 0  # epochs of A beyond the last that B has of any case
+    compared: int = 0  # pairs with a result in both
+    margin: float | None = None  # None: not asked for
+    pass_at_least: float | None = None  # limits that the differences are below with a probability of alpha at most
+    score_at_least: float | None = None
+    needed: Needed | None = None  # what would decide, when nothing is decided
+
+    @property
+    def repeated(self) -> bool:
+        """Whether epochs are told apart, so that what is counted are cases × epochs."""
+        return self.pairs > self.cases or any(epoch > 1 for _, epoch in self.new)
+
+
+def counted(number: int, *, repeated: bool) -> str:
+    """Return a number with the unit that all of a comparison is counted in: cases, or cases × epochs."""
+    if repeated:
+        return f"{number:,} case × epoch" if number == 1 else f"{number:,} cases × epochs"
+    return f"{number:,} case" if number == 1 else f"{number:,} cases"

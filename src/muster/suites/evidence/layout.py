@@ -1,0 +1,37 @@
+"""The files of an evidence archive, and what is wrong with one."""
+
+import re
+
+README = "README.txt"
+CASES = "cases.jsonl"
+SUITE = "suite.json"
+PROMPTS = "prompts/"
+ANSWERS = "answers.jsonl"  # only of a run that scored recorded answers
+CALLS = "calls.jsonl"
+VERDICTS = "verdicts.jsonl"
+STATISTICS = "statistics.json"
+RUN = "run.json"
+ENVIRONMENT = "environment.json"
+REDACTION = "redaction.json"
+PUBLIC_KEY = "public-key.pem"
+STATEMENT = "statement.dsse.json"  # always the last
+
+MOST_MEMBERS = 10_000
+MOST_STATEMENT = 16 << 20  # bytes, of what is read as a whole
+MOST_KEY = 4096
+MOST_LINE = 256 << 20
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*(?:\.[a-z]+)+|prompts/[0-9]{4}\.txt")
+
+
+def prompt_name(number: int) -> str:
+    """Name the file of a prompt."""
+    return f"{PROMPTS}{number:04}.txt"
+
+
+class Fault(Exception):
+    """Something in an archive is not as it was signed; never leaves this room."""
+
+    def __init__(self, where: str, what: str) -> None:
+        super().__init__(f"{where}: {what}")
+        self.where, self.what = where, what

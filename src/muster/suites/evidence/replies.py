@@ -1,0 +1,303 @@
+"""What an archive holds about each result: calls to the agent and to judges, and recorded answers, in their order."""
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any
+
+from muster.domain.call import Quality, Reply, ToolCall
+from muster.domain.canonical import Json
+from muster.domain.money import Microdollars
+from muster.suites.case import Case, Evaluator
+from muster.suites.checks.tool_calls import quality_in, use, wants_tools
+from muster.suites.evidence.archive import Archive, read_as
+from muster.suites.evidence.export import keys_of
+from muster.suites.evidence.layout import ANSWERS, CALLS, RUN, Fault
+from muster.suites.journal import Snapshot, case_key
+from muster.suites.judge.rubric import Calls, Heard, retell_command, retell_judge
+from muster.suites.spec import SuiteSpec
+from muster.suites.verdict import OUT_OF_TIME, CaseResult, ItemScore, Judgement, Observation
+
+Call = Mapping[str, Any]  # a line of calls.jsonl
+
+
+def observe(case: Case, calls: Sequence[Call], result: CaseResult) -> Observation:
+    """Give what was observed; what no call can show, such as time that was over, is taken from the result."""
+    replies, error = _replies(calls)
+    error = error or result.error
+    if len(calls) < len(result.keys):
+        error = error or {"code": "no_call", "message": "a call of this result is not in the archive"}
+    return Observation(
+        answers=tuple(reply.text for reply in replies if not wants_tools(case, reply)),
+        tool_calls=tuple(call for reply in replies for call in _used(case, reply)),
+        quality=_quality(case, replies),
+        error=error,
+        timed_out=_is_late(error),
+        seconds=round(sum(reply.timings.wire for reply in replies), 6),
+        cost=Microdollars(sum(reply.cost for reply in replies)),
+        input_tokens=sum(reply.usage.all_input for reply in replies),
+        output_tokens=sum(reply.usage.output for reply in replies),
+        model=next((reply.model for reply in reversed(replies) if reply.model), ""),
+        keys=result.keys,
+    )
+
+
+def _quality(case: Case, replies: Sequence[Reply]) -> Quality:
+    """Return the quality of the first reply that is not good: it is not made good by what is said after it."""
+    bad = (quality for reply in replies if (quality := quality_in(case, reply)) is not Quality.GOOD)
+    return next(bad, Quality.GOOD)
+
+
+def _replies(calls: Sequence[Call]) -> tuple[list[Reply], Mapping[str, Json] | None]:
+    """Give the replies up to the first call that has none, and why it has none."""
+    replies: list[Reply] = []
+    for call in calls:
+        if call.get("reply") is None:
+            return replies, call.get("error") or {"code": "no_reply", "message": "there is no reply"}
+        replies.append(read_as(Reply, call["reply"], CALLS))
+    return replies, None
+
+
+def _used(case: Case, reply: Reply) -> tuple[ToolCall, ...]:
+    """Give the tools that were called, those of the case with what they gave."""
+    if not wants_tools(case, reply):
+        return reply.tool_calls
+    return tuple(use(case.tools, call) for call in reply.tool_calls)
+
+
+def observe_recorded(text: str | None, result: CaseResult) -> Observation:
+    """Give a recorded answer as if it had been said."""
+    if text is None:
+        return Observation(error=result.error or {"code": "not_recorded", "message": "there is no recorded answer"})
+    return Observation(answers=(text,))
+
+
+def _is_late(error: Mapping[str, Json] | None) -> bool:
+    return error is not None and error.get("code") in OUT_OF_TIME
+
+
+_MARK = re.compile(r"\[redacted:[a-z_]+:[0-9]+\]")
+
+
+def is_marked(value: Json) -> bool:
+    """Whether any text of a JSON value holds a mark, names included."""
+    left = [value]
+    while left:
+        one = left.pop()
+        if isinstance(one, str):
+            if _MARK.search(one):
+                return True
+        elif isinstance(one, Mapping):
+            left += [*one.keys(), *one.values()]
+        elif isinstance(one, list | tuple):
+            left += one
+    return False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Testimony:
+    """What the archive holds about one result."""
+
+    case: Mapping[str, Any]  # its line
+    asked: tuple[Call, ...] = ()  # of the agent, those that are there
+    judged: tuple[Call, ...] = ()
+    answer: Mapping[str, Any] | None = None  # recorded, when nobody was asked
+    recorded: bool = False  # recorded answers were scored
+
+    def observation(self, case: Case, result: CaseResult) -> Observation:
+        """Say what the agent did."""
+        if self.recorded:
+            return observe_recorded(None if self.answer is None else str(self.answer.get("text")), result)
+        return observe(case, self.asked, result)
+
+    def heard(self) -> dict[str, Heard]:
+        """Give what judges and commands replied, by key."""
+        return {str(call["key"]): _heard(call) for call in self.judged}
+
+    @property
+    def redacted(self) -> bool:
+        """Whether a secret was really taken out of any text that the result was made from."""
+        return any(map(is_marked, (self.case, *self.asked, *self.judged, self.answer)))
+
+
+class Witnesses:
+    """Goes through calls and recorded answers side by side with the results that they belong to."""
+
+    def __init__(self, archive: Archive, *, recorded: bool) -> None:
+        self._calls = archive.stream(CALLS, lambda call: str(call["key"]))
+        self._answers = archive.stream(ANSWERS, lambda answer: str(answer["case"])) if recorded else None
+        self._of = Testimony(case={}, recorded=recorded)
+
+    def turn_to(self, line: Mapping[str, Any], case: Case) -> None:
+        """Go on to the next case."""
+        answer = None if self._answers is None else self._answers.take(case.id)
+        self._of = Testimony(case=line, answer=answer, recorded=self._of.recorded)
+
+    def hear(self, result: CaseResult) -> Testimony:
+        """Give everything about the next result."""
+        found = [self._calls.take(key) for key in keys_of(result)]
+        asked, judged = found[: len(result.keys)], found[len(result.keys) :]
+        return Testimony(
+            case=self._of.case,
+            asked=tuple(call for call in asked if call is not None),
+            judged=tuple(call for call in judged if call is not None),
+            answer=self._of.answer,
+            recorded=self._of.recorded,
+        )
+
+    def unheard(self) -> Iterator[Call]:
+        """Give the calls that belong to no result."""
+        return self._calls.rest()
+
+
+def _heard(call: Call) -> Heard:
+    reply, error = call.get("reply"), call.get("error")
+    return Heard(
+        reply=None if reply is None else read_as(Reply, reply, CALLS),
+        error=error if isinstance(error, Mapping) else None,
+    )
+
+
+_SHOWN = 80  # characters of a value
+
+
+def retold(
+    case: Case, seen: Observation, result: CaseResult, spec: SuiteSpec, evaluators: Sequence[Evaluator], calls: Calls
+) -> dict[Evaluator, Judgement]:
+    """Give what judges and commands said about an answer, from their replies; without an answer nobody was asked."""
+    if case.skip or case.flaw or seen.error is not None:
+        return {}
+    key = case_key(result.case, result.subject, result.epoch)
+    said = {}
+    if Evaluator.PROCESS in evaluators:
+        said[Evaluator.PROCESS] = retell_command(case, calls, key=key)
+    if Evaluator.JUDGE in evaluators:
+        said[Evaluator.JUDGE] = retell_judge(
+            case,
+            seen,
+            calls,
+            judge=spec.judge,
+            samples=spec.judge_samples,
+            key=key,
+            threshold=spec.threshold,
+        )
+    return said
+
+
+def unsaid(was: Sequence[Judgement], now: Sequence[Judgement]) -> str:
+    """Say which judgement the replies do not bear out; empty: they bear out all of them."""
+    if len(was) != len(now):
+        return f"{len(was)} judgements are recorded, and the replies are those of {len(now)}"
+    for recorded, told in zip(was, now, strict=True):
+        if found := _unlike(recorded, told):
+            where, left, right = found
+            by = told.by or recorded.by or "nobody"
+            return f"the replies of {by} do not bear out its judgement:{where} is {left}, and they say {right}"
+    return ""
+
+
+def _unlike(was: Judgement, now: Judgement) -> tuple[str, str, str] | None:
+    """Find what differs; failures first, since all else follows from them.
+
+    The version says how a judge was asked: its replies can be read also when judges are asked otherwise by now.
+    """
+    return _first(was.failures, now.failures, " failures") or _first(replace(was, version=now.version), now, "")
+
+
+def _first(was: Any, now: Any, where: str) -> tuple[str, str, str] | None:
+    """Find the first place where two judgements differ."""
+    if was == now:
+        return None
+    if is_dataclass(was) and type(was) is type(now):
+        inner = ((f"{where} {field.name}", getattr(was, field.name), getattr(now, field.name)) for field in fields(was))
+    elif isinstance(was, tuple) and len(was) == len(now):
+        inner = ((f"{where} {place}", *pair) for place, pair in enumerate(zip(was, now, strict=True), 1))
+    else:
+        return where, _short(was), _short(now)
+    return next((found for name, left, right in inner if (found := _first(left, right, name))), None)
+
+
+def _short(value: object) -> str:
+    text = "; ".join(map(_name, value)) if isinstance(value, tuple) else str(value)
+    return (text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…") or "nothing"
+
+
+def _name(value: object) -> str:
+    return f"{value.id} {value.score}" if isinstance(value, ItemScore) else str(value)
+
+
+MOST_SUBJECTS = 10_000  # of one case; nobody tests more, and a forged spec must not keep anybody busy for ever
+
+
+class Roll:
+    """The units of one case; each must be judged once."""
+
+    def __init__(self, labels: Mapping[str, None], epochs: int) -> None:
+        self._labels, self._epochs = labels, epochs
+        self._seen: set[tuple[str, int]] = set()
+
+    def tick(self, result: CaseResult) -> str:
+        """Tick a verdict off, and say what is wrong with its being there."""
+        if result.subject not in self._labels or not 1 <= result.epoch <= self._epochs:
+            return "it is a stray verdict: the run has no such subject, or no such epoch"
+        unit = (result.subject, result.epoch)
+        if unit in self._seen:
+            return "it is a duplicate: there is another verdict on the same"
+        self._seen.add(unit)
+        return ""
+
+    @property
+    def missing(self) -> int:
+        """How many units have no verdict."""
+        return len(self._labels) * self._epochs - len(self._seen)
+
+    def gaps(self) -> Iterator[tuple[str, int]]:
+        """Give the units without a verdict, one after the other."""
+        units = ((label, epoch) for label in self._labels for epoch in range(1, self._epochs + 1))
+        return (unit for unit in units if unit not in self._seen)
+
+
+class Units:
+    """The units of a run, and which of them a verdict mentions."""
+
+    def __init__(self, spec: SuiteSpec, snapshot: Snapshot) -> None:
+        self._spec, self._snapshot = spec, snapshot
+        self._usual: Mapping[str, None] | None = None
+        self._mentioned: set[bytes] = set()  # by digest: the keys of 100,000 units would fill the memory
+
+    def roll(self, case: Case) -> Roll:
+        """Give the units of a case."""
+        if case.agents or case.flaw:
+            return Roll(self._labels(case), self._spec.epochs)
+        if self._usual is None:
+            self._usual = self._labels(case)
+        return Roll(self._usual, self._spec.epochs)
+
+    def mention(self, result: CaseResult) -> None:
+        """Note that there is a verdict on a unit."""
+        key = case_key(result.case, result.subject, result.epoch)
+        self._mentioned.add(_digest(hashlib.sha256(_bytes(key))))
+
+    def mentions(self, key: str) -> bool:
+        """Whether a call stands below a unit that has a verdict; every beginning of its key may be that unit."""
+        beginning = hashlib.sha256()
+        for place, part in enumerate(key.split("/")):
+            beginning.update(_bytes(f"/{part}" if place else part))
+            if _digest(beginning) in self._mentioned:
+                return True
+        return False
+
+    def _labels(self, case: Case) -> Mapping[str, None]:
+        agents, prompts = case.agents or self._spec.agents, self._snapshot.prompts
+        if len(agents) * max(1, len(prompts)) > MOST_SUBJECTS:
+            raise Fault(RUN, f"a case of it is asked of more than {MOST_SUBJECTS:,} subjects")
+        return dict.fromkeys(subject.label for subject in self._spec.tested_on(case, self._snapshot))
+
+
+def _digest(of: "hashlib._Hash") -> bytes:
+    return of.digest()[:16]
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")

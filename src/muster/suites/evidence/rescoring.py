@@ -1,0 +1,243 @@
+"""Scoring an archive again, from what agents, judges and commands replied. Nobody is asked.
+
+Replies of judges are read again and must bear out the judgements; checks and scores are done again and must come to the
+verdicts; verdicts must be those of all cases, no more and no fewer; and the figures must be those of the verdicts.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from math import isclose
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from muster.domain.errors import BadFile, MusterError
+from muster.domain.run import RunState
+from muster.suites.case import Case
+from muster.suites.checks.scoring import evaluators_of, score
+from muster.suites.evidence.archive import Archive, read_as
+from muster.suites.evidence.export import TOLERANCE, FigureDifference, Figures, differences
+from muster.suites.evidence.layout import CASES, RUN, STATEMENT, STATISTICS, SUITE, VERDICTS, Fault
+from muster.suites.evidence.replies import Roll, Testimony, Units, Witnesses, retold, unsaid
+from muster.suites.evidence.verification import Verification, open_archive, verify_file
+from muster.suites.journal import Snapshot
+from muster.suites.spec import SuiteSpec, read_spec
+from muster.suites.verdict import CaseResult, Status
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+KEPT = 1000  # of each kind, that are told one by one
+NO_CASE = "it is a stray verdict: its case is not in the archive, or does not stand where it should"
+NO_VERDICT = "it is missing: there is no verdict on it"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """A result that comes out otherwise, that is missing, or that should not be there."""
+
+    case: str
+    subject: str
+    epoch: int
+    was: Status | None  # None: there is no verdict
+    was_score: float | None
+    now: Status | None  # None: it cannot be scored
+    now_score: float | None
+    redacted: bool  # texts of it are without their secrets, which may be why
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rescoring:
+    """What came of scoring an archive again."""
+
+    verification: Verification
+    allow_redacted: bool = False
+    same: int = 0
+    different: int = 0
+    blurred: int = 0  # different, and without some secrets that it was scored with
+    missing: int = 0  # units without a verdict; of a run that was completed they are different too
+    differences: tuple[Difference, ...] = ()  # the first of all kinds
+    figures: tuple[FigureDifference, ...] = ()  # that do not follow from the results
+    unmentioned: int = 0  # calls of units that no verdict mentions
+    unmentioned_keys: tuple[str, ...] = ()  # the first of them
+
+    @property
+    def ok(self) -> bool:
+        """Whether something was scored again, and everything came out the same, but for what may differ."""
+        sound = self.verification.valid and self.same > 0 and not self.different and not self.figures
+        return sound and (self.allow_redacted or not self.blurred)
+
+
+def rescore(path: Path, public_key: "Ed25519PublicKey | None" = None, *, allow_redacted: bool = False) -> Rescoring:
+    """Verify an archive and score it again; results may differ where secrets are missing, if that is allowed."""
+    with open_archive(path) as file:
+        try:
+            found = verify_file(file, public_key)
+            if not found.valid:
+                return Rescoring(verification=found)
+            archive = Archive(file=file, members={member.name: member for member in found.members})
+            return _Rescoring(archive, found, allow_redacted).all()
+        except Fault as fault:
+            invalid = Verification(valid=False, trusted=found.trusted, where=fault.where, what=fault.what)
+            return Rescoring(verification=invalid)
+        except OSError as error:
+            raise BadFile(str(path), f"cannot be read: {error.strerror}") from error
+
+
+class _Rescoring:
+    """Goes through cases, verdicts and calls side by side, as they were written."""
+
+    def __init__(self, archive: Archive, verification: Verification, allow_redacted: bool) -> None:
+        self._archive, self._verification, self._allow_redacted = archive, verification, allow_redacted
+        run = archive.first(RUN)
+        self._spec, self._completed = _spec_of(run), run.get("state") == RunState.COMPLETED
+        self._snapshot = read_as(Snapshot, archive.first(SUITE), SUITE)
+        self._units = Units(self._spec, self._snapshot)
+        self._witnesses = Witnesses(archive, recorded=self._spec.answers is not None)
+        self._figures = Figures()
+        self._cases = self._same = self._different = self._blurred = self._missing = 0
+        self._differences: list[Difference] = []
+
+    def all(self) -> Rescoring:
+        """Score every verdict of the archive again."""
+        self._score_cases()
+        try:
+            figures = tuple(islice(self._compare_figures(), KEPT))
+        except (ArithmeticError, ValueError) as error:  # numbers that no agent ever gave
+            raise Fault(STATISTICS, "the figures of these results cannot be computed") from error
+        unmentioned, keys = self._count_unmentioned()
+        return Rescoring(
+            verification=self._verification,
+            allow_redacted=self._allow_redacted,
+            same=self._same,
+            different=self._different,
+            blurred=self._blurred,
+            missing=self._missing,
+            differences=tuple(self._differences),
+            figures=figures,
+            unmentioned=unmentioned,
+            unmentioned_keys=keys,
+        )
+
+    def _score_cases(self) -> None:
+        verdicts = self._archive.stream(VERDICTS, lambda verdict: str(verdict["result"]["case"]))
+        for line in self._archive.records(CASES):
+            case = read_as(Case, line, CASES)
+            self._cases += 1
+            self._witnesses.turn_to(line, case)
+            roll = self._units.roll(case)
+            while (verdict := verdicts.take(case.id)) is not None:
+                self._weigh(case, verdict, roll)
+            self._count_missing(case, roll)
+        for verdict in verdicts.rest():
+            result, _ = self._hear(verdict)
+            self._differ(_difference(result, None, NO_CASE))
+
+    def _weigh(self, case: Case, verdict: dict[str, Any], roll: Roll) -> None:
+        """Score one verdict again and compare."""
+        was, testimony = self._hear(verdict)
+        if flaw := roll.tick(was):
+            self._differ(_difference(was, None, flaw))
+            return
+        now = _scored(case, was, testimony, self._spec)
+        flaw = unsaid(was.judgements, now.judgements)
+        if not flaw and now.status is was.status and _same_result(now.score, was.score):
+            self._same += 1
+            self._figures.add(now)
+            return
+        redacted = testimony.redacted
+        self._figures.add(was if redacted else now)
+        self._differ(_difference(was, now, flaw or now.why, redacted=redacted))
+
+    def _hear(self, verdict: dict[str, Any]) -> tuple[CaseResult, Testimony]:
+        result = read_as(CaseResult, verdict.get("result"), VERDICTS)
+        self._units.mention(result)
+        return result, self._witnesses.hear(result)
+
+    def _count_missing(self, case: Case, roll: Roll) -> None:
+        """Count the units without a verdict; a run that was not completed may have such."""
+        self._missing += roll.missing
+        if not self._completed or not roll.missing:
+            return
+        self._different += roll.missing
+        for subject, epoch in islice(roll.gaps(), KEPT - len(self._differences)):
+            self._differences.append(_gap(case, subject, epoch))
+
+    def _differ(self, one: Difference) -> None:
+        self._blurred += one.redacted
+        self._different += not one.redacted
+        if len(self._differences) < KEPT:
+            self._differences.append(one)
+
+    def _compare_figures(self) -> Iterator[FigureDifference]:
+        """Compare everything that is said of all results together."""
+        now = self._figures.json()
+        yield from differences(STATISTICS, self._archive.first(STATISTICS), now)
+        yield from differences(f"{SUITE}/cases", self._snapshot.cases, self._cases)
+        if (stated := self._verification.predicate.get("results")) is not None:
+            yield from differences(f"{STATEMENT}/results", stated, now["statuses"])
+
+    def _count_unmentioned(self) -> tuple[int, tuple[str, ...]]:
+        number, keys = 0, []
+        for call in self._witnesses.unheard():
+            key = str(call.get("key"))
+            if not self._units.mentions(key):
+                number += 1
+                keys += [key] if number <= KEPT else []
+        return number, tuple(keys)
+
+
+def _spec_of(run: dict[str, Any]) -> SuiteSpec:
+    try:
+        return read_spec(run["spec"])
+    except (MusterError, KeyError) as error:
+        raise Fault(RUN, "the spec of the run cannot be read") from error
+
+
+def _scored(case: Case, result: CaseResult, testimony: Testimony, spec: SuiteSpec) -> CaseResult:
+    evaluators = evaluators_of(case, spec.evaluator)
+    seen = testimony.observation(case, result)
+    return score(
+        case,
+        seen,
+        subject=result.subject,
+        epoch=result.epoch,
+        evaluators=evaluators,
+        default_threshold=spec.threshold,
+        judgements=retold(case, seen, result, spec, evaluators, testimony.heard()),
+    )
+
+
+def _same_result(left: float | None, right: float | None) -> bool:
+    if left is None or right is None:
+        return left is right
+    return isclose(left, right, abs_tol=TOLERANCE)
+
+
+def _difference(was: CaseResult, now: CaseResult | None, why: str, *, redacted: bool = False) -> Difference:
+    return Difference(
+        case=was.case,
+        subject=was.subject,
+        epoch=was.epoch,
+        was=was.status,
+        was_score=was.score,
+        now=None if now is None else now.status,
+        now_score=None if now is None else now.score,
+        redacted=redacted,
+        why=why,
+    )
+
+
+def _gap(case: Case, subject: str, epoch: int) -> Difference:
+    return Difference(
+        case=case.id,
+        subject=subject,
+        epoch=epoch,
+        was=None,
+        was_score=None,
+        now=None,
+        now_score=None,
+        redacted=False,
+        why=NO_VERDICT,
+    )

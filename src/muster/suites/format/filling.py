@@ -1,0 +1,175 @@
+"""Makes the cases of one written case: itself, itself with variables, or one for each row of its dataset."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from muster.domain.errors import MusterError
+from muster.suites.case import Case, CheckKind, OutputCheck
+from muster.suites.format.forms import DatasetForm
+from muster.suites.format.reading import Shelf
+from muster.suites.format.resolve import require_id
+from muster.suites.format.variables import Row, Template, Unfilled, rows
+from muster.text.complaints import Complaints
+from muster.text.json_paths import compile_path
+from muster.text.json_schema import schema_flaw
+from muster.text.patterns import compile_pattern
+from muster.text.tree import Flaw, Place, Unreadable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """One case as it came out of its file; with flaws it is only a draft, and cannot be asked."""
+
+    case: Case
+    flaws: tuple[Flaw, ...] = ()
+    doubts: tuple[Flaw, ...] = ()
+
+    @staticmethod
+    def of(case: Case, complaints: Complaints, doubts: tuple[Flaw, ...] = ()) -> "Outcome":
+        """Return a case with what was said about it."""
+        return Outcome(case=case, flaws=tuple(complaints.flaws), doubts=(*doubts, *complaints.doubts))
+
+
+def filled(
+    case: Case, complaints: Complaints, variables: Mapping[str, str], dataset: DatasetForm | None, shelf: Shelf
+) -> Iterator[Outcome]:
+    """Return what comes of a resolved case, verified; rows are read only for a case that is good so far."""
+    if dataset is not None and not complaints.flaws:
+        yield from _from_rows(case, complaints, variables, dataset, shelf)
+        return
+    try:
+        case = Template(case).fill(variables) if variables and dataset is None else case
+    except Unfilled as error:
+        complaints.say_of_mark(error.mark, error.message)
+    else:
+        if dataset is None:
+            verify(case, complaints)
+    yield Outcome.of(case, complaints)
+
+
+def _from_rows(
+    case: Case, complaints: Complaints, variables: Mapping[str, str], dataset: DatasetForm, shelf: Shelf
+) -> Iterator[Outcome]:
+    try:
+        filling = _Filling(case, complaints, variables, dataset)
+        empty = True
+        for row in rows(shelf.find(dataset.file)):
+            empty = False
+            yield filling.case(row)
+        if empty:
+            raise Unreadable("there is no row in it")
+    except Unfilled as error:
+        complaints.say_of_mark(error.mark, error.message)
+    except Unreadable as error:
+        place = dataset.file if error.line is None else f"{dataset.file}:{error.line}"
+        complaints.say(("dataset",), error.message if dataset.file in error.message else f"{place}: {error.message}")
+    if complaints.flaws:
+        yield Outcome(case=case, flaws=tuple(complaints.flaws))
+
+
+class _Filling:
+    """Makes cases of rows. What is the same in all of them is verified until one is good."""
+
+    def __init__(self, case: Case, complaints: Complaints, variables: Mapping[str, str], dataset: DatasetForm) -> None:
+        self._case, self._complaints, self._dataset = case, complaints, dataset
+        self._template = Template(case)
+        self._variables = dict(variables)
+        self._known: frozenset[int] = frozenset()
+        self._doubts = tuple(complaints.doubts)
+
+    def case(self, row: Row) -> Outcome:
+        """Return the case of a row, with what is wrong with it; the first brings what was said about all of them."""
+        name = str(row.number) if self._dataset.id is None else row.text(self._dataset.id)
+        complaints = self._complaints.of(f"{self._case.id}/{name or row.number}", f"{self._dataset.file}:{row.line}")
+        if not name:
+            complaints.say(("dataset", "id"), f"the row has nothing in {self._dataset.id!r}, which is to name it")
+        whole = f"{self._case.id}/{name or row.number}"
+        case = self._filled(whole, row, complaints)
+        if case is not None and not complaints.flaws and not complaints.doubts:
+            self._known = self._known or checks_of(self._case)
+        doubts, self._doubts = self._doubts, ()
+        return Outcome.of(case or replace(self._case, id=whole), complaints, doubts)
+
+    def _filled(self, name: str, row: Row, complaints: Complaints) -> Case | None:
+        require_id(name, self._case.suite, complaints.say)
+        try:
+            case = self._template.fill(self._values(row), id=name)
+        except Unfilled as error:
+            complaints.say_of_mark(error.mark, error.message)
+            return None
+        verify(case, complaints, self._known)
+        return case
+
+    def _values(self, row: Row) -> Mapping[str, str]:
+        values = dict(self._variables)
+        for name in self._template.names:
+            if (text := row.text(name)) is not None:
+                values[name] = text
+        return values
+
+
+_EMPTY_MEANS_NOTHING = (CheckKind.CONTAINS, CheckKind.NOT_CONTAINS, CheckKind.REGEX)
+
+
+def verify(case: Case, complaints: Complaints, known: frozenset[int] = frozenset()) -> None:
+    """Say what of a case cannot be checked; checks that are known already are not looked at again."""
+    for place, check in _checks(case):
+        if id(check) not in known:
+            _verify_check(check, place, complaints)
+    for index, expectation in enumerate(case.tool_sequence):
+        if not expectation.tool:
+            complaints.say(("expected", "tool_sequence", index, "tool"), "it is empty")
+    if not all(case.tags):
+        complaints.say(("tags",), "there is an empty one")
+
+
+def checks_of(case: Case) -> frozenset[int]:
+    """Name the very objects that are a case's checks: a case that is made from it may share them."""
+    return frozenset(id(check) for _, check in _checks(case))
+
+
+def _checks(case: Case) -> Iterator[tuple[Place, OutputCheck]]:
+    for index, check in enumerate(case.output):
+        yield ("expected", "output", index), check
+    for index, item in enumerate(case.rubric):
+        if item.auto_check is not None:
+            yield ("expected", "rubric", index, "auto_check"), item.auto_check
+
+
+def _verify_check(check: OutputCheck, place: Place, complaints: Complaints) -> None:
+    if check.kind in _EMPTY_MEANS_NOTHING and not check.value:
+        complaints.doubt((*place, "value"), f"an empty {check.kind} says nothing", "empty-check")
+    if check.kind is CheckKind.REGEX and (wrong := _pattern_flaw(check.value)):
+        complaints.doubt((*place, "value"), wrong, "broken-check")
+    if check.kind is CheckKind.JSON_PATH and check.field is None:
+        _verify_path(check.value, (*place, "value"), complaints)
+    if check.field is not None:
+        _verify_path(check.field, (*place, "field"), complaints)
+    if check.schema is not None and (wrong := schema_flaw(check.schema)):
+        complaints.say((*place, "schema"), f"this is no JSON Schema: {wrong}")
+
+
+def _verify_path(text: str, place: Place, complaints: Complaints) -> None:
+    if not text:
+        complaints.say(place, "it is empty")
+    elif text.startswith("$") and (wrong := _path_flaw(text)):  # else it is a JSON pointer, or the name of a key
+        complaints.doubt(place, wrong, "broken-check")
+
+
+@lru_cache(maxsize=1024)
+def _path_flaw(text: str) -> str | None:
+    try:
+        compile_path(text, "")
+    except MusterError as error:
+        return error.message.removeprefix(": ")
+    return None
+
+
+@lru_cache(maxsize=1024)
+def _pattern_flaw(pattern: str) -> str | None:
+    try:
+        compile_pattern(pattern)
+    except MusterError as error:
+        return error.message
+    return None

@@ -1,0 +1,172 @@
+"""The forms that users fill in: fixture schema version 1 and what we add to it.
+
+Fields that are not known are not refused here; `names` looks for them. Nothing is looked up: files, variables and
+defaults are the next step's.
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AliasChoices, BeforeValidator, Field, model_validator
+
+from muster.suites.case import CheckKind, Evaluator, ToolOrder
+from muster.text import forms as v
+from muster.text.forms import Form
+
+_WITHOUT_VALUE = (CheckKind.JSON_SCHEMA, CheckKind.GOLDEN_DIFF)
+
+
+class MessageForm(Form):
+    """One turn that is given."""
+
+    role: v.RoleName
+    content: v.Text
+
+
+class ToolResultForm(Form):
+    """What a scripted tool gives."""
+
+    args_match: v.JsonObject = Field(default_factory=dict)
+    result: v.AnyJson
+
+
+class ToolForm(Form):
+    """A tool with scripted results."""
+
+    name: v.ToolName
+    description: v.Text = ""
+    parameters: v.JsonObject | None = None
+    results: list[ToolResultForm] = Field(default_factory=list)
+
+
+class InputForm(Form):
+    """What is asked."""
+
+    messages: list[MessageForm] = Field(min_length=1)
+    follow_ups: list[v.Word] = Field(default_factory=list)
+    context: v.AnyJson = None
+    env_overrides: dict[v.EnvironmentName, v.EnvironmentValue] = Field(default_factory=dict)
+    tools: list[ToolForm] = Field(default_factory=list)
+
+
+class ExpectationForm(Form):
+    """A tool call that must be observed."""
+
+    tool: v.Word = Field(validation_alias=AliasChoices("tool", "name", "tool_name"))
+    args_match: v.JsonObject = Field(default_factory=dict)
+    order: ToolOrder = ToolOrder.SUBSEQUENCE
+
+
+class CheckForm(Form):
+    """One thing that must hold of an answer."""
+
+    kind: CheckKind
+    value: v.Text | None = None
+    field: v.Text | None = None
+    inline_schema: v.JsonObject | None = Field(default=None, alias="schema")
+    schema_file: v.Word | None = None
+    golden_path: v.Word | None = None
+    golden_threshold: v.Share | None = None
+    golden_normalize_whitespace: v.Truth | None = None
+    turn: v.Count | None = None
+
+    @model_validator(mode="after")
+    def _complete(self) -> "CheckForm":
+        if self.value is None and self.kind not in _WITHOUT_VALUE:
+            raise ValueError(f"a check of the kind {self.kind} needs a value")
+        if self.kind is CheckKind.JSON_SCHEMA and (self.inline_schema is None) == (self.schema_file is None):
+            raise ValueError("a check of the kind json_schema needs either schema or schema_file")
+        return self
+
+
+class RubricForm(Form):
+    """One thing that a good answer has."""
+
+    id: v.Word
+    description: v.Text = ""
+    weight: v.Weight = 1.0
+    critical: v.Truth = False
+    auto_check: CheckForm | None = None
+    anchors: dict[v.Text, v.Word] = Field(default_factory=dict)
+
+
+class ExpectedForm(Form):
+    """What is expected of the answer."""
+
+    tool_sequence: list[ExpectationForm] = Field(default_factory=list)
+    output: list[CheckForm] = Field(default_factory=list)
+    rubric: list[RubricForm] = Field(default_factory=list)
+
+
+class EvaluatorForm(Form):
+    """Who decides, and how."""
+
+    evaluator: Evaluator | None = None
+    golden_path: v.Word | None = None
+    golden_threshold: v.Share | None = None
+    golden_normalize_whitespace: v.Truth | None = None
+    process_cmd: list[v.CommandWord] = Field(default_factory=list)
+    judge_prompt: v.Text = ""
+    effectiveness_threshold: v.Share | None = None
+
+
+def _dataset(value: Any) -> Any:
+    return {"file": value} if isinstance(value, str) else value
+
+
+class DatasetForm(Form):
+    """Rows that become cases."""
+
+    file: v.Word
+    id: v.Word | None = None
+
+
+class CaseForm(Form):
+    """One case as it is written."""
+
+    id: v.Word
+    description: v.Text = ""
+    tags: list[v.Word] = Field(default_factory=list)
+    skip: v.Word | None = None
+    timeout_secs: v.Seconds | None = None
+    seed: v.Seed | None = None
+    max_tokens: v.Count | None = None
+    temperature: v.NotNegative | None = None
+    threshold: v.Share | None = None
+    accepts: Annotated[list[Literal["cut", "refused", "empty", "unfinished"]], BeforeValidator(v.one_or_more)] = Field(
+        default_factory=list
+    )
+    agent: v.Word | None = None
+    agents: v.Words = Field(default_factory=list)
+    variables: dict[v.Word, v.Text] = Field(default_factory=dict)
+    dataset: Annotated[DatasetForm, BeforeValidator(_dataset)] | None = None
+    input: InputForm
+    expected: ExpectedForm = Field(default_factory=lambda: ExpectedForm())
+    evaluator_config: EvaluatorForm = Field(default_factory=lambda: EvaluatorForm())
+
+
+class DefaultsForm(Form):
+    """What holds for cases that say nothing else."""
+
+    timeout_secs: v.Seconds | None = None
+    tags: list[v.Word] = Field(default_factory=list)
+    evaluator: Evaluator | None = None
+
+
+class HeadForm(Form):
+    """Everything in a suite but its cases."""
+
+    schema_version: v.Version
+    skill_or_agent: v.KebabName
+    defaults: DefaultsForm = Field(default_factory=lambda: DefaultsForm())
+    variables: dict[v.Word, v.Text] = Field(default_factory=dict)
+    bundle_id: v.Text | None = None
+    bundle_version: v.Text | None = None
+    certification_track: Literal["none", "candidate", "stable", "trusted"] | None = None
+    risk_tier: Literal["low", "medium", "high"] | None = None
+    data_handling: Literal["synthetic-only", "no-pii", "pii-reviewed"] | None = None
+
+    @property
+    def bundle(self) -> dict[str, Any]:
+        """What is said about the suite as a bundle."""
+        names = ("bundle_id", "bundle_version", "certification_track", "risk_tier", "data_handling")
+        return {name: value for name in names if (value := getattr(self, name)) is not None}

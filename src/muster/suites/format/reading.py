@@ -1,0 +1,277 @@
+"""Reads one suite as it is written: its head first, then case by case. Nothing is resolved here."""
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from pydantic import ValidationError
+
+from muster.domain.errors import BadFile, NotFound
+from muster.suites.format.forms import CaseForm, HeadForm
+from muster.suites.format.names import rest_of, unknown_names
+from muster.text.complaints import Complaints, places_of
+from muster.text.files import byte_lines, opened, shown, whole_text
+from muster.text.readers import READERS
+from muster.text.toml_reader import TomlFile
+from muster.text.tree import Flaw, Map, Unreadable
+from muster.text.yaml_reader import YamlFile
+
+PROMPT = "prompt.md"
+MOST_PROMPT = 4_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """One case as it stands in the file; without a form it does not fit one."""
+
+    tree: Any
+    line: int
+    form: CaseForm | None
+    rest: CaseForm | None = None  # of a case that does not fit, what can be looked at all the same
+    complaints: Complaints
+
+
+class Reading:
+    """One suite file that is being read."""
+
+    def __init__(self, path: Path) -> None:
+        if not path.exists():
+            raise NotFound(f"there is no {path}")
+        self.path, self.file = path, shown(path)
+        self.shelf = Shelf(path.parent)
+        self.tree = Map(1)
+        self.head: HeadForm | None = None  # None when it does not fit
+        self.prompt: str | None = None
+        self.flaws: list[Flaw] = []  # of all but the cases
+        self.doubts: list[Flaw] = []
+        try:
+            self._source = _source(path)
+            self._read_head()
+        except Unreadable as error:
+            self.flaws.append(self.flaw(error))
+        self._read_prompt()
+
+    @property
+    def name(self) -> str:
+        """The skill or agent that is tested, or else the name of the file."""
+        return self.head.skill_or_agent if self.head is not None else self.path.stem
+
+    def written(self) -> Iterator[Written]:
+        """Give the cases as they stand there; raises Unreadable when the file changed since its head was read."""
+        if not self.tree:  # not even the head could be read
+            return
+        for tree, line in self._source.cases():
+            name = tree.get("id") if isinstance(tree, Mapping) else None
+            complaints = Complaints(self.file, tree, line, str(name) if isinstance(name, str) else "")
+            form = rest = None
+            if isinstance(tree, Unreadable):
+                complaints.flaws.append(self.flaw(tree))
+                yield Written(tree=None, line=line, form=None, complaints=complaints)
+                continue
+            complaints.take_names(unknown_names(CaseForm, tree))
+            try:
+                form = CaseForm.model_validate(tree)
+            except ValidationError as error:
+                complaints.take(error)
+                rest = rest_of(tree, places_of(error), f"{self.name}/line-{line}")
+            yield Written(tree=tree, line=line, form=form, complaints=complaints, rest=rest)
+
+    def flaw(self, error: Unreadable) -> Flaw:
+        """Say that the file cannot be read."""
+        return Flaw(file=self.file, line=error.line, column=error.column, message=error.message)
+
+    def _read_head(self) -> None:
+        self.tree = self._source.head()
+        complaints = Complaints(self.file, self.tree, self.tree.line)
+        complaints.take_names(unknown_names(HeadForm, self.tree))
+        try:
+            self.head = HeadForm.model_validate(self.tree)
+        except ValidationError as error:
+            complaints.take(error)
+        if "cases" not in self.tree:
+            complaints.say(("cases",), "it is missing")
+        self.flaws += complaints.flaws
+        self.doubts += complaints.doubts
+
+    def _read_prompt(self) -> None:
+        try:
+            path = self.shelf.beside(PROMPT)
+            text = "" if path is None else whole_text(path, MOST_PROMPT)
+        except Unreadable as error:
+            file = shown(self.path.parent / PROMPT)
+            self.flaws.append(Flaw(file=file, line=error.line, message=error.message))
+        else:
+            self.prompt = text if text.strip() else None
+
+
+def _source(path: Path) -> YamlFile | TomlFile:
+    kind = READERS.get(path.suffix.lower())
+    if kind is None:
+        raise Unreadable(f"a suite is one of {', '.join(READERS)}")
+    return kind(path)
+
+
+MOST_BYTES = 4_000_000
+_KEPT = 64  # texts that are kept at hand: many cases name the same file
+_FENCES = (".git", "muster.toml")  # a folder with one of them is the root of a project
+_UNFENCED = 3  # folders above the suite that are looked into when nothing says where the project ends
+
+
+class Shelf:
+    """Finds and reads what stands near one suite."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder.resolve()
+        self._above = _folders_above(self.folder)
+        self._texts: dict[str, str] = {}
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """The suite's folder and those above it, the last of which is the root of the project."""
+        return (self.folder, *self._above)
+
+    def find(self, name: str, suites: Sequence[str] = ()) -> Path:
+        """Find a named file, in the end also as SUITE/golden/FILE; raises Unreadable when there is none."""
+        parts = _named(name)
+        for base, rest in chain(self._candidates(parts), self._goldens(parts, suites)):
+            if found := _regular(base, rest):
+                return found
+        raise Unreadable(f"there is no file {name} beside the suite, in {self.folder}, or above it")
+
+    def beside(self, name: str) -> Path | None:
+        """Find a file that has its place right beside the suite; as a link it may lead anywhere in the project."""
+        path = self.folder / name
+        if not path.exists():
+            return None
+        real = path.resolve()
+        if not any(real.is_relative_to(base) for base in (self.folder, *self._above)):
+            raise Unreadable("it is a link that leads out of the project")
+        return real
+
+    def text(self, name: str, suites: Sequence[str] = ()) -> str:
+        """Read a named file; a golden one may stand in the folder of its suite."""
+        if name not in self._texts:
+            if len(self._texts) >= _KEPT:
+                self._texts.clear()
+            path = self.find(name, suites)
+            try:
+                self._texts[name] = whole_text(path, MOST_BYTES)
+            except Unreadable as error:
+                place = name if error.line is None else f"{name}:{error.line}"
+                raise Unreadable(f"{place}: {error.message}") from None
+        return self._texts[name]
+
+    def home_of(self, command: Sequence[str]) -> Path:
+        """Say from which folder a command is meant: the nearest one that has a file which it names."""
+        names = [word for word in command if "/" in word or "." in word]
+        for base in (self.folder, *self._above):
+            if any(_is_there(base, name) for name in names):
+                return base
+        return self.folder
+
+    def _candidates(self, parts: tuple[str, ...]) -> Iterator[tuple[Path, tuple[str, ...]]]:
+        yield self.folder, parts
+        if not any(part.startswith(".") for part in parts):  # what is hidden above is none of the suite's business
+            yield from ((base, parts) for base in self._above)
+        # Suites are moved around: one that names its files from an old root still has them below itself.
+        yield from ((self.folder, parts[start:]) for start in range(1, len(parts)))
+
+    def _goldens(self, parts: tuple[str, ...], suites: Sequence[str]) -> Iterator[tuple[Path, tuple[str, ...]]]:
+        """Return the places of a golden file of a suite whose file stands beside the folder with its name."""
+        for suite in suites:
+            yield self.folder, (suite, *parts)
+            yield from ((base, (suite, "golden", parts[-1])) for base in (self.folder, *self._above))
+
+
+def _named(name: str) -> tuple[str, ...]:
+    path = PurePosixPath(name)
+    if path.is_absolute() or ".." in path.parts or "\0" in name:
+        raise Unreadable(f"{name!r} may not be named: name a file below the suite's folder, without ..")
+    if not path.parts:
+        raise Unreadable(f"{name!r} names no file")
+    return path.parts
+
+
+def _regular(base: Path, parts: tuple[str, ...]) -> Path | None:
+    try:
+        path = base.joinpath(*parts)
+        if not path.is_file():
+            return None
+        real = path.resolve(strict=True)
+    except (OSError, RuntimeError):  # a name that is too long, or a link that leads to itself
+        return None
+    if not real.is_relative_to(base):
+        raise Unreadable(f"{'/'.join(parts)} is a link that leads out of {base}")
+    return real
+
+
+def _is_there(base: Path, name: str) -> bool:
+    try:
+        return _regular(base, _named(name)) is not None
+    except Unreadable:
+        return False
+
+
+def _folders_above(folder: Path) -> tuple[Path, ...]:
+    """Give the folders above, up to the root of the project; the root of the file system is never one of them."""
+    folders = [folder, *folder.parents][:-1]
+    fence = next((index for index, base in enumerate(folders) if any((base / name).exists() for name in _FENCES)), None)
+    if fence is None:
+        working = Path.cwd()
+        fence = folders.index(working) if working in folders[1:] else _UNFENCED
+    return tuple(folders[1 : fence + 1])
+
+
+NAME = "cases"
+# In YAML written as JSON it may be indented; then it is in quotes.
+_VERSION = re.compile(rb"(?:\{\s*)?[\"']?schema_version[\"']?\s*[:=]|\s+\"schema_version\"\s*:")
+_MOST_LINE = 8_000_000
+
+
+def find_suites(paths: Sequence[Path]) -> tuple[Path, ...]:
+    """Give the suite files, each once; raises NotFound when a path is missing or holds none."""
+    found: dict[Path, Path] = {}  # by where they really are
+    for path in paths:
+        for file in _suites_of(path):
+            found.setdefault(file.resolve(), file)
+    return tuple(found.values())
+
+
+def _suites_of(path: Path) -> list[Path]:
+    if not path.exists():
+        raise NotFound(f"there is no {path}")
+    if not path.is_dir():
+        if path.suffix.lower() not in READERS:
+            raise BadFile(shown(path), f"a suite is one of {', '.join(READERS)}")
+        return [path]
+    found = sorted(file for file in _files_below(path) if _is_suite(file))
+    if not found:
+        kinds = " ".join(f"{NAME}{kind}" for kind in READERS)
+        raise NotFound(
+            f"there is no suite in {path}: no {kinds}, and no other such file with schema_version at its top",
+            suggestions=("muster init NAME makes one",),
+        )
+    return found
+
+
+def _files_below(folder: Path) -> Iterator[Path]:
+    for base, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        yield from (Path(base, name) for name in files if Path(name).suffix.lower() in READERS)
+
+
+def _is_suite(file: Path) -> bool:
+    """Look for the one key that makes a file a suite; one that is called so is a suite even when it is broken."""
+    if file.stem.lower() == NAME:
+        return True
+    if file.name.startswith("."):
+        return False
+    try:
+        with opened(file) as stream:
+            return any(_VERSION.match(line) for line in byte_lines(stream, _MOST_LINE))
+    except Unreadable:
+        return False

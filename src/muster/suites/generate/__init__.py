@@ -1,0 +1,1 @@
+"""Test cases written by a model."""

@@ -1,0 +1,207 @@
+"""Cases written by a model: asked for in rounds until there are enough, validated, and none nearly twice.
+
+What a model writes is data. It is never run or expanded, and names no file, command or agent.
+"""
+
+from collections import Counter
+from math import ceil
+from typing import Annotated, Any
+
+import msgspec
+
+from muster.domain.call import Quality, Reply
+from muster.domain.canonical import Json
+from muster.domain.errors import BadArgument, BadOutput, CallFailed, RetriesExhausted, TryLater, WireError
+from muster.engine.context import Context
+from muster.engine.workload import workload
+from muster.suites.generate.draft import (
+    Crowd,
+    Rejected,
+    Subject,
+    asked_in,
+    draft_of,
+    prove,
+    question_for,
+    spoken,
+    the_suite,
+)
+from muster.text.json_documents import find
+
+A_ROUND = 10  # cases that are asked for at once
+_TOLD = 5  # reasons that a model is told
+_LONGEST_LINE = 200
+
+
+class Known(msgspec.Struct, frozen=True):
+    """What is there before the first round."""
+
+    skill: str
+    prompt: str = ""
+    cases: tuple[tuple[str, str, str], ...] = ()  # id, description, what is asked
+
+
+class Desk:
+    """All cases that are there: known before, taken, rejected."""
+
+    def __init__(self, known: Known, description: str) -> None:
+        self._known, self._description = known, description
+        self._ids = {id_ for id_, _, _ in known.cases}
+        self._crowd = Crowd()
+        for id_, _, text in known.cases:
+            self._crowd.add(id_, text)
+        self.cases: list[dict[str, Any]] = []
+        self.rejected: Counter[str] = Counter()
+        self.reasons: list[str] = []  # of the last round
+        self.all_reasons: list[str] = []
+
+    def missing(self, count: int) -> int:
+        """Say how many cases are still to be written."""
+        return count - len(self.cases)
+
+    def subject(self) -> Subject:
+        """Say what the next cases are for."""
+        there = [(id_, description) for id_, description, _ in self._known.cases]
+        there += [(case["id"], case["description"]) for case in self.cases]
+        lines = tuple(f"{id_}: {' '.join(description.split())}"[:_LONGEST_LINE] for id_, description in there)
+        known = self._known
+        return Subject(skill=known.skill, description=self._description, prompt=known.prompt, there=lines)
+
+    def take(self, reply: Reply, count: int) -> int:
+        """Take what is good of a reply; gives how many that were."""
+        before, self.reasons = len(self.cases), []
+        try:
+            written = _written(reply)
+        except Rejected as rejected:
+            self.spoil(rejected.why)
+            return 0
+        for place, case in enumerate(written[: 2 * A_ROUND], 1):
+            if not self.missing(count):
+                break
+            try:
+                self._take(case)
+            except Rejected as rejected:
+                self._reject(f"case {place}", rejected)
+        return len(self.cases) - before
+
+    def spoil(self, why: str) -> None:
+        """Note a reply of which nothing can be used."""
+        self.reasons = []
+        self._reject("the reply", Rejected("unusable reply", why))
+
+    def _take(self, written: Json) -> None:
+        case = draft_of(written)
+        case["id"] = self._name(case.get("id") or "case")
+        twin = self._crowd.alike(asked_in(case))
+        if twin is not None:
+            raise Rejected("near-duplicate", f"it asks nearly the same as {twin}")
+        prove(self._known.skill, case)
+        self._crowd.add(case["id"], asked_in(case))
+        self._ids.add(case["id"])
+        self.cases.append(case)
+
+    def _name(self, name: str) -> str:
+        """Give an id that no other case has."""
+        wanted = unused = f"{self._known.skill}/{name}"
+        number = 1
+        while unused in self._ids:
+            number += 1
+            unused = f"{wanted}-{number}"
+        return unused
+
+    def _reject(self, what: str, rejected: Rejected) -> None:
+        self.rejected[rejected.kind] += 1
+        reason = f"{what}: {rejected.why}"[:_LONGEST_LINE]
+        self.all_reasons.append(reason)
+        if len(self.reasons) < _TOLD:
+            self.reasons.append(reason)
+
+
+def _written(reply: Reply) -> list[Json]:
+    """Give the cases in a reply."""
+    if reply.quality is not Quality.GOOD:
+        raise Rejected("unusable reply", f"it was {reply.quality}")
+    try:
+        found = find(reply.text, lambda value: isinstance(value.get("cases"), list))
+    except BadOutput as error:
+        raise Rejected("unusable reply", error.message) from error
+    if found is None:
+        raise Rejected("unusable reply", 'it holds no JSON object with the key "cases"')
+    cases: list[Json] = found["cases"]
+    return cases
+
+
+MOST_CASES = 200
+_FRUITLESS = 2  # rounds without a single case, after which nothing more is to be hoped for
+_SPARE = 3  # rounds for what is rejected, besides twice those that are needed when all is taken
+_KEPT = 100  # reasons that are kept
+
+
+class Spec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What is to be written, and by whom."""
+
+    agent: str
+    count: Annotated[int, msgspec.Meta(ge=1, le=MOST_CASES)]
+    skill: str = ""
+    description: str = ""
+    extend: str = ""  # the folder or file of a suite, instead of the two before
+
+
+@workload("generate")
+async def generate(ctx: Context, spec: Any) -> Json:
+    """Have cases written; gives those that were taken, and why others were not."""
+    wanted = _read(spec)
+    known = msgspec.convert(await ctx.step("known", lambda: msgspec.to_builtins(_look(wanted))), Known)
+    desk = Desk(known, wanted.description)
+    failure, number, fruitless = "", 0, 0
+    most = _SPARE + 2 * ceil(wanted.count / A_ROUND)
+    while desk.missing(wanted.count) and number < most and fruitless < _FRUITLESS and not failure:
+        number += 1
+        request = question_for(desk.subject(), min(A_ROUND, desk.missing(wanted.count)), desk.reasons)
+        taken = 0
+        try:
+            taken = desk.take(await ctx.call(wanted.agent, request, key=f"round/{number}"), wanted.count)
+        except (CallFailed, TryLater) as error:
+            failure = _failure(error, desk)
+        fruitless = 0 if taken else fruitless + 1
+    return {
+        "skill": known.skill,
+        "asked": wanted.count,
+        "cases": desk.cases,
+        "rounds": number,
+        "rejected": dict(desk.rejected),
+        "reasons": desk.all_reasons[:_KEPT],
+        "failure": failure,
+    }
+
+
+def _read(spec: Any) -> Spec:
+    try:
+        found = msgspec.convert(spec, Spec)
+    except msgspec.ValidationError as error:
+        raise BadArgument(f"this is no spec for generating cases: {error}") from None
+    if bool(found.extend) == bool(found.skill):
+        raise BadArgument("cases are generated either for a new skill or to extend a suite")
+    return found
+
+
+def _look(spec: Spec) -> Known:
+    """See what is there already."""
+    if not spec.extend:
+        return Known(skill=spec.skill)
+    suite = the_suite(spec.extend)
+    cases = tuple((case.id, case.description, spoken(case)) for case in suite.cases())
+    return Known(skill=suite.name, prompt=suite.prompt or "", cases=cases)
+
+
+def _failure(error: WireError, desk: Desk) -> str:
+    """Say why there is no use in going on; an answer of a program in another shape is only rejected.
+
+    It is told as the journal has it, so that a replay says the same.
+    """
+    cause = error.last if isinstance(error, RetriesExhausted) else error
+    record = cause.record()
+    message = str(record.get("message", "the call failed"))
+    if record.get("code") != BadOutput.code:
+        return message
+    desk.spoil(message)
+    return ""

@@ -1,0 +1,1 @@
+"""Reports of suite runs: one summary, and one file for each format."""

@@ -1,0 +1,32 @@
+"""Reports of suites by the name of their format."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TextIO, cast
+
+from muster.domain.errors import BadArgument
+from muster.reporting.files import Redacting
+from muster.suites.reports.html import write_html
+from muster.suites.reports.json_report import write_json
+from muster.suites.reports.junit import write_junit
+from muster.suites.reports.markdown import write_markdown
+from muster.suites.reports.run import SuiteRun
+from muster.suites.reports.sarif import write_sarif
+from muster.suites.reports.summary import SuiteReport
+
+Writer = Callable[[SuiteRun, SuiteReport, TextIO], Awaitable[None]]
+
+WRITERS: Mapping[str, Writer] = {
+    "json": write_json,
+    "junit": write_junit,
+    "sarif": write_sarif,
+    "markdown": write_markdown,
+    "html": write_html,
+}
+
+
+async def write_report(suite: SuiteRun, report: SuiteReport, format_name: str, out: TextIO) -> None:
+    """Write a report to an open file."""
+    writer = WRITERS.get(format_name)
+    if writer is None:
+        raise BadArgument(f"there is no report format {format_name!r}", suggestions=(f"one of {', '.join(WRITERS)}",))
+    await writer(suite, report, cast(TextIO, Redacting(out)))

@@ -1,0 +1,264 @@
+"""The report as one HTML file that fetches nothing: page, style, script and data are all inside it."""
+
+import json
+from base64 import b64encode
+from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import asdict
+from hashlib import sha256
+from importlib.resources import files
+from typing import Any, TextIO
+
+from muster import __version__
+from muster.domain.money import show_usd, to_usd
+from muster.suites.case import Case
+from muster.suites.reports.figures import figures, steadiness
+from muster.suites.reports.json_report import row_json
+from muster.suites.reports.rows import CaseRow, CaseRows
+from muster.suites.reports.run import Spoken, SuiteRun, Turn
+from muster.suites.reports.summary import LEAST_SECONDS, MOST_SECONDS, NOT_PASSED, TICKS, SubjectLine, SuiteReport
+from muster.suites.verdict import CaseResult, CheckResult, ItemScore, Judgement
+from muster.text.words import count, moment, seconds_of, shorten
+
+SCRIPTS = ("page_basics.js", "page_overview.js", "page_charts.js", "page_cases.js", "page_panel.js")
+
+
+async def write_html(suite: SuiteRun, report: SuiteReport, out: TextIO) -> None:
+    """Write the page; its rows are written one by one."""
+    style = _asset("page.css")
+    script = '"use strict";\n(() => {\n' + "\n".join(_asset(name) for name in SCRIPTS) + "\n})();"
+    before, after = _asset("page.html").replace("@POLICY@", policy(style, script)).split("@DATA@")
+    out.write(before.replace("@STYLE@", style))
+    await _write_data(suite, report, out)
+    out.write(after.replace("@SCRIPT@", script))
+
+
+def policy(style: str, script: str) -> str:
+    """Allow exactly this style and this script, and nothing from anywhere."""
+    only = f"style-src {_named(style)}; script-src {_named(script)}"
+    return f"default-src 'none'; {only}; base-uri 'none'; form-action 'none'"
+
+
+def _named(text: str) -> str:
+    return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
+
+
+def _asset(name: str) -> str:
+    return (files("muster.suites.reports") / "page" / name).read_text(encoding="utf-8")
+
+
+async def _write_data(suite: SuiteRun, report: SuiteReport, out: TextIO) -> None:
+    out.write(embedded(head_json(report)).removesuffix("}") + ',"rows":[')
+    rows, between = PageRows(suite, report), "\n"
+    async for row in rows:
+        out.write(between + embedded(row))
+        between = ",\n"
+    out.write(f'\n],"shown":{embedded(rows.told())}}}')
+
+
+ALL_UP_TO = 2000  # cases; beyond, a page holds what did not pass and a sample of the rest
+MOST_TROUBLES = 2000  # rows
+SAMPLE = 500  # rows
+MOST_TALK = 64_000_000  # characters of conversations
+
+
+def embedded(value: Any) -> str:
+    """Spell a value as JSON that cannot end the element it stands in, nor become part of a script."""
+    spelled = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    for character in "<>&\u2028\u2029":
+        spelled = spelled.replace(character, f"\\u{ord(character):04x}")
+    return spelled
+
+
+class PageRows:
+    """Gives the rows of the page; afterwards `told` says what is not among them."""
+
+    def __init__(self, suite: SuiteRun, report: SuiteReport) -> None:
+        self._suite, self._report, self._spoken = suite, report, Spoken(suite)
+        self._everything = report.cases <= ALL_UP_TO
+        others = report.rows - report.not_passed
+        self._step = max(1, -(-others // SAMPLE))  # every so many rows that passed one is shown
+        self._room = MOST_TALK
+        self._troubles = self._others = self._shown = self._silent = 0
+
+    async def __aiter__(self) -> AsyncIterator[dict[str, Any]]:
+        """Give the rows as JSON."""
+        async for row in CaseRows(self._suite):
+            if self._takes(row):
+                self._shown += 1
+                yield row_values(row) | {"epochs": await self._epochs(row)}
+
+    def _takes(self, row: CaseRow) -> bool:
+        if row.status in NOT_PASSED:
+            self._troubles += 1
+            return self._everything or self._troubles <= MOST_TROUBLES
+        self._others += 1
+        return self._everything or (self._others - 1) % self._step == 0
+
+    async def _epochs(self, row: CaseRow) -> list[dict[str, Any]]:
+        found = []
+        for result in row.results:
+            talk = talk_values(await self._spoken.conversation(row.case, result))
+            size = sum(len(message["text"]) for message in talk)
+            self._room -= size
+            self._silent += self._room < 0
+            found.append(epoch_values(row.case, result) | {"talk": talk if self._room >= 0 else None})
+        return found
+
+    def told(self) -> str:
+        """Say what is not on the page; nothing when all of it is."""
+        parts = []
+        if not self._everything:
+            parts.append(
+                f"This run has {count(self._report.rows, 'row')}, too many for one page. Here are {self._shown:,}: "
+                f"{min(self._troubles, MOST_TROUBLES):,} of {self._troubles:,} that did not pass, and of the others "
+                f"one in {self._step:,}. The figures and charts above are of all of them."
+            )
+        if self._silent:
+            parts.append(f"{count(self._silent, 'conversation')} did not fit into this file.")
+        return " ".join(parts)
+
+
+LONGEST_TEXT = 50_000  # characters of one message
+LONGEST_NOTE = 4000
+MOST_TURNS = 400
+
+
+def head_json(report: SuiteReport) -> dict[str, Any]:
+    """Give everything but the rows."""
+    return {
+        "ok": report.ok,
+        "pending": report.pending,
+        "verdict": report.verdict,
+        "run": {"id": report.run.id, "name": report.run.title, "facts": list(_facts(report))},
+        "warnings": list(report.warnings),
+        "counts": {str(status): number for status, number in report.counts.items()},
+        "subjects": [_subject(line) for line in report.subjects],
+        "latency_axis": {"least": LEAST_SECONDS, "most": MOST_SECONDS, "ticks": TICKS[::2]},
+        "footer": f"Made by muster {__version__} from the stored run {report.run.id}.",
+    }
+
+
+def _facts(report: SuiteReport) -> Iterator[tuple[str, str]]:
+    run = report.run
+    yield "Run", run.id
+    yield "State", str(run.state)
+    yield "Cases", f"{report.cases:,}" + (f" × {count(run.epochs, 'epoch')}" if run.epochs > 1 else "")
+    yield "Started", (moment(run.started_at) or "not yet").replace("T", " ")[:19] + (" UTC" if run.started_at else "")
+    if run.seconds is not None:
+        yield "Took", seconds_of(run.seconds)
+    yield "Spent", show_usd(run.spent.billed)
+    if run.spent.imputed:
+        yield "Covered by a subscription", show_usd(run.spent.imputed)
+    if run.spent.uncertain:
+        yield "Uncertain", show_usd(run.spent.uncertain)
+    if run.saved > 0:
+        yield "Saved by batches", show_usd(run.saved)
+    if run.cap is not None:
+        yield "Budget", show_usd(run.cap)
+    if run.judge:
+        yield "Judge", run.judge
+
+
+def _subject(line: SubjectLine) -> dict[str, Any]:
+    found = figures(line)
+    per_case = found.cost_per_case
+    return asdict(found) | {
+        "label": line.label,
+        "rank": line.rank,
+        "told_apart": line.told_apart,
+        "model": line.model,
+        "steadiness": steadiness(line.stats),
+        "statuses": {str(status): number for status, number in line.counts.items()},
+        "scores": line.score_bins,
+        "latency": line.second_bins,
+        "cost": to_usd(found.cost),
+        "cost_per_case": None if per_case is None else per_case / 1_000_000,
+    }
+
+
+def row_values(row: CaseRow) -> dict[str, Any]:
+    """Give a row, without its epochs."""
+    return row_json(row) | {
+        "threshold": row.threshold or 0.0,
+        "why": shorten(row.why, LONGEST_NOTE),
+        "description": shorten(row.case.description, LONGEST_NOTE),
+        "cost": to_usd(row.cost),
+    }
+
+
+def epoch_values(case: Case, result: CaseResult) -> dict[str, Any]:
+    """Give one epoch, without its conversation."""
+    described = {item.id: item.description for item in case.rubric}
+    return {
+        "epoch": result.epoch,
+        "status": str(result.status),
+        "score": result.score,
+        "why": shorten(result.why, LONGEST_NOTE),
+        "quality": str(result.quality),
+        "seconds": result.seconds,
+        "cost": to_usd(result.cost),
+        "judge_cost": to_usd(result.judge_cost),
+        "tokens": [result.input_tokens, result.output_tokens],
+        "model": result.model,
+        "golden": result.golden,
+        "checks": [_check(check) for check in result.checks],
+        "items": [_item(item, described.get(item.id, "")) for item in result.items],
+        "judges": [_judge(judgement) for judgement in result.judgements],
+    }
+
+
+def _check(check: CheckResult) -> dict[str, Any]:
+    return {
+        "name": check.name,
+        "passed": check.passed,
+        "broken": check.broken,
+        "expected": shorten(check.expected, LONGEST_NOTE),
+        "why": shorten(check.why, LONGEST_NOTE),
+    }
+
+
+def _item(item: ItemScore, description: str) -> dict[str, Any]:
+    return {
+        "id": item.id,
+        "description": shorten(description, LONGEST_NOTE),
+        "weight": item.weight,
+        "critical": item.critical,
+        "score": item.score,
+        "by": item.by,
+        "rationale": shorten(item.rationale, LONGEST_NOTE),
+        "evidence": item.evidence[:LONGEST_NOTE],
+        "quoted": item.quoted,
+        "samples": list(item.samples),
+    }
+
+
+def _judge(judgement: Judgement) -> dict[str, Any]:
+    return {
+        "by": judgement.by,
+        "model": judgement.model,
+        "version": judgement.version,
+        "agreement": judgement.agreement,
+        "failures": [shorten(failure, LONGEST_NOTE) for failure in judgement.failures],
+    }
+
+
+def talk_values(said: Sequence[Turn]) -> list[dict[str, Any]]:
+    """Give a conversation; of one that is very long its beginning and its end."""
+    half = MOST_TURNS // 2
+    if len(said) > MOST_TURNS:
+        gap = Turn(role="system", text=f"… {len(said) - 2 * half:,} messages are left out here …")
+        said = [*said[:half], gap, *said[-half:]]
+    return [_turn(turn) for turn in said]
+
+
+def _turn(turn: Turn) -> dict[str, Any]:
+    calls = [
+        {
+            "name": use.name,
+            "arguments": shorten(use.arguments, LONGEST_NOTE),
+            "result": None if use.result is None else shorten(use.result, LONGEST_NOTE),
+            "failed": use.failed,
+        }
+        for use in turn.uses
+    ]
+    return {"role": turn.role, "text": shorten(turn.text, LONGEST_TEXT), **({"calls": calls} if calls else {})}

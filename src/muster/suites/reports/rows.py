@@ -1,0 +1,197 @@
+"""Rows of a report: one case under one subject, with all its epochs, read from the store one after the other."""
+
+from collections.abc import AsyncIterator, Iterator, Mapping
+from dataclasses import dataclass
+from statistics import fmean
+
+from muster.domain.money import Microdollars
+from muster.suites.case import Case, Evaluator
+from muster.suites.reports.run import SuiteRun
+from muster.suites.statistics import settle
+from muster.suites.verdict import CaseResult, CheckResult, ItemScore, Status
+from muster.text.thresholds import reaches
+from muster.text.words import one_line
+
+STOPPED = "the run stopped before it came to this case"
+WAITS = "the run waits for a batch"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseRow:
+    """What a case came to under one subject; `missing` counts the epochs that were never done."""
+
+    case: Case
+    subject: str
+    status: Status
+    why: str
+    results: tuple[CaseResult, ...]
+    missing: int = 0
+
+    @property
+    def score(self) -> float | None:
+        """The mean score of the epochs that have one."""
+        scores = [result.score for result in self.results if result.score is not None]
+        return fmean(scores) if scores else None
+
+    @property
+    def threshold(self) -> float | None:
+        """The score that was needed."""
+        return self.results[-1].threshold if self.results else self.case.threshold
+
+    @property
+    def evaluators(self) -> tuple[Evaluator, ...]:
+        """Who decided."""
+        return self.results[-1].evaluators if self.results else ()
+
+    @property
+    def seconds(self) -> float | None:
+        """How long an answer took, in the mean of the epochs."""
+        timed = [result.seconds for result in self.results if result.status is not Status.SKIPPED]
+        return fmean(timed) if timed else None
+
+    @property
+    def cost(self) -> Microdollars:
+        """What all its epochs cost."""
+        return Microdollars(sum(result.cost for result in self.results))
+
+    @property
+    def judge_cost(self) -> Microdollars:
+        """What judging all its epochs cost."""
+        return Microdollars(sum(result.judge_cost for result in self.results))
+
+    @property
+    def telling(self) -> CaseResult | None:
+        """The epoch to look at: the first that did not pass, else the last."""
+        last = self.results[-1] if self.results else None
+        return next((result for result in self.results if result.status is not Status.PASSED), last)
+
+
+class CaseRows:
+    """Goes over the cases of a run with their results; afterwards `stray` counts results that belong to no case."""
+
+    def __init__(self, suite: SuiteRun) -> None:
+        self._suite = suite
+        self._results = suite.results()
+        self._next: CaseResult | None = None
+        self.stray = 0
+
+    async def __aiter__(self) -> AsyncIterator[CaseRow]:
+        """Give the rows in the order of the cases, then of the subjects."""
+        self._next = await anext(self._results, None)
+        async for case in self._suite.cases():
+            found = await self._take(case.id)
+            used = 0
+            for subject in self._suite.spec.tested_on(case, self._suite.snapshot):
+                mine = tuple(result for result in found if result.subject == subject.label)
+                used += len(mine)
+                yield _row(case, subject.label, mine, self._suite)
+            self.stray += len(found) - used
+        while self._next is not None:
+            self.stray += 1
+            self._next = await anext(self._results, None)
+
+    async def _take(self, case: str) -> list[CaseResult]:
+        found = []
+        while self._next is not None and self._next.case == case:
+            found.append(self._next)
+            self._next = await anext(self._results, None)
+        return found
+
+
+def _row(case: Case, subject: str, results: tuple[CaseResult, ...], suite: SuiteRun) -> CaseRow:
+    missing = 0 if case.skip else max(0, suite.spec.epochs - len(results))
+    status, why = _ending(case, results, missing, waits=suite.waits)
+    return CaseRow(case=case, subject=subject, status=status, why=why, results=results, missing=missing)
+
+
+def _ending(case: Case, results: tuple[CaseResult, ...], missing: int, *, waits: bool) -> tuple[Status, str]:
+    """Settle a case over its epochs; one that was not done to its end never passes."""
+    if not results and (case.skip or not waits):
+        return Status.SKIPPED, case.skip or STOPPED
+    if not results:
+        return Status.WAITING, WAITS
+    status = settle([result.status for result in results])
+    if missing and status in (Status.PASSED, Status.SKIPPED):
+        epochs = f"{len(results)} of {len(results) + missing} epochs of this case"
+        if waits:
+            return Status.WAITING, f"{WAITS}; {epochs} are done"
+        return Status.SKIPPED, f"the run stopped after {epochs}"
+    return status, _why(results, status)
+
+
+def _why(results: tuple[CaseResult, ...], status: Status) -> str:
+    reasons = [result.why for result in results if result.status is not Status.PASSED and result.why]
+    if status is not Status.FLAKY:
+        return reasons[0] if reasons else ""
+    passed = sum(result.status is Status.PASSED for result in results)
+    first = f": {reasons[0]}" if reasons else ""
+    return f"passed in {passed} of {len(results)} epochs{first}"
+
+
+LONGEST_LINE = 600
+
+
+def reasons(result: CaseResult) -> tuple[str, ...]:
+    """Give the reasons of one epoch, one on each line."""
+    return tuple(one_line(line, LONGEST_LINE) for line in _reasons(result))
+
+
+def _reasons(result: CaseResult) -> Iterator[str]:
+    if result.why:
+        yield result.why
+    if result.error is not None and (message := str(result.error.get("message", ""))) not in result.why:
+        yield f"error: {message}"
+    for check in result.checks:
+        if not check.passed and (said := _check(check, told=bool(check.why) and check.why in result.why)):
+            yield said
+    for item in result.items:
+        if item.score is None or not reaches(item.score, result.threshold):
+            yield _item(item)
+    for judgement in result.judgements:
+        for failure in judgement.failures:
+            yield f"judge {judgement.by or 'unnamed'}: {failure}"
+
+
+def _check(check: CheckResult, *, told: bool) -> str:
+    """Say what a check found, or what it looked for when the rest is told already."""
+    if told:
+        return f"it looks for: {check.expected}" if check.expected else ""
+    word = "could not be done" if check.broken else "does not hold"
+    expected = f" (it looks for: {check.expected})" if check.expected else ""
+    return f"check {check.name} {word}{expected}" + (f": {check.why}" if check.why else "")
+
+
+def _item(item: ItemScore) -> str:
+    found = "nobody judged it" if item.score is None else f"{item.score:.2f}"
+    critical = ", critical" if item.critical else ""
+    said = f" – {item.rationale}" if item.rationale else ""
+    return f"rubric {item.id} (weight {item.weight:g}{critical}): {found}{said}"
+
+
+def kind(result: CaseResult | None, status: Status) -> str:
+    """Name the kind of a failure, for tools that sort by it."""
+    if status is not Status.FAILED or result is None:
+        return str(status).replace("_", "-")
+    broken = next((check.name for check in result.checks if not check.passed), None)
+    if broken is not None:
+        return f"check-{broken.replace('_', '-')}"
+    return "score"
+
+
+# The worst first: the order in which people want to see them.
+ORDER = (
+    Status.FAILED,
+    Status.ERROR,
+    Status.TIMED_OUT,
+    Status.UNJUDGED,
+    Status.FLAKY,
+    Status.WAITING,
+    Status.SKIPPED,
+    Status.PASSED,
+)
+WORDS: Mapping[Status, str] = {status: str(status).replace("_", " ") for status in Status}
+
+
+def listed(counts: Mapping[Status, int]) -> str:
+    """Say how many cases ended how, the worst first."""
+    return ", ".join(f"{counts[status]:,} {WORDS[status]}" for status in ORDER if counts.get(status))

@@ -1,0 +1,216 @@
+"""A suite run as it stands in the store: its cases, results and conversations. What every report is made from."""
+
+import json
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from muster.domain.call import Reply
+from muster.domain.canonical import Json
+from muster.domain.entry import Entry
+from muster.domain.errors import BadArgument, NotFound
+from muster.domain.run import TERMINAL, Run, RunState
+from muster.store.base import Store
+from muster.suites.case import Case
+from muster.suites.journal import (
+    ANSWERS,
+    MENDABLE,
+    SNAPSHOT,
+    Snapshot,
+    Subject,
+    cases_key,
+    cases_of,
+    environment_key,
+    results_key,
+    results_of,
+)
+from muster.suites.spec import SuiteSpec, read_spec
+from muster.suites.verdict import CaseResult
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuiteRun:
+    """One run of suites; results come in the order of the cases, then of the subjects, then of the epochs."""
+
+    store: Store
+    run: Run
+    spec: SuiteSpec
+    snapshot: Snapshot
+    environment: Mapping[str, Json]
+    waits: bool = False  # for batches, so that what has no result yet may still get one
+
+    @property
+    def subjects(self) -> tuple[Subject, ...]:
+        """Who was tested."""
+        return self.spec.subjects(self.snapshot)
+
+    async def cases(self) -> AsyncIterator[Case]:
+        """Give the cases that were selected, page by page."""
+        for page in range(self.snapshot.pages):
+            for case in cases_of(await self._value(cases_key(page))):
+                yield case
+
+    async def results(self) -> AsyncIterator[CaseResult]:
+        """Give the results that are there, page by page; a run that stopped has fewer than it would have."""
+        page = 0
+        while results := await self._newest(page):
+            for result in results:
+                yield result
+            page += 1
+
+    async def calls(self, keys: tuple[str, ...]) -> tuple[Entry, ...]:
+        """Give the calls that stand under these keys, for conversations; one that is gone is left out."""
+        found = [await self.store.journal.find(self.run.id, key) for key in keys]
+        return tuple(entry for entry in found if entry is not None)
+
+    async def _newest(self, page: int) -> tuple[CaseResult, ...]:
+        """Give the last version of a page; only one with something mendable can have a newer one."""
+        newest: tuple[CaseResult, ...] = ()
+        version = 1
+        while found := results_of(await self._value(results_key(self.spec.tag, page, version))):
+            newest = found
+            if not any(result.status in MENDABLE for result in newest):
+                break
+            version += 1
+        return newest
+
+    async def _value(self, key: str) -> Json:
+        entry = await self.store.journal.find(self.run.id, key)
+        return None if entry is None else entry.value
+
+
+async def open_suite_run(store: Store, run: Run) -> SuiteRun:
+    """Read what a run was about; raises BadArgument for a run of something else."""
+    if run.workload != "suite":
+        raise BadArgument(
+            f"run {run.id} is a run of {run.workload!r} and not of a suite", suggestions=("muster runs list",)
+        )
+    spec = read_spec(run.spec)
+    entry = await store.journal.find(run.id, SNAPSHOT)
+    if entry is None:
+        raise NotFound(
+            f"run {run.id} stopped before its suites were read in; there is nothing to report",
+            suggestions=(f"muster runs resume {run.id}",),
+        )
+    environment = await store.journal.find(run.id, environment_key(spec.tag))
+    return SuiteRun(
+        store=store,
+        run=run,
+        spec=spec,
+        snapshot=msgspec.convert(entry.value, Snapshot),
+        environment={} if environment is None else environment.value,
+        waits=await _waits(store, run),
+    )
+
+
+async def _waits(store: Store, run: Run) -> bool:
+    """Whether a run waits for batches; one that was interrupted while it did still does."""
+    if run.state in TERMINAL:
+        return False
+    return run.state is RunState.WAITING or (await store.batches.saving(run.id)).parked > 0
+
+
+FAILURE = "failure"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Use:
+    """One use of a tool."""
+
+    name: str
+    arguments: str  # as JSON text
+    result: str | None = None  # where the agent used it by itself
+    failed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """Something that was said; `role` is "failure" for a call that brought no answer."""
+
+    role: str
+    text: str
+    uses: tuple[Use, ...] = ()
+
+
+def turns(entries: Sequence[Entry]) -> tuple[Turn, ...]:
+    """Tell the calls of one case as one conversation: every request repeats what was said before it."""
+    said: list[Turn] = []
+    for entry in entries:
+        request = entry.request if isinstance(entry.request, Mapping) else {}
+        asked = [_asked(message) for message in request.get("messages", ())]
+        if not said and request.get("system"):
+            said.append(Turn(role="system", text=str(request["system"])))
+        opening = sum(turn.role == "system" for turn in said[:1])
+        said += asked[max(0, len(said) - opening) :]
+        said += _outcome(entry)
+    return tuple(said)
+
+
+def last_answer(entries: Sequence[Entry]) -> str:
+    """Give the last thing that the agent said."""
+    replies = (entry.reply.text for entry in reversed(entries) if entry.reply is not None)
+    return next(replies, "")
+
+
+def _outcome(entry: Entry) -> Iterator[Turn]:
+    if entry.reply is not None:
+        yield _answered(entry.reply)
+    elif entry.error is not None:
+        yield Turn(role=FAILURE, text=str(entry.error.get("message", "the call failed")))
+
+
+def _answered(reply: Reply) -> Turn:
+    uses = tuple(
+        Use(name=call.name, arguments=_spelled(call.arguments), result=call.result, failed=call.failed)
+        for call in reply.tool_calls
+    )
+    return Turn(role="assistant", text=reply.text, uses=uses)
+
+
+def _asked(message: Mapping[str, Any]) -> Turn:
+    uses = tuple(
+        Use(name=str(call.get("name", "")), arguments=_spelled(call.get("arguments")))
+        for call in message.get("tool_calls", ())
+    )
+    return Turn(role=str(message.get("role", "")), text=str(message.get("text", "")), uses=uses)
+
+
+def _spelled(arguments: Any) -> str:
+    return json.dumps(arguments, ensure_ascii=False, indent=2)
+
+
+class Spoken:
+    """Gives answers and conversations of one run."""
+
+    def __init__(self, suite: SuiteRun) -> None:
+        self._suite = suite
+        self._recorded: Mapping[str, str] | None = None  # read when it is first needed
+
+    async def answer(self, result: CaseResult) -> str:
+        """Give the last answer."""
+        if not result.keys:
+            return await self._record(result.case)
+        return last_answer(await self._suite.calls(result.keys))
+
+    async def conversation(self, case: Case, result: CaseResult) -> tuple[Turn, ...]:
+        """Give the whole conversation, and why it ended when it broke off."""
+        said = turns(await self._suite.calls(result.keys)) or await self._retold(case)
+        broke_off = result.error is not None and (not said or said[-1].role != FAILURE)
+        if result.error is None or not broke_off:
+            return said
+        return (*said, Turn(role=FAILURE, text=str(result.error.get("message", "it failed"))))
+
+    async def _retold(self, case: Case) -> tuple[Turn, ...]:
+        asked = tuple(Turn(role=str(message.role), text=message.text) for message in case.messages)
+        answer = await self._record(case.id)
+        return (*asked, Turn(role="assistant", text=answer)) if answer else asked
+
+    async def _record(self, case: str) -> str:
+        if self._suite.spec.answers is None:
+            return ""
+        if self._recorded is None:
+            entry = await self._suite.store.journal.find(self._suite.run.id, ANSWERS)
+            self._recorded = entry.value if entry is not None and isinstance(entry.value, Mapping) else {}
+        return str(self._recorded.get(case, ""))

@@ -1,0 +1,370 @@
+"""The summary of a suite run, made in one pass over the store: figures, what did not pass, what is missing."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import log
+
+from muster.domain.batch import Saving
+from muster.domain.money import NOTHING, Microdollars, show_usd
+from muster.domain.run import TERMINAL, Run, RunState, Spent
+from muster.suites.reports.rows import CaseRow, CaseRows, listed, reasons
+from muster.suites.reports.run import SuiteRun
+from muster.suites.statistics import Rank, SubjectStats, Tally, rank
+from muster.suites.verdict import NOT_RUN, CaseResult, Status
+from muster.text.words import count
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFacts:
+    """The facts of a run that stand at the head of every report."""
+
+    id: str
+    name: str | None
+    state: RunState
+    ended_reason: str | None
+    error: str
+    started_at: float | None
+    ended_at: float | None
+    spent: Spent
+    cap: Microdollars | None
+    dispatch: str
+    saving: Saving | None  # None when nothing was sent in batches
+    suites: tuple[str, ...]
+    judge: str | None  # who judged; None when nobody was asked
+    epochs: int
+    version: str  # of the program that ran it
+
+    @property
+    def seconds(self) -> float | None:
+        """How long it took."""
+        return None if self.started_at is None or self.ended_at is None else max(0.0, self.ended_at - self.started_at)
+
+    @property
+    def cost(self) -> Microdollars:
+        """What is known to have been spent, by whoever pays for it."""
+        return Microdollars(self.spent.billed + self.spent.imputed)
+
+    @property
+    def saved(self) -> Microdollars:
+        """What live calls would have cost more."""
+        return NOTHING if self.saving is None else Microdollars(self.saving.live_cost - self.saving.cost)
+
+    @property
+    def title(self) -> str:
+        """The name that a person gave it, else what it tests."""
+        more = f" and {len(self.suites) - 3} more" if len(self.suites) > 3 else ""
+        return self.name or ", ".join(self.suites[:3]) + more or f"run {self.id}"
+
+
+async def run_facts(suite: SuiteRun) -> RunFacts:
+    """Read the facts of a run."""
+    run, saving = suite.run, await suite.store.batches.saving(suite.run.id)
+    return RunFacts(
+        id=run.id,
+        name=run.name,
+        state=run.state,
+        ended_reason=run.ended_reason,
+        error=_message(run),
+        started_at=run.started_at,
+        ended_at=run.ended_at,
+        spent=run.spent,
+        cap=run.cap,
+        dispatch=str(run.dispatch.mode),
+        saving=saving if saving.batches else None,
+        suites=tuple(info.name for info in suite.snapshot.suites),
+        judge=suite.spec.judge,
+        epochs=suite.spec.epochs,
+        version=_version(suite),
+    )
+
+
+def _message(run: Run) -> str:
+    return "" if not run.error else str(run.error.get("message", ""))
+
+
+def _version(suite: SuiteRun) -> str:
+    packages = suite.environment.get("packages", {})
+    return str(packages.get("muster-ai", "")) if isinstance(packages, dict) else ""
+
+
+NOT_PASSED = frozenset({Status.FAILED, Status.ERROR, Status.TIMED_OUT, Status.FLAKY, Status.UNJUDGED})
+LISTED = 50  # rows of which all are listed; of longer runs only what did not pass
+KEPT = 1000  # rows that did not pass, or wait, are kept in the summary, for the reports that show a few
+
+# What makes results less sure than they look: what is counted, and what is said of it.
+_NOUNS = {"broken": "check", "failures": "sample", "misquoted": "quotation", "unjudged": "rubric item"}
+_ODD = {
+    "broken": "could not be done",
+    "failures": "of judges brought nothing",
+    "misquoted": "by judges cannot be found in the answer",
+    "unjudged": "without a judgement",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseLine:
+    """A case as short as a list needs it."""
+
+    case: str
+    suite: str
+    subject: str
+    status: Status
+    why: str
+    file: str
+    line: int
+    score: float | None
+    threshold: float | None
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubjectLine:
+    """One subject with its figures; `rank` is None where there is nobody to compare it with."""
+
+    label: str
+    rank: int | None
+    told_apart: bool  # from the one above it, by intervals that do not overlap
+    stats: SubjectStats
+    counts: Mapping[Status, int]  # of its cases
+    score_bins: tuple[int, ...]
+    second_bins: tuple[int, ...]
+    model: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuiteReport:
+    """Everything that reports say of a run, apart from the single cases."""
+
+    run: RunFacts
+    subjects: tuple[SubjectLine, ...]  # the best first
+    counts: Mapping[Status, int]  # of cases under subjects
+    cases: int
+    expected: int  # results there would be at the end: cases, subjects, epochs
+    missing: int  # of them never done
+    stray: int  # results that belong to no case of the run
+    troubles: tuple[CaseLine, ...]  # what did not pass
+    waits: tuple[CaseLine, ...]  # what waits for a batch
+    lines: tuple[CaseLine, ...]  # everything, of a run that is short enough for that
+    warnings: tuple[str, ...]
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are: cases under subjects."""
+        return sum(self.counts.values())
+
+    @property
+    def not_passed(self) -> int:
+        """How many rows ended badly; what was skipped or never done is not among them."""
+        return sum(number for status, number in self.counts.items() if status in NOT_PASSED)
+
+    @property
+    def waiting(self) -> int:
+        """How many rows wait for a batch."""
+        return self.counts.get(Status.WAITING, 0)
+
+    @property
+    def pending(self) -> bool:
+        """Whether cases of a run that can go on wait for a batch, and nothing else speaks against it."""
+        return bool(self.waiting) and not (self.not_passed or self.stray or self.run.state in TERMINAL)
+
+    @property
+    def begun(self) -> int:
+        """How many rows have a result: neither skipped nor waiting."""
+        return sum(number for status, number in self.counts.items() if status not in NOT_RUN)
+
+    @property
+    def run_flaws(self) -> tuple[str, ...]:
+        """What is wrong with the run as a whole: it is not completed, exceeded a budget, or nothing was run."""
+        found = []
+        if self.run.state is not RunState.COMPLETED:
+            why = f": {self.run.error}" if self.run.error else ""
+            state = "timed out" if self.run.state is RunState.TIMEOUT else f"is {self.run.state}"
+            state += f" for batches, and {count(self.waiting, 'case')} with it" if self.waiting else ""
+            found.append(f"The run {state}{why}.")
+        elif self.run.error:
+            found.append(f"A budget is exceeded: {self.run.error}.")
+        if self.waiting and self.run.state is RunState.COMPLETED:
+            found.append(f"{count(self.waiting, 'case')} of a completed run wait for a batch.")
+        if self.missing:
+            still = "still to come" if self.waiting else "missing"
+            found.append(f"{self.missing:,} of {self.expected:,} results are {still}.")
+        if self.stray:
+            found.append(f"{count(self.stray, 'result')} in the store belong to no case of the run.")
+        if not self.begun and not self.waiting:
+            found.append("No case was run.")
+        return tuple(found)
+
+    @property
+    def ok(self) -> bool:
+        """Whether the run is a success: something was run, all of it was, and all of it passed."""
+        return not self.not_passed and not self.run_flaws
+
+    @property
+    def verdict(self) -> str:
+        """The verdict in a sentence or two."""
+        skipped = self.counts.get(Status.SKIPPED, 0)
+        over = f" over {len(self.subjects)} subjects" if len(self.subjects) > 1 else ""
+        cases, rest = count(self.begun, "case") + over, f" ({skipped:,} skipped)" if skipped else ""
+        if self.ok:
+            return f"{'The only case' if self.begun == 1 else f'All {cases}'} passed{rest}."
+        bad = {status: number for status, number in self.counts.items() if status in NOT_PASSED}
+        parts = [f"{self.not_passed:,} of {cases} did not pass: {listed(bad)}{rest}."] if self.not_passed else []
+        return " ".join([*parts, *self.run_flaws])
+
+
+async def summarize(suite: SuiteRun) -> SuiteReport:
+    """Read a run once from its first case to its last."""
+    gathering, rows = _Gathering(), CaseRows(suite)
+    async for row in rows:
+        gathering.add(row)
+    facts = await run_facts(suite)
+    if facts.judge not in gathering.judges:
+        facts = replace(facts, judge=None)  # it was named, and no case wanted it
+    return SuiteReport(
+        run=facts,
+        subjects=gathering.subjects(),
+        counts=dict(gathering.counts),
+        cases=suite.snapshot.cases,
+        expected=gathering.expected,
+        missing=gathering.missing,
+        stray=rows.stray,
+        troubles=tuple(gathering.troubles),
+        waits=tuple(gathering.waits),
+        lines=tuple(gathering.lines),
+        warnings=(*gathering.warnings(), *_money_warnings(facts)),
+    )
+
+
+class _Gathering:
+    """What is added up while rows pass by."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[Status] = Counter()
+        self.expected = self.missing = 0
+        self.troubles: list[CaseLine] = []
+        self.waits: list[CaseLine] = []
+        self.lines: list[CaseLine] = []
+        self._of: dict[str, _OfSubject] = {}
+        self._odd: Counter[str] = Counter()
+        self.judges: set[str] = set()  # who said something that counts
+
+    def add(self, row: CaseRow) -> None:
+        """Add one row."""
+        self.counts[row.status] += 1
+        self.expected += len(row.results) + row.missing
+        self.missing += row.missing
+        self._of.setdefault(row.subject, _OfSubject()).add(row)
+        for result in row.results:
+            self._odd.update(_oddities(result))
+            self.judges.update(said.by for said in result.judgements if said.items or said.passed is not None)
+        rows = self.counts.total()
+        kept = self.troubles if row.status in NOT_PASSED else self.waits if row.status is Status.WAITING else None
+        line = _line(row) if kept is not None or rows <= LISTED else None
+        if line is not None and kept is not None and len(kept) < KEPT:
+            kept.append(line)
+        self.lines = [*self.lines, line] if line is not None and rows <= LISTED else []
+
+    def subjects(self) -> tuple[SubjectLine, ...]:
+        """Give the subjects, the best first."""
+        # Of one that was never come to nothing is added up, not even its name.
+        ranked = rank([replace(mine.tally.stats(), subject=label) for label, mine in self._of.items()])
+        return tuple(self._of[found.stats.subject].line(found, alone=len(ranked) < 2) for found in ranked)
+
+    def warnings(self) -> tuple[str, ...]:
+        """Say what a reader must know about the figures."""
+        return tuple(f"{count(number, _NOUNS[odd])} {_ODD[odd]}." for odd, number in sorted(self._odd.items()))
+
+
+class _OfSubject:
+    """The same for one subject."""
+
+    def __init__(self) -> None:
+        self.tally = Tally()
+        self._counts: Counter[Status] = Counter()
+        self._histogram = Histogram()
+        self._model = ""
+
+    def add(self, row: CaseRow) -> None:
+        """Add one row."""
+        self._counts[row.status] += 1
+        if row.score is not None:
+            self._histogram.add_score(row.score)
+        for result in row.results:
+            self.tally.add(result)
+            self._model = result.model or self._model
+            if result.seconds > 0:
+                self._histogram.add_seconds(result.seconds)
+
+    def line(self, found: Rank, *, alone: bool) -> SubjectLine:
+        """Give what came together."""
+        return SubjectLine(
+            label=found.stats.subject,
+            rank=None if alone else found.place,
+            told_apart=found.told_apart,
+            stats=found.stats,
+            counts=dict(self._counts),
+            score_bins=tuple(self._histogram.scores),
+            second_bins=tuple(self._histogram.seconds),
+            model=self._model,
+        )
+
+
+def _oddities(result: CaseResult) -> Counter[str]:
+    """Count what makes a result less sure than it looks."""
+    found: Counter[str] = Counter()
+    found["unjudged"] = sum(item.score is None for item in result.items)
+    found["misquoted"] = sum(item.quoted is False for item in result.items)
+    found["failures"] = sum(len(judgement.failures) for judgement in result.judgements)
+    found["broken"] = sum(check.broken for check in result.checks)
+    return +found
+
+
+def _line(row: CaseRow) -> CaseLine:
+    telling = row.telling
+    return CaseLine(
+        case=row.case.id,
+        suite=row.case.suite,
+        subject=row.subject,
+        status=row.status,
+        why=row.why,
+        file=row.case.file,
+        line=row.case.line,
+        score=row.score,
+        threshold=row.threshold,
+        reasons=() if telling is None else reasons(telling),
+    )
+
+
+def _money_warnings(facts: RunFacts) -> tuple[str, ...]:
+    if not facts.spent.uncertain:
+        return ()
+    return (f"{show_usd(facts.spent.uncertain)} more may have been charged: the outcome of some calls is unknown.",)
+
+
+BINS = 20
+LEAST_SECONDS, MOST_SECONDS = 0.001, 1000.0  # the axis of times is logarithmic
+TICKS = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
+
+
+class Histogram:
+    """Counts scores and times as they come."""
+
+    __slots__ = ("scores", "seconds")
+
+    def __init__(self) -> None:
+        self.scores = [0] * BINS
+        self.seconds = [0] * BINS
+
+    def add_score(self, score: float) -> None:
+        """Count a score between 0 and 1."""
+        self.scores[_bin(score)] += 1
+
+    def add_seconds(self, seconds: float) -> None:
+        """Count a time; what is off the axis stands at its end."""
+        place = log(max(seconds, LEAST_SECONDS) / LEAST_SECONDS) / log(MOST_SECONDS / LEAST_SECONDS)
+        self.seconds[_bin(place)] += 1
+
+
+def _bin(place: float) -> int:
+    return min(BINS - 1, max(0, int(place * BINS)))

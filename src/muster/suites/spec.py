@@ -1,0 +1,114 @@
+"""The spec of a suite run: what `muster run` was told, and what a Python program may say to start one."""
+
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+
+from muster.domain.canonical import Json, digest
+from muster.domain.errors import BadArgument
+from muster.suites.case import DEFAULT_THRESHOLD, Case
+from muster.suites.journal import Snapshot, Subject
+
+MOST_EPOCHS = 1000
+MOST_SAMPLES = 25
+NOBODY = "nobody"  # the subject of a damaged case that does not say of whom it is to be asked
+
+EvaluatorChoice = Literal["rules", "golden", "process", "judge", "all"]
+
+
+def _listed(value: Any) -> Any:
+    return (value,) if isinstance(value, str) else value
+
+
+def _distinct(values: tuple[str, ...]) -> tuple[str, ...]:
+    """Take everything once: who is named twice is not tested twice."""
+    return tuple(dict.fromkeys(values))
+
+
+Names = Annotated[tuple[str, ...], BeforeValidator(_listed), AfterValidator(_distinct)]
+
+
+class SuiteSpec(BaseModel):
+    """What to run, on whom, and who judges."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    path: Annotated[Names, Field(min_length=1)]
+    agents: Names = ()
+    prompts: Names = ()  # files; each is tested with each agent
+    answers: str | None = None  # a file of recorded answers, which are scored instead of asking anybody
+    judge: str | None = None
+    judge_samples: Annotated[int, Field(ge=1, le=MOST_SAMPLES)] = 1
+    judge_dispatch: Literal["live", "batch"] | None = None
+    epochs: Annotated[int, Field(ge=1, le=MOST_EPOCHS)] = 1
+    filter: str | None = None  # a glob on case ids
+    tags: Names = ()  # any of them
+    only: Names | None = None  # ids of cases; of all the others none is run
+    evaluator: EvaluatorChoice | None = None  # instead of each case's own
+    threshold: Annotated[float, Field(ge=0, le=1)] = DEFAULT_THRESHOLD  # where a case names none
+    max_tokens: Annotated[int, Field(ge=1)] | None = None  # where a case names none; the same for the next two
+    temperature: Annotated[float, Field(ge=0)] | None = None
+    seed: int | None = None
+    generate: bool = True  # False: only answers that are known are judged; no agent is asked anew
+
+    @model_validator(mode="after")
+    def _has_subject(self) -> "SuiteSpec":
+        if self.answers is not None and (self.agents or self.prompts):
+            raise ValueError("recorded answers are scored as they are: name no agents and no prompts with them")
+        return self
+
+    @property
+    def tag(self) -> str:
+        """The name of the way results are judged; results under another tag say nothing about this one."""
+        how = self.model_dump(include={"judge", "judge_samples", "evaluator", "threshold", "generate"}, mode="json")
+        return digest(how)[:12]
+
+    def subjects(self, snapshot: Snapshot) -> tuple[Subject, ...]:
+        """Say who is tested: every agent with every prompt."""
+        if self.answers is not None:
+            return (Subject(agent=""),)
+        return self._matrix(self.agents, snapshot)
+
+    def _matrix(self, agents: tuple[str, ...], snapshot: Snapshot) -> tuple[Subject, ...]:
+        prompts = [prompt.name for prompt in snapshot.prompts] or [""]
+        return tuple(Subject(agent=agent, prompt=prompt) for prompt in prompts for agent in agents)
+
+    def tested_on(self, case: Case, snapshot: Snapshot) -> tuple[Subject, ...]:
+        """Say who is tested on a case: agents of its own take the place of those of the run."""
+        if not case.agents or self.answers is not None:
+            return self.subjects(snapshot) or ((Subject(agent=NOBODY),) if case.flaw else ())
+        return self._matrix(case.agents, snapshot)
+
+    def stored(self) -> Json:
+        """Give the spec as it is stored."""
+        return self.model_dump(mode="json", exclude_defaults=True)
+
+
+def read_spec(spec: Json) -> SuiteSpec:
+    """Read a stored or given spec; raises BadArgument with everything that is wrong with it."""
+    try:
+        return SuiteSpec.model_validate(spec)
+    except ValidationError as error:
+        flaws = "; ".join(f"{'.'.join(map(str, flaw['loc'])) or 'spec'}: {flaw['msg']}" for flaw in error.errors())
+        raise BadArgument(f"this is no spec of a suite run: {flaws}") from None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """What a case must be like to be taken; everything that is said must hold."""
+
+    filter: str | None = None  # a glob on the id, or on what comes after its first slash
+    tags: tuple[str, ...] = ()  # any of them
+    only: frozenset[str] | None = None  # ids
+
+    def takes(self, case: Case) -> bool:
+        """Say whether a case is meant."""
+        if self.only is not None and case.id not in self.only:
+            return False
+        if self.tags and not set(self.tags) & set(case.tags):
+            return False
+        if self.filter is None:
+            return True
+        return any(fnmatchcase(name, self.filter) for name in (case.id, case.id.partition("/")[2]))

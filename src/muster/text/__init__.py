@@ -1,0 +1,1 @@
+"""Text and data of strangers, read strictly: YAML, TOML, JSON, patterns, expressions, secrets. Pure."""

@@ -1,0 +1,47 @@
+"""Numbers, times and texts of strangers as people read them."""
+
+import re
+from datetime import UTC, datetime
+
+_BREAKS = re.compile(r"\s+")
+
+
+def shorten(text: str, most: int) -> str:
+    """Cut a text and say how much is missing."""
+    if len(text) <= most:
+        return text
+    return f"{text[:most]}… ({len(text) - most:,} more characters)"
+
+
+def one_line(text: str, most: int) -> str:
+    """Put a text on one line of at most so many characters."""
+    flat = _BREAKS.sub(" ", text[: 4 * most]).strip()
+    return flat if len(flat) <= most else flat[: most - 1].rstrip() + "…"
+
+
+def count(number: int, noun: str) -> str:
+    """Write a number with its noun."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def percent(share: float | None, places: int = 1) -> str:
+    """Write a share for a person."""
+    return "–" if share is None else f"{100 * share:.{places}f}%"
+
+
+def moment(at: float | None) -> str | None:
+    """Write a time in UTC."""
+    return None if at is None else datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")
+
+
+def seconds_of(seconds: float | None) -> str:
+    """Write a length of time, no finer than anybody needs it."""
+    if seconds is None:
+        return "–"
+    if seconds < 1:
+        return f"{1000 * seconds:.0f} ms"
+    if seconds < 100:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"

@@ -1,0 +1,1 @@
+"""Verification of code by agents in waves: declaration, files, findings, workload, reports."""

@@ -1,0 +1,1 @@
+"""verify.yaml: who verifies, in which wave, and what must hold."""

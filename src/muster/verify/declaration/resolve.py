@@ -1,0 +1,225 @@
+"""Turns one agent of verify.yaml into a verifier: files are read, thresholds parsed, what is missing is told."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path, PurePath, PurePosixPath
+from typing import Any
+
+from pydantic import ValidationError
+
+from muster.domain.errors import BadArgument
+from muster.text.complaints import Complaints
+from muster.text.expressions import PART, parse, spell_mapping
+from muster.text.files import whole_text
+from muster.text.json_documents import flaw_of
+from muster.text.json_schema import schema_flaw
+from muster.text.tree import Place, Plain, Unreadable, plain_value
+from muster.verify.declaration.forms import AGENT, PARSERS, AgentForm, misplaced, unknown
+from muster.verify.verification import MAX_TOKENS, Kind, Shape, Verifier
+
+THRESHOLDS = ("critical == 0", "high == 0", "rejected == 0")  # of an agent that names none
+
+_FILES = (".md", ".txt")
+_GIVEN_BY = {"score": Shape.REVIEW, "coverage": Shape.TESTS}
+
+
+def resolve(tree: Any, folder: Path, complaints: Complaints, max_tokens: int | None) -> Verifier | None:
+    """Give the verifier; None when something is wrong with it, which is then complained about."""
+    if not isinstance(tree, Mapping):
+        complaints.say((), "it must be a mapping")
+        return None
+    for key, message in (*unknown(tree, AGENT), *misplaced(tree)):
+        complaints.say((key,), message)
+    reading = _Reading(tree, folder, complaints)
+    texts = {"prompt": reading.prompt(), "schema": reading.schema(), "thresholds": reading.thresholds()}
+    try:
+        form = AgentForm.model_validate(tree)
+    except ValidationError as error:
+        complaints.take(error)
+        return None
+    parser = reading.parser(form)
+    return None if complaints.flaws else _verifier(form, parser, max_tokens, texts)
+
+
+def read_thresholds(given: Any, complaints: Complaints, place: Place = ("thresholds",)) -> tuple[str, ...]:
+    """Read expressions from a list, one text or a mapping; complains about each that is none."""
+    if isinstance(given, Mapping):
+        parts: list[tuple[str | int, Any]] = [(name, {name: bound}) for name, bound in given.items()]
+    elif isinstance(given, str | list):
+        parts = list(enumerate(given if isinstance(given, list) else [given]))
+    else:
+        complaints.say(place, "it must be a list of expressions, or a mapping of names to numbers")
+        return ()
+    found: list[str] = []
+    for step, part in parts:
+        try:
+            found += _expressions(part)
+        except (BadArgument, ValueError) as error:
+            complaints.say((*place, step), str(error))
+    return tuple(found)
+
+
+def guessed_parser(command: tuple[str, ...]) -> str:
+    """Name the parser for a program that is known, or nothing."""
+    program = PurePath(command[0]).name.removesuffix(".exe")
+    if program.startswith("python") and command[1:2] == ("-m",):
+        program = command[2] if len(command) > 2 else ""
+    return program if program in PARSERS else ""
+
+
+def _expressions(part: Any) -> tuple[str, ...]:
+    if isinstance(part, Mapping):
+        return spell_mapping(plain_value(part))
+    if not isinstance(part, str):
+        raise BadArgument("it must be an expression, such as critical + high == 0")
+    return (parse(str(part)).text,)
+
+
+def _verifier(form: AgentForm, parser: str, max_tokens: int | None, texts: Mapping[str, Any]) -> Verifier:
+    return Verifier(
+        name=form.name,
+        wave=form.wave,
+        kind=form.kind,
+        include=tuple(form.include),
+        model=form.model or "",
+        shape=form.shape,
+        dispatch=form.dispatch,
+        max_tokens=form.max_tokens or max_tokens or MAX_TOKENS,
+        temperature=form.temperature,
+        command=tuple(form.command or ()),
+        parser=parser,
+        exits=tuple(form.exits),
+        environment=form.env,
+        timeout=form.timeout_secs,
+        **texts,
+    )
+
+
+class _Reading:
+    """One agent that is being read; looks at each of its keys as it was written, whatever is wrong with the others."""
+
+    def __init__(self, tree: Mapping[str, Any], folder: Path, complaints: Complaints) -> None:
+        self._tree, self._folder, self._say = tree, folder, complaints.say
+        self._complaints = complaints
+        self._is_model = tree.get("kind") in (None, Kind.MODEL)
+
+    def prompt(self) -> str:
+        """Give the text that a model is told."""
+        text, file = self._tree.get("prompt"), self._tree.get("prompt_file")
+        if text is not None and file is not None:
+            self._say(("prompt_file",), "write prompt or prompt_file, not both")
+        if not self._is_model:
+            return ""
+        if text is None and file is None:
+            self._say(("prompt",), "it is missing: a model is told what to look for")
+            return ""
+        key, given = ("prompt", text) if file is None else ("prompt_file", file)
+        return self._prompt_text(key, str(given)) if isinstance(given, str) else ""
+
+    def _prompt_text(self, key: str, given: str) -> str:
+        text = given
+        try:
+            if key == "prompt_file" or _names_file(given):
+                text = text_beside(self._folder, given.strip())
+        except Unreadable as error:
+            hint = "; a text that is no name of a file may not end like one" if key == "prompt" else ""
+            self._say((key,), error.message + hint)
+            return ""
+        if not text.strip():
+            self._say((key,), "it is empty: a model is told what to look for")
+        return text.strip()
+
+    def schema(self) -> dict[str, Any] | None:
+        """Give the user's own schema."""
+        given = self._tree.get("schema")
+        if given is None:
+            return None
+        try:
+            return self._schema(given)
+        except (Unreadable, ValueError) as error:
+            self._say(("schema",), str(error))
+            return None
+
+    def _schema(self, given: Any) -> dict[str, Any]:
+        named = isinstance(given, str) and not isinstance(given, Plain)
+        found = object_beside(self._folder, str(given)) if named else plain_value(given)
+        if not isinstance(found, dict):
+            raise Unreadable("it must be a JSON Schema as a mapping, or the name of a .json file")
+        if wrong := flaw_of(found) or schema_flaw(found):
+            raise Unreadable(f"this is no JSON Schema: {wrong}")
+        return found
+
+    def thresholds(self) -> tuple[str, ...]:
+        """Give the expressions that must hold; of an agent that names none, the usual ones."""
+        given = self._tree.get("thresholds")
+        if given is None:
+            return THRESHOLDS
+        found = read_thresholds(given, self._complaints)
+        for name in dict.fromkeys(name for text in found for name in parse(text).names):
+            self._require_given(name)
+        return found
+
+    def _require_given(self, name: str) -> None:
+        """Refuse a threshold on something that a model of this shape never says: it could not hold."""
+        needed = Shape.REVIEW if name.startswith(PART) else _GIVEN_BY.get(name)
+        if self._is_model and needed not in (None, self._tree.get("shape", Shape.FINDINGS)):
+            self._say(("thresholds",), f"{name} is never known here: only an agent of the shape {needed} tells it")
+
+    def parser(self, form: AgentForm) -> str:
+        """Give the name of what reads a command's output."""
+        if form.kind is not Kind.COMMAND:
+            return ""
+        if form.command is None:
+            self._say(("command",), "it is missing: a list of words, [program, argument, …]")
+            return ""
+        found = form.parser or guessed_parser(tuple(form.command))
+        if not found:
+            self._say(("parser",), f"it is missing: one of {', '.join(PARSERS)}")
+        return found
+
+
+def _names_file(text: str) -> bool:
+    return "\n" not in text.strip() and text.strip().lower().endswith(_FILES)
+
+
+MOST_BYTES = 1_000_000
+
+
+def text_beside(folder: Path, name: str) -> str:
+    """Read a file by its name below a folder; raises Unreadable when there is none, or it may not be read."""
+    path = _path(folder, name)
+    try:
+        return whole_text(path, MOST_BYTES)
+    except Unreadable as error:
+        place = name if error.line is None else f"{name}:{error.line}"
+        raise Unreadable(f"{place}: {error.message}") from None
+
+
+def object_beside(folder: Path, name: str) -> dict[str, Any]:
+    """Read a file with a JSON object; raises Unreadable for any other."""
+    try:
+        found = json.loads(text_beside(folder, name))
+    except (ValueError, RecursionError) as error:
+        raise Unreadable(f"{name}: this is no JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise Unreadable(f"{name}: it must hold a JSON object")
+    if wrong := flaw_of(found):
+        raise Unreadable(f"{name}: {wrong}")
+    return found
+
+
+def _path(folder: Path, name: str) -> Path:
+    named = PurePosixPath(name)
+    if named.is_absolute() or ".." in named.parts or "\0" in name:
+        raise Unreadable(f"{name!r} may not be named: name a file in the folder of this one or below, without ..")
+    home = folder.resolve()
+    try:
+        real = (home / named).resolve()
+        is_file = real.is_file()
+    except (OSError, RuntimeError):  # a name that is too long, or a link that leads to itself
+        is_file = False
+    if not is_file:
+        raise Unreadable(f"there is no file {name!r} in the folder of this one, {home}")
+    if not real.is_relative_to(home):
+        raise Unreadable(f"{name} is a link that leads out of {home}")
+    return real

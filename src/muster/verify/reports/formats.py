@@ -1,0 +1,30 @@
+"""Reports of verifications by the name of their format."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TextIO, cast
+
+from muster.domain.errors import BadArgument
+from muster.reporting.files import Redacting
+from muster.verify.reports.json_report import write_json
+from muster.verify.reports.junit import write_junit
+from muster.verify.reports.markdown import write_markdown
+from muster.verify.reports.run import WavesRun
+from muster.verify.reports.sarif import write_sarif
+from muster.verify.reports.summary import VerifyReport
+
+Writer = Callable[[WavesRun, VerifyReport, TextIO], Awaitable[None]]
+
+WRITERS: Mapping[str, Writer] = {
+    "markdown": write_markdown,
+    "json": write_json,
+    "sarif": write_sarif,
+    "junit": write_junit,
+}
+
+
+async def write_report(waves: WavesRun, report: VerifyReport, format_name: str, out: TextIO) -> None:
+    """Write a report to an open file."""
+    writer = WRITERS.get(format_name)
+    if writer is None:
+        raise BadArgument(f"there is no report format {format_name!r}", suggestions=(f"one of {', '.join(WRITERS)}",))
+    await writer(waves, report, cast(TextIO, Redacting(out)))

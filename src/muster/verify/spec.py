@@ -1,0 +1,182 @@
+"""The spec of a verification as it is stored, and back: strict, since a program of the user's may write one too."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, Field, fields, is_dataclass
+from enum import StrEnum
+from pathlib import PurePosixPath
+from typing import Any
+
+import msgspec
+
+from muster.domain.canonical import Json
+from muster.domain.errors import BadArgument
+from muster.text.expressions import parse
+from muster.text.json_documents import flaw_of
+from muster.text.json_schema import schema_flaw
+from muster.verify.declaration.forms import PARSERS, SMALLEST_CHUNK, command_flaw, glob_flaw, name_flaw
+from muster.verify.declaration.resolve import THRESHOLDS
+from muster.verify.verification import AllowedSecret, Kind, LeftOut, Limits, Marker, Verification, Verifier
+
+_MOST_FLAWS = 20
+_ALWAYS = ("thresholds",)  # of a verifier: none at all is something else than none said
+_BELOW = {
+    "verifiers": Verifier,
+    "left_out": LeftOut,
+    "limits": Limits,
+    "markers": Marker,
+    "allow_secrets": AllowedSecret,
+}
+
+Flaws = Iterator[str]
+
+
+def stored(verification: Verification) -> Json:
+    """Give a spec as it is stored: what is as usual is left out."""
+    return _lean(verification)
+
+
+def read_spec(spec: Json) -> Verification:
+    """Read a stored or given spec; raises BadArgument with everything that is wrong with it."""
+    flaws = list(_unknown(spec, Verification, ""))
+    if not flaws:
+        try:
+            found = msgspec.convert(_with_thresholds(spec), Verification)
+        except msgspec.ValidationError as error:
+            flaws = [str(error)]
+        else:
+            flaws = [*_flaws(found)]
+    if flaws:
+        more = f"; and {len(flaws) - _MOST_FLAWS} more" if len(flaws) > _MOST_FLAWS else ""
+        raise BadArgument(f"this is no spec of a verification: {'; '.join(flaws[:_MOST_FLAWS])}{more}")
+    return found
+
+
+def _lean(value: Any) -> Json:
+    if is_dataclass(value):
+        kept = ((field, getattr(value, field.name)) for field in fields(value))
+        return {field.name: _lean(found) for field, found in kept if _is_told(field, found, value)}
+    if isinstance(value, tuple | list):
+        return [_lean(item) for item in value]
+    if isinstance(value, Mapping):
+        return {str(key): _lean(item) for key, item in value.items()}
+    return str(value) if isinstance(value, StrEnum) else value
+
+
+def _is_told(field: "Field[Any]", found: Any, owner: Any) -> bool:
+    if isinstance(owner, Verifier) and field.name in _ALWAYS:
+        return True
+    usual = field.default_factory() if field.default_factory is not MISSING else field.default
+    return bool(found != usual)
+
+
+def _with_thresholds(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Give agents that say nothing of thresholds the usual ones; an empty list says that nothing is asked of them."""
+    usual = {"thresholds": list(THRESHOLDS)}
+    verifiers = spec.get("verifiers")
+    if not isinstance(verifiers, list | tuple):
+        return dict(spec)
+    return {**spec, "verifiers": [{**usual, **one} if isinstance(one, Mapping) else one for one in verifiers]}
+
+
+def _unknown(given: Any, kind: Any, where: str) -> Flaws:
+    """Say which keys are not known; which values do not fit is said later."""
+    if not isinstance(given, Mapping):
+        yield from () if where else ("it must be an object",)
+        return
+    known = {field.name for field in fields(kind)}
+    for key, value in given.items():
+        if key not in known:
+            yield f"there is no {where}{str(key)[:100]!r}"
+        elif key in _BELOW and kind is Verification:
+            for one in value if isinstance(value, list | tuple) else [value]:
+                yield from _unknown(one, _BELOW[key], f"{key}.")
+
+
+def _flaws(spec: Verification) -> Flaws:
+    yield from _path_flaws(spec)
+    yield from _threshold_flaws("thresholds", spec.thresholds)
+    yield from _limit_flaws(spec.limits)
+    if not spec.verifiers:
+        yield "verifiers: there is none, so nobody would verify anything"
+    names = [verifier.name for verifier in spec.verifiers]
+    for verifier in spec.verifiers:
+        yield from (f"{verifier.name or 'a verifier without a name'}: {flaw}" for flaw in _verifier_flaws(verifier))
+    yield from (f"{name}: there are two of this name" for name in sorted({n for n in names if names.count(n) > 1}))
+    waves = {verifier.wave for verifier in spec.verifiers}
+    yield from (f"waves: there is no wave {wave}" for wave in spec.waves if wave not in waves)
+    yield from (f"agents: there is no agent {name!r}" for name in spec.agents if name not in names)
+
+
+def _path_flaws(spec: Verification) -> Flaws:
+    if not _is_absolute(spec.root):
+        yield f"root: {spec.root!r} must be an absolute path"
+    if spec.source and not _is_absolute(spec.source):
+        yield f"source: {spec.source!r} must be an absolute path"
+    for marker in spec.markers:
+        if not _is_absolute(marker.path):
+            yield f"markers: {marker.path!r} must be an absolute path"
+    marked = (file for marker in spec.markers for file in marker.files)
+    for path in (*spec.files, *marked, *(one.file for one in spec.allow_secrets)):
+        if not _is_below(path):
+            yield f"files: {path!r} must be a path below the root, without . and .."
+    if len(set(spec.files)) < len(spec.files):
+        yield "files: a path stands there twice"
+
+
+def _limit_flaws(limits: Limits) -> Flaws:
+    if limits.chunk_bytes < SMALLEST_CHUNK:
+        yield f"limits: chunk_bytes must be at least {SMALLEST_CHUNK}"
+    if limits.overlap_lines < 0 or limits.total_bytes < 1:
+        yield "limits: overlap_lines must be at least 0, and total_bytes at least 1"
+
+
+def _verifier_flaws(verifier: Verifier) -> Flaws:
+    yield from filter(None, [name_flaw(verifier.name), *(glob_flaw(glob) for glob in verifier.include)])
+    if verifier.wave < 1:
+        yield "wave: it must be at least 1"
+    yield from _threshold_flaws("thresholds", verifier.thresholds)
+    yield from _command_flaws(verifier) if verifier.kind is Kind.COMMAND else _model_flaws(verifier)
+
+
+def _model_flaws(verifier: Verifier) -> Flaws:
+    if not verifier.prompt.strip():
+        yield "prompt: it is missing"
+    if not verifier.model:
+        yield "model: it is missing"
+    if verifier.dispatch not in (None, "live", "batch"):
+        yield "dispatch: it must be live or batch"
+    if verifier.max_tokens < 1:
+        yield "max_tokens: it must be at least 1"
+    if verifier.schema is not None and (wrong := flaw_of(verifier.schema) or schema_flaw(verifier.schema)):
+        yield f"schema: this is no JSON Schema: {wrong}"
+    if verifier.command:
+        yield "command: it belongs to agents of the kind command"
+
+
+def _command_flaws(verifier: Verifier) -> Flaws:
+    if wrong := command_flaw(verifier.command):
+        yield f"command: {wrong}"
+    if any("\0" in word for word in (*verifier.command, *verifier.environment, *verifier.environment.values())):
+        yield "command: it holds a NUL character"
+    if verifier.parser not in PARSERS:
+        yield f"parser: it must be one of {', '.join(PARSERS)}"
+    if not verifier.exits:
+        yield "exits: there is none, so it could never do its work"
+    if verifier.timeout is not None and not verifier.timeout > 0:
+        yield "timeout: it must be more than 0"
+
+
+def _threshold_flaws(where: str, expressions: tuple[str, ...]) -> Flaws:
+    for expression in expressions:
+        try:
+            parse(expression)
+        except BadArgument as error:
+            yield f"{where}: {error.message}"
+
+
+def _is_absolute(path: str) -> bool:
+    return PurePosixPath(path).is_absolute() and "\0" not in path
+
+
+def _is_below(path: str) -> bool:
+    return bool(path) and "\0" not in path and not path.startswith("/") and not {"", ".", ".."} & set(path.split("/"))

@@ -1,0 +1,28 @@
+"""The parsers, by the names that verifiers give."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from muster.verify.answers import read_text
+from muster.verify.tools import lines, mypy, pytest, ruff, sarif
+from muster.verify.tools.lines import Parsed, Parser, flawed
+
+
+def parse(stdout: str, stderr: str, exit_code: int) -> Parsed:
+    """Read a findings object, with a score, its parts or coverage where there are any."""
+    said = read_text(stdout, None)
+    if said.flaw:
+        return flawed(said.flaw, stdout)
+    return Parsed(findings=said.findings, score=said.score, parts=said.parts, coverage=said.coverage)
+
+
+PARSERS: Mapping[str, Parser] = MappingProxyType(
+    {
+        "ruff": ruff.parse,
+        "mypy": mypy.parse,
+        "pytest": pytest.parse,
+        "sarif": sarif.parse,
+        "json": parse,
+        "lines": lines.parse,
+    }
+)

@@ -1,0 +1,110 @@
+"""Ruff: `--output-format json`, or the concise text with its summary. Severities are those of `ruff_rules`."""
+
+import re
+from collections.abc import Mapping
+
+from muster.domain.canonical import Json
+from muster.text.json_documents import decode
+from muster.verify.answers import LONGEST_NAME, bounded
+from muster.verify.finding import Finding, Severity
+from muster.verify.tools.lines import Parsed, flawed, uncoloured
+
+_SYNTAX = "invalid-syntax"
+_UNREADABLE = "E902"
+_NO_FILES = "No Python files found"
+_CLEAN = "All checks passed!"
+_LINE = re.compile(
+    r"(?P<file>\S[^\n]*?):(?P<line>\d{1,9}):\d{1,9}: (?:(?P<rule>[A-Z]+\d+)|(?P<word>[\w-]+):) (?P<said>.+)"
+)
+_FOUND = re.compile(r"Found (\d{1,9}) errors?(?: \(\d+ fixed, (\d{1,9}) remaining\))?\.")
+
+
+def parse(stdout: str, stderr: str, exit_code: int) -> Parsed:
+    """Read what ruff wrote."""
+    if _NO_FILES in stderr:
+        return flawed("it found no file to check")
+    output = uncoloured(stdout).strip()
+    parsed = _from_json(output) if output.startswith("[") else _from_text(output)
+    unread = next((finding for finding in parsed.findings if finding.rule == _UNREADABLE), None)
+    return parsed if unread is None else flawed(f"it could not read {unread.file}: {unread.finding}")
+
+
+def _from_json(output: str) -> Parsed:
+    try:
+        return Parsed(findings=tuple(_finding(item) for item in decode(output)))
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return flawed("it is not the JSON of ruff", output)
+
+
+def _finding(item: Mapping[str, Json]) -> Finding:
+    """Read one violation; raises for one that is none."""
+    start, end = item["location"], item["end_location"]
+    line, last = _row(start["row"]), _row(end["row"])
+    if end["column"] == 1 and last > line:  # it ends before the first character of that line
+        last -= 1
+    code = item["code"] or _SYNTAX
+    said, fix = bounded(item["message"]), item.get("fix") or {}
+    if item.get("cell") is not None:  # of a notebook, whose lines are not those of the file
+        said, line, last = f"cell {int(item['cell'])}, line {line}: {said}", 0, 0
+    return Finding(
+        file=str(item["filename"]),
+        line=line,
+        end_line=max(line, last),
+        severity=severity_of(code),
+        finding=said,
+        fix=bounded(fix.get("message") or ""),
+        rule=bounded(code, LONGEST_NAME),
+    )
+
+
+def _row(value: Json) -> int:
+    if type(value) is not int:
+        raise TypeError("a line is a whole number")
+    return value
+
+
+def _from_text(output: str) -> Parsed:
+    findings, counts = [], []
+    for line in output.splitlines():
+        if found := _LINE.fullmatch(line):
+            findings.append(_violation(found))
+        elif counted := _FOUND.fullmatch(line):
+            counts.append(int(counted[2] or counted[1]))
+    if not findings and not counts:
+        return Parsed() if _CLEAN in output.splitlines() else flawed("it is no output of ruff that is known", output)
+    if counts != [len(findings)]:
+        said = ", ".join(map(str, counts)) or "nothing"
+        return flawed(f"{len(findings)} violations could be read, and its summary says {said}", output)
+    return Parsed(findings=tuple(findings))
+
+
+def _violation(found: re.Match[str]) -> Finding:
+    rule, line = found["rule"] or found["word"], int(found["line"])
+    return Finding(
+        file=found["file"],
+        line=line,
+        end_line=line,
+        severity=severity_of(rule),
+        finding=bounded(found["said"].removeprefix("[*] ")),
+        rule=bounded(rule, LONGEST_NAME),
+    )
+
+
+_CODE = re.compile(r"([A-Z]+)(\d+)")
+_HIGH = ("E9", "F5", "F6", "F7", "F82", "PLE", "S")
+_LOW = ("E1", "E2", "E3", "E4", "E5", "W", "D", "I", "N", "Q", "COM", "ERA", "ANN", "FIX", "TD", "CPY", "UP")
+
+
+def severity_of(code: str) -> Severity:
+    """Give the severity of a rule by its code; what has none is a syntax error."""
+    found = _CODE.fullmatch(code)
+    if found is None or _is_among(found, _HIGH):
+        return Severity.HIGH
+    return Severity.LOW if _is_among(found, _LOW) else Severity.MEDIUM
+
+
+def _is_among(code: re.Match[str], prefixes: tuple[str, ...]) -> bool:
+    """Whether a code begins with a prefix; S is no prefix of SIM."""
+    letters, digits = code.groups()
+    parts = (re.fullmatch(r"([A-Z]+)(\d*)", prefix) for prefix in prefixes)
+    return any(part is not None and part[1] == letters and digits.startswith(part[2]) for part in parts)

@@ -1,1 +1,0 @@
-"""How agents are arranged: plain async functions over a context."""

@@ -1,0 +1,48 @@
+"""Who may create a batch: one process at a time, whose claim ends when it dies, freezes or gives up."""
+
+import asyncio
+from dataclasses import replace
+
+from muster.app.batches import Held
+from muster.domain.batch import BatchState
+from muster.domain.run import RunState
+from tests.engine.batches.house import QUICK, House, ask_all, batch, batches_of, questions, survey, told, wait_for
+
+ASKED = questions(12)
+FOR_EVER = replace(QUICK, grace=3600.0)
+
+
+async def test_a_process_that_gave_up_looking_leaves_the_batch_to_others(house: House, agent: str) -> None:
+    house.play({"fault": "cut_before", "op": "batch_create"})
+    async with house.open() as worker, house.open() as person:
+        run = await ask_all(worker, agent, ASKED)
+        assert (run.state, run.ended_reason) == (RunState.WAITING, "batch_open")
+        [made] = await batches_of(worker, run)
+        assert (made.driver, made.lease_until) == (None, 0.0)
+        held: list[Held] = []
+        [given_up] = await asyncio.wait_for(person.batches.reconcile(resubmit=True, on_held=held.append), 20.0)
+        assert (given_up.batch.state, held) == (BatchState.ABANDONED, [])
+
+
+async def test_whoever_reconciles_is_told_who_is_at_a_batch_and_since_when(house: House, agent: str) -> None:
+    house.play({"fault": "cut_before", "op": "batch_create"})
+    async with house.open(patience=FOR_EVER) as worker, house.open() as person:
+        handle = await worker.start("survey", survey(agent, ASKED), dispatch=batch())
+
+        async def made_unclear() -> bool:
+            return "batch.unclear" in await told(worker, await handle.run())
+
+        while not await made_unclear():
+            await worker._backend.store.changes.wait(1.0)
+        [made] = await batches_of(worker, await handle.run())
+        while made.driver is None or made.claimed_at is None or made.epoch < 2:  # until the worker looks for it
+            await worker._backend.store.changes.wait(1.0)
+            [made] = await batches_of(worker, await handle.run())
+        held: list[Held] = []
+        reconciling = asyncio.ensure_future(person.batches.reconcile(resubmit=True, on_held=held.append))
+        await wait_for(lambda: bool(held))
+        assert (held[0].batch.id, held[0].by) == (made.id, worker._backend.engine.driver)
+        assert held[0].batch.claimed_at == made.claimed_at
+        await worker._backend.engine.pool.close()  # the worker lets go of it
+        [given_up] = await asyncio.wait_for(reconciling, 20.0)
+        assert given_up.batch.state is BatchState.ABANDONED

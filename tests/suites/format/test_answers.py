@@ -1,0 +1,65 @@
+"""Recorded answers."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from muster.domain.errors import BadFile, NotFound
+from muster.suites.cases import read_answers
+from tests.suites.format.suites import write
+
+
+def answer(case: Any, content: Any, tool: str = "agent_response") -> dict[str, Any]:
+    return {"tool": tool, "args_match": {"case_id": case}, "response": {"content": content}}
+
+
+def recorded(folder: Path, value: object) -> Path:
+    return write(folder, json.dumps(value), "answers.json")
+
+
+def test_answers_are_read_by_case(tmp_path: Path) -> None:
+    other = {"tool": "search", "args_match": {}, "response": 5}
+    entries = [answer("a/b", "Hello"), other, answer("a/c", ""), {**answer("a/d", ""), "response": "short"}]
+    assert read_answers(recorded(tmp_path, entries)) == {"a/b": "Hello", "a/c": "", "a/d": "short"}
+
+
+def test_the_same_answer_twice_is_one(tmp_path: Path) -> None:
+    assert read_answers(recorded(tmp_path, [answer("a/b", "x"), answer("a/b", "x")])) == {"a/b": "x"}
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ({}, "recorded answers are a list at the top"),
+        ([], "there is no recorded answer in it"),
+        ([answer("a/b", "x", tool="other")], "there is no recorded answer in it"),
+        ([answer("a/b", "x"), 5], "[1]: it must be an object"),
+        ([answer(None, "x")], "[0].args_match.case_id: it must be text"),
+        ([answer("a/b", 5)], "[0].response.content: it must be text"),
+        ([{"tool": "agent_response", "response": {"content": "x"}}], "[0].args_match.case_id: it must be text"),
+        ([{"tool": "agent_response", "args_match": {"case_id": "a"}}], "[0].response.content: it must be text"),
+        ([answer("a/b", "x"), answer("a/b", "y")], "[1]: a/b has another answer further up"),
+    ],
+)
+def test_what_is_no_answer_is_told_with_its_place(tmp_path: Path, value: object, words: str) -> None:
+    with pytest.raises(BadFile) as caught:
+        read_answers(recorded(tmp_path, value))
+    assert words in caught.value.message
+
+
+def test_what_is_no_json_is_told_with_its_line(tmp_path: Path) -> None:
+    with pytest.raises(BadFile, match="this is no JSON") as caught:
+        read_answers(write(tmp_path, "[\n{]\n", "answers.json"))
+    assert (caught.value.line, caught.value.column) == (2, 2)
+    with pytest.raises(BadFile, match="no UTF-8") as caught:
+        read_answers(write(tmp_path, b"[\n\xff", "answers.json"))
+    assert caught.value.line == 2
+    with pytest.raises(BadFile, match="no JSON that can be read"):
+        read_answers(write(tmp_path, "[" * 100_000, "answers.json"))
+
+
+def test_a_missing_file_is_not_found(tmp_path: Path) -> None:
+    with pytest.raises(NotFound):
+        read_answers(tmp_path / "no.json")

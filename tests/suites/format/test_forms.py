@@ -1,0 +1,324 @@
+"""What may stand in a suite, and how it is told when something does not fit."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from muster.domain.call import Quality, Role
+from muster.suites.case import CheckKind, Evaluator, ToolOrder
+from muster.suites.format.suite import examine
+from tests.suites.format.suites import (
+    HEAD,
+    a_case,
+    asking,
+    checked_by,
+    flaws,
+    judged_by,
+    sound,
+    the_case,
+    the_flaw,
+    write,
+    write_suite,
+)
+
+WHOLE = """\
+schema_version: 1
+skill_or_agent: greeter
+bundle_id: shop/greeter
+bundle_version: 1.10
+certification_track: none
+risk_tier: low
+data_handling: synthetic-only
+defaults: {timeout_secs: 45, tags: [nightly], evaluator: rules}
+cases:
+  - id: greeter/whole
+    description: Everything at once.
+    tags: [smoke, 2024]
+    timeout_secs: 2.5
+    seed: 18446744073709551615
+    max_tokens: 100
+    temperature: 0
+    accepts: [cut, refused]
+    agents: [sim/echo, sim/other, sim/echo]
+    skip: not yet
+    input:
+      messages:
+        - {role: system, content: Be kind.}
+        - {role: user, content: 42}
+        - {role: model, content: True}
+        - {role: tool, content: "ok"}
+      follow_ups: [And then?, 7]
+      context: {since: 2024-01-01, count: 3, deep: [yes, ~]}
+      env_overrides: {PORT: 8080, DEBUG: true, NAME: x}
+      tools:
+        - name: weather
+          description: Looks outside.
+          parameters: {type: object, properties: {city: {type: string}}}
+          results:
+            - {args_match: {city: Bern}, result: {degrees: 7}}
+            - {result: unknown}
+        - {name: bare}
+    expected:
+      tool_sequence:
+        - {tool: weather, args_match: {city: Bern}, order: strict}
+        - {name: weather}
+        - {tool_name: weather, args_match: ~, order: unordered}
+      output:
+        - {kind: contains, value: 1.10}
+        - {kind: json_path, value: open, field: /status}
+        - {kind: json_schema, schema: {type: object}, turn: 3}
+      rubric:
+        - id: tone
+          description: It is kind.
+          weight: 1
+          critical: true
+          anchors: {1: warm, 0: cold, 0.5: polite}
+          auto_check: {kind: not_contains, value: "no", turn: 2}
+    evaluator_config:
+      evaluator: judge
+      judge_prompt: Be strict.
+      effectiveness_threshold: 0.9
+"""
+
+
+def test_every_field_reaches_the_case(tmp_path: Path) -> None:
+    found = the_case(write(tmp_path, WHOLE))
+    assert (found.id, found.suite, found.line) == ("greeter/whole", "greeter", 10)
+    assert [(said.role, said.text) for said in found.messages] == [
+        (Role.SYSTEM, "Be kind."),
+        (Role.USER, "42"),
+        (Role.ASSISTANT, "True"),
+        (Role.TOOL, "ok"),
+    ]
+    assert found.follow_ups == ("And then?", "7")
+    assert found.tags == ("smoke", "2024")
+    assert (found.timeout, found.seed, found.max_tokens, found.temperature) == (2.5, 2**64 - 1, 100, 0)
+    assert found.accepts == (Quality.CUT, Quality.REFUSED)
+    assert found.agents == ("sim/echo", "sim/other")
+    assert (found.skip, found.threshold, found.judge_prompt) == ("not yet", 0.9, "Be strict.")
+    assert found.context == {"since": "2024-01-01", "count": 3, "deep": ["yes", None]}
+    assert found.environment == {"PORT": "8080", "DEBUG": "true", "NAME": "x"}
+    assert found.evaluator is Evaluator.JUDGE
+
+
+def test_tools_and_checks_reach_the_case(tmp_path: Path) -> None:
+    found = the_case(write(tmp_path, WHOLE))
+    weather, bare = found.tools
+    assert [result.result for result in weather.results] == ['{"degrees": 7}', "unknown"]
+    assert weather.results[0].args_match == {"city": "Bern"}
+    assert bare.parameters == {"type": "object", "properties": {}}
+    assert [call.tool for call in found.tool_sequence] == ["weather"] * 3
+    assert [call.order for call in found.tool_sequence] == [
+        ToolOrder.STRICT,
+        ToolOrder.SUBSEQUENCE,
+        ToolOrder.UNORDERED,
+    ]
+    assert [(check.kind, check.value, check.field) for check in found.output] == [
+        (CheckKind.CONTAINS, "1.10", None),
+        (CheckKind.JSON_PATH, "open", "/status"),
+        (CheckKind.JSON_SCHEMA, "", None),
+    ]
+    (item,) = found.rubric
+    assert [(anchor.score, anchor.text) for anchor in item.anchors] == [(0, "cold"), (0.5, "polite"), (1, "warm")]
+    assert item.critical
+    assert item.auto_check is not None
+    assert (item.auto_check.value, item.auto_check.turn) == ("no", 2)
+
+
+def test_empty_keys_are_as_good_as_none(tmp_path: Path) -> None:
+    text = HEAD + "defaults:\nrisk_tier: ~\ncases:\n- id: greeter/one\n  tags:\n  description:\n  evaluator_config:\n"
+    text += "  input: {messages: [{role: user, content: hi}], env_overrides: ~, context: ~}\n"
+    text += "  expected: {tool_sequence: ~, rubric: , output: [{kind: equals, value: hi, field: ~}]}\n"
+    found = the_case(write(tmp_path, text))
+    assert (found.tags, found.description, found.context) == ((), "", None)
+
+
+def test_fields_that_are_marked_as_private_are_taken_in_silence(tmp_path: Path) -> None:
+    case = checked_by({"kind": "equals", "value": "x", "x-why": "because"}, x_owner={"team": ["a"]})
+    found = sound(write_suite(tmp_path, case, x_more=[1]))
+    assert (found.cases, found.doubts) == (1, ())
+
+
+def test_one_agent_may_stand_alone(tmp_path: Path) -> None:
+    assert the_case(write_suite(tmp_path, a_case(agent="sim/echo"))).agents == ("sim/echo",)
+    assert the_case(write_suite(tmp_path, a_case(agents="sim/echo"))).agents == ("sim/echo",)
+    assert the_case(write_suite(tmp_path, a_case(accepts="empty"))).accepts == (Quality.EMPTY,)
+
+
+@pytest.mark.parametrize(
+    ("case", "message"),
+    [
+        (a_case(tags="smoke"), "tags: it must be a list"),
+        (a_case(tags=[""]), "tags[0]: it is empty"),
+        (a_case(timeout_secs=0), "timeout_secs: it must be more than 0"),
+        (a_case(timeout_secs="60"), "timeout_secs: it must be a number"),
+        (a_case(seed=1.5), "seed: it must be a whole number"),
+        (a_case(seed=True), "seed: it must be a whole number"),
+        (a_case(max_tokens=0), "max_tokens: it must be at least 1"),
+        (a_case(temperature=-0.1), "temperature: it must be at least 0"),
+        (a_case(threshold=1.1), "threshold: it must be at most 1"),
+        (a_case(accepts=["good"]), "accepts[0]: it must be 'cut', 'refused', 'empty' or 'unfinished', and is 'good'"),
+        (a_case(agent="a", agents=["b"]), "agents: write agent or agents, not both"),
+        (a_case(skip=""), "skip: it is empty"),
+        (a_case(description=["x"]), "description: it must be text: put it in quotes"),
+        (a_case(evaluator_config={"evaluator": "magic"}), "evaluator_config.evaluator: it must be 'rules', 'golden', "),
+        (a_case(evaluator_config={"golden_threshold": 2}), "evaluator_config.golden_threshold: it must be at most 1"),
+        (a_case(evaluator_config=[1]), "evaluator_config: it must be a mapping"),
+        (a_case(threshold=0.5, evaluator_config={"effectiveness_threshold": 0.6}), "threshold: write threshold or "),
+        (a_case(input={"messages": []}), "input.messages: it needs at least one item"),
+        (a_case(input={"messages": [{"role": "boss", "content": "x"}]}), "input.messages[0].role: it must be 'user', "),
+        (a_case(input={"messages": [{"role": "user"}]}), "input.messages[0].content: it is missing"),
+        (a_case(input=None), "input: it is missing"),
+        (a_case(variables={"a": ["b"]}), "variables.a: it must be text"),
+        (a_case(dataset=[1]), "dataset: it must be a mapping"),
+        (a_case(dataset={"id": "x"}), "dataset.file: it is missing"),
+    ],
+)
+def test_a_field_that_does_not_fit_is_told_with_its_line(tmp_path: Path, case: dict[str, Any], message: str) -> None:
+    ((line, name, told),) = flaws(write_suite(tmp_path, case))
+    assert told.startswith(message)
+    assert (line, name) == (4, "greeter/one")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"env_overrides": {"PATH": "x"}}, "input.env_overrides.PATH: PATH may not be set by a suite"),
+        ({"env_overrides": {"LD_PRELOAD": "x"}}, "input.env_overrides.LD_PRELOAD: LD_PRELOAD may not"),
+        ({"env_overrides": {"PYTHONPATH": "x"}}, "input.env_overrides.PYTHONPATH: PYTHONPATH may not"),
+        ({"env_overrides": {"MUSTER_HOME": "x"}}, "input.env_overrides.MUSTER_HOME: MUSTER_HOME may not"),
+        ({"env_overrides": {"path": "x"}}, "input.env_overrides.path: path may not"),
+        ({"env_overrides": {"A B": "x"}}, "input.env_overrides.A B: 'A B' is no name"),
+        ({"env_overrides": {"A": "x\0y"}}, "input.env_overrides.A: it holds a NUL character"),
+        ({"context": 10**30}, "input.context: it cannot be kept as JSON: it holds an integer of more than 64 bits"),
+        ({"follow_ups": [""]}, "input.follow_ups[0]: it is empty"),
+        ({"tools": [{"name": "a b"}]}, "input.tools[0].name: a tool is named with letters"),
+        ({"tools": [{"name": "a"}, {"name": "a"}]}, "input.tools[1].name: there is a tool 'a' already"),
+        ({"tools": [{"name": "a", "parameters": {"type": 5}}]}, "input.tools[0].parameters: this is no JSON Schema"),
+        ({"tools": [{"name": "a", "parameters": [1]}]}, "input.tools[0].parameters: it must be a mapping"),
+        ({"tools": [{"name": "a", "results": [{}]}]}, "input.tools[0].results[0].result: it is missing"),
+    ],
+)
+def test_an_input_that_does_not_fit_is_told(tmp_path: Path, given: dict[str, Any], message: str) -> None:
+    messages = [{"role": "user", "content": "x"}]
+    assert the_flaw(write_suite(tmp_path, a_case(input={"messages": messages, **given}))).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("check", "message"),
+    [
+        ({"kind": "likes", "value": "x"}, "expected.output[0].kind: it must be 'contains', "),
+        ({"kind": "contains"}, "expected.output[0]: a check of the kind contains needs a value"),
+        ({"kind": "json_schema"}, "expected.output[0]: a check of the kind json_schema needs either schema or"),
+        (
+            {"kind": "json_schema", "schema": {}, "schema_file": "x"},
+            "expected.output[0]: a check of the kind json_schema",
+        ),
+        ({"kind": "json_schema", "schema": {"type": "thing"}}, "expected.output[0].schema: this is no JSON Schema: "),
+        ({"kind": "golden_diff"}, "expected.output[0]: a check of the kind golden_diff names a file"),
+        ({"kind": "golden_diff", "value": "no.txt"}, "expected.output[0].value: there is no file no.txt beside"),
+        ({"kind": "contains", "value": "x", "turn": 2}, "expected.output[0].turn: there is one answer only"),
+        ({"kind": "contains", "value": "x", "turn": 0}, "expected.output[0].turn: it must be at least 1"),
+        ({"kind": "json_path", "value": ""}, "expected.output[0].value: it is empty"),
+        ({"kind": "equals", "value": "x", "field": ""}, "expected.output[0].field: it is empty"),
+    ],
+)
+def test_a_check_that_cannot_be_done_is_told(tmp_path: Path, check: dict[str, Any], message: str) -> None:
+    assert the_flaw(write_suite(tmp_path, checked_by(check))).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("items", "message"),
+    [
+        ([{"id": "a", "description": "x", "weight": -1}], "expected.rubric[0].weight: it must be at least 0"),
+        ([{"id": "a", "description": "x", "weight": 0}], "expected.rubric: the weights must come to more than 0"),
+        ([{"id": "a", "description": "x"}] * 2, "expected.rubric[1].id: there is an item 'a' already"),
+        ([{"id": "a"}], "expected.rubric[0]: an item needs a description or an auto_check"),
+        ([{"id": "a", "description": "x", "anchors": {"2": "y"}}], "expected.rubric[0].anchors.2: an anchor stands"),
+        ([{"id": "a", "description": "x", "anchors": {"good": "y"}}], "expected.rubric[0].anchors.good: an anchor"),
+        ([{"id": "a", "description": "x", "critical": "yes"}], "expected.rubric[0].critical: it must be true or false"),
+    ],
+)
+def test_a_rubric_that_cannot_be_judged_is_told(tmp_path: Path, items: list[Any], message: str) -> None:
+    assert the_flaw(write_suite(tmp_path, judged_by(*items))).startswith(message)
+
+
+def test_a_weight_without_bounds_is_refused(tmp_path: Path) -> None:
+    text = HEAD + "cases:\n- id: greeter/one\n  input: {messages: [{role: user, content: x}]}\n"
+    path = write(tmp_path, text + "  expected:\n    rubric:\n    - {id: a, description: x, weight: .inf}\n")
+    assert flaws(path) == [(8, "greeter/one", "expected.rubric[0].weight: it must be a finite number")]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "words"),
+    [("(", "missing )"), ("[a", "unterminated"), ("(" * 5000, "recursion"), ("a" * 10_001, "too large")],
+)
+def test_a_pattern_that_is_none_is_a_doubt_and_no_flaw(tmp_path: Path, pattern: str, words: str) -> None:
+    found = sound(write_suite(tmp_path, checked_by({"kind": "regex", "value": pattern})))
+    assert found.cases == 1
+    (doubt,) = found.doubts
+    assert (doubt.code, doubt.line, doubt.case) == ("broken-check", 4, "greeter/one")
+    assert words in doubt.message
+
+
+@pytest.mark.parametrize(
+    "pattern", [r"(?i)hello\z", r"x(?i)y", r"[[:alpha:]]+", r"\x{1F600}", r"[a-z&&[^b]]", r"\p{L}"]
+)
+def test_patterns_as_others_write_them_are_fine(tmp_path: Path, pattern: str) -> None:
+    assert not sound(write_suite(tmp_path, checked_by({"kind": "regex", "value": pattern}))).doubts
+
+
+def test_a_path_that_is_none_is_a_doubt_too(tmp_path: Path) -> None:
+    checks = [{"kind": "json_path", "value": "$.a["}, {"kind": "equals", "value": "x", "field": "$["}]
+    fine = [{"kind": "json_path", "value": "status"}, {"kind": "json_path", "value": "$x", "field": "/a"}]
+    found = sound(write_suite(tmp_path, checked_by(*checks, *fine)))
+    assert ["is no JSONPath" in doubt.message for doubt in found.doubts] == [True, True]
+
+
+def test_several_flaws_of_a_case_come_together(tmp_path: Path) -> None:
+    text = HEAD + "cases:\n- id: greeter/one\n  tags: x\n  seed: y\n- nothing\n- {}\n"
+    assert flaws(write(tmp_path, text)) == [
+        (5, "greeter/one", "tags: it must be a list"),
+        (6, "greeter/one", "seed: it must be a whole number"),
+        (4, "greeter/one", "input: it is missing"),
+        (7, "", "it must be a mapping"),
+        (8, "", "id: it is missing"),
+        (8, "", "input: it is missing"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("schema_version: 2\nskill_or_agent: x\ncases: []\n", [(1, "schema_version: it must be 1, and is '2'")]),
+        ("schema_version: '1'\nskill_or_agent: x\ncases: []\n", [(1, "schema_version: it must be 1, and is '1'")]),
+        ("skill_or_agent: x\ncases: []\n", [(1, "schema_version: it is missing")]),
+        ("schema_version: 1\ncases: []\n", [(1, "skill_or_agent: it is missing")]),
+        ("schema_version: 1\nskill_or_agent: Big_Name\ncases: []\n", [(2, "skill_or_agent: it must be kebab-case")]),
+        (HEAD + "risk_tier: none\ncases: []\n", [(3, "risk_tier: it must be 'low', 'medium' or 'high'")]),
+        (HEAD + "defaults: {evaluator: x}\ncases: []\n", [(3, "defaults.evaluator: it must be 'rules', ")]),
+        (HEAD + "defaults:\n  timeout_secs: -1\ncases: []\n", [(4, "defaults.timeout_secs: it must be more than 0")]),
+    ],
+)
+def test_a_head_that_does_not_fit_is_told_with_its_lines(
+    tmp_path: Path, text: str, expected: list[tuple[int, str]]
+) -> None:
+    found = flaws(write(tmp_path, text))
+    assert found[-1][2] == "cases: there is none"
+    assert [line for line, _, _ in found[:-1]] == [line for line, _ in expected]
+    assert all(told.startswith(words) for (_, _, told), (_, words) in zip(found, expected, strict=False))
+
+
+def test_cases_that_are_missing_are_told(tmp_path: Path) -> None:
+    assert flaws(write(tmp_path, HEAD)) == [(1, "", "cases: it is missing")]
+
+
+def test_a_head_that_does_not_fit_hides_no_flaw_of_a_case(tmp_path: Path) -> None:
+    path = write_suite(tmp_path, a_case(tags="x"), skill_or_agent="No")
+    assert [told.partition(":")[0] for _, _, told in flaws(path)] == ["skill_or_agent", "tags"]
+    assert examine(path).name == "cases"
+
+
+def test_quotes_make_text_of_anything(tmp_path: Path) -> None:
+    assert the_case(write_suite(tmp_path, asking("true"))).messages[0].text == "true"

@@ -1,0 +1,84 @@
+"""Field names that nobody knows: misspelt, misplaced, or meant for other tools."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from muster.suites.format.suite import examine
+from tests.suites.format.suites import a_case, checked_by, judged_by, the_flaw, write_suite
+
+CHECK = {"kind": "contains", "value": "x"}
+ITEM = {"id": "kind", "description": "It is kind.", "weight": 1.0}
+ASKED = {"messages": [{"role": "user", "content": "x"}]}
+
+
+@pytest.mark.parametrize(
+    ("case", "message"),
+    [
+        (a_case(expected={"output": [CHECK], "tool_sequnce": [{"tool": "t"}]}), "expected.tool_sequnce tool_sequence"),
+        (judged_by({**ITEM, "critcal": True}), "expected.rubric[0].critcal critical"),
+        (a_case(thresold=1.0), "thresold threshold"),
+        (a_case(input={**ASKED, "follow_up": ["y"]}), "input.follow_up follow_ups"),
+        (a_case(evaluator_cfg={"evaluator": "judge"}), "evaluator_cfg evaluator_config"),
+        (a_case(timeout_sec=5), "timeout_sec timeout_secs"),
+        (a_case(Tags=["smoke"]), "Tags tags"),
+        (a_case(evaluator_config={"golden_treshold": 1}), "evaluator_config.golden_treshold golden_threshold"),
+        (checked_by({**CHECK, "feild": "a"}), "expected.output[0].feild field"),
+        (judged_by({**ITEM, "auto_check": {**CHECK, "valeu": "x"}}), "expected.rubric[0].auto_check.valeu value"),
+        (checked_by({"kind": "json_schema", "schema": {"any": 1}, "shema": {}}), "expected.output[0].shema schema"),
+        (a_case(input={"messages": [{"role": "user", "content": "x", "rol": "y"}]}), "input.messages[0].rol role"),
+        (a_case(rubric=[ITEM]), "rubric expected.rubric of a case"),
+        (a_case(follow_up=["y"]), "follow_up input.follow_ups of a case"),
+    ],
+)
+def test_a_name_close_to_a_known_one_is_wrong(tmp_path: Path, case: dict[str, Any], message: str) -> None:
+    place, _, meant = message.partition(" ")
+    found = the_flaw(write_suite(tmp_path, case))
+    assert found.startswith(f"{place}: unknown field")
+    assert found.endswith(f"; did you mean {meant}?")
+
+
+def test_misspelt_names_at_the_top_are_wrong_too(tmp_path: Path) -> None:
+    wrong: dict[str, Any] = {"tag": ["x"], "evaluator_cfg": {}, "thresold": None}
+    found = examine(write_suite(tmp_path, a_case(), risk_teir="low", tool_sequnce=[], defaults=wrong))
+    assert sorted((flaw.line, flaw.message) for flaw in found.flaws) == [
+        (2, "defaults.evaluator_cfg: unknown field here; did you mean evaluator_config of a case?"),
+        (2, "defaults.tag: unknown field; did you mean tags?"),
+        (2, "defaults.thresold: unknown field here; did you mean threshold of a case?"),
+        (2, "risk_teir: unknown field; did you mean risk_tier?"),
+        (2, "tool_sequnce: unknown field here; did you mean expected.tool_sequence of a case?"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        checked_by({**CHECK, "severity": "high"}),
+        judged_by({**ITEM, "owner": "me"}),
+        a_case(expected={"output": [CHECK], "latency": 5}),
+        a_case(expected={"tool_sequence": [{"tool": "t", "times": 3}]}),
+        a_case(evaluator_config={"retries": 3}),
+    ],
+)
+def test_any_unknown_name_is_wrong_where_it_is_decided_what_passes(tmp_path: Path, case: dict[str, Any]) -> None:
+    assert the_flaw(write_suite(tmp_path, case)).endswith(": unknown field")
+
+
+def test_other_unknown_names_are_doubtful_and_stop_nothing(tmp_path: Path) -> None:
+    said = {"messages": [{"role": "user", "content": "x", "timestamp": "now"}], "attachments": []}
+    case = a_case(title="n", uid=1, owner="o", timeout=3, input=said)
+    found = examine(write_suite(tmp_path, case, bundle={}, version=1, description="d", defaults={"threshold": 1}))
+    assert (found.cases, found.flaws) == (1, ())
+    assert [doubt.message.partition(":")[0] for doubt in found.doubts] == [
+        *("bundle", "version", "description", "defaults.threshold"),
+        *("input.messages[0].timestamp", "input.attachments", "title", "uid", "owner", "timeout"),
+    ]
+
+
+def test_mappings_with_keys_of_the_users_own_are_free(tmp_path: Path) -> None:
+    free = {"thresold": "1", "rubric": "2"}
+    said = {**ASKED, "context": free, "env_overrides": free}
+    expected = {"output": [CHECK], "tool_sequence": [{"tool": "t", "args_match": free}]}
+    found = examine(write_suite(tmp_path, a_case(input=said, expected=expected, variables=free)))
+    assert (found.cases, found.flaws, found.doubts) == (1, (), ())

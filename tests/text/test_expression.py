@@ -1,0 +1,199 @@
+"""Expressions over figures: what they mean, and what is none."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from muster.domain.errors import BadArgument
+from muster.text.expressions import (
+    DEEPEST,
+    LONGEST,
+    NAMES,
+    Comparison,
+    Conjunction,
+    Disjunction,
+    Expression,
+    Name,
+    Negation,
+    Number,
+    Quantity,
+    Sum,
+    Truth,
+    parse,
+    spell,
+    spell_mapping,
+)
+
+CRITICAL, HIGH = Name("critical"), Name("high")
+NONE_CRITICAL = Comparison("==", CRITICAL, Number(0))
+NONE_HIGH = Comparison("==", HIGH, Number(0))
+
+numbers = st.decimals(min_value=0, max_value=10**8, places=3).map(lambda number: Number(float(number)))
+parts = st.from_regex(r"[a-z_]{1,5}(-[a-z0-9]{1,3}){0,2}", fullmatch=True).map(lambda name: Name(f"parts.{name}"))
+names = st.sampled_from(NAMES).map(Name) | parts
+signs = st.sampled_from(["+", "-"])
+
+
+def sums(below: "st.SearchStrategy[Quantity]") -> "st.SearchStrategy[Quantity]":
+    several = st.lists(st.tuples(signs, below), min_size=2, max_size=3)
+    return several.map(lambda terms: Sum(tuple(terms))) | below.map(lambda term: Sum((("-", term),)))
+
+
+def joined(below: "st.SearchStrategy[Truth]") -> "st.SearchStrategy[Truth]":
+    several = st.lists(below, min_size=2, max_size=3).map(tuple)
+    return several.map(Conjunction) | several.map(Disjunction) | below.map(Negation)
+
+
+quantities: "st.SearchStrategy[Quantity]" = st.recursive(names | numbers, sums, max_leaves=4)
+comparisons = st.builds(Comparison, st.sampled_from(["==", "!=", "<", "<=", ">", ">="]), quantities, quantities)
+truths: "st.SearchStrategy[Truth]" = st.recursive(comparisons, joined, max_leaves=4)
+
+
+def refusal(text: str) -> str:
+    with pytest.raises(BadArgument) as caught:
+        parse(text)
+    return caught.value.message.partition(" is no threshold: ")[2]
+
+
+@pytest.mark.parametrize(
+    ("text", "tree"),
+    [
+        ("critical == 0", NONE_CRITICAL),
+        ("  critical==0\n", NONE_CRITICAL),
+        ("(critical) == (0)", NONE_CRITICAL),
+        ("((critical == 0))", NONE_CRITICAL),
+        ("critical + high == 0", Comparison("==", Sum((("+", CRITICAL), ("+", HIGH))), Number(0))),
+        ("-critical < .5", Comparison("<", Sum((("-", CRITICAL),)), Number(0.5))),
+        ("coverage >= 80 %", Comparison(">=", Name("coverage"), Number(80))),
+        ("coverage >= 80%", Comparison(">=", Name("coverage"), Number(80))),
+        ("parts.error-handling > 8", Comparison(">", Name("parts.error-handling"), Number(8))),
+        (
+            "parts.design - 1 > 8",
+            Comparison(">", Sum((("+", Name("parts.design")), ("-", Number(1)))), Number(8)),
+        ),
+        ("not critical == 0", Negation(NONE_CRITICAL)),
+        ("critical == 0 and high == 0", Conjunction((NONE_CRITICAL, NONE_HIGH))),
+        (
+            "critical == 0 or high == 0 and not high == 0",
+            Disjunction((NONE_CRITICAL, Conjunction((NONE_HIGH, Negation(NONE_HIGH))))),
+        ),
+        (
+            "(critical == 0 or high == 0) and high == 0",
+            Conjunction((Disjunction((NONE_CRITICAL, NONE_HIGH)), NONE_HIGH)),
+        ),
+    ],
+)
+def test_an_expression_is_read_as_it_is_meant(text: str, tree: Truth) -> None:
+    assert parse(text) == Expression(text=text.strip(), tree=tree)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "at character 1: where a number or a figure is expected, the text ends"),
+        ("critical ==", "at character 12: where a number or a figure is expected, the text ends"),
+        ("critcal == 0", "at character 1: there is no 'critcal' (did you mean critical?): known are total, critical, "),
+        ("score.high > 1", "at character 1: there is no 'score.high'"),
+        ("parts. > 1", "at character 1: there is no 'parts.'"),
+        ("critical = 0", "at character 10: write == instead of ="),
+        ("critical == 0 && high == 0", "at character 15: write and instead of &&"),
+        ("score ≥ 9", "at character 7: write >= instead of ≥"),
+        ("critical", "at character 1: this is a number: compare it"),
+        ("critical == 0 and high", "at character 19: this is a number: compare it"),
+        ("not critical", "at character 5: this is a number: compare it"),
+        ("0 <= critical <= 5", "at character 15: only two quantities can be compared: join comparisons with and"),
+        ("(critical == 0) == high", "at character 1: this holds or not, and is no number"),
+        ("1 + (critical == 0) > 1", "at character 5: this holds or not, and is no number"),
+        ("(critical == 0", "at character 1: this bracket is not closed"),
+        ("critical == 0)", "at character 14: after what is complete stands ')'"),
+        ("critical == 0 high == 0", "at character 15: after what is complete stands 'high'"),
+        ("critical == and", "at character 13: where a number or a figure is expected, stands 'and'"),
+        ("critical % == 0", "at character 10: after what is complete stands '%'"),
+        ("critical == 1" + "0" * 20, "at character 13: this number has more than 15 digits"),
+        ("__import__(1) == 0", "at character 1: there is no '__import__'"),
+        ("critical == `0`", "at character 13: '`' has no meaning here"),
+        ("1 == 1", "at character 1: it names no figure, so it is always the same: known are "),
+    ],
+)
+def test_what_is_no_expression_is_refused_with_its_place(text: str, message: str) -> None:
+    assert refusal(text).startswith(message)
+
+
+def test_an_expression_is_bounded_in_length_and_depth() -> None:
+    assert parse("(" * DEEPEST + "critical" + ")" * DEEPEST + " == 0").names == ("critical",)
+    assert "nested more than" in refusal("(" * (DEEPEST + 1) + "critical == 0")
+    assert "nested more than" in refusal("not " * (DEEPEST + 1) + "critical == 0")
+    with pytest.raises(BadArgument, match=f"more than {LONGEST} characters"):
+        parse("critical == 0" + " " * LONGEST)
+
+
+def test_names_are_told_once_and_in_their_order() -> None:
+    assert parse("high + critical > 1 or not (score - high < parts.a)").names == (
+        "high",
+        "critical",
+        "score",
+        "parts.a",
+    )
+
+
+@settings(max_examples=80, deadline=None)
+@given(truths)
+def test_what_is_spelled_is_read_as_the_same(tree: Truth) -> None:
+    text = spell(tree)
+    if len(text) <= LONGEST and Expression(text=text, tree=tree).names:
+        assert parse(text) == Expression(text=text, tree=tree)
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    st.text(max_size=40)
+    | st.lists(st.sampled_from([*NAMES, "parts.a-b", "==", "<", "+", "-", "(", ")", "not", "and", "or", "1", "%"])).map(
+        " ".join
+    )
+)
+def test_any_text_is_read_or_refused_and_nothing_else(text: str) -> None:
+    try:
+        found = parse(text)
+    except BadArgument:
+        return
+    assert parse(spell(found.tree)).tree == found.tree
+
+
+def test_bounds_are_spelled_as_the_most_of_counts_and_the_least_of_measures() -> None:
+    given = {
+        "critical": 0,
+        "rejected": 2,
+        "score": 9.0,
+        "coverage": "80 %",
+        "parts": {"error-handling": 8},
+        "parts.a": 7.5,
+    }
+    assert spell_mapping(given) == (
+        "critical <= 0",
+        "rejected <= 2",
+        "score >= 9",
+        "coverage >= 80",
+        "parts.error-handling >= 8",
+        "parts.a >= 7.5",
+    )
+    assert spell_mapping({}) == ()
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"criticl": 0}, "did you mean critical"),
+        ({"parts.a b": 0}, "is no figure"),
+        ({"critical": -1}, "by a number from 0 on, not by '-1'"),
+        ({"critical": True}, "not by 'True'"),
+        ({"critical": None}, "not by 'None'"),
+        ({"critical": "== 0"}, "not by '== 0'"),
+        ({"score": float("nan")}, "not by 'nan'"),
+        ({"score": float("inf")}, "not by 'inf'"),
+        ({"score": [1]}, "by a number"),
+        ({"parts": 3}, "'parts' is no figure"),
+    ],
+)
+def test_a_bound_that_is_none_is_refused(given: dict[str, object], message: str) -> None:
+    with pytest.raises(BadArgument, match=message.replace("[", r"\[")):
+        spell_mapping(given)

@@ -1,0 +1,67 @@
+"""Patterns of two flavours, and those that would never end."""
+
+import time
+
+import pytest
+
+from muster.domain.errors import BadArgument
+from muster.text.patterns import LONGEST, compile_pattern, search
+from tests.suites.checks.values import check
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "found"),
+    [
+        ("a(?i)b", "aB", True),
+        ("a(?i)b", "AB", False),  # a flag holds from where it stands
+        ("(?i)straße", "STRASSE", True),
+        ("^[[:alpha:]]+$", "abc", True),
+        ("^[[:digit:]]+$", "abc", False),
+        (r"\x{1F600}", "😀", True),
+        (r"\u{e9}", "é", True),
+        (r"\\x{2}", r"\xx", True),  # a backslash, and then two x
+        (r"\p{Greek}", "λ", True),
+        (r"(?<year>\d{4})-(?P<month>\d\d)", "2031-07", True),
+        (r"\Aone\z", "one", True),
+        ("[a-z&&[^b]]", "b", False),
+        ("[[]", "[", True),  # only Python's flavour reads it
+        ("(?s)a.b", "a\nb", True),
+        ("(?m)^b$", "a\nb\nc", True),
+    ],
+)
+def test_a_pattern_of_either_flavour_is_read(pattern: str, text: str, found: bool) -> None:
+    assert (search(pattern, text) is not None) is found
+
+
+@pytest.mark.parametrize("pattern", ["(", "a{2,1}", "[", "++", "(?U)a", "(" * 2000 + ")" * 2000])
+def test_a_pattern_that_is_none_is_broken(pattern: str) -> None:
+    with pytest.raises(BadArgument):
+        compile_pattern(pattern)
+    assert check("regex", pattern, "a").broken
+
+
+def test_a_pattern_that_takes_for_ever_is_broken_in_about_a_second() -> None:
+    begun = time.monotonic()
+    found = check("regex", r"^(a|aa)+$", "a" * 5000 + "b")
+    assert time.monotonic() - begun < 5
+    assert (found.passed, found.broken) == (False, True)
+    assert "too long" in found.why
+
+
+def test_many_places_share_the_time_of_one() -> None:
+    begun = time.monotonic()
+    hostile = "[" + ",".join(['"' + "a" * 3000 + 'b"'] * 50) + "]"
+    assert check("regex", r"^(a|aa)+$", hostile, field="$[*]").broken
+    assert time.monotonic() - begun < 5
+
+
+@pytest.mark.parametrize(
+    "pattern", ["x" * (LONGEST + 1), "((x{1000}){1000}){1000}", "x{100000000}", "x{99999999999999999999}"]
+)
+def test_a_pattern_that_would_eat_the_memory_is_refused(pattern: str) -> None:
+    with pytest.raises(BadArgument, match="too large"):
+        compile_pattern(pattern)
+
+
+def test_the_same_pattern_is_read_once() -> None:
+    assert compile_pattern("once+") is compile_pattern("once+")

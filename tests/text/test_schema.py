@@ -1,0 +1,76 @@
+"""JSON Schema over answers."""
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from muster.domain.call import ask
+from muster.domain.errors import InvalidRequest
+from muster.text.json_schema import flaw, require_schema
+
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "score": {"type": "number", "maximum": 10},
+        "tags": {"type": "array", "items": {"$ref": "#/$defs/t"}},
+    },
+    "required": ["score"],
+    "additionalProperties": False,
+    "$defs": {"t": {"type": "string"}},
+}
+
+
+@pytest.mark.parametrize("value", [{"score": 3}, {"score": 9.5, "tags": []}, {"score": 1, "tags": ["a", "b"]}])
+def test_an_answer_of_the_right_shape_has_no_flaw(value: Any) -> None:
+    assert flaw(value, SCHEMA) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "place"),
+    [
+        ({}, r"\$: 'score' is a required"),
+        ({"score": 11}, r"\$\.score: 11 is greater"),
+        ({"score": 1, "tags": ["a", 2]}, r"\$\.tags\[1\]: 2 is not of type"),
+        ({"score": 1, "more": 1}, r"'more' was unexpected"),
+        ([], "is not of type 'object'"),
+        (None, "is not of type 'object'"),
+    ],
+)
+def test_a_flaw_is_told_with_its_place(value: Any, place: str) -> None:
+    assert re.search(place, flaw(value, SCHEMA) or "")
+
+
+def test_a_flaw_in_a_long_answer_is_told_in_few_words() -> None:
+    assert len(flaw("x" * 100_000, {"type": "object"}) or "") < 400
+
+
+def test_a_schema_that_is_none_is_refused_before_anything_is_spent() -> None:
+    require_schema(replace(ask("x"), schema=SCHEMA))
+    require_schema(ask("x"))
+    with pytest.raises(InvalidRequest, match="not a JSON Schema"):
+        require_schema(replace(ask("x"), schema={"type": "thing"}))
+
+
+@pytest.mark.parametrize("reference", ["#/nowhere", "http://127.0.0.1:9/never-fetched.json"])
+def test_a_reference_to_nowhere_is_a_flaw_and_nothing_is_fetched(reference: str) -> None:
+    assert "not in it" in (flaw({}, {"$ref": reference}) or "")
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [{"pattern": r"(x+x+)+y"}, {"type": "object", "patternProperties": {r"(x+x+)+y": {"type": "null"}}}],
+)
+def test_a_pattern_that_would_take_for_ever_is_a_flaw_and_no_hang(schema: dict[str, Any]) -> None:
+    hostile = "x" * 5000
+    assert "takes too long" in str(flaw({hostile: 1} if "type" in schema else hostile, schema))
+
+
+def test_patterns_of_a_schema_hold() -> None:
+    schema = {"type": "object", "patternProperties": {"^n_": {"type": "number"}}, "additionalProperties": False}
+    assert flaw({"n_a": 1}, schema) is None
+    assert "is not of type 'number'" in str(flaw({"n_a": "1"}, schema))
+    assert "does not match" in str(flaw("abc", {"pattern": "^b"}))
+    assert flaw("abc", {"pattern": "b"}) is None
+    assert flaw(3, {"pattern": "b"}) is None

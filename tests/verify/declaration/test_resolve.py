@@ -1,0 +1,198 @@
+"""One agent of verify.yaml: what it may say, and what becomes of it."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from muster.verify.declaration.forms import PARSERS
+from muster.verify.declaration.resolve import MOST_BYTES, THRESHOLDS
+from muster.verify.tools.registry import PARSERS as READERS
+from muster.verify.verification import Kind, Verifier
+from tests.verify.declaration.agents import (
+    a_command,
+    a_model,
+    flaws,
+    the_flaw,
+    the_verifier,
+    without,
+    write,
+    write_agents,
+)
+
+
+def test_an_agent_that_says_little_is_as_usual(tmp_path: Path) -> None:
+    assert the_verifier(tmp_path, a_model()) == Verifier(name="one", prompt="Look for faults.", thresholds=THRESHOLDS)
+    assert the_verifier(tmp_path, a_command()) == Verifier(
+        name="tool",
+        kind=Kind.COMMAND,
+        command=("ruff", "check", "{files}"),
+        parser="ruff",
+        thresholds=("critical == 0", "high == 0", "rejected == 0"),
+    )
+
+
+@pytest.mark.parametrize("nothing", [[], {}])
+def test_an_empty_list_of_thresholds_is_something_else_than_none(tmp_path: Path, nothing: Any) -> None:
+    assert the_verifier(tmp_path, a_model(thresholds=nothing)).thresholds == ()
+    assert the_verifier(tmp_path, a_model(thresholds=None)).thresholds == THRESHOLDS
+
+
+def test_thresholds_are_a_list_or_one_text_or_a_mapping(tmp_path: Path) -> None:
+    assert the_verifier(tmp_path, a_model(thresholds=["total  == 0 "])).thresholds == ("total  == 0",)
+    assert the_verifier(tmp_path, a_model(thresholds="total == 0")).thresholds == ("total == 0",)
+    assert the_verifier(tmp_path, a_model(thresholds={"high": 1})).thresholds == ("high <= 1",)
+
+
+@pytest.mark.parametrize("name", ["a b", "a/b", "", ".a", "-a", "ü", "a" * 65])
+def test_a_name_can_stand_in_keys_and_names_of_files(tmp_path: Path, name: str) -> None:
+    assert the_flaw(tmp_path, a_model(name)).startswith("name: a")
+    assert the_verifier(tmp_path, a_model("Ab.9_c-d")).name == "Ab.9_c-d"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"wave": 0}, "wave: it must be at least 1"),
+        ({"wave": 1.5}, "wave: it must be a whole number"),
+        ({"wave": "first"}, "wave: it must be a whole number"),
+        ({"kind": "human"}, "kind: it must be 'model' or 'command', and is 'human'"),
+        ({"shape": "essay"}, "shape: it must be 'findings', 'review' or 'tests', and is 'essay'"),
+        ({"dispatch": "fast"}, "dispatch: it must be 'live' or 'batch', and is 'fast'"),
+        ({"max_tokens": 0}, "max_tokens: it must be at least 1"),
+        ({"temperature": -1}, "temperature: it must be at least 0"),
+        ({"model": ""}, "model: it is empty"),
+        ({"include": ["/etc/*"]}, "include[0]: a glob is matched with paths below the root"),
+        ({"include": "../*"}, "include[0]: a glob is matched with paths below the root"),
+        ({"include": "./src/*"}, "include[0]: a glob is matched with paths below the root"),
+        ({"thresholds": ["score >= 9"]}, "thresholds: score is never known here: only an agent of the shape review"),
+        (
+            {"thresholds": {"coverage": 80}},
+            "thresholds: coverage is never known here: only an agent of the shape tests",
+        ),
+        ({"thresholds": ["parts.a > 1"], "shape": "tests"}, "thresholds: parts.a is never known here"),
+        ({"thresholds": 5}, "thresholds[0]: '5' is no threshold: at character 1: this is a number"),
+        ({"thresholds": [["total == 0"]]}, "thresholds[0]: it must be an expression"),
+        ({"tresholds": []}, "tresholds: there is no such key; did you mean thresholds?"),
+        ({"zzz": 1}, "zzz: there is no such key; known are name, wave, kind, thresholds, "),
+        ({"command": ["x"]}, "command: it belongs to agents of the kind command, and this one is of the kind model"),
+        ({"timeout_secs": 1}, "timeout_secs: it belongs to agents of the kind command"),
+        ({"schema": 5}, "schema: it must be a JSON Schema as a mapping, or the name of a .json file"),
+        ({"schema": {"type": "thing"}}, "schema: this is no JSON Schema: 'thing' is not valid"),
+        ({"schema": {"const": 10**30}}, "schema: this is no JSON Schema: it holds an integer of more than 64 bits"),
+    ],
+)
+def test_what_does_not_fit_a_model_is_told(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
+    assert the_flaw(tmp_path, a_model(**changes)).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"command": "ruff check ."}, "command: it must be a list of words, [program, argument, …]: no shell reads it"),
+        ({"command": []}, "command: it needs at least one item"),
+        ({"command": ["{files}"]}, "command: it begins with a program"),
+        ({"command": ["ruff", "--only={files}"]}, "command: {files} stands alone as an argument of its own"),
+        ({"command": ["ruff", {"files": None}]}, "command[1]: it must be text: put it in quotes"),
+        ({"command": ["ruff", ""]}, "command[1]: it is empty"),
+        ({"command": ["./check.sh"]}, "parser: it is missing: one of ruff, mypy, pytest, sarif, json, lines"),
+        ({"parser": "guess"}, "parser: it must be 'ruff', 'mypy', "),
+        ({"exits": []}, "exits: it needs at least one item"),
+        ({"exits": [256]}, "exits[0]: it must be at most 255"),
+        ({"exits": -1}, "exits[0]: it must be at least 0"),
+        ({"env": {"a-b": "c"}}, "env.a-b: 'a-b' is no name of an environment variable"),
+        ({"env": {"A": ["b"]}}, "env.A: it must be text"),
+        ({"timeout_secs": 0}, "timeout_secs: it must be more than 0"),
+        ({"prompt": "x"}, "prompt: it belongs to agents of the kind model, and this one is of the kind command"),
+        ({"model": "x"}, "model: it belongs to agents of the kind model"),
+        ({"schema": {}}, "schema: it belongs to agents of the kind model"),
+    ],
+)
+def test_what_does_not_fit_a_command_is_told(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
+    assert the_flaw(tmp_path, a_command(**changes)).startswith(message)
+
+
+def test_a_model_is_told_what_to_look_for_and_a_command_what_to_run(tmp_path: Path) -> None:
+    assert the_flaw(tmp_path, without(a_model(), "prompt")).startswith("prompt: it is missing")
+    assert the_flaw(tmp_path, a_model(prompt="  \n")).startswith("prompt: it is empty")
+    assert the_flaw(tmp_path, without(a_command(), "command")).startswith("command: it is missing")
+
+
+@pytest.mark.parametrize(
+    ("command", "parser"),
+    [
+        (["mypy", "."], "mypy"),
+        (["/usr/bin/pytest"], "pytest"),
+        (["python", "-m", "ruff", "check"], "ruff"),
+        ([".venv/bin/python3.11", "-m", "mypy"], "mypy"),
+    ],
+)
+def test_the_parser_of_a_known_program_need_not_be_named(tmp_path: Path, command: list[str], parser: str) -> None:
+    assert the_verifier(tmp_path, a_command(command=command)).parser == parser
+    assert the_verifier(tmp_path, a_command(command=command, parser="sarif")).parser == "sarif"
+
+
+def test_every_parser_that_may_be_named_is_there() -> None:
+    assert set(PARSERS) == set(READERS)
+
+
+def test_a_prompt_is_text_or_a_file_beside(tmp_path: Path) -> None:
+    write(tmp_path, "\nFrom the file.\n", "prompts/a.md")
+    assert the_verifier(tmp_path, a_model(prompt="prompts/a.md\n")).prompt == "From the file."
+    assert the_verifier(tmp_path, a_model(prompt="Look at\nprompts/a.md")).prompt == "Look at\nprompts/a.md"
+    write(tmp_path, "Another.", "plain")
+    named = without(a_model(prompt_file="plain"), "prompt")
+    assert the_verifier(tmp_path, named).prompt == "Another."
+    assert the_flaw(tmp_path, a_model(prompt_file="plain")) == "prompt_file: write prompt or prompt_file, not both"
+
+
+def test_a_file_that_may_not_be_read_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "inside"
+    folder.mkdir()
+    outside = write(tmp_path, "secret", "secret.md")
+    (folder / "link.md").symlink_to(outside)
+    (folder / "loop.md").symlink_to(folder / "loop.md")
+    (folder / "folder.md").mkdir()
+    (folder / "binary.md").write_bytes(b"a\nb\0")
+    (folder / "huge.md").write_bytes(b"a" * (MOST_BYTES + 1))
+    (folder / "empty.md").write_bytes(b"\n")
+
+    def refused(name: str) -> str:
+        return the_flaw(folder, a_model(prompt=name)).removeprefix("prompt: ")
+
+    assert refused("../secret.md").startswith("'../secret.md' may not be named")
+    assert refused(outside.as_posix()).startswith(f"'{outside}' may not be named")
+    assert refused("link.md").startswith("link.md is a link that leads out of")
+    for name in ("loop.md", "folder.md", "none.md", "a" * 300 + ".md", "Look at README.md"):
+        assert refused(name).startswith(f"there is no file '{name}' in the folder of this one")
+    assert refused("binary.md").startswith("binary.md:2: a NUL character has no place")
+    assert refused("huge.md").startswith("huge.md: it is larger than 1,000,000 bytes")
+    assert refused("empty.md").startswith("it is empty")
+
+
+def test_a_schema_is_a_mapping_or_a_file_beside(tmp_path: Path) -> None:
+    schema = {"type": "object", "required": ["team"]}
+    assert the_verifier(tmp_path, a_model(schema=schema)).schema == schema
+    write(tmp_path, '{"required": ["team"]}', "own.json")
+    assert the_verifier(tmp_path, a_model(schema="own.json")).schema == {"required": ["team"]}
+    for name, text, message in (
+        ("a.json", "[]", "schema: a.json: it must hold a JSON object"),
+        ("b.json", "{", "schema: b.json: this is no JSON"),
+        ("c.json", '{"required": 5}', "schema: this is no JSON Schema"),
+        ("d.json", "[" * 5000, "schema: d.json: this is no JSON"),
+        ("e.json", '{"const": NaN}', "schema: e.json: it holds NaN"),
+    ):
+        write(tmp_path, text, name)
+        assert the_flaw(tmp_path, a_model(schema=name)).startswith(message)
+    assert the_flaw(tmp_path, a_model(schema="none.json")).startswith("schema: there is no file 'none.json'")
+
+
+def test_several_flaws_of_one_agent_are_told_together(tmp_path: Path) -> None:
+    agent = a_model(wave=0, prompt="none.md", schema={"type": 5}, thresholds=["x == 0"], shap="review")
+    assert {message.partition(":")[0] for _, message in flaws(write_agents(tmp_path, agent))} == {
+        "wave",
+        "prompt",
+        "schema",
+        "thresholds[0]",
+        "shap",
+    }

@@ -1,0 +1,171 @@
+"""The spec of a verification as it is stored."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from muster.domain.errors import BadArgument
+from muster.verify.declaration.declaration import shipped
+from muster.verify.declaration.resolve import THRESHOLDS
+from muster.verify.spec import read_spec, stored
+from muster.verify.verification import Kind, LeftOut, Limits, Marker, Shape, Verification, Verifier
+
+MODEL = Verifier(name="a", model="m", prompt="Look.")
+COMMAND = Verifier(name="b", wave=2, kind=Kind.COMMAND, command=("ruff", "{files}"), parser="ruff")
+SMALL = Verification(root="/code", files=("src/a.py",), verifiers=(MODEL, COMMAND))
+FULL = Verification(
+    root="/code",
+    files=("src/a.py", "b.py"),
+    verifiers=(
+        replace(MODEL, thresholds=("score >= 9",), include=("*.py",), shape=Shape.REVIEW, schema={"type": "object"}),
+        replace(COMMAND, exits=(0,), environment={"A": "b"}, timeout=1.5, temperature=0.5, dispatch="batch"),
+    ),
+    source="/snapshot",
+    thresholds=("critical + high == 0",),
+    waves=(1,),
+    agents=("a",),
+    keep_going=True,
+    live=True,
+    cache=False,
+    markers=(Marker(path="/code/.muster/pending/one", digest="d", files=("b.py",)),),
+    left_out=(LeftOut(path="c.bin", why="binary"),),
+    limits=Limits(chunk_bytes=2000, overlap_lines=0, total_bytes=3000),
+)
+
+
+def spec(**changes: Any) -> dict[str, Any]:
+    return {**stored(SMALL), **changes}
+
+
+def verifier(**changes: Any) -> dict[str, Any]:
+    return spec(verifiers=[{"name": "a", "model": "m", "prompt": "Look.", **changes}])
+
+
+def command(**changes: Any) -> dict[str, Any]:
+    return verifier(model="", prompt="", kind="command", **{"command": ["ruff"], "parser": "ruff", **changes})
+
+
+@pytest.mark.parametrize("verification", [SMALL, FULL, replace(SMALL, verifiers=shipped().verifiers())])
+def test_what_is_stored_is_read_as_the_same(verification: Verification) -> None:
+    assert read_spec(json.loads(json.dumps(stored(verification)))) == verification
+
+
+def test_what_is_as_usual_is_left_out() -> None:
+    assert stored(SMALL) == {
+        "root": "/code",
+        "files": ["src/a.py"],
+        "verifiers": [
+            {"name": "a", "model": "m", "prompt": "Look.", "thresholds": []},
+            {
+                "name": "b",
+                "wave": 2,
+                "kind": "command",
+                "command": ["ruff", "{files}"],
+                "parser": "ruff",
+                "thresholds": [],
+            },
+        ],
+    }
+
+
+def test_an_agent_that_says_nothing_of_thresholds_has_the_usual_ones() -> None:
+    assert read_spec(verifier()).verifiers[0].thresholds == THRESHOLDS
+    assert read_spec(verifier(thresholds=[])).verifiers[0].thresholds == ()
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (None, "it must be an object"),
+        ([], "it must be an object"),
+        ({}, "Object missing required field `root`"),
+        (spec(rot=1), "there is no 'rot'"),
+        (verifier(nme=1), "there is no verifiers.'nme'"),
+        (spec(limits={"x": 1}), "there is no limits.'x'"),
+        (spec(left_out=[{"x": 1}]), "there is no left_out.'x'"),
+        (spec(markers=[{"x": 1}]), "there is no markers.'x'"),
+        (spec(files="a.py"), "Expected `array`"),
+        (spec(verifiers=[5]), "Expected `object`, got `int` - at `$.verifiers[0]`"),
+        (spec(verifiers={}), "Expected `array`"),
+        (verifier(kind="human"), "Invalid enum value 'human'"),
+        (verifier(wave="1"), "Expected `int`"),
+        (spec(keep_going=1), "Expected `bool`"),
+        (spec(verifiers=[]), "verifiers: there is none"),
+        (
+            spec(verifiers=stored(SMALL)["verifiers"] * 2),
+            "a: there are two of this name; b: there are two of this name",
+        ),
+        (spec(root="code"), "root: 'code' must be an absolute path"),
+        (spec(source="code"), "source: 'code' must be an absolute path"),
+        (spec(files=["/etc/passwd"]), "files: '/etc/passwd' must be a path below the root"),
+        (spec(files=["a/../../b"]), "files: 'a/../../b' must be a path below the root"),
+        (spec(files=["./a"]), "files: './a' must be a path below the root"),
+        (spec(files=[""]), "files: '' must be a path below the root"),
+        (spec(files=["a\0"]), "must be a path below the root"),
+        (spec(files=["a", "a"]), "files: a path stands there twice"),
+        (spec(markers=[{"path": "x", "digest": "", "files": []}]), "markers: 'x' must be an absolute path"),
+        (
+            spec(markers=[{"path": "/x", "digest": "", "files": ["../y"]}]),
+            "files: '../y' must be a path below the root",
+        ),
+        (spec(waves=[1, 3]), "waves: there is no wave 3"),
+        (spec(agents=["z"]), "agents: there is no agent 'z'"),
+        (spec(thresholds=["critical"]), "thresholds: 'critical' is no threshold: at character 1"),
+        (verifier(thresholds=["x == 0"]), "a: thresholds: 'x == 0' is no threshold"),
+        (verifier(wave=0), "a: wave: it must be at least 1"),
+        (verifier(name="a/b"), "a/b: an agent is named with letters"),
+        (verifier(name=""), "a verifier without a name: an agent is named"),
+        (verifier(include=["/x"]), "a: a glob is matched with paths below the root"),
+        (verifier(prompt=" "), "a: prompt: it is missing"),
+        (verifier(model=""), "a: model: it is missing"),
+        (verifier(dispatch="fast"), "a: dispatch: it must be live or batch"),
+        (verifier(max_tokens=0), "a: max_tokens: it must be at least 1"),
+        (verifier(schema={"type": 5}), "a: schema: this is no JSON Schema"),
+        (verifier(command=["x"]), "a: command: it belongs to agents of the kind command"),
+        (command(command=[]), "a: command: it needs at least one item"),
+        (command(command=["{files}"]), "a: command: it begins with a program"),
+        (command(command=["a\0"]), "a: command: it holds a NUL character"),
+        (command(parser="guess"), "a: parser: it must be one of ruff, mypy"),
+        (command(exits=[]), "a: exits: there is none"),
+        (command(timeout=0), "a: timeout: it must be more than 0"),
+        (spec(limits={"chunk_bytes": 1}), "limits: chunk_bytes must be at least 1000"),
+        (spec(limits={"total_bytes": 0}), "limits: overlap_lines must be at least 0, and total_bytes at least 1"),
+    ],
+)
+def test_a_spec_that_is_none_is_refused(given: Any, message: str) -> None:
+    with pytest.raises(BadArgument) as caught:
+        read_spec(given)
+    assert caught.value.message.startswith("this is no spec of a verification: ")
+    assert message in caught.value.message
+
+
+def test_many_flaws_are_one_error_of_bounded_length() -> None:
+    with pytest.raises(BadArgument, match=r"; and 980 more$"):
+        read_spec(spec(files=[f"../{index}" for index in range(1000)]))
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3),
+    lambda below: st.lists(below, max_size=2) | st.dictionaries(st.text(max_size=3), below, max_size=2),
+    max_leaves=4,
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    key=st.sampled_from(list(stored(FULL))),
+    inner=st.sampled_from(list(stored(FULL)["verifiers"][0])),
+    value=json_values,
+)
+def test_whatever_is_given_is_read_or_refused(key: str, inner: str, value: Any) -> None:
+    first = {**stored(FULL)["verifiers"][0], inner: value}
+    for changed in ({key: value}, {"verifiers": [first, stored(FULL)["verifiers"][1]]}):
+        try:
+            found = read_spec({**stored(FULL), **changed})
+        except BadArgument:
+            continue
+        assert read_spec(stored(found)) == found

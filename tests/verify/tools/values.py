@@ -1,0 +1,16 @@
+"""What the tests of checkers share: what a checker's findings come to when they are counted."""
+
+from muster.verify.assessment import assess, conclude
+from muster.verify.finding import Examined
+from muster.verify.tools.lines import Parsed
+from muster.verify.verification import Kind, Verifier
+
+
+def counted(parsed: Parsed) -> tuple[int, int, int]:
+    """Return how many findings the agent, its wave and the thresholds over all agents see."""
+    verifier = Verifier(name="tool", kind=Kind.COMMAND)
+    report = assess(verifier, [Examined(findings=parsed.findings)], chunks=1)
+    seen = ("total < 0",)
+    wave = conclude(1, [report], seen, (), last=True, started_at=0.0, ended_at=0.0)
+    assert len(report.findings) == report.counts.total
+    return report.counts.total, wave.counts.total, int(wave.thresholds[0].why.rpartition(" ")[2])
