@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from muster.cli.line.group import Command, Group
+    from muster.cli.line.group import CliCommand, Group
 
 ROOT = Path(__file__).parent.parent
 WIDTH = 80
@@ -52,7 +52,7 @@ def commands() -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def walk(command: "Command | Group", name: str) -> "Iterator[tuple[str, Command | Group]]":
+def walk(command: "CliCommand | Group", name: str) -> "Iterator[tuple[str, CliCommand | Group]]":
     """Give a command and everything below it."""
     yield name, command
     for child, below in sorted(getattr(command, "members", {}).items()):

@@ -19,7 +19,7 @@ from muster.agents.scripted import PARTS
 from muster.cli.main import run
 from muster.domain.call import Stop
 from muster.sim import files
-from muster.sim.faults import Kind, Op
+from muster.sim.faults import FaultKind, Op
 from tests.test_suite_docs import statements
 
 ROOT = Path(__file__).parent.parent
@@ -83,7 +83,7 @@ def told(names: object) -> set[str]:
 
 def test_every_agent_fault_operation_stop_and_field_is_told() -> None:
     assert told(f"sim/{name}" for name in PARTS) == set()
-    assert told([*Kind, *Op, *Stop]) == set()
+    assert told([*FaultKind, *Op, *Stop]) == set()
     for form in (files._Rule, files._Answer, files._ToolUse, files._Cue, files._Faults):
         assert told(field.name for field in msgspec.structs.fields(form)) == set(), form
 

@@ -1,4 +1,4 @@
-"""A small real HTTP server whose every byte a test decides, and a household of processes."""
+"""A small real HTTP server whose every byte a test decides, and a processes of processes."""
 
 import asyncio
 import json
@@ -16,7 +16,7 @@ from muster.agents.anthropic.live import AnthropicAgent
 from muster.agents.http.client import HttpClient
 from muster.agents.openai.live import OpenAIAgent
 from muster.agents.processes import system
-from muster.agents.processes.registry import Household
+from muster.agents.processes.registry import ProcessRegistry
 from muster.agents.processes.system import this_process
 from muster.domain.agent import Profile
 from muster.domain.price import Price, Rates
@@ -205,17 +205,17 @@ def openai(host: Host, http: HttpClient, price: Price) -> OpenAIAgent:
 
 @pytest.fixture
 def remembered() -> RememberedProcesses:
-    """What a household has noted of its processes."""
+    """What a registry has noted of its processes."""
     return RememberedProcesses()
 
 
 @pytest.fixture
-async def household(remembered: RememberedProcesses) -> AsyncIterator[Household]:
-    """A household whose processes are all over when the test is, and seen dead when it closes."""
-    household = Household(remembered, this_process())
-    yield household
-    assert household.at_work == 0, "a call left a process behind"
-    await household.close()
+async def processes(remembered: RememberedProcesses) -> AsyncIterator[ProcessRegistry]:
+    """A registry whose processes are all over when the test is, and seen dead when it closes."""
+    processes = ProcessRegistry(remembered, this_process())
+    yield processes
+    assert processes.at_work == 0, "a call left a process behind"
+    await processes.close()
     assert remembered.noted == {}
     houses = [process.token for process in remembered.seen if process.pid is None]
     assert [pid for house in houses for pid, _ in system.carriers(house + ".") if system.started(pid)] == []

@@ -25,7 +25,7 @@ from muster.domain.errors import (
     WireError,
 )
 from muster.domain.script import Line, Rule, Script
-from muster.sim.faults import Cue, Fault, Faults, Kind
+from muster.sim.faults import Cue, Fault, FaultKind, Faults
 from muster.sim.options import Options
 from muster.sim.server import Server, serve
 
@@ -90,27 +90,29 @@ async def test_tool_calls_come_back_as_they_were_scripted(agent: ModelAgent) -> 
 
 
 FAULTS = {
-    Kind.BAD_REQUEST: InvalidRequest,
-    Kind.UNAUTHORIZED: AuthRefused,
-    Kind.FORBIDDEN: AuthRefused,
-    Kind.MISSING: UnknownModel,
-    Kind.TOO_LARGE: InvalidRequest,
-    Kind.RATE_LIMITED: RateLimited,
-    Kind.BROKEN: ProviderFault,
-    Kind.OVERLOADED: Overloaded,
-    Kind.TIMEOUT: OutcomeUnknown,
-    Kind.CUT_BEFORE: OutcomeUnknown,
-    Kind.CUT_AFTER: OutcomeUnknown,
-    Kind.STALLED_STREAM: OutcomeUnknown,
-    Kind.CUT_STREAM: OutcomeUnknown,
-    Kind.TRUNCATED: OutcomeUnknown,
-    Kind.GARBAGE: OutcomeUnknown,
+    FaultKind.BAD_REQUEST: InvalidRequest,
+    FaultKind.UNAUTHORIZED: AuthRefused,
+    FaultKind.FORBIDDEN: AuthRefused,
+    FaultKind.MISSING: UnknownModel,
+    FaultKind.TOO_LARGE: InvalidRequest,
+    FaultKind.RATE_LIMITED: RateLimited,
+    FaultKind.BROKEN: ProviderFault,
+    FaultKind.OVERLOADED: Overloaded,
+    FaultKind.TIMEOUT: OutcomeUnknown,
+    FaultKind.CUT_BEFORE: OutcomeUnknown,
+    FaultKind.CUT_AFTER: OutcomeUnknown,
+    FaultKind.STALLED_STREAM: OutcomeUnknown,
+    FaultKind.CUT_STREAM: OutcomeUnknown,
+    FaultKind.TRUNCATED: OutcomeUnknown,
+    FaultKind.GARBAGE: OutcomeUnknown,
 }
 
 
 @pytest.mark.parametrize("kind", FAULTS)
 @pytest.mark.parametrize("streams", [False, True])
-async def test_every_fault_is_told_for_what_it_is(agent: ModelAgent, server: Server, kind: Kind, streams: bool) -> None:
+async def test_every_fault_is_told_for_what_it_is(
+    agent: ModelAgent, server: Server, kind: FaultKind, streams: bool
+) -> None:
     server.play(Faults(script=(Cue(fault=Fault(kind=kind, retry_after=2.0)),)))
     with pytest.raises(WireError) as caught:
         await agent.call(ask("Hello"), SOON, (lambda _: None) if streams else None)

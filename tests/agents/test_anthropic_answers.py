@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muster.agents.anthropic.answer import decode
-from muster.agents.anthropic.live import Fold
+from muster.agents.anthropic.live import AnthropicStream
 from muster.agents.faults import Account
-from muster.agents.http.sse import Event
+from muster.agents.http.sse import ServerSentEvent
 from muster.agents.payload import MALFORMED
 from muster.agents.usage import Ceiling
 from muster.domain.call import Reply, Stop, ToolCall, Usage
@@ -57,8 +57,8 @@ def read(value: Any) -> Reply:
 
 
 def fold(*events: dict[str, Any]) -> tuple[Reply, list[str]]:
-    folding = Fold(PRICE, CEILING, ACCOUNT)
-    deltas = [folding.feed(Event(event["type"], json.dumps(event).encode())) for event in events]
+    folding = AnthropicStream(PRICE, CEILING, ACCOUNT)
+    deltas = [folding.feed(ServerSentEvent(event["type"], json.dumps(event).encode())) for event in events]
     return folding.finish(), deltas
 
 
@@ -214,7 +214,7 @@ def test_a_stream_without_its_end_leaves_the_outcome_unknown() -> None:
 def test_an_event_that_cannot_be_read_leaves_the_outcome_unknown() -> None:
     for data in (b"", b"{", b"[]", b'{"type": "content_block_start", "content_block": 3}', b'{"type":"message_start"}'):
         with pytest.raises(OutcomeUnknown):
-            Fold(PRICE, CEILING, ACCOUNT).feed(Event("message_start", data))
+            AnthropicStream(PRICE, CEILING, ACCOUNT).feed(ServerSentEvent("message_start", data))
 
 
 ERROR = {"type": "error", "error": {"type": "overloaded_error", "message": "full of sk-secret"}}

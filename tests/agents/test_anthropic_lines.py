@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from muster.agents.anthropic.batch import AnthropicSpelling, encode
+from muster.agents.anthropic.batch import AnthropicBatchFormat, encode
 from muster.agents.faults import MOST_MESSAGE, Account
 from muster.agents.prices import price_from_toml
 from muster.domain.batch import Answered, Dropped, Errored, MemberResult, Shortfall, Tariff
@@ -32,7 +32,7 @@ from muster.domain.errors import (
 from muster.domain.money import Lane, Microdollars
 
 KEY = "sk-very-secret"
-SPELLING = AnthropicSpelling(Account(place="the batches at http://h", variable="SOME_KEY", key=KEY))
+SPELLING = AnthropicBatchFormat(Account(place="the batches at http://h", variable="SOME_KEY", key=KEY))
 TARIFF = Tariff(model="m", batch=price_from_toml(1.5, 7.5), live=price_from_toml(3, 15))
 MESSAGE: dict[str, Any] = {
     "id": "msg_1",

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from muster.agents.anthropic.batch import AnthropicBatches
-from muster.agents.base import BatchAgent, Parcel
+from muster.agents.base import BatchAgent, BatchUpload
 from muster.agents.faults import fingerprint
 from muster.agents.http.client import HttpClient
 from muster.agents.openai.batch import OpenAIBatches, scope_of
 from muster.domain.agent import Timeouts
-from muster.domain.batch import Found, Phase
+from muster.domain.batch import ListedBatch, Phase
 from muster.domain.errors import (
     AuthRefused,
     BadConfiguration,
@@ -50,7 +50,7 @@ class Handed:
     files: list[str] = field(default_factory=list)
 
     @property
-    def parcel(self) -> Parcel:
+    def parcel(self) -> BatchUpload:
         async def pieces() -> AsyncIterator[bytes]:
             for piece in BODY:
                 yield piece
@@ -59,7 +59,7 @@ class Handed:
             self.files.append(name)
 
         size = sum(len(piece) for piece in BODY)
-        return Parcel(id=BatchId("b1"), requests=3, size=size, pieces=pieces, file=self.file, on_file=remember)
+        return BatchUpload(id=BatchId("b1"), requests=3, size=size, pieces=pieces, file=self.file, on_file=remember)
 
 
 @pytest.fixture
@@ -87,7 +87,7 @@ async def everything(stream: AsyncIterator[bytes]) -> bytes:
     return b"".join([chunk async for chunk in stream])
 
 
-async def listed(stream: AsyncIterator[Found]) -> list[str]:
+async def listed(stream: AsyncIterator[ListedBatch]) -> list[str]:
     return [found.id async for found in stream]
 
 
@@ -166,7 +166,7 @@ async def test_nothing_is_created_when_the_file_could_not_be_remembered(host: Ho
 
     host.play_json({"id": "file-1"})
     parcel = Handed().parcel
-    forgetful = Parcel(id=parcel.id, requests=3, size=parcel.size, pieces=parcel.pieces, file=None, on_file=forget)
+    forgetful = BatchUpload(id=parcel.id, requests=3, size=parcel.size, pieces=parcel.pieces, file=None, on_file=forget)
     with pytest.raises(OSError, match="full"):
         await openai.submit(forgetful, SOON)
     assert len(host.seen) == 1

@@ -8,7 +8,7 @@ import pytest
 from muster.agents.anthropic import batch as anthropic
 from muster.agents.faults import MOST_MESSAGE, Account
 from muster.agents.openai import batch as openai
-from muster.domain.batch import Found, Phase, Progress, Shortfall
+from muster.domain.batch import BatchProgress, ListedBatch, Phase, Shortfall
 from muster.domain.errors import OutcomeUnknown, Paid, TryLater
 
 KEY = "sk-very-secret"
@@ -47,11 +47,11 @@ def counts(**given: int) -> dict[str, dict[str, int]]:
     return {"request_counts": MESSAGES["request_counts"] | {"processing": 0} | given}
 
 
-def look(batch: Any) -> Progress:
+def look(batch: Any) -> BatchProgress:
     return anthropic.progress_of(json.dumps(batch).encode(), ACCOUNT)
 
 
-def see(batch: Any) -> tuple[Progress, list[str]]:
+def see(batch: Any) -> tuple[BatchProgress, list[str]]:
     progress, files = openai.progress_of(json.dumps(batch).encode(), ACCOUNT)
     return progress, list(files)
 
@@ -62,12 +62,12 @@ def see(batch: Any) -> tuple[Progress, list[str]]:
 @pytest.mark.parametrize("word", ["in_progress", "canceling", "pondering"])
 def test_a_message_batch_that_has_not_ended_runs_and_its_counts_say_nothing(word: str) -> None:
     progress = look(MESSAGES | {"processing_status": word, "cancel_initiated_at": "2026-11-03T10:00:00Z"})
-    assert progress == Progress(phase=Phase.RUNNING, word=word, total=5, done=None)
+    assert progress == BatchProgress(phase=Phase.RUNNING, word=word, total=5, done=None)
 
 
 def test_a_message_batch_that_has_ended_says_where_its_results_are() -> None:
     progress = look(ENDED | counts(succeeded=3, errored=2))
-    assert progress == Progress(phase=Phase.ENDED, word="ended", total=5, done=5, sources=(URL,))
+    assert progress == BatchProgress(phase=Phase.ENDED, word="ended", total=5, done=5, sources=(URL,))
 
 
 def test_a_message_batch_may_end_before_its_results_are_there() -> None:
@@ -95,8 +95,8 @@ def test_a_listed_message_batch_is_known_by_its_time_and_its_count() -> None:
     body = json.dumps({"data": [ENDED | counts(succeeded=7), MESSAGES], "has_more": True}).encode()
     page, more = anthropic.page_of(body, ACCOUNT)
     assert page == [
-        Found(id="msgbatch_1", created_at=1_793_700_000.25, requests=7, ended=True),
-        Found(id="msgbatch_1", created_at=1_793_700_000.25, requests=5, ended=False),
+        ListedBatch(id="msgbatch_1", created_at=1_793_700_000.25, requests=7, ended=True),
+        ListedBatch(id="msgbatch_1", created_at=1_793_700_000.25, requests=5, ended=False),
     ]
     assert more
 
@@ -107,7 +107,7 @@ def test_a_listed_message_batch_is_known_by_its_time_and_its_count() -> None:
 @pytest.mark.parametrize("word", ["validating", "in_progress", "finalizing", "cancelling", "pondering"])
 def test_a_batch_that_has_not_ended_runs_and_counts(word: str) -> None:
     progress, files = see(COMPLETIONS | {"status": word, "output_file_id": "file-2"})
-    assert progress == Progress(phase=Phase.RUNNING, word=word, total=5, done=3)
+    assert progress == BatchProgress(phase=Phase.RUNNING, word=word, total=5, done=3)
     assert files == []
 
 
@@ -154,7 +154,9 @@ def test_thousands_of_reasons_are_cut() -> None:
 def test_a_listed_batch_is_known_by_its_file_and_our_label(metadata: Any, label: str | None) -> None:
     body = json.dumps({"object": "list", "data": [COMPLETIONS | {"metadata": metadata}]}).encode()
     page, more = openai.page_of(body, ACCOUNT)
-    assert page == [Found(id="batch_1", created_at=1_793_700_000, requests=5, ended=False, file="file-1", label=label)]
+    assert page == [
+        ListedBatch(id="batch_1", created_at=1_793_700_000, requests=5, ended=False, file="file-1", label=label)
+    ]
     assert not more
 
 

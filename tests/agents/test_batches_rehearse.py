@@ -7,13 +7,13 @@ import pytest
 
 from muster.agents.anthropic.batch import AnthropicBatches
 from muster.agents.anthropic.batch import encode as encode_anthropic
-from muster.agents.base import BatchAgent, Parcel
+from muster.agents.base import BatchAgent, BatchUpload
 from muster.agents.http.client import HttpClient
 from muster.agents.openai.batch import OpenAIBatches, scope_of
 from muster.agents.openai.wire import encode as encode_openai
 from muster.agents.prices import price_from_toml
 from muster.domain.agent import Timeouts
-from muster.domain.batch import Answered, Dropped, Errored, MemberResult, Phase, Progress, Shortfall, Tariff
+from muster.domain.batch import Answered, BatchProgress, Dropped, Errored, MemberResult, Phase, Shortfall, Tariff
 from muster.domain.call import Request, Timings, ask
 from muster.domain.errors import (
     AuthRefused,
@@ -29,7 +29,7 @@ from muster.domain.errors import (
     WireError,
 )
 from muster.domain.ids import BatchId
-from muster.sim.faults import Cue, Fault, Faults, Kind, Op
+from muster.sim.faults import Cue, Fault, FaultKind, Faults, Op
 from muster.sim.options import Options
 from muster.sim.server import Server, serve
 from muster.testing.clock import FakeClock
@@ -58,7 +58,7 @@ class House:
             return encode_anthropic(request, "m", cache=True)
         return encode_openai(request, "m")
 
-    def parcel(self, count: int, *, file: str | None = None, name: str = "b1") -> Parcel:
+    def parcel(self, count: int, *, file: str | None = None, name: str = "b1") -> BatchUpload:
         spelling = self.agent.spelling
         members = [spelling.member(f"n_b_{n}", self.encode(ask(f"number {n}"))) for n in range(count)]
         body = spelling.head + spelling.separator.join(members) + spelling.tail
@@ -70,15 +70,15 @@ class House:
         async def remember(file: str) -> None:
             self.files.append(file)
 
-        return Parcel(id=BatchId(name), requests=count, size=len(body), pieces=pieces, file=file, on_file=remember)
+        return BatchUpload(id=BatchId(name), requests=count, size=len(body), pieces=pieces, file=file, on_file=remember)
 
     async def submit(self, count: int) -> str:
         return await self.agent.submit(self.parcel(count), SOON)
 
-    async def poll(self, name: str) -> Progress:
+    async def poll(self, name: str) -> BatchProgress:
         return await self.agent.poll(name, SOON)
 
-    async def collect(self, progress: Progress) -> dict[str, MemberResult]:
+    async def collect(self, progress: BatchProgress) -> dict[str, MemberResult]:
         body = b""
         for source in progress.sources:
             async for chunk in self.agent.results(source, SOON):
@@ -90,7 +90,7 @@ class House:
     async def found(self, since: float = 0.0) -> list[str]:
         return [found.id async for found in self.agent.find(since, SOON)]
 
-    def play(self, kind: Kind, op: Op, looks: int = 1) -> None:
+    def play(self, kind: FaultKind, op: Op, looks: int = 1) -> None:
         self.server.play(Faults(script=(Cue(fault=Fault(kind=kind, op=op, looks=looks)),)))
 
 
@@ -157,7 +157,7 @@ async def test_a_batch_that_has_ended_is_not_canceled_and_that_is_fine(house: Ho
 
 
 async def test_an_expired_batch_keeps_what_was_done(house: House, kind: str) -> None:
-    house.play(Kind.EXPIRY, Op.BATCH)
+    house.play(FaultKind.EXPIRY, Op.BATCH)
     name = await house.submit(10)
     house.clock.advance(24 * 60 * 60)
     ended = await house.poll(name)
@@ -168,17 +168,17 @@ async def test_an_expired_batch_keeps_what_was_done(house: House, kind: str) -> 
 
 
 MEMBERS = {
-    Kind.BAD_REQUEST: InvalidRequest,
-    Kind.UNAUTHORIZED: AuthRefused,
-    Kind.MISSING: UnknownModel,
-    Kind.RATE_LIMITED: RateLimited,
-    Kind.BROKEN: ProviderFault,
-    Kind.OVERLOADED: Overloaded,
+    FaultKind.BAD_REQUEST: InvalidRequest,
+    FaultKind.UNAUTHORIZED: AuthRefused,
+    FaultKind.MISSING: UnknownModel,
+    FaultKind.RATE_LIMITED: RateLimited,
+    FaultKind.BROKEN: ProviderFault,
+    FaultKind.OVERLOADED: Overloaded,
 }
 
 
 @pytest.mark.parametrize("fault", MEMBERS)
-async def test_a_failed_member_is_told_for_what_it_is_and_was_not_paid(house: House, fault: Kind) -> None:
+async def test_a_failed_member_is_told_for_what_it_is_and_was_not_paid(house: House, fault: FaultKind) -> None:
     house.play(fault, Op.MEMBER)
     name = await house.submit(3)
     house.clock.advance(10)
@@ -228,34 +228,34 @@ async def test_one_account_does_not_see_the_batches_of_another(house: House, kin
 
 
 CREATES = {
-    Kind.BAD_REQUEST: InvalidRequest,
-    Kind.UNAUTHORIZED: AuthRefused,
-    Kind.TOO_LARGE: InvalidRequest,
-    Kind.RATE_LIMITED: RateLimited,
-    Kind.BROKEN: ProviderFault,
-    Kind.OVERLOADED: Overloaded,
-    Kind.TIMEOUT: OutcomeUnknown,
-    Kind.CUT_BEFORE: OutcomeUnknown,
-    Kind.CUT_AFTER: OutcomeUnknown,
-    Kind.TRUNCATED: OutcomeUnknown,
-    Kind.GARBAGE: OutcomeUnknown,
+    FaultKind.BAD_REQUEST: InvalidRequest,
+    FaultKind.UNAUTHORIZED: AuthRefused,
+    FaultKind.TOO_LARGE: InvalidRequest,
+    FaultKind.RATE_LIMITED: RateLimited,
+    FaultKind.BROKEN: ProviderFault,
+    FaultKind.OVERLOADED: Overloaded,
+    FaultKind.TIMEOUT: OutcomeUnknown,
+    FaultKind.CUT_BEFORE: OutcomeUnknown,
+    FaultKind.CUT_AFTER: OutcomeUnknown,
+    FaultKind.TRUNCATED: OutcomeUnknown,
+    FaultKind.GARBAGE: OutcomeUnknown,
 }
 
 
 @pytest.mark.parametrize("fault", CREATES)
-async def test_a_create_is_never_called_unpaid_when_it_created(house: House, fault: Kind) -> None:
+async def test_a_create_is_never_called_unpaid_when_it_created(house: House, fault: FaultKind) -> None:
     house.play(fault, Op.BATCH_CREATE)
     with pytest.raises(WireError) as caught:
         await house.submit(2)
     assert isinstance(caught.value, CREATES[fault])
     created = len(await house.found())
     assert created == 0 or caught.value.paid is Paid.UNKNOWN
-    assert created == (fault in (Kind.TIMEOUT, Kind.CUT_AFTER, Kind.TRUNCATED, Kind.GARBAGE))
+    assert created == (fault in (FaultKind.TIMEOUT, FaultKind.CUT_AFTER, FaultKind.TRUNCATED, FaultKind.GARBAGE))
 
 
 @pytest.mark.parametrize("kind", ["openai"])
 @pytest.mark.parametrize("fault", CREATES)
-async def test_an_upload_that_failed_created_no_batch(house: House, fault: Kind) -> None:
+async def test_an_upload_that_failed_created_no_batch(house: House, fault: FaultKind) -> None:
     house.play(fault, Op.FILE_UPLOAD)
     with pytest.raises(WireError) as caught:
         await house.submit(2)
@@ -265,7 +265,7 @@ async def test_an_upload_that_failed_created_no_batch(house: House, fault: Kind)
 
 @pytest.mark.parametrize("kind", ["openai"])
 async def test_a_file_that_was_uploaded_before_is_used_again(house: House) -> None:
-    house.play(Kind.OVERLOADED, Op.BATCH_CREATE)
+    house.play(FaultKind.OVERLOADED, Op.BATCH_CREATE)
     with pytest.raises(Overloaded):
         await house.submit(2)
     [file] = house.files
@@ -276,7 +276,7 @@ async def test_a_file_that_was_uploaded_before_is_used_again(house: House) -> No
 
 
 async def test_a_batch_that_is_not_valid_fails_as_a_whole(house: House, kind: str) -> None:
-    house.play(Kind.VALIDATION_FAILURE, Op.BATCH)
+    house.play(FaultKind.VALIDATION_FAILURE, Op.BATCH)
     if kind == "anthropic":
         with pytest.raises(InvalidRequest):
             await house.submit(2)
@@ -287,7 +287,7 @@ async def test_a_batch_that_is_not_valid_fails_as_a_whole(house: House, kind: st
 
 
 async def test_a_batch_may_be_unknown_just_after_its_creation(house: House) -> None:
-    house.play(Kind.LATE_404, Op.BATCH)
+    house.play(FaultKind.LATE_404, Op.BATCH)
     name = await house.submit(1)
     with pytest.raises(UnknownModel) as caught:
         await house.poll(name)
@@ -300,14 +300,14 @@ async def test_a_batch_may_be_unknown_just_after_its_creation(house: House) -> N
 
 
 async def test_a_word_that_we_do_not_know_means_that_it_goes_on(house: House) -> None:
-    house.play(Kind.UNKNOWN_STATUS, Op.BATCH)
+    house.play(FaultKind.UNKNOWN_STATUS, Op.BATCH)
     name = await house.submit(1)
     progress = await house.poll(name)
     assert (progress.phase, progress.word) == (Phase.RUNNING, "pondering")
 
 
 async def test_results_may_come_later_than_the_end(house: House) -> None:
-    house.play(Kind.NO_RESULTS_URL, Op.BATCH)
+    house.play(FaultKind.NO_RESULTS_URL, Op.BATCH)
     name = await house.submit(1)
     house.clock.advance(10)
     early = await house.poll(name)
@@ -317,7 +317,7 @@ async def test_results_may_come_later_than_the_end(house: House) -> None:
 
 @pytest.mark.parametrize("kind", ["anthropic"])
 async def test_results_somewhere_else_are_not_fetched(house: House) -> None:
-    house.play(Kind.FOREIGN_RESULTS_URL, Op.BATCH)
+    house.play(FaultKind.FOREIGN_RESULTS_URL, Op.BATCH)
     name = await house.submit(1)
     house.clock.advance(10)
     ended = await house.poll(name)
@@ -325,8 +325,10 @@ async def test_results_somewhere_else_are_not_fetched(house: House) -> None:
         await house.collect(ended)
 
 
-@pytest.mark.parametrize("fault", [Kind.CUT_STREAM, Kind.STALLED_STREAM, Kind.BROKEN, Kind.CUT_BEFORE])
-async def test_results_that_break_off_can_be_read_again(house: House, kind: str, fault: Kind) -> None:
+@pytest.mark.parametrize(
+    "fault", [FaultKind.CUT_STREAM, FaultKind.STALLED_STREAM, FaultKind.BROKEN, FaultKind.CUT_BEFORE]
+)
+async def test_results_that_break_off_can_be_read_again(house: House, kind: str, fault: FaultKind) -> None:
     name = await house.submit(50)
     house.clock.advance(10)
     ended = await house.poll(name)
@@ -338,12 +340,12 @@ async def test_results_that_break_off_can_be_read_again(house: House, kind: str,
 
 
 @pytest.mark.parametrize("op", [Op.BATCH_RETRIEVE, Op.BATCH_CANCEL, Op.BATCH_LIST])
-@pytest.mark.parametrize("fault", [Kind.BROKEN, Kind.TIMEOUT, Kind.CUT_AFTER, Kind.GARBAGE])
-async def test_everything_but_creating_can_be_tried_again(house: House, op: Op, fault: Kind) -> None:
+@pytest.mark.parametrize("fault", [FaultKind.BROKEN, FaultKind.TIMEOUT, FaultKind.CUT_AFTER, FaultKind.GARBAGE])
+async def test_everything_but_creating_can_be_tried_again(house: House, op: Op, fault: FaultKind) -> None:
     name = await house.submit(1)
     house.play(fault, op)
     if op is Op.BATCH_CANCEL:
-        if fault is not Kind.GARBAGE:  # what it answers to a cancel says nothing that we need
+        if fault is not FaultKind.GARBAGE:  # what it answers to a cancel says nothing that we need
             with pytest.raises(TryLater):
                 await house.agent.cancel(name, SOON)
         await house.agent.cancel(name, SOON)

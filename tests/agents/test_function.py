@@ -15,7 +15,7 @@ import pytest
 
 from muster.agents.function import FunctionAgent
 from muster.agents.prices import price_from_toml
-from muster.agents.service.terms import Terms
+from muster.agents.service.terms import ServiceTerms
 from muster.app.agent_kinds.base import profile_of
 from muster.app.agent_kinds.services import make_function
 from muster.domain.agent import Profile, Timeouts
@@ -38,18 +38,18 @@ from muster.testing.agents import CHECKS, Candidate
 
 SOON = Timeouts(call=5.0, grace=1.0)
 PROFILE = Profile(name="fn", lane="python:fn")
-DECLARED = Terms(most=Microdollars(50_000))
-PRICED = Terms(price=price_from_toml(1, 10))
-FREE = Terms()
+DECLARED = ServiceTerms(most=Microdollars(50_000))
+PRICED = ServiceTerms(price=price_from_toml(1, 10))
+FREE = ServiceTerms()
 QUESTION = ask("hi")
 SHAPED = replace(QUESTION, schema={"type": "object", "properties": {"a": {"type": "number"}}})
 
 
-def agent_of(function: Callable[[Request], Awaitable[Any]], terms: Terms = FREE) -> FunctionAgent:
+def agent_of(function: Callable[[Request], Awaitable[Any]], terms: ServiceTerms = FREE) -> FunctionAgent:
     return FunctionAgent(profile=PROFILE, function=function, terms=terms)
 
 
-def returning(result: Any, terms: Terms = FREE) -> FunctionAgent:
+def returning(result: Any, terms: ServiceTerms = FREE) -> FunctionAgent:
     async def answer(_: Request) -> Any:
         return result
 

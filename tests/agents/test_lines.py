@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muster.agents.local import Lines, object_of
+from muster.agents.local import LineBuffer, object_of
 
 LINES = st.lists(st.binary(max_size=30).filter(lambda line: b"\n" not in line), max_size=8)
 
@@ -14,7 +14,7 @@ LINES = st.lists(st.binary(max_size=30).filter(lambda line: b"\n" not in line), 
 @given(LINES, st.lists(st.integers(0, 200), max_size=10))
 def test_lines_are_the_same_however_they_are_cut(lines: list[bytes], cuts: list[int]) -> None:
     data = b"".join(line + b"\n" for line in lines)
-    together, found = Lines(), []
+    together, found = LineBuffer(), []
     edges = [0, *sorted(cut for cut in cuts if cut < len(data)), len(data)]
     for start, end in pairwise(edges):
         found += together.feed(data[start:end])

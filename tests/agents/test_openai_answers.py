@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
 from muster.agents.faults import Account
-from muster.agents.http.sse import Event
+from muster.agents.http.sse import ServerSentEvent
 from muster.agents.openai.answer import decode
-from muster.agents.openai.live import Fold
+from muster.agents.openai.live import OpenAIStream
 from muster.agents.payload import MALFORMED
 from muster.agents.usage import Ceiling
 from muster.domain.call import Quality, Reply, Stop, ToolCall, Usage
@@ -56,9 +56,9 @@ def read(value: Any) -> Reply:
 
 
 def fold(*chunks: Any) -> tuple[Reply, list[str]]:
-    folding = Fold(PRICE, CEILING, ACCOUNT)
+    folding = OpenAIStream(PRICE, CEILING, ACCOUNT)
     lines = [chunk if isinstance(chunk, bytes) else json.dumps(chunk).encode() for chunk in chunks]
-    deltas = [folding.feed(Event("message", line)) for line in lines]
+    deltas = [folding.feed(ServerSentEvent("message", line)) for line in lines]
     return folding.finish(), deltas
 
 

@@ -12,7 +12,7 @@ from openai.types.chat.completion_create_params import CompletionCreateParamsNon
 from pydantic import TypeAdapter
 
 from muster.agents.faults import MOST_MESSAGE, Account
-from muster.agents.openai.batch_lines import ENDPOINT, OpenAISpelling
+from muster.agents.openai.batch_lines import ENDPOINT, OpenAIBatchFormat
 from muster.agents.openai.wire import MaxTokens, encode
 from muster.agents.prices import price_from_toml
 from muster.domain.batch import Answered, Dropped, Errored, MemberResult, Shortfall, Tariff
@@ -32,7 +32,7 @@ from muster.domain.errors import (
 from muster.domain.money import Lane, Microdollars
 
 KEY = "sk-very-secret"
-SPELLING = OpenAISpelling(Account(place="the batches at http://h", variable="SOME_KEY", key=KEY))
+SPELLING = OpenAIBatchFormat(Account(place="the batches at http://h", variable="SOME_KEY", key=KEY))
 TARIFF = Tariff(model="m", batch=price_from_toml(1.5, 7.5), live=price_from_toml(3, 15))
 COMPLETION: dict[str, Any] = {
     "id": "chatcmpl-1",

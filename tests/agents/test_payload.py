@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muster.agents.anthropic import answer as anthropic
-from muster.agents.anthropic.live import Fold as AnthropicFold
+from muster.agents.anthropic.live import AnthropicStream as AnthropicFold
 from muster.agents.faults import Account
-from muster.agents.http.sse import Event
+from muster.agents.http.sse import ServerSentEvent
 from muster.agents.openai import answer as openai
-from muster.agents.openai.live import Fold as OpenAIFold
+from muster.agents.openai.live import OpenAIStream as OpenAIFold
 from muster.agents.payload import MALFORMED, arguments_of, joined, reader, to_json
 from muster.agents.usage import Ceiling
 from muster.domain.call import Reply, Stop
@@ -46,16 +46,18 @@ def streamed_by_anthropic(*pieces: str) -> Reply:
         {"type": "message_delta", "delta": {"stop_reason": "max_tokens"}},
         {"type": "message_stop"},
     ]
-    assert "".join([fold.feed(Event(event["type"], json.dumps(event).encode())) for event in events])
+    assert "".join([fold.feed(ServerSentEvent(event["type"], json.dumps(event).encode())) for event in events])
     return fold.finish()
 
 
 def streamed_by_openai(*pieces: str) -> Reply:
     fold = OpenAIFold(None, CEILING, ACCOUNT)
     for piece in pieces:
-        fold.feed(Event("message", json.dumps({"id": "c", "choices": [{"delta": {"content": piece}}]}).encode()))
+        fold.feed(
+            ServerSentEvent("message", json.dumps({"id": "c", "choices": [{"delta": {"content": piece}}]}).encode())
+        )
     ending = {"choices": [{"delta": {}, "finish_reason": "length"}], "usage": COUNTS}
-    fold.feed(Event("message", json.dumps(ending).encode()))
+    fold.feed(ServerSentEvent("message", json.dumps(ending).encode()))
     return fold.finish()
 
 

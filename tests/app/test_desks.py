@@ -11,10 +11,10 @@ import pytest
 from muster.agents.anthropic.batch import AnthropicBatches
 from muster.agents.base import Batching
 from muster.agents.openai.batch import OpenAIBatches
-from muster.agents.processes.registry import Household
+from muster.agents.processes.registry import ProcessRegistry
 from muster.agents.processes.system import this_process
 from muster.app.agent_kinds.directory import AgentDirectory
-from muster.domain.batch import Desk
+from muster.domain.batch import BatchEndpoint
 from muster.domain.call import ask
 from muster.domain.errors import BadConfiguration
 from muster.settings import load_settings
@@ -32,8 +32,8 @@ def directory(
 ) -> AgentDirectory:
     (folder / "muster.toml").write_text(text)
     settings = load_settings(folder=folder, environment=environment)
-    household = Household(RememberedProcesses(), this_process())
-    return AgentDirectory(settings, household, load_script=load_script, allow_unpriced=allow_unpriced)
+    processes = ProcessRegistry(RememberedProcesses(), this_process())
+    return AgentDirectory(settings, processes, load_script=load_script, allow_unpriced=allow_unpriced)
 
 
 def batching(found: AgentDirectory, name: str) -> Batching:
@@ -158,7 +158,7 @@ def test_where_a_batch_was_handed_in_does_not_change_with_the_settings(tmp_path:
     assert directory(tmp_path).reopen(desk).desk == desk
 
 
-def desk_of(folder: Path) -> Desk:
+def desk_of(folder: Path) -> BatchEndpoint:
     text = '[agents.a]\nkind = "anthropic"\nmodel = "claude-haiku-5-5"\nkey_env = "MY_KEY"\n'
     return batching(directory(folder, {"MY_KEY": "sk-of-then"}, text=text), "a").agent.desk
 

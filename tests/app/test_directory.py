@@ -6,7 +6,7 @@ import pytest
 
 from muster.agents.anthropic.live import AnthropicAgent
 from muster.agents.openai.live import OpenAIAgent
-from muster.agents.processes.registry import Household
+from muster.agents.processes.registry import ProcessRegistry
 from muster.agents.processes.system import this_process
 from muster.app.agent_kinds.directory import AgentDirectory
 from muster.domain.call import ask
@@ -19,8 +19,8 @@ from muster.testing.processes import RememberedProcesses
 def directory(folder: Path, text: str = "", *, allow_unpriced: bool = False, **environment: str) -> AgentDirectory:
     (folder / "muster.toml").write_text(text)
     settings = load_settings(folder=folder, environment=environment)
-    household = Household(RememberedProcesses(), this_process())
-    return AgentDirectory(settings, household, load_script=load_script, allow_unpriced=allow_unpriced)
+    processes = ProcessRegistry(RememberedProcesses(), this_process())
+    return AgentDirectory(settings, processes, load_script=load_script, allow_unpriced=allow_unpriced)
 
 
 def test_the_same_name_gives_the_same_agent(tmp_path: Path) -> None:

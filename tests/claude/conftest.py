@@ -12,7 +12,7 @@ import pytest
 from muster.agents.base import Agent
 from muster.agents.claude_code.sdk import require
 from muster.agents.processes import system
-from muster.agents.processes.registry import Household
+from muster.agents.processes.registry import ProcessRegistry
 from muster.agents.processes.system import this_process
 from muster.app.agent_kinds.base import profile_of
 from muster.app.agent_kinds.claude import make_claude
@@ -91,7 +91,7 @@ class House:
     folder: Path
     server: Server
     script: Watched
-    household: Household
+    processes: ProcessRegistry
     registry: FileRegistry
 
     def agent(self, *, variables: Mapping[str, str] | None = None, **section: Any) -> Agent:
@@ -100,7 +100,7 @@ class House:
             "coder",
             declared,
             profile=profile_of("coder", declared),
-            household=self.household,
+            processes=self.processes,
             variables=self.variables if variables is None else variables,
             folder=self.folder,
             home=self.folder / ".muster",
@@ -139,10 +139,10 @@ async def house(tmp_path: Path) -> AsyncIterator[House]:
     plain = rules(tmp_path / "work")
     script = Watched(rules=plain.rules, otherwise=plain.otherwise)
     registry = FileRegistry(tmp_path / "processes.jsonl")
-    household = Household(registry, this_process())
+    processes = ProcessRegistry(registry, this_process())
     async with serve(Options(script=script)) as server:
-        house = House(folder=tmp_path, server=server, script=script, household=household, registry=registry)
+        house = House(folder=tmp_path, server=server, script=script, processes=processes, registry=registry)
         yield house
-        await household.close()
+        await processes.close()
     for pid in house.alive():  # of a test that failed
         system.kill(pid, system.started(pid) or "")

@@ -5,7 +5,7 @@ import json
 import sys
 from pathlib import Path
 
-from muster.agents.processes.registry import Household
+from muster.agents.processes.registry import ProcessRegistry
 from muster.agents.processes.system import this_process
 from muster.app.agent_kinds.base import profile_of
 from muster.app.agent_kinds.claude import make_claude
@@ -21,7 +21,7 @@ async def drive(folder: Path, variables: dict[str, str], prompt: str) -> None:
         "coder",
         section,
         profile=profile_of("coder", section),
-        household=Household(FileRegistry(folder / "processes.jsonl"), this_process()),
+        processes=ProcessRegistry(FileRegistry(folder / "processes.jsonl"), this_process()),
         variables=variables,
         folder=folder,
         home=folder / ".muster",

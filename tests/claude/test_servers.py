@@ -10,14 +10,14 @@ import pytest
 from muster.domain.agent import Timeouts
 from muster.domain.call import ask
 from muster.domain.errors import BadExit, NotStarted, Paid
-from muster.sim.faults import Cue, Fault, Faults, Kind
+from muster.sim.faults import Cue, Fault, FaultKind, Faults
 from tests.claude.conftest import House
 from tests.claude.test_endings import player
 
 PATIENT = Timeouts()
 TOKEN = "tok-of-no-worth-0123456789"
 FILE = Path(".muster/claude/agent-coder/private/mcp.json")
-HANG = Faults(script=(Cue(fault=Fault(kind=Kind.TIMEOUT)),))
+HANG = Faults(script=(Cue(fault=Fault(kind=FaultKind.TIMEOUT)),))
 
 # An MCP server with one tool, which tells the token that the server was given.
 NOTES = """
@@ -93,7 +93,11 @@ async def test_a_home_with_a_space_in_its_name_is_one_path(house: House) -> None
     folder = house.folder / "a home, {of} one's own"
     (folder / "work").mkdir(parents=True)
     other = House(
-        folder=folder, server=house.server, script=house.script, household=house.household, registry=house.registry
+        folder=folder,
+        server=house.server,
+        script=house.script,
+        processes=house.processes,
+        registry=house.registry,
     )
     agent = other.agent(mcp_servers=notes(other), allowed_tools=("mcp__notes__tell",))
     reply = await agent.call(ask("please tell"), PATIENT)

@@ -25,7 +25,7 @@ async def test_a_plain_turn_is_answered_counted_and_leaves_nothing_running(house
     assert reply.usage.output == house.server.audit.tokens.output
     assert reply.usage.all_input == house.server.audit.tokens.input + house.server.audit.tokens.cache_write
     assert (reply.model, reply.id) == ("claude-opus-5-5", "msg_sim_00000001")
-    assert (house.household.at_work, house.alive()) == (0, [])
+    assert (house.processes.at_work, house.alive()) == (0, [])
 
 
 async def test_the_model_that_is_declared_is_asked(house: House) -> None:

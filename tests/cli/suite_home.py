@@ -43,7 +43,7 @@ class Home:
             try:
                 return [await fill(store, story) for story in stories]
             finally:
-                await store.housekeeping.close()
+                await store.maintenance.close()
 
         return asyncio.run(work())
 
@@ -55,7 +55,7 @@ class Home:
             try:
                 await export_run(store, await fill(store, story), self.folder / name)
             finally:
-                await store.housekeeping.close()
+                await store.maintenance.close()
             return self.folder / name
 
         return asyncio.run(work())

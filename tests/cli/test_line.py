@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from muster.cli.frame import command, default, group, perform
 from muster.cli.line import Argument, Misuse, Option
-from muster.cli.terminal.output import Manner
+from muster.cli.terminal.output import OutputOptions
 
 WORDS = ("tell", "inner", "a", "--", "-", "-l", "--name", "--x=1", "--loud", "-qu", "9")
 SHORT = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=8)
@@ -26,7 +26,7 @@ def perform_it(words: Sequence[str]) -> dict[str, Any]:
 
     @command(inner, "tell")
     def tell(
-        manner: Manner,
+        manner: OutputOptions,
         first: Annotated[str, Argument(metavar="FIRST", help="The first.")],
         rest: Annotated[list[Path] | None, Argument(metavar="REST…", help="All others.")] = None,
         limit: Annotated[int, Option("--limit", "-l", metavar="N", min=1, max=50, help="How many.")] = 20,
@@ -56,12 +56,12 @@ def test_options_stand_anywhere_and_arguments_keep_their_places() -> None:
 def test_what_is_not_given_is_as_it_was_declared() -> None:
     seen = perform_it(["inner", "tell", "a"])
     assert (seen["rest"], seen["limit"], seen["score"], seen["names"]) == (None, 20, None, None)
-    assert (seen["loud"], seen["counts"], seen["manner"]) == (False, None, Manner(command="inner tell"))
+    assert (seen["loud"], seen["counts"], seen["manner"]) == (False, None, OutputOptions(command="inner tell"))
 
 
 def test_the_shared_options_are_taken_before_and_after_every_name() -> None:
     here, there = Path("here"), Path("there")
-    assert perform_it(["--json", "inner", "-q", "tell", "a", "--home", "there"])["manner"] == Manner(
+    assert perform_it(["--json", "inner", "-q", "tell", "a", "--home", "there"])["manner"] == OutputOptions(
         command="inner tell", json=True, quiet=True, home=there
     )
     assert perform_it(["--home=here", "inner", "tell", "a"])["manner"].home == here
@@ -148,7 +148,7 @@ def verify_it(words: Sequence[str]) -> dict[str, Any]:
 
     @default(check)
     def usual(
-        manner: Manner,
+        manner: OutputOptions,
         paths: Annotated[list[str] | None, Argument(metavar="PATH…", help="What.")] = None,
         changed: Annotated[str | None, Option("--changed", metavar="[REF]", bare="HEAD", help="Since.")] = None,
     ) -> int:
@@ -157,7 +157,7 @@ def verify_it(words: Sequence[str]) -> dict[str, Any]:
         return 3
 
     @command(check, "plan")
-    def plan(manner: Manner, path: Annotated[str | None, Argument(metavar="PATH", help="What.")] = None) -> int:
+    def plan(manner: OutputOptions, path: Annotated[str | None, Argument(metavar="PATH", help="What.")] = None) -> int:
         """Say what would be checked."""
         seen.update(manner=manner, plan=path)
         return 4
@@ -184,7 +184,7 @@ def verify_it(words: Sequence[str]) -> dict[str, Any]:
 def test_words_that_name_no_member_are_for_the_default(words: str, paths: list[str] | None, changed: str) -> None:
     seen = verify_it(words.split())
     assert (seen["code"], seen["paths"], seen["changed"]) == (3, paths, changed)
-    assert seen["manner"] == Manner(command="check", json="--json" in words)
+    assert seen["manner"] == OutputOptions(command="check", json="--json" in words)
 
 
 def test_a_member_is_found_behind_shared_options_and_nothing_else() -> None:

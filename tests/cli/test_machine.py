@@ -9,7 +9,7 @@ import pytest
 
 from muster import __version__
 from muster.cli.frame import answered
-from muster.cli.terminal.output import Manner
+from muster.cli.terminal.output import OutputOptions
 
 from .shell import Shell
 
@@ -194,8 +194,8 @@ def test_the_unexpected_exits_4_and_is_named_without_a_traceback(capsys: pytest.
 
         return work
 
-    assert answered(Manner(command="x"), raising(KeyError("surprise"))) == 4
+    assert answered(OutputOptions(command="x"), raising(KeyError("surprise"))) == 4
     told = capsys.readouterr().err
     assert "KeyError" in told
     assert "report" in told
-    assert answered(Manner(command="x"), raising(KeyboardInterrupt())) == 4
+    assert answered(OutputOptions(command="x"), raising(KeyboardInterrupt())) == 4

@@ -11,13 +11,13 @@ from rich.console import Console
 from rich.table import Table
 
 from muster.app.costs import Load
-from muster.app.verify_plan import Part, VerifySurvey
+from muster.app.verify_plan import PlannedAgent, VerifyPlan
 from muster.cli.batches.display import batches_table
 from muster.cli.runs.display import calls_table, runs_table
 from muster.cli.verify.metrics import tell_metrics
 from muster.cli.verify.plan import plan_table
 from muster.cli.verify.table import tell_report
-from muster.domain.batch import Batch, BatchState, Desk
+from muster.domain.batch import Batch, BatchEndpoint, BatchState
 from muster.domain.call import Reply, Stop, Usage
 from muster.domain.entry import Entry, EntryKind, EntryState
 from muster.domain.ids import BatchId, RunId
@@ -49,7 +49,7 @@ def assert_whole(text: str, width: int, words: Sequence[str]) -> None:
 def a_batch(number: int) -> Batch:
     return Batch(
         id=BatchId(f"b1m7hctg8e4j7kyk{number}"),
-        desk=Desk(kind="anthropic", base_url="http://127.0.0.1:1", account="a", variable="K"),
+        desk=BatchEndpoint(kind="anthropic", base_url="http://127.0.0.1:1", account="a", variable="K"),
         state=BatchState.COLLECTED,
         requests=1200,
         bytes=10,
@@ -109,16 +109,16 @@ def test_the_calls_of_a_run_keep_their_costs_and_fold_long_keys(width: int) -> N
     assert ("agent" in text, "quality" in text) == (True, width >= 100), text
 
 
-def a_plan() -> VerifySurvey:
+def a_plan() -> VerifyPlan:
     load = Load(calls=3, most_calls=6, tokens=25_000, least=COST, most=MORE)
     verifiers = [model("security-auditor"), checker("checker"), model(LONG, 2)]
-    return VerifySurvey(
+    return VerifyPlan(
         files=1,
         bytes=10,
         redacted=0,
         left_out=(),
         parts=tuple(
-            Part(verifier=one, files=1, load=Load(calls=1, most_calls=1) if one.command else load, batch=True)
+            PlannedAgent(verifier=one, files=1, load=Load(calls=1, most_calls=1) if one.command else load, batch=True)
             for one in verifiers
         ),
         unseen=(),

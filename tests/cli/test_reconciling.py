@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from muster.app import Patience
-from muster.app.batches import Held
+from muster.app.batches import HeldBatch
 from muster.cli.batches.reconcile import holder_words
 from muster.domain.batch import BatchState
 from muster.domain.run import Driver
@@ -69,7 +69,7 @@ def test_a_batch_that_cannot_be_found_stays_open_and_exits_4(shell: Shell, rehea
 
 def test_whoever_waits_for_another_worker_is_told_how_long() -> None:
     by = Driver(host="desk", pid=7, started="1")
-    held = Held(batch=replace(BATCH, state=BatchState.SENT, provider_id=None), by=by)
+    held = HeldBatch(batch=replace(BATCH, state=BatchState.SENT, provider_id=None), by=by)
     words = holder_words(held, Patience(grace=30.0, deadline=600.0))
     assert words == (
         f"batch {BATCH.id} is held by process 7 on desk; waiting until it is done or gives up, which a worker does "

@@ -121,13 +121,13 @@ async def _export(path: Path) -> None:
     try:
         await export_run(store, await fill(store, shop()), path)
     finally:
-        await store.housekeeping.close()
+        await store.maintenance.close()
 
 
 async def test_a_borrowed_run_is_gone_afterwards(tmp_path: Path) -> None:
     await _export(tmp_path / "run.jsonl")
     async with borrow(tmp_path / "run.jsonl") as (store, found):
-        place = Path(str((await store.housekeeping.info())["path"]))
+        place = Path(str((await store.maintenance.info())["path"]))
         assert (found.id, found.spent.billed, place.is_file()) == (RUN, 42_100, True)
     assert not place.parent.exists()
     with pytest.raises(NotFound, match="there is no file"):

@@ -8,14 +8,14 @@ import pytest
 from muster.app import Patience
 from muster.cli.options import patience_of
 from muster.cli.terminal.format import rough, since, span
-from muster.cli.terminal.progress import Lines, Sight, batch_sight, line, waiting
-from muster.domain.batch import Batch, BatchState, Desk
+from muster.cli.terminal.progress import LineDisplay, ProgressState, batch_sight, line, waiting
+from muster.domain.batch import Batch, BatchEndpoint, BatchState
 from muster.domain.errors import BadArgument
 from muster.domain.ids import BatchId
 
 from .shell import Shell
 
-DESK = Desk(kind="anthropic", base_url="https://example.invalid", account="a", variable="KEY")
+DESK = BatchEndpoint(kind="anthropic", base_url="https://example.invalid", account="a", variable="KEY")
 BATCH = Batch(
     id=BatchId("b1"),
     desk=DESK,
@@ -54,10 +54,10 @@ def test_a_batch_fits_on_one_line(changes: dict[str, object], words: str) -> Non
 
 
 def test_lines_tell_changes_and_not_that_time_goes_by(capsys: pytest.CaptureFixture[str]) -> None:
-    lines = Lines()
+    lines = LineDisplay()
     for _ in range(3):
-        lines.show(Sight(title="run 1", words="$0.00", done=1, total=2, waits="waiting", since=0.0))
-    lines.show(Sight(title="run 1", words="$0.00", done=2, total=2), last=True)
+        lines.show(ProgressState(title="run 1", words="$0.00", done=1, total=2, waits="waiting", since=0.0))
+    lines.show(ProgressState(title="run 1", words="$0.00", done=2, total=2), last=True)
     told = capsys.readouterr().err.splitlines()
     assert len(told) == 2
     assert told[0].startswith("run 1: 1 of 2 calls done, $0.00; waiting (")

@@ -65,7 +65,7 @@ async def drawn(folder: Path, columns: int) -> str:
     try:
         report = await summarize(await open_suite_run(store, await fill(store, two_subjects())))
     finally:
-        await store.housekeeping.close()
+        await store.maintenance.close()
     tell_report(Console(file=out, width=columns), report, "two1")
     return out.getvalue()
 

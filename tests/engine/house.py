@@ -13,17 +13,17 @@ from muster.agents.base import Agent, BatchAgent, Batching, OnDelta
 from muster.agents.processes.registry import Reaper
 from muster.agents.processes.system import birth_of, is_gone, sees, this_process
 from muster.domain.agent import Command, Profile, Quote, Timeouts
-from muster.domain.batch import Desk
+from muster.domain.batch import BatchEndpoint
 from muster.domain.call import Reply, Request, Stop, Usage
 from muster.domain.canonical import Json
 from muster.domain.errors import BadConfiguration
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
 from muster.domain.run import Driver, NewRun, Origin, Run
-from muster.engine.admission import Purse
-from muster.engine.batches.base import Patience, Tools
+from muster.engine.admission import BudgetQueue
+from muster.engine.batches.base import BatchServices, Patience
 from muster.engine.batches.batcher import CREATE_TIMEOUTS, TIMEOUTS, make_pool
-from muster.engine.call_state import Equipment
+from muster.engine.call_state import CallServices
 from muster.engine.clock import Clock, SystemClock
 from muster.engine.context import Context
 from muster.engine.engine import Engine
@@ -123,7 +123,7 @@ class Agents:
     def batching(self, name: str) -> Batching | None:
         return None if self._batches is None else self._batches.batching()
 
-    def reopen(self, desk: Desk) -> BatchAgent:
+    def reopen(self, desk: BatchEndpoint) -> BatchAgent:
         if self._batches is None:
             raise BadConfiguration(f"nobody here takes batches for {desk.kind}")
         return self._batches
@@ -183,13 +183,13 @@ async def house(
     async def sweep() -> None:
         await engine.sweep()
 
-    purse = Purse(store.changes, sweep, clock)
+    budget_queue = BudgetQueue(store.changes, sweep, clock)
     limiters = Limiters(clock)
     chance = random.Random(7)
     directory = Agents(batches, **agents)
     driver = driver or this_process()
     gone, seen = partial(is_gone, us=driver), partial(sees, us=driver)
-    tools = Tools(
+    tools = BatchServices(
         store=store,
         directory=directory,
         clock=clock,
@@ -202,11 +202,11 @@ async def house(
         create_timeouts=CREATE_TIMEOUTS,
     )
     pool = make_pool(tools, folder / "spool")
-    equipment = Equipment(
+    equipment = CallServices(
         store=store,
         directory=directory,
         limiters=limiters,
-        purse=purse,
+        budget_queue=budget_queue,
         clock=clock,
         random=chance,
         kill=KillPoints(),
@@ -225,9 +225,9 @@ async def house(
         yield House(store, engine, workloads, clock)
     finally:
         await pool.close()
-        await purse.close()
+        await budget_queue.close()
         await limiters.close()
-        await store.housekeeping.close()
+        await store.maintenance.close()
 
 
 async def check_books(store: SqliteStore, run: RunId) -> None:

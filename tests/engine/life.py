@@ -182,8 +182,8 @@ class Process:
 
     def die(self) -> None:
         """Drop every task and close the store: what is queued is written if nobody holds the lock, else lost."""
-        self.house.store.housekeeping.give_up()
-        asyncio.run(self.house.store.housekeeping.close())
+        self.house.store.maintenance.give_up()
+        asyncio.run(self.house.store.maintenance.close())
 
     def close(self) -> None:
         """End what is left, alive or dead."""
@@ -255,6 +255,6 @@ async def cancel(path: Path, run: RunId, at: float) -> None:
     store = open_sqlite(path)
     try:
         with contextlib.suppress(Conflict):  # it was over meanwhile
-            await store.desk.cancel(run, at)
+            await store.commands.cancel(run, at)
     finally:
-        await store.housekeeping.close()
+        await store.maintenance.close()

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from muster.sim.faults import Fault, FaultPlan, Faults, Kind
+from muster.sim.faults import Fault, FaultKind, FaultPlan, Faults
 from muster.sim.files import read_faults
 from muster.sim.options import Options
 from muster.sim.server import serve
@@ -163,8 +163,8 @@ def test_rates_are_kept() -> None:
     plan = FaultPlan(read_faults({"rates": {"429": 0.1, "500": 0.2}}))
     found = [plan.pick(f"digest{number}", "m", "t") for number in range(5000)]
     kinds = [fault.kind for fault in found if fault]
-    assert 400 < kinds.count(Kind.RATE_LIMITED) < 600
-    assert 850 < kinds.count(Kind.BROKEN) < 1150
+    assert 400 < kinds.count(FaultKind.RATE_LIMITED) < 600
+    assert 850 < kinds.count(FaultKind.BROKEN) < 1150
 
 
 def test_one_request_meets_at_most_so_many_faults() -> None:

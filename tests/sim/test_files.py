@@ -8,7 +8,7 @@ import pytest
 from muster.domain.call import Message, Role, Stop, ToolCall
 from muster.domain.errors import BadArgument, BadFile
 from muster.domain.script import ECHO, Line, Rule, Script
-from muster.sim.faults import Cue, Fault, Faults, Kind
+from muster.sim.faults import Cue, Fault, FaultKind, Faults
 from muster.sim.files import load_faults, load_script, read_faults, read_script
 
 SCRIPT = """
@@ -54,8 +54,8 @@ def test_faults_are_read_from_every_format(tmp_path: Path, name: str, text: str)
     path.write_text(text)
     assert load_faults(path) == Faults(
         seed=1,
-        rates=((Fault(kind=Kind.RATE_LIMITED), 0.1),),
-        script=(Cue(fault=Fault(kind=Kind.BROKEN), nth=2),),
+        rates=((Fault(kind=FaultKind.RATE_LIMITED), 0.1),),
+        script=(Cue(fault=Fault(kind=FaultKind.BROKEN), nth=2),),
     )
 
 
@@ -72,7 +72,7 @@ def test_what_a_cue_leaves_out_comes_from_the_whole() -> None:
             ],
         }
     )
-    assert faults.rates[0][0] == Fault(kind=Kind.TIMEOUT, retry_after=1, counted=False, gap_ms=5)
+    assert faults.rates[0][0] == Fault(kind=FaultKind.TIMEOUT, retry_after=1, counted=False, gap_ms=5)
     assert faults.script[0].fault.retry_after == 604800
     assert faults.script[1].fault.paid
     assert faults.script[1].times is None

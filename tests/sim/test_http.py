@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from muster.sim.http import Connection, Handler, HttpRequest
+from muster.sim.http import Handler, HttpRequest, SimConnection
 from muster.sim.options import Options
 from muster.sim.playback import SOON, Part, Play
 from muster.sim.server import serve
@@ -113,9 +113,9 @@ async def test_latency_is_kept_and_requests_wait_side_by_side() -> None:
 
 @asynccontextmanager
 async def connected(handler: Handler) -> AsyncIterator[Line]:
-    connections: set[Connection] = set()
+    connections: set[SimConnection] = set()
     listener = await asyncio.get_running_loop().create_server(
-        lambda: Connection(handler, 1000, connections), "127.0.0.1", 0
+        lambda: SimConnection(handler, 1000, connections), "127.0.0.1", 0
     )
     async with listener:
         reader, writer = await asyncio.open_connection(*listener.sockets[0].getsockname())

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muster.domain.batch import Batch, BatchState, Desk, Tally
+from muster.domain.batch import Batch, BatchEndpoint, BatchState, Tally
 from muster.domain.ids import BatchId
 from muster.domain.money import NOTHING, Microdollars
 from muster.statistics.batches import batch_stats, percentile
 
 DONE = Batch(
     id=BatchId("b1"),
-    desk=Desk(kind="openai", base_url="http://127.0.0.1:1", account="a", variable="K"),
+    desk=BatchEndpoint(kind="openai", base_url="http://127.0.0.1:1", account="a", variable="K"),
     state=BatchState.COLLECTED,
     requests=10,
     bytes=1,

@@ -9,7 +9,7 @@ from scipy.stats import beta  # type: ignore[import-untyped]
 from muster.statistics.paired_tests import lower_limit
 from muster.statistics.sample_size import needed_for_margin, spread_of
 from muster.suites.compare.test import compare
-from muster.suites.compare.values import Outcome, Verdict
+from muster.suites.compare.values import ComparisonVerdict, EpochOutcome
 from muster.suites.verdict import Status
 from tests.suites.compare.test_compare import BAD, GOOD, Outcomes, outcomes
 
@@ -86,9 +86,9 @@ def flickering(random: Random, cases: int, epochs: int = 1) -> Outcomes:
 def test_a_noisy_agent_is_not_worse_within_a_margin_where_nothing_else_can_be_said() -> None:
     random = Random(1)
     a, b = flickering(random, 200), flickering(random, 200)
-    assert compare(a, b).verdict is Verdict.UNSURE
+    assert compare(a, b).verdict is ComparisonVerdict.UNSURE
     found = compare(a, b, margin=0.15)
-    assert (found.verdict, found.margin) == (Verdict.NOT_WORSE, 0.15)
+    assert (found.verdict, found.margin) == (ComparisonVerdict.NOT_WORSE, 0.15)
     assert found.pass_at_least is not None
     assert -0.15 < found.pass_at_least < 0
     assert "0.15" in found.why
@@ -96,23 +96,23 @@ def test_a_noisy_agent_is_not_worse_within_a_margin_where_nothing_else_can_be_sa
 
 def test_what_is_surely_worse_but_less_than_the_margin_is_not_worse_by_more_than_it() -> None:
     before, after = outcomes(*[True] * 400), outcomes(*[True] * 390, *[False] * 10)
-    assert compare(before, after).verdict is Verdict.WORSE
-    assert compare(before, after, margin=0.05).verdict is Verdict.NOT_WORSE
-    assert compare(before, after, margin=0.02).verdict is Verdict.WORSE
+    assert compare(before, after).verdict is ComparisonVerdict.WORSE
+    assert compare(before, after, margin=0.05).verdict is ComparisonVerdict.NOT_WORSE
+    assert compare(before, after, margin=0.02).verdict is ComparisonVerdict.WORSE
 
 
 def test_few_cases_without_any_change_do_not_show_a_small_margin() -> None:
     """With 5 % of all cases broken, 20 cases without any change come by chance more than once in three times."""
     found = compare(outcomes(*[True] * 20), outcomes(*[True] * 20), margin=0.05)
-    assert (found.verdict, found.needed is not None) == (Verdict.UNSURE, True)
-    assert compare(outcomes(*[True] * 70), outcomes(*[True] * 70), margin=0.05).verdict is Verdict.NOT_WORSE
+    assert (found.verdict, found.needed is not None) == (ComparisonVerdict.UNSURE, True)
+    assert compare(outcomes(*[True] * 70), outcomes(*[True] * 70), margin=0.05).verdict is ComparisonVerdict.NOT_WORSE
 
 
 def test_scores_must_lie_within_the_margin_too() -> None:
-    before = outcomes(*[Outcome(status=Status.PASSED, score=1.0)] * 100)
-    after = outcomes(*[Outcome(status=Status.PASSED, score=0.8)] * 100)
+    before = outcomes(*[EpochOutcome(status=Status.PASSED, score=1.0)] * 100)
+    after = outcomes(*[EpochOutcome(status=Status.PASSED, score=0.8)] * 100)
     found = compare(before, after, margin=0.1)
-    assert found.verdict is Verdict.WORSE
+    assert found.verdict is ComparisonVerdict.WORSE
     assert found.pass_at_least is not None
     assert found.pass_at_least > -0.1
 
@@ -134,10 +134,10 @@ def test_too_little_evidence_says_how_many_more_cases_or_epochs_would_probably_d
 
 def test_results_that_are_missing_are_never_within_a_margin() -> None:
     before = outcomes(*[True] * 200)
-    broken = outcomes(*[Outcome(status=Status.ERROR)] * 200)
-    assert compare(before, broken, margin=0.5).verdict is Verdict.WORSE
-    assert compare(before, {}, margin=0.5).verdict is Verdict.WORSE
-    assert compare({}, before, margin=0.5).verdict is Verdict.UNSURE
-    assert compare(broken, before, margin=0.5).verdict is Verdict.UNSURE
-    one_lost = before | {("case-000", 1): Outcome(status=Status.TIMED_OUT)}
-    assert compare(before, one_lost, margin=0.5).verdict is Verdict.UNSURE
+    broken = outcomes(*[EpochOutcome(status=Status.ERROR)] * 200)
+    assert compare(before, broken, margin=0.5).verdict is ComparisonVerdict.WORSE
+    assert compare(before, {}, margin=0.5).verdict is ComparisonVerdict.WORSE
+    assert compare({}, before, margin=0.5).verdict is ComparisonVerdict.UNSURE
+    assert compare(broken, before, margin=0.5).verdict is ComparisonVerdict.UNSURE
+    one_lost = before | {("case-000", 1): EpochOutcome(status=Status.TIMED_OUT)}
+    assert compare(before, one_lost, margin=0.5).verdict is ComparisonVerdict.UNSURE

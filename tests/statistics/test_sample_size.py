@@ -8,7 +8,7 @@ import pytest
 from muster.statistics.paired_tests import lower_limit
 from muster.statistics.sample_size import MOST_EPOCHS, Needed, Spread, needed_for_change, needed_for_margin
 from muster.suites.compare.test import compare
-from muster.suites.compare.values import Outcome
+from muster.suites.compare.values import EpochOutcome
 from muster.suites.verdict import Status
 
 ALPHA, MARGIN, CASES = 0.05, 0.1, 60
@@ -75,7 +75,7 @@ def test_a_comparison_says_when_epochs_alone_cannot_decide() -> None:
     passed = [[True, False, True], [False, True, True]]
     a, b = (
         {
-            (f"case-{case:02}", epoch): Outcome(status=Status.PASSED if side[case % 3] else Status.FAILED)
+            (f"case-{case:02}", epoch): EpochOutcome(status=Status.PASSED if side[case % 3] else Status.FAILED)
             for case in range(30)
             for epoch in (1, 2)
         }

@@ -17,7 +17,7 @@ from muster.domain.entry import Failed
 from muster.domain.errors import StoreFailed
 from muster.domain.ids import RunId
 from muster.domain.run import RunState
-from muster.store.base import Ending
+from muster.store.base import RunRelease
 from muster.store.queries import migrations, queries
 from muster.store.sqlite import open_sqlite
 from muster.testing.stores import DRIVER, NOW, driven, new_run, opening, replied, settling
@@ -25,7 +25,7 @@ from muster.testing.stores import DRIVER, NOW, driven, new_run, opening, replied
 
 async def test_a_store_is_private_to_its_owner(tmp_path: Path) -> None:
     store = open_sqlite(tmp_path / "home" / "muster.db")
-    await store.housekeeping.close()
+    await store.maintenance.close()
     assert stat.S_IMODE((tmp_path / "home" / "muster.db").stat().st_mode) == 0o600
     assert stat.S_IMODE((tmp_path / "home").stat().st_mode) == 0o700
 
@@ -36,14 +36,14 @@ async def test_what_was_written_is_there_when_it_is_opened_again(tmp_path: Path)
     opened = opening(run, claim.epoch, "k")
     await store.journal.open(opened)
     await store.journal.settle(settling(opened, replied(40)))
-    await store.housekeeping.close()
+    await store.maintenance.close()
     again = open_sqlite(tmp_path / "muster.db")
     entry = await again.journal.find(run, "k")
     assert entry is not None
     assert entry.reply == replied(40).reply
-    info = await again.housekeeping.info()
+    info = await again.maintenance.info()
     assert (info["version"], info["check"]) == (7, "ok")
-    await again.housekeeping.close()
+    await again.maintenance.close()
 
 
 def older_store(path: Path) -> None:
@@ -71,7 +71,7 @@ async def test_a_store_of_an_older_version_keeps_what_was_asked_and_answered(tmp
         Reply(text="yes", stop=Stop.END),
     )
     assert (step.key, step.request, step.value) == ("step", None, [1])
-    await store.housekeeping.close()
+    await store.maintenance.close()
 
 
 def test_a_store_that_cannot_be_brought_up_to_date_stays_as_it_was(tmp_path: Path) -> None:
@@ -105,8 +105,8 @@ async def test_tables_are_not_changed_under_a_program_that_is_at_work(
             open_sqlite(path)
         return
     store = open_sqlite(path)
-    assert (await store.housekeeping.info())["version"] == 7
-    await store.housekeeping.close()
+    assert (await store.maintenance.info())["version"] == 7
+    await store.maintenance.close()
 
 
 async def test_a_deleted_run_leaves_no_text_behind(tmp_path: Path) -> None:
@@ -115,11 +115,11 @@ async def test_a_deleted_run_leaves_no_text_behind(tmp_path: Path) -> None:
     opened = opening(run, claim.epoch, "k")
     await store.journal.open(opened)
     await store.journal.settle(settling(opened, replied(40)))
-    await store.leases.release(run, claim.epoch, Ending(state=RunState.COMPLETED, reason="it is done", at=NOW))
+    await store.leases.release(run, claim.epoch, RunRelease(state=RunState.COMPLETED, reason="it is done", at=NOW))
     assert _texts(tmp_path / "muster.db") == (1, 1)
-    await store.desk.delete(run, NOW)
+    await store.commands.delete(run, NOW)
     assert _texts(tmp_path / "muster.db") == (0, 0)
-    await store.housekeeping.close()
+    await store.maintenance.close()
 
 
 def _texts(path: Path) -> tuple[int, int]:
@@ -156,7 +156,7 @@ async def test_a_damaged_store_is_named(tmp_path: Path) -> None:
     store = open_sqlite(path)
     for i in range(50):
         await store.runs.create(new_run(f"run{i}", name="x" * 2000))
-    await store.housekeeping.close()
+    await store.maintenance.close()
     raw = bytearray(path.read_bytes())
     raw[4096:] = os.urandom(len(raw) - 4096)  # all but the first page, which says what the file is
     path.write_bytes(raw)
@@ -188,7 +188,7 @@ async def test_configured_secrets_never_reach_the_file(tmp_path: Path) -> None:
     assert entry is not None
     assert entry.reply is not None
     assert entry.reply.text == "the key is [redacted]!"
-    await store.housekeeping.close()
+    await store.maintenance.close()
     for file in tmp_path.iterdir():
         assert secret.encode() not in file.read_bytes()
 
@@ -222,8 +222,8 @@ asyncio.run(main())
     store = open_sqlite(path)
     runs = await store.runs.select(limit=20_000)
     assert len(runs) == int(made) > 10
-    assert (await store.housekeeping.info())["check"] == "ok"
-    await store.housekeeping.close()
+    assert (await store.maintenance.info())["check"] == "ok"
+    await store.maintenance.close()
 
 
 async def test_two_processes_never_exceed_a_budget_together(tmp_path: Path) -> None:
@@ -243,11 +243,11 @@ async def main():
     openings = [opening(run, claim.epoch, f"k{i}", most=70)._replace(levels=levels) for i in range(200)]
     decisions = await asyncio.gather(*(store.journal.open(one) for one in openings))
     print(sum(isinstance(decision, Granted) for decision in decisions))
-    await store.housekeeping.close()
+    await store.maintenance.close()
 asyncio.run(main())
 """
     path = tmp_path / "muster.db"
-    await open_sqlite(path).housekeeping.close()
+    await open_sqlite(path).maintenance.close()
     children = [
         await asyncio.create_subprocess_exec(
             sys.executable, "-c", script, str(path), name, stdout=asyncio.subprocess.PIPE
@@ -274,20 +274,20 @@ from muster.testing.stores import new_run
 async def main():
     store = open_sqlite(Path({str(path)!r}))
     await store.runs.create(new_run("run1"))
-    await store.housekeeping.close()
+    await store.maintenance.close()
 asyncio.run(main())
 """
     await asyncio.to_thread(subprocess.run, [sys.executable, "-c", script], check=True)
     assert await waiting
     assert await store.runs.get(new_run("run1").id) is not None
-    await store.housekeeping.close()
+    await store.maintenance.close()
 
 
 async def test_the_folder_of_a_new_store_keeps_itself_out_of_git_and_another_is_left_alone(tmp_path: Path) -> None:
     for name in ("old", ".muster"):
         (tmp_path / name).mkdir()
     for name in ("new", "old", ".muster"):
-        await open_sqlite(tmp_path / name / "muster.db").housekeeping.close()
+        await open_sqlite(tmp_path / name / "muster.db").maintenance.close()
     assert (tmp_path / "new/.gitignore").read_text() == "*\n"
     assert (tmp_path / ".muster/.gitignore").read_text() == "*\n"  # markers may have been there before
     assert not (tmp_path / "old/.gitignore").exists()
@@ -301,7 +301,7 @@ async def main():
     for i in range(8):
         print("ready", flush=True)
         path = pathlib.Path(sys.stdin.readline().strip())
-        await open_sqlite(path).housekeeping.close()
+        await open_sqlite(path).maintenance.close()
 asyncio.run(main())
 """
     children = [
@@ -324,18 +324,18 @@ async def test_vacuum_gives_space_back(tmp_path: Path) -> None:
     store = open_sqlite(tmp_path / "muster.db")
     for i in range(200):
         run = await store.runs.create(new_run(f"run{i}", name="x" * 5000))
-        await store.desk.delete(run.id, 0.0)
-    before = await store.housekeeping.info()
-    await store.housekeeping.vacuum(DRIVER, NOW)
-    after = await store.housekeeping.info()
+        await store.commands.delete(run.id, 0.0)
+    before = await store.maintenance.info()
+    await store.maintenance.vacuum(DRIVER, NOW)
+    after = await store.maintenance.info()
     assert after["free_bytes"] == 0
     assert after["bytes"] <= before["bytes"]
-    await store.housekeeping.close()
+    await store.maintenance.close()
 
 
 async def test_a_closed_store_says_so(tmp_path: Path) -> None:
     store = open_sqlite(tmp_path / "muster.db")
-    await store.housekeeping.close()
+    await store.maintenance.close()
     with pytest.raises(StoreFailed, match="closed"):
         await store.runs.create(new_run("run1"))
 
@@ -343,11 +343,11 @@ async def test_a_closed_store_says_so(tmp_path: Path) -> None:
 async def test_closing_writes_what_is_queued(tmp_path: Path) -> None:
     store = open_sqlite(tmp_path / "muster.db")
     writes = [store.runs.create(new_run(f"run{i}")) for i in range(20)]
-    await store.housekeeping.close()
+    await store.maintenance.close()
     await asyncio.gather(*writes)
     again = open_sqlite(tmp_path / "muster.db")
     assert len(await again.runs.select()) == 20
-    await again.housekeeping.close()
+    await again.maintenance.close()
 
 
 async def test_the_attempts_of_one_call_are_read_without_those_of_all_others(tmp_path: Path) -> None:
@@ -358,7 +358,7 @@ async def test_the_attempts_of_one_call_are_read_without_those_of_all_others(tmp
         await store.journal.open(opened)
         await store.journal.settle(settling(opened, Failed(error={"message": "no"}, uncertain=False)))
     assert [(attempt.key, attempt.n) for attempt in await store.archive.attempts_of(run, "k")] == [("k", 1), ("k", 2)]
-    await store.housekeeping.close()
+    await store.maintenance.close()
     with contextlib.closing(sqlite3.connect(tmp_path / "muster.db")) as raw:
         plan = raw.execute(
             f"EXPLAIN QUERY PLAN {queries()['select_attempts_of_call']}", {"run_id": run, "key": "k"}

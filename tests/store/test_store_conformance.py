@@ -13,7 +13,7 @@ from muster.testing.stores import CHECKS, Check
 async def store(tmp_path: Path) -> AsyncIterator[Store]:
     opened = open_sqlite(tmp_path / "muster.db", secrets=[batch_stores.SECRET])
     yield opened
-    await opened.housekeeping.close()
+    await opened.maintenance.close()
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from muster.domain.entry import Entry, EntryKind, EntryState
 from muster.domain.errors import Conflict, NotFound
 from muster.domain.ids import RunId
 from muster.domain.run import RunState
-from muster.store.base import Ending
+from muster.store.base import RunRelease
 from muster.store.sqlite import SqliteStore, open_sqlite
 from muster.store.sqlite_connection import SqliteConnection
 from muster.store.upkeep import CLAIM_SECONDS, MOST_ROWS, claim_store, unclaim_store
@@ -32,7 +32,7 @@ def path(tmp_path: Path) -> Path:
 async def store(path: Path) -> AsyncIterator[SqliteStore]:
     store = open_sqlite(path)
     yield store
-    await store.housekeeping.close()
+    await store.maintenance.close()
 
 
 async def full_run(store: SqliteStore, name: str, steps: int = 0) -> RunId:
@@ -46,7 +46,7 @@ async def full_run(store: SqliteStore, name: str, steps: int = 0) -> RunId:
         for i in range(steps)
     ]
     await store.archive.restore_entries(entries)
-    await store.leases.release(run, claim.epoch, Ending(state=RunState.COMPLETED, reason="done", at=NOW))
+    await store.leases.release(run, claim.epoch, RunRelease(state=RunState.COMPLETED, reason="done", at=NOW))
     return run
 
 
@@ -58,7 +58,7 @@ def rows(path: Path) -> dict[str, int]:
 async def test_others_can_write_while_a_large_run_is_deleted(store: SqliteStore, path: Path) -> None:
     run = await full_run(store, "run1", steps=8 * MOST_ROWS)
     other = open_sqlite(path)
-    deleting = asyncio.ensure_future(store.desk.delete(run, NOW))
+    deleting = asyncio.ensure_future(store.commands.delete(run, NOW))
     written = 0
     while not deleting.done():
         await other.runs.create(new_run(f"other{written}"))
@@ -67,27 +67,27 @@ async def test_others_can_write_while_a_large_run_is_deleted(store: SqliteStore,
     assert written > 2
     assert await other.runs.get(run) is None
     for number in range(written):
-        await other.desk.delete(RunId(f"other{number}"), NOW)
+        await other.commands.delete(RunId(f"other{number}"), NOW)
     assert rows(path) == dict.fromkeys(TABLES, 0)
-    await other.housekeeping.close()
+    await other.maintenance.close()
 
 
 async def test_a_run_that_is_half_deleted_is_not_there_and_its_rest_goes_with_the_next(
     store: SqliteStore, path: Path
 ) -> None:
     run, second = await full_run(store, "run1", steps=3 * MOST_ROWS), await full_run(store, "run2")
-    deleting = asyncio.ensure_future(store.desk.delete(run, NOW))
+    deleting = asyncio.ensure_future(store.commands.delete(run, NOW))
     while await store.runs.get(run) is not None:
         await store.changes.wait(1)
     deleting.cancel()
     await asyncio.wait({deleting})
-    assert (await store.housekeeping.info())["unfinished_deletions"] == 1
+    assert (await store.maintenance.info())["unfinished_deletions"] == 1
     assert [one.id for one in await store.runs.select()] == [second]
     with pytest.raises(NotFound):
-        await store.desk.delete(run, NOW)
+        await store.commands.delete(run, NOW)
     late = opening(run, 1, "k")
     assert (await store.journal.settle(settling(late, replied(40)))).kept is False
-    await store.desk.delete(second, NOW)
+    await store.commands.delete(second, NOW)
     assert rows(path) == dict.fromkeys(TABLES, 0)
 
 
@@ -95,7 +95,7 @@ async def test_a_run_that_is_being_deleted_cannot_be_restored_until_it_is_gone(s
     run = await full_run(store, "run1", steps=3 * MOST_ROWS)
     whole = await store.runs.get(run)
     assert whole is not None
-    deleting = asyncio.ensure_future(store.desk.delete(run, NOW))
+    deleting = asyncio.ensure_future(store.commands.delete(run, NOW))
     while await store.runs.get(run) is not None:
         await store.changes.wait(1)
     with pytest.raises(Conflict, match="is being deleted"):
@@ -107,23 +107,23 @@ async def test_a_run_that_is_being_deleted_cannot_be_restored_until_it_is_gone(s
 async def test_a_vacuum_is_refused_while_a_run_is_driven(store: SqliteStore) -> None:
     run, claim = await driven(store)
     with pytest.raises(Conflict, match=f"{run} by process {DRIVER.pid} on {DRIVER.host}"):
-        await store.housekeeping.vacuum(OTHER, NOW + 1)
-    await store.leases.release(run, claim.epoch, Ending(state=RunState.INTERRUPTED, reason="stopped", at=NOW))
-    await store.housekeeping.vacuum(OTHER, NOW + 1)
+        await store.maintenance.vacuum(OTHER, NOW + 1)
+    await store.leases.release(run, claim.epoch, RunRelease(state=RunState.INTERRUPTED, reason="stopped", at=NOW))
+    await store.maintenance.vacuum(OTHER, NOW + 1)
 
 
 async def test_a_vacuum_leaves_no_claim_and_an_empty_log_though_others_have_the_store_open(
     store: SqliteStore, path: Path
 ) -> None:
     other = open_sqlite(path)
-    await store.desk.delete(await full_run(other, "run1", steps=2 * MOST_ROWS), NOW)
-    await store.housekeeping.vacuum(DRIVER, NOW + 1)
+    await store.commands.delete(await full_run(other, "run1", steps=2 * MOST_ROWS), NOW)
+    await store.maintenance.vacuum(DRIVER, NOW + 1)
     assert rows(path)["traits"] == 0
     await other.runs.get(RunId("run1"))
-    info = await store.housekeeping.info()
+    info = await store.maintenance.info()
     assert info["free_bytes"] == 0
     assert int(str(info["wal_bytes"])) < 65_536  # only that the claim ended
-    await other.housekeeping.close()
+    await other.maintenance.close()
 
 
 async def test_a_run_starts_only_when_a_vacuum_is_done(store: SqliteStore, path: Path) -> None:
@@ -133,7 +133,7 @@ async def test_a_run_starts_only_when_a_vacuum_is_done(store: SqliteStore, path:
         claim = claim_store(connection, OTHER, NOW)
     starting = asyncio.ensure_future(store.leases.claim(run.id, DRIVER, 0, NOW + 1, NOW + 16))
     with pytest.raises(Conflict, match=f"process {OTHER.pid} on {OTHER.host} is vacuuming the store"):
-        await store.housekeeping.vacuum(DRIVER, NOW + 1)
+        await store.maintenance.vacuum(DRIVER, NOW + 1)
     assert not starting.done()
     with connection.transaction():
         unclaim_store(connection, claim)

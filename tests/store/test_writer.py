@@ -15,24 +15,24 @@ import pytest
 
 from muster.domain.errors import MusterError, StoreFailed
 from muster.store import sqlite, writer
-from muster.store.queries import Connection
+from muster.store.queries import DatabaseConnection
 from muster.store.sqlite import open_sqlite
 from muster.store.sqlite_connection import SqliteConnection
-from muster.store.writer import Group, Writer
+from muster.store.writer import WriteGroup, Writer
 from muster.testing.stores import NOW, OTHER, driven, new_run, opening, replied, settling
 
 PATIENCE = 20.0
 
 
-def counted(database: Connection, items: Sequence[int]) -> Sequence[int | MusterError]:
+def counted(database: DatabaseConnection, items: Sequence[int]) -> Sequence[int | MusterError]:
     return items
 
 
-def fatal(database: Connection, items: Sequence[int]) -> Sequence[int | MusterError]:
+def fatal(database: DatabaseConnection, items: Sequence[int]) -> Sequence[int | MusterError]:
     raise SystemExit("out of everything")
 
 
-def writer_of(path: Path, *groups: Group[int, int], on_commit: Callable[[], None] = lambda: None) -> Writer:
+def writer_of(path: Path, *groups: WriteGroup[int, int], on_commit: Callable[[], None] = lambda: None) -> Writer:
     return Writer(
         partial(SqliteConnection, path, patience=0.05), groups=groups, on_commit=on_commit, reach=lambda point: None
     )
@@ -41,12 +41,12 @@ def writer_of(path: Path, *groups: Group[int, int], on_commit: Callable[[], None
 @pytest.fixture
 async def path(tmp_path: Path) -> Path:
     path = tmp_path / "home" / "muster.db"
-    await open_sqlite(path).housekeeping.close()
+    await open_sqlite(path).maintenance.close()
     return path
 
 
 async def test_when_the_writing_thread_ends_everybody_who_waits_gets_the_error(path: Path) -> None:
-    good, bad = Group(counted), Group(fatal)
+    good, bad = WriteGroup(counted), WriteGroup(fatal)
     writer = writer_of(path, good, bad)
     waiting = [writer.submit(good, 1), writer.submit(bad, 2), writer.submit(good, 3)]
     for future in waiting:
@@ -55,7 +55,7 @@ async def test_when_the_writing_thread_ends_everybody_who_waits_gets_the_error(p
 
 
 async def test_when_the_writing_thread_has_ended_later_callers_get_the_error_too(path: Path) -> None:
-    good, bad = Group(counted), Group(fatal)
+    good, bad = WriteGroup(counted), WriteGroup(fatal)
     writer = writer_of(path, good, bad)
     await asyncio.wait({writer.submit(bad, 1)}, timeout=PATIENCE)
     later = writer.submit(good, 2)
@@ -67,10 +67,10 @@ async def test_when_the_writing_thread_has_ended_later_callers_get_the_error_too
 
 
 async def test_a_writer_that_runs_out_of_memory_says_so_and_goes_on(path: Path) -> None:
-    def hungry(database: Connection, items: Sequence[int]) -> Sequence[int | MusterError]:
+    def hungry(database: DatabaseConnection, items: Sequence[int]) -> Sequence[int | MusterError]:
         raise MemoryError
 
-    good, bad = Group(counted), Group(hungry)
+    good, bad = WriteGroup(counted), WriteGroup(hungry)
     writer = writer_of(path, good, bad)
     failing = writer.submit(bad, 1)
     with pytest.raises(StoreFailed, match="MemoryError"):
@@ -86,7 +86,7 @@ async def test_a_listener_that_fails_keeps_nobody_waiting(path: Path) -> None:
     def fail() -> None:
         raise RuntimeError("a listener failed")
 
-    def write(database: Connection) -> int:
+    def write(database: DatabaseConnection) -> int:
         return database.execute("put_trait", {"name": "x", "value": "y"})
 
     writer = writer_of(path, on_commit=fail)
@@ -126,7 +126,7 @@ async def test_a_store_that_is_gone_is_noticed_at_the_next_write(
     for work in (store.journal.settle(settling(opened, replied(40))), store.journal.open(opening(run, 1, "later"))):
         with pytest.raises(StoreFailed, match=words):
             await work
-    await store.housekeeping.close()
+    await store.maintenance.close()
     for place in (path.with_name("old.db"), path.parent.with_name("elsewhere") / "muster.db"):
         if place.exists():  # and what was written before is there
             with contextlib.closing(sqlite3.connect(place)) as raw:
@@ -140,10 +140,10 @@ async def test_a_store_in_whose_place_another_one_stands_is_noticed_at_the_next_
     other = open_sqlite(path)
     with pytest.raises(StoreFailed, match="was replaced by another file"):
         await store.runs.create(new_run("run2"))
-    await store.housekeeping.close()
+    await store.maintenance.close()
     assert await other.runs.select() == []
     await other.runs.create(new_run("run3"))
-    await other.housekeeping.close()
+    await other.maintenance.close()
 
 
 HOLDER = """
@@ -190,7 +190,7 @@ async def test_a_settlement_waits_for_a_lock_and_it_is_said_who_holds_it(path: P
     assert (await asyncio.wait_for(settled, PATIENCE)).cost == 40
     assert [str(attempt.state) for attempt in await store.archive.attempts(run)] == ["succeeded"]
     assert told.empty()
-    await store.housekeeping.close()
+    await store.maintenance.close()
 
 
 @pytest.mark.usefixtures("hasty")
@@ -212,7 +212,7 @@ async def test_a_settlement_that_waited_while_its_run_was_taken_over_is_a_late_r
     assert (found.spent.billed, found.spent.uncertain, found.spent.reserved, found.calls.uncertain) == (40, 0, 0, 0)
     assert entry.reply == replied(40).reply
     for one in (store, other):
-        await one.housekeeping.close()
+        await one.maintenance.close()
 
 
 @pytest.mark.usefixtures("hasty")
@@ -220,8 +220,8 @@ async def test_whoever_gives_up_waits_no_longer_for_a_lock(path: Path) -> None:
     store = open_sqlite(path)
     with locked(path):
         created = asyncio.ensure_future(store.runs.create(new_run("run1")))
-        store.housekeeping.give_up()
+        store.maintenance.give_up()
         with pytest.raises(StoreFailed, match="locked by another process"):
             await asyncio.wait_for(asyncio.shield(created), PATIENCE)
     assert (await store.runs.create(new_run("run1"))).id == "run1"
-    await store.housekeeping.close()
+    await store.maintenance.close()

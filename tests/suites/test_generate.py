@@ -18,8 +18,8 @@ from muster.suites.generate.draft import (
     ALIKE,
     MOST_PARTS,
     MOST_TEXT,
-    Crowd,
-    Rejected,
+    KnownCases,
+    RejectedCase,
     draft_of,
     likeness,
     normalised,
@@ -232,7 +232,7 @@ def test_only_the_fields_that_are_a_models_to_write_are_taken() -> None:
     ],
 )
 def test_what_a_model_may_not_write_is_rejected_with_a_reason(changes: dict[str, Any], kind: str) -> None:
-    with pytest.raises(Rejected) as caught:
+    with pytest.raises(RejectedCase) as caught:
         draft_of(written(**changes))
     assert caught.value.kind == kind
     assert caught.value.why
@@ -252,14 +252,14 @@ JSON = st.recursive(
 @given(JSON)
 def test_whatever_a_model_writes_is_taken_or_rejected(value: Json) -> None:
     for given_ in (value, written() | (value if isinstance(value, dict) else {"messages": value})):
-        with suppress(Rejected):
+        with suppress(RejectedCase):
             assert draft_of(given_)["input"]["messages"]
 
 
 @settings(max_examples=100)
 @given(st.text(min_size=1, max_size=60), st.sampled_from([str.upper, str.swapcase, lambda text: f" {text}!? "]))
 def test_case_spaces_and_punctuation_make_no_difference(text: str, change: Callable[[str], str]) -> None:
-    crowd = Crowd()
+    crowd = KnownCases()
     crowd.add("one", text)
     assert crowd.alike(text) == "one"
     if text.isascii() and any(map(str.isalnum, text)):

@@ -6,14 +6,13 @@ from typing import Any
 import pytest
 
 from muster.app.costs import Quoting
-from muster.app.suite_plan import Survey
-from muster.cli.options import Sending, Terms
-from muster.cli.suites.order import Order, judge_again
-from muster.cli.terminal.output import Manner
+from muster.app.suite_plan import SuitePlan
+from muster.cli.options import DispatchOptions, RunTerms
+from muster.cli.suites.order import SuiteOrder, judge_again
+from muster.cli.terminal.output import OutputOptions
 from muster.domain.errors import BadArgument, BadConfiguration, BadFile, MusterError, NotFound
 from muster.domain.run import LIVE, Dispatch, Mode
-from muster.sim.faults import Fault, Faults
-from muster.sim.faults import Kind as FaultKind
+from muster.sim.faults import Fault, FaultKind, Faults
 from muster.sim.options import Options
 from muster.suites.case import MOST_TOOL_TURNS
 from muster.suites.spec import read_spec
@@ -24,7 +23,7 @@ NO_KEYS = {"ANTHROPIC_API_KEY": "", "OPENAI_API_KEY": ""}
 
 def surveyed(
     s: Stage, *, quoting: Quoting = Quoting.ALL, mode: Mode = Mode.LIVE, agents: tuple[str, ...] = (MODEL,), **spec: Any
-) -> Survey:
+) -> SuitePlan:
     given = {"path": [str(s.folder / "cases.yaml")], "agents": agents, **spec}
     return s.muster.suites.plan(read_spec(given), Dispatch(mode=mode), quoting)
 
@@ -170,12 +169,12 @@ async def test_a_judge_that_nobody_named_an_agent_without_a_key_and_an_unknown_o
 
 
 async def test_judging_anew_without_a_key_for_the_judge_is_told_before_a_run_is_stored(tmp_path: Path) -> None:
-    order = Order(terms=Terms(), sending=Sending(dispatch=LIVE))
+    order = SuiteOrder(terms=RunTerms(), sending=DispatchOptions(dispatch=LIVE))
     async with stage(tmp_path, variables=NO_KEYS) as s:
         a_suite(tmp_path, a_case("one"))
         run = await s.run(agents=["sim/echo"])
         with pytest.raises(BadConfiguration, match="OPENAI_API_KEY"):
-            await judge_again(s.muster, run.id, {"judge": JUDGE}, order, Manner(command="rejudge", quiet=True))
+            await judge_again(s.muster, run.id, {"judge": JUDGE}, order, OutputOptions(command="rejudge", quiet=True))
         assert await stored(s) == 1
 
 

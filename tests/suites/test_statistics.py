@@ -10,7 +10,7 @@ import pytest
 from muster.domain.errors import BadArgument
 from muster.domain.money import Microdollars
 from muster.statistics.intervals import Interval, wilson
-from muster.suites.statistics import Rank, SubjectStats, Tally, rank
+from muster.suites.statistics import Rank, SubjectStats, SubjectTally, rank
 from muster.suites.verdict import CaseResult, CheckResult, ItemScore, Judgement, Status
 from tests.suites.checks.values import result
 
@@ -18,7 +18,7 @@ PASSED, FAILED = Status.PASSED, Status.FAILED
 
 
 def tallied(*results: CaseResult) -> SubjectStats:
-    tally = Tally()
+    tally = SubjectTally()
     for one in results:
         tally.add(one)
     return tally.stats(resamples=200)
@@ -131,7 +131,7 @@ def test_figures_can_be_written_as_json_and_read_back() -> None:
 def test_very_many_cases_take_little_memory() -> None:
     tracemalloc.start()
     try:
-        tally = Tally()
+        tally = SubjectTally()
         for number in range(6_000):
             tally.add(result(f"suite/case-{number}", PASSED if number % 3 else FAILED, number % 3 / 2))
         held, _ = tracemalloc.get_traced_memory()

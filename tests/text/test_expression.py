@@ -9,7 +9,6 @@ from muster.text.expressions import (
     DEEPEST,
     LONGEST,
     NAMES,
-    Comparison,
     Conjunction,
     Disjunction,
     Expression,
@@ -17,6 +16,7 @@ from muster.text.expressions import (
     Negation,
     Number,
     Quantity,
+    Relation,
     Sum,
     Truth,
     parse,
@@ -25,8 +25,8 @@ from muster.text.expressions import (
 )
 
 CRITICAL, HIGH = Name("critical"), Name("high")
-NONE_CRITICAL = Comparison("==", CRITICAL, Number(0))
-NONE_HIGH = Comparison("==", HIGH, Number(0))
+NONE_CRITICAL = Relation("==", CRITICAL, Number(0))
+NONE_HIGH = Relation("==", HIGH, Number(0))
 
 numbers = st.decimals(min_value=0, max_value=10**8, places=3).map(lambda number: Number(float(number)))
 parts = st.from_regex(r"[a-z_]{1,5}(-[a-z0-9]{1,3}){0,2}", fullmatch=True).map(lambda name: Name(f"parts.{name}"))
@@ -45,7 +45,7 @@ def joined(below: "st.SearchStrategy[Truth]") -> "st.SearchStrategy[Truth]":
 
 
 quantities: "st.SearchStrategy[Quantity]" = st.recursive(names | numbers, sums, max_leaves=4)
-comparisons = st.builds(Comparison, st.sampled_from(["==", "!=", "<", "<=", ">", ">="]), quantities, quantities)
+comparisons = st.builds(Relation, st.sampled_from(["==", "!=", "<", "<=", ">", ">="]), quantities, quantities)
 truths: "st.SearchStrategy[Truth]" = st.recursive(comparisons, joined, max_leaves=4)
 
 
@@ -62,14 +62,14 @@ def refusal(text: str) -> str:
         ("  critical==0\n", NONE_CRITICAL),
         ("(critical) == (0)", NONE_CRITICAL),
         ("((critical == 0))", NONE_CRITICAL),
-        ("critical + high == 0", Comparison("==", Sum((("+", CRITICAL), ("+", HIGH))), Number(0))),
-        ("-critical < .5", Comparison("<", Sum((("-", CRITICAL),)), Number(0.5))),
-        ("coverage >= 80 %", Comparison(">=", Name("coverage"), Number(80))),
-        ("coverage >= 80%", Comparison(">=", Name("coverage"), Number(80))),
-        ("parts.error-handling > 8", Comparison(">", Name("parts.error-handling"), Number(8))),
+        ("critical + high == 0", Relation("==", Sum((("+", CRITICAL), ("+", HIGH))), Number(0))),
+        ("-critical < .5", Relation("<", Sum((("-", CRITICAL),)), Number(0.5))),
+        ("coverage >= 80 %", Relation(">=", Name("coverage"), Number(80))),
+        ("coverage >= 80%", Relation(">=", Name("coverage"), Number(80))),
+        ("parts.error-handling > 8", Relation(">", Name("parts.error-handling"), Number(8))),
         (
             "parts.design - 1 > 8",
-            Comparison(">", Sum((("+", Name("parts.design")), ("-", Number(1)))), Number(8)),
+            Relation(">", Sum((("+", Name("parts.design")), ("-", Number(1)))), Number(8)),
         ),
         ("not critical == 0", Negation(NONE_CRITICAL)),
         ("critical == 0 and high == 0", Conjunction((NONE_CRITICAL, NONE_HIGH))),

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from muster.domain.errors import BadArgument
 from muster.text.expressions import parse
-from muster.text.thresholds import Held, evaluate, known, reaches
+from muster.text.thresholds import ThresholdResult, evaluate, known, reaches
 
 LEAVES = ("critical == 0", "score >= 9", "high + low < 3")
 values = st.fixed_dictionaries(
@@ -27,8 +27,8 @@ expressions = st.recursive(
 
 def test_the_numbers_tell_why() -> None:
     found = evaluate("critical + high == 0", {"critical": 2, "high": 1})
-    assert found == Held(expression="critical + high == 0", holds=False, why="critical is 2, high is 1")
-    assert evaluate(parse("score >= 9.0"), {"score": 9.25}) == Held(
+    assert found == ThresholdResult(expression="critical + high == 0", holds=False, why="critical is 2, high is 1")
+    assert evaluate(parse("score >= 9.0"), {"score": 9.25}) == ThresholdResult(
         expression="score >= 9.0", holds=True, why="score is 9.25"
     )
 
@@ -94,7 +94,7 @@ def test_rounding_is_no_reason_to_fail() -> None:
     assert evaluate("coverage >= 80", {"coverage": 79.99999999999999}).holds
     assert evaluate("score == 0.3", {"score": 0.1 + 0.2}).holds
     assert not evaluate("score > 0.3", {"score": 0.1 + 0.2}).holds
-    assert evaluate("score >= 9", {"score": 8.9999}) == Held(
+    assert evaluate("score >= 9", {"score": 8.9999}) == ThresholdResult(
         expression="score >= 9", holds=False, why="score is 8.9999"
     )
     assert reaches(0.1 + 0.2, 0.3)

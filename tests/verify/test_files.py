@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from muster.domain.errors import BadArgument, BadFile
-from muster.verify.files import MOST_TOLD, Bounds, Selected, Selection, select
+from muster.verify.files import MOST_TOLD, Bounds, FileSelection, Selected, select
 from muster.verify.verification import LeftOut, Limits, Verifier
 from tests.git.repository import Repository
 
@@ -28,7 +28,7 @@ def repository(tmp_path: Path) -> Repository:
 
 
 async def chosen(folder: Path, *paths: str, bounds: Bounds | None = None) -> Selected:
-    return await select(folder, Selection(paths=paths), bounds=bounds)
+    return await select(folder, FileSelection(paths=paths), bounds=bounds)
 
 
 def told(selected: Selected) -> dict[str, str]:
@@ -91,13 +91,13 @@ async def test_a_path_that_does_not_exist_is_an_error(repository: Repository) ->
 
 async def test_exactly_one_way_of_choosing_is_given(tmp_path: Path) -> None:
     with pytest.raises(BadArgument, match=r"give paths, --changed \[REF\], --staged or --pending"):
-        await select(tmp_path, Selection())
+        await select(tmp_path, FileSelection())
     with pytest.raises(BadArgument, match="only one of"):
-        await select(tmp_path, Selection(paths=("a",), changed=True))
+        await select(tmp_path, FileSelection(paths=("a",), changed=True))
     with pytest.raises(BadArgument, match="goes with --changed"):
-        await select(tmp_path, Selection(paths=("a",), ref="main"))
+        await select(tmp_path, FileSelection(paths=("a",), ref="main"))
     with pytest.raises(BadArgument, match="need a folder"):
-        await select(tmp_path, Selection(staged=True))
+        await select(tmp_path, FileSelection(staged=True))
 
 
 async def test_changed_files_are_selected(repository: Repository, tmp_path: Path) -> None:
@@ -107,9 +107,9 @@ async def test_changed_files_are_selected(repository: Repository, tmp_path: Path
     repository.write("new.py")
     repository.write("src/logo.png", "\0")
     repository.write(".muster/muster.db", "x")
-    found = await select(repository.folder, Selection(changed=True))
+    found = await select(repository.folder, FileSelection(changed=True))
     assert (found.files, told(found)) == (("new.py",), {"src/logo.png": "binary"})
-    assert (await select(repository.folder, Selection(changed=True, ref="before"))).files == ("new.py", "src/b.py")
+    assert (await select(repository.folder, FileSelection(changed=True, ref="before"))).files == ("new.py", "src/b.py")
 
 
 async def test_a_file_behind_a_link_that_leads_out_is_left_out(repository: Repository, tmp_path: Path) -> None:
@@ -125,17 +125,17 @@ async def test_staged_contents_are_read_from_where_they_were_written(repository:
     repository.write("src/b.py", f"k = '{TOKEN}'\n")
     repository.git("add", "--all")
     repository.write("src/b.py", "later\n")
-    found = await select(repository.folder, Selection(staged=True), into=tmp_path / "into")
+    found = await select(repository.folder, FileSelection(staged=True), into=tmp_path / "into")
     assert (found.files, found.source, found.redacted) == (("src/b.py",), tmp_path / "into", 1)
     assert found.root == repository.folder.resolve()
     assert TOKEN in (tmp_path / "into/src/b.py").read_text()
 
 
 async def test_markers_say_what_is_pending(repository: Repository) -> None:
-    assert (await select(repository.folder, Selection(pending=Path("marks")))).files == ()
+    assert (await select(repository.folder, FileSelection(pending=Path("marks")))).files == ()
     repository.write("marks/one", "src/b.py\nsrc/empty.py")
     repository.write("marks/two", '{"files": ["a.py", "src/b.py"]}')
-    found = await select(repository.folder / "src", Selection(pending=Path("marks")))
+    found = await select(repository.folder / "src", FileSelection(pending=Path("marks")))
     assert (found.files, told(found)) == (("a.py", "src/b.py"), {"src/empty.py": "empty"})
     assert [marker.files for marker in found.markers] == [("src/b.py", "src/empty.py"), ("a.py", "src/b.py")]
 
@@ -173,7 +173,7 @@ async def test_an_unreadable_file_stops_everything(repository: Repository) -> No
     with pytest.raises(BadFile, match=r"odd\\nname\.py: its name has a control character"):
         await chosen(repository.folder, ".")
     with pytest.raises(BadFile):
-        await select(repository.folder, Selection(changed=True))
+        await select(repository.folder, FileSelection(changed=True))
 
 
 async def test_what_is_left_out_is_told_once(repository: Repository) -> None:
@@ -195,7 +195,7 @@ async def test_code_that_nobody_can_be_shown_stops_everything_and_is_named(repos
     assert "exclude: [GLOB, …]" in caught.value.suggestions[0]
     repository.git("add", "--all")
     with pytest.raises(BadArgument, match="4 of the files"):
-        await select(repository.folder, Selection(staged=True), into=repository.folder / ".muster/into")
+        await select(repository.folder, FileSelection(staged=True), into=repository.folder / ".muster/into")
 
 
 async def test_a_message_about_many_files_is_bounded(repository: Repository) -> None:

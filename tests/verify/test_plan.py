@@ -9,7 +9,7 @@ from muster.app.costs import Quoting
 from muster.app.verifications import Prepared, VerifyChoice, VerifyFolders, declared
 from muster.domain.errors import BadArgument, BadConfiguration
 from muster.domain.run import Dispatch, Mode
-from muster.verify.files import Selection
+from muster.verify.files import FileSelection
 from muster.verify.verification import Limits
 from tests.git.repository import Repository
 from tests.verify.stage import CODE, OPENAI, WavesStage, a_checker, a_model, a_reviewer, stage
@@ -57,7 +57,7 @@ async def test_whatever_an_agent_says_of_batches_a_live_verification_has_none(tm
 
 
 async def prepared(s: WavesStage, *paths: str, **choice: Any) -> Prepared:
-    async with s.muster.verify.prepare(s.root, Selection(paths=paths or (".",)), VerifyChoice(**choice)) as found:
+    async with s.muster.verify.prepare(s.root, FileSelection(paths=paths or (".",)), VerifyChoice(**choice)) as found:
         return found
 
 
@@ -103,7 +103,7 @@ async def test_staged_contents_are_verified_and_removed_when_they_are_needed_no_
         repository.write("a.py", CODE)
         repository.git("add", "a.py")
         repository.write("a.py", "changed = True\n")
-        async with s.muster.verify.prepare(s.root, Selection(staged=True), VerifyChoice()) as found:
+        async with s.muster.verify.prepare(s.root, FileSelection(staged=True), VerifyChoice()) as found:
             staged = Path(found.spec.source)
             assert (staged / "a.py").read_text() == CODE
             handle = await s.muster.verify.start(found, s.muster.runs.options())

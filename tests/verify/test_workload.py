@@ -9,7 +9,7 @@ import pytest
 from muster.app.costs import Quoting
 from muster.app.verifications import VerifyChoice
 from muster.domain.run import LIVE, Run
-from muster.verify.files import Selection
+from muster.verify.files import FileSelection
 from muster.verify.finding import Counts, Finding
 from muster.verify.journal import Ending
 from muster.verify.verification import Verification
@@ -101,7 +101,7 @@ def repaired(text: str) -> str:
 
 async def selected(s: WavesStage) -> Verification:
     """Choose what waits, and have it verified by the agents that are shipped."""
-    selection = Selection(pending=Path(PENDING))
+    selection = FileSelection(pending=Path(PENDING))
     async with s.muster.verify.prepare(s.root, selection, VerifyChoice()) as found:
         return found.spec
 

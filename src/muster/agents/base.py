@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from muster.domain.agent import Command, Profile, Quote, Timeouts
-from muster.domain.batch import Desk, Found, Limits, MemberResult, Progress, Tariff
+from muster.domain.batch import BatchEndpoint, BatchLimits, BatchProgress, ListedBatch, MemberResult, Tariff
 from muster.domain.call import Reply, Request, Timings
 from muster.domain.ids import BatchId
 
@@ -35,7 +35,7 @@ class Agent(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parcel:
+class BatchUpload:
     """A batch to be handed in: its stored bytes, exactly as they were planned."""
 
     id: BatchId
@@ -54,21 +54,21 @@ class BatchAgent(Protocol):
     """
 
     @property
-    def desk(self) -> Desk:
+    def desk(self) -> BatchEndpoint:
         """Say where this is."""
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> BatchLimits:
         """Say how much one batch may hold."""
 
     @property
-    def spelling(self) -> "Spelling":
+    def spelling(self) -> "BatchFormat":
         """Say how members and results are written."""
 
-    async def submit(self, parcel: Parcel, timeouts: Timeouts) -> str:
+    async def submit(self, parcel: BatchUpload, timeouts: Timeouts) -> str:
         """Create the batch, once, and give the provider's id."""
 
-    async def poll(self, provider_id: str, timeouts: Timeouts) -> Progress:
+    async def poll(self, provider_id: str, timeouts: Timeouts) -> BatchProgress:
         """Say how it stands; UnknownModel (404) can pass by itself shortly after the creation."""
 
     def results(self, source: str, timeouts: Timeouts) -> AsyncGenerator[bytes, None]:
@@ -77,11 +77,11 @@ class BatchAgent(Protocol):
     async def cancel(self, provider_id: str, timeouts: Timeouts) -> None:
         """Ask the provider to stop; one that has ended is left alone."""
 
-    def find(self, since: float, timeouts: Timeouts) -> AsyncIterator[Found]:
+    def find(self, since: float, timeouts: Timeouts) -> AsyncIterator[ListedBatch]:
         """Give the account's batches that were created since then, the newest first."""
 
 
-class Spelling(Protocol):
+class BatchFormat(Protocol):
     """How one batch API writes members and results; pure."""
 
     head: bytes
@@ -120,11 +120,11 @@ class Directory(Protocol):
     def batching(self, name: str) -> Batching | None:
         """Say how the agent is asked in batches; None for one that answers on this machine, without a provider."""
 
-    def reopen(self, desk: Desk) -> BatchAgent:
+    def reopen(self, desk: BatchEndpoint) -> BatchAgent:
         """Come back to where a batch was handed in; raises BadConfiguration when the key is missing or another's."""
 
 
-class Deltas:
+class DeltaCollector:
     """Hands over text as it comes, or as a whole at the end, and remembers when the first came."""
 
     def __init__(self, clock: Callable[[], float], on_delta: OnDelta | None) -> None:

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from math import floor
 
 from muster.agents.faults import Account, unpaid
-from muster.agents.http.client import Answer, Cargo, Freight
+from muster.agents.http.client import BatchHttp, HttpResponse, RequestBody
 from muster.agents.http.request import below, join
 from muster.agents.usage import ceiling_of
 from muster.domain.agent import Quote, Timeouts
-from muster.domain.batch import Found, Phase, Progress, Tariff
+from muster.domain.batch import BatchProgress, ListedBatch, Phase, Tariff
 from muster.domain.call import Request
 from muster.domain.errors import BadConfiguration, OutcomeUnknown, WireError, did_you_mean
 from muster.domain.money import NOTHING
@@ -32,13 +32,13 @@ def free_of_charge() -> Iterator[None]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Clerk:
+class ProviderClient:
     """Sends to addresses below the base only; gives the bodies of successes and raises everything else."""
 
     base_url: str
     account: Account
     headers: Mapping[str, str] = field(repr=False)  # they hold the key
-    http: Freight
+    http: BatchHttp
     fault: Fault
 
     def address(self, path: str) -> str:
@@ -55,7 +55,7 @@ class Clerk:
         headers = {**self.headers, "content-type": JSON} if body else self.headers
         return self._body(await self.http.post(self.address(path), headers, body, timeouts))
 
-    async def hand_in(self, path: str, cargo: Cargo, kind: str, timeouts: Timeouts) -> bytes:
+    async def hand_in(self, path: str, cargo: RequestBody, kind: str, timeouts: Timeouts) -> bytes:
         """Send something large."""
         headers = {**self.headers, "content-type": kind}
         return self._body(await self.http.upload(self.address(path), headers, cargo, timeouts))
@@ -70,7 +70,7 @@ class Clerk:
                 async for chunk in flow.chunks:
                     yield chunk
 
-    async def cancel(self, path: str, poll: Callable[[], Awaitable[Progress]], timeouts: Timeouts) -> None:
+    async def cancel(self, path: str, poll: Callable[[], Awaitable[BatchProgress]], timeouts: Timeouts) -> None:
         """Ask the provider to stop a batch; it may refuse for one that is over, or about to be."""
         try:
             with free_of_charge():
@@ -80,20 +80,22 @@ class Clerk:
             if error.status not in (400, 409) or _goes_on(await poll()):
                 raise
 
-    def _body(self, answer: Answer) -> bytes:
+    def _body(self, answer: HttpResponse) -> bytes:
         if not 200 <= answer.status < 300:
             raise self.fault(answer.status, answer.headers, answer.body, self.account)
         return answer.body
 
 
-def _goes_on(progress: Progress) -> bool:
+def _goes_on(progress: BatchProgress) -> bool:
     return progress.phase is Phase.RUNNING and progress.word not in ("canceling", "cancelling")
 
 
-Turn = Callable[[str], Awaitable[tuple[Sequence[Found], bool]]]  # after which id; the page, and whether more follows
+Turn = Callable[
+    [str], Awaitable[tuple[Sequence[ListedBatch], bool]]
+]  # after which id; the page, and whether more follows
 
 
-async def leaf(turn: Turn, since: float) -> AsyncIterator[Found]:
+async def leaf(turn: Turn, since: float) -> AsyncIterator[ListedBatch]:
     """Turn pages until a batch is older than asked for."""
     after, more = "", True
     while more:

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from muster.agents.base import OnDelta
 from muster.agents.local import retold
 from muster.agents.payload import count_of, microdollars_of, to_json, tokens_of
-from muster.agents.service.terms import Counted, Terms, stop_of, tool_calls_of
+from muster.agents.service.terms import Counted, ServiceTerms, stop_of, tool_calls_of
 from muster.agents.usage import ceiling_of
 from muster.domain.agent import Profile, Quote, Timeouts
 from muster.domain.call import Reply, Request, Stop, ToolCall, Trace, Usage, request_json
@@ -29,7 +29,7 @@ Function = Callable[[Request], Awaitable[Any]]
 _MOST_MESSAGE = 2000
 _LAST_LINES = 20  # of a traceback
 _CLOSING_SECONDS = 1.0
-_FREE = Terms()
+_FREE = ServiceTerms()
 
 Error = TypeVar("Error", bound=WireError)
 
@@ -37,7 +37,7 @@ Error = TypeVar("Error", bound=WireError)
 class FunctionAgent:
     """An agent that is a function of the user's."""
 
-    def __init__(self, *, profile: Profile, function: Function, terms: Terms = _FREE) -> None:
+    def __init__(self, *, profile: Profile, function: Function, terms: ServiceTerms = _FREE) -> None:
         self._profile, self._function, self._terms = profile, function, terms
         self._place = f"agent {profile.name!r}"
         self._running: set[asyncio.Task[Any]] = set()
@@ -159,7 +159,7 @@ _KINDS: Mapping[str, type] = {
 }  # fmt: skip
 
 
-def reply_of(result: Any, request: Request, size: int, terms: Terms) -> Reply:
+def reply_of(result: Any, request: Request, size: int, terms: ServiceTerms) -> Reply:
     """Make a reply of a result, or raise BadOutput; `size` is that of the request in bytes."""
     if isinstance(result, Reply):
         return _shaped(_checked(result, terms), request)
@@ -172,7 +172,7 @@ def reply_of(result: Any, request: Request, size: int, terms: Terms) -> Reply:
     return _assembled(parts, request, size, terms)
 
 
-def _assembled(parts: Mapping[str, Any], request: Request, size: int, terms: Terms) -> Reply:
+def _assembled(parts: Mapping[str, Any], request: Request, size: int, terms: ServiceTerms) -> Reply:
     counted = _counted(parts)
     try:
         _require_known(parts)
@@ -195,7 +195,7 @@ def _assembled(parts: Mapping[str, Any], request: Request, size: int, terms: Ter
     )
 
 
-def _checked(reply: Reply, terms: Terms) -> Reply:
+def _checked(reply: Reply, terms: ServiceTerms) -> Reply:
     """Take a reply at its word, if it can be stored; one that counts tokens and no cost is priced."""
     for name, kind in _KINDS.items():
         if not isinstance(getattr(reply, name), kind):

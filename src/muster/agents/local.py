@@ -126,7 +126,7 @@ def exit_of(status: int) -> str:
         return f"was killed by signal {-status}"
 
 
-class Lines:
+class LineBuffer:
     """Puts lines together from chunks that are cut anywhere, even inside a character."""
 
     def __init__(self) -> None:

@@ -4,11 +4,11 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-from muster.agents.base import Deltas, OnDelta
+from muster.agents.base import DeltaCollector, OnDelta
 from muster.agents.faults import Account
-from muster.agents.http.client import Flow, Http
+from muster.agents.http.client import Http, ResponseStream
 from muster.agents.http.request import head_of
-from muster.agents.http.sse import Event, Parser
+from muster.agents.http.sse import EventParser, ServerSentEvent
 from muster.agents.usage import Ceiling, ceiling_of, max_tokens_of
 from muster.domain.agent import Profile, Quote, Timeouts
 from muster.domain.call import Reply, Request, Timings, ask
@@ -23,12 +23,12 @@ _PROBE = ask("")
 _HEADERS = {"content-type": "application/json"}
 
 
-class Fold(Protocol):
+class StreamAssembler(Protocol):
     """Takes the events of one stream and gives the reply at its end."""
 
     done: bool
 
-    def feed(self, event: Event) -> str:
+    def feed(self, event: ServerSentEvent) -> str:
         """Take one event and give the text that it adds."""
 
     def finish(self, timings: Timings) -> Reply:
@@ -47,7 +47,7 @@ class Wire(Protocol):
     def fault(self, status: int, headers: Mapping[str, str], body: bytes) -> WireError:
         """Read a failure."""
 
-    def fold(self, ceiling: Ceiling) -> Fold:
+    def fold(self, ceiling: Ceiling) -> StreamAssembler:
         """Begin to read a stream."""
 
 
@@ -72,7 +72,7 @@ class ModelAgent:
         self._url, self._headers, self._http = url, {**_HEADERS, **headers}, http
         self._price, self._unpriced_ok, self._near = price, unpriced_ok, tuple(near)
         self._clock = clock
-        self._drafts = Drafts()
+        self._drafts = BodyCache()
         # A request for a stream is longer than the same one for a whole answer, by always the same bytes.
         self._more = len(wire.encode(_PROBE, stream=True)) - len(wire.encode(_PROBE, stream=False))
         head_of(url, tuple(self._headers.items()))  # refuses now what can never be sent
@@ -110,19 +110,19 @@ class ModelAgent:
 
     async def _call_streaming(self, request: Request, timeouts: Timeouts, on_delta: OnDelta | None) -> Reply:
         body = self._wire.encode(request, stream=True)
-        deltas = Deltas(self._clock, on_delta)
+        deltas = DeltaCollector(self._clock, on_delta)
         async with self._http.stream(self._url, self._headers, body, timeouts) as flow:
             if not 200 <= flow.status < 300:
                 raise self._wire.fault(flow.status, flow.headers, await flow.body())
             return await self._read(flow, ceiling_of(request, len(body)), deltas)
 
-    async def _read(self, flow: Flow, ceiling: Ceiling, deltas: Deltas) -> Reply:
+    async def _read(self, flow: ResponseStream, ceiling: Ceiling, deltas: DeltaCollector) -> Reply:
         if flow.headers.get("content-type", "").startswith("application/json"):
             body = await flow.body()  # a server that does not stream, or an error
             reply = self._wire.decode(body, ceiling, deltas.timings())
             deltas.add(reply.text)
             return reply
-        fold, parser = self._wire.fold(ceiling), Parser()
+        fold, parser = self._wire.fold(ceiling), EventParser()
         async for chunk in flow.chunks:
             for event in parser.feed(chunk):
                 deltas.add(fold.feed(event))
@@ -150,7 +150,7 @@ MOST = 512  # requests
 LONGEST = 16_384  # bytes: a longer one is written again rather than kept by every call that waits
 
 
-class Drafts:
+class BodyCache:
     """A few bodies by their requests; the oldest is forgotten first."""
 
     def __init__(self) -> None:

@@ -23,7 +23,7 @@ _ECHO = Script()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class ScriptedPart:
     """What a scripted agent plays: its lines, and its temper."""
 
     script: Script = _ECHO
@@ -34,14 +34,14 @@ class Part:
 
 
 PARTS = {
-    "echo": Part(),
-    "refuse": Part(script=Script(otherwise=Line(text="I will not help with that.", stop=Stop.REFUSED))),
-    "cut": Part(script=Script(otherwise=Line(text="{text}", stop=Stop.MAX_TOKENS))),
-    "empty": Part(script=Script(otherwise=Line())),
-    "tool": Part(uses_tools=True),
-    "fail": Part(fails=True),
-    "flaky": Part(flaky=True),
-    "slow": Part(seconds=1.0),
+    "echo": ScriptedPart(),
+    "refuse": ScriptedPart(script=Script(otherwise=Line(text="I will not help with that.", stop=Stop.REFUSED))),
+    "cut": ScriptedPart(script=Script(otherwise=Line(text="{text}", stop=Stop.MAX_TOKENS))),
+    "empty": ScriptedPart(script=Script(otherwise=Line())),
+    "tool": ScriptedPart(uses_tools=True),
+    "fail": ScriptedPart(fails=True),
+    "flaky": ScriptedPart(flaky=True),
+    "slow": ScriptedPart(seconds=1.0),
 }
 
 
@@ -50,7 +50,7 @@ class ScriptedAgent:
 
     def __init__(
         self,
-        part: Part,
+        part: ScriptedPart,
         *,
         profile: Profile,
         price: Price | None = None,
@@ -131,7 +131,7 @@ def scripted(
     observe: Observer | None = None,
 ) -> ScriptedAgent:
     """Make the agent `sim/NAME`; with a script of your own, any name will do."""
-    part = PARTS.get(name) if script is None else replace(PARTS.get(name, Part()), script=script)
+    part = PARTS.get(name) if script is None else replace(PARTS.get(name, ScriptedPart()), script=script)
     if part is None:
         known = ", ".join(f"sim/{known}" for known in PARTS)
         near = [f"sim/{part}" for part in get_close_matches(name, PARTS, n=1)]

@@ -94,7 +94,7 @@ OWN_LIMITS = frozenset({"error_max_turns", "error_max_budget_usd", "error_max_st
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bill:
+class ProcessBill:
     """The most that a call can cost, and who pays."""
 
     most: Microdollars | None  # None: nobody knows

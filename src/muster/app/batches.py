@@ -11,7 +11,7 @@ from muster.domain.ids import BatchId, RunId
 from muster.domain.run import TERMINAL, Driver, Run
 from muster.statistics.batches import BatchStats, Durations, batch_stats
 
-__all__ = ["BatchStats", "Batches", "Durations", "Held", "OnHeld", "Reconciled"]
+__all__ = ["BatchStats", "Batches", "Durations", "HeldBatch", "OnHeld", "Reconciled"]
 
 LOOK_SECONDS = 0.25  # between two looks at a batch that is watched
 MOST = 1000  # batches that are looked through
@@ -26,14 +26,14 @@ class Reconciled:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
+class HeldBatch:
     """A batch that a process creates, or of which it finds out whether it was created."""
 
     batch: Batch
     by: Driver
 
 
-OnHeld = Callable[[Held], None]
+OnHeld = Callable[[HeldBatch], None]
 
 
 class Batches:
@@ -100,7 +100,7 @@ class Batches:
     async def _reconcile(self, batch: Batch, resubmit: bool, on_held: OnHeld) -> Reconciled:
         holder = self._pool.holder(batch)
         if holder is not None:
-            on_held(Held(batch=batch, by=holder))
+            on_held(HeldBatch(batch=batch, by=holder))
         try:
             await self._find_out(batch, resubmit)
         except MusterError as error:

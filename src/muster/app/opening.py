@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
 
-from muster.agents.processes.registry import Household, Reaper
+from muster.agents.processes.registry import ProcessRegistry, Reaper
 from muster.agents.processes.system import is_gone, sees, this_process
 from muster.app.agent_kinds.directory import AgentDirectory
 from muster.app.backend import Backend
@@ -15,11 +15,11 @@ from muster.app.project_workloads import project_workloads
 from muster.domain.agent import Timeouts
 from muster.domain.errors import BadArgument
 from muster.domain.script import Script
-from muster.engine.admission import Purse
-from muster.engine.batches.base import Patience, Tools
+from muster.engine.admission import BudgetQueue
+from muster.engine.batches.base import BatchServices, Patience
 from muster.engine.batches.batcher import CREATE_TIMEOUTS, make_pool
 from muster.engine.batches.batcher import TIMEOUTS as BATCH_TIMEOUTS
-from muster.engine.call_state import Equipment
+from muster.engine.call_state import CallServices
 from muster.engine.clock import Clock, SystemClock
 from muster.engine.engine import Engine
 from muster.engine.killpoints import POINTS, KillPoints
@@ -58,9 +58,9 @@ async def open_muster(
     driver = this_process()
     gone, seen = partial(is_gone, us=driver), partial(sees, us=driver)
     reaper = Reaper(store.processes, driver.host, gone)
-    household = Household(store.processes, driver)
+    processes = ProcessRegistry(store.processes, driver)
     directory = AgentDirectory(
-        settings, household, load_script=_load_script, allow_unpriced=allow_unpriced, keyless=keyless
+        settings, processes, load_script=_load_script, allow_unpriced=allow_unpriced, keyless=keyless
     )
     limiters = Limiters(clock)
     engine: Engine
@@ -68,9 +68,9 @@ async def open_muster(
     async def sweep() -> None:
         await engine.sweep()
 
-    purse = Purse(store.changes, sweep, clock)
+    budget_queue = BudgetQueue(store.changes, sweep, clock)
     chance = random.Random()  # noqa: S311  # jitter and ids, no secrets
-    tools = Tools(
+    tools = BatchServices(
         store=store,
         directory=directory,
         clock=clock,
@@ -83,11 +83,11 @@ async def open_muster(
         create_timeouts=batch_timeouts or CREATE_TIMEOUTS,
     )
     pool = make_pool(tools, settings.home / "spool")
-    equipment = Equipment(
+    equipment = CallServices(
         store=store,
         directory=directory,
         limiters=limiters,
-        purse=purse,
+        budget_queue=budget_queue,
         clock=clock,
         random=chance,
         kill=kill,
@@ -105,7 +105,7 @@ async def open_muster(
         Backend(settings=settings, store=store, engine=engine, clock=clock, directory=directory, workloads=workloads)
     )
     # Closed from the last to the first, each of them even if another fails: no process outlives a full disk.
-    parts = (store.housekeeping, household, directory, limiters, purse, pool, muster)
+    parts = (store.maintenance, processes, directory, limiters, budget_queue, pool, muster)
     async with AsyncExitStack() as closing:
         for part in parts:
             closing.push_async_callback(part.close)

@@ -11,7 +11,7 @@ from typing import IO, Any
 
 import msgspec
 
-from muster.domain.batch import OVER, Batch, Seated
+from muster.domain.batch import OVER, Batch, BatchMember
 from muster.domain.entry import Entry
 from muster.domain.errors import BadArgument, BadFile, Conflict, NotFound
 from muster.domain.ids import RunId
@@ -76,7 +76,7 @@ async def _lines(store: Store, run: Run) -> AsyncIterator[bytes]:
             waiting += [source] if source is not None else []
 
 
-async def _batches(store: Store, run: Run) -> AsyncIterator[tuple[Batch, list[Seated]]]:
+async def _batches(store: Store, run: Run) -> AsyncIterator[tuple[Batch, list[BatchMember]]]:
     """Give the batches that a run still waits for, with its members, page by page."""
     for batch in await store.batches.of_run(run.id):
         if batch.state in OVER:
@@ -112,7 +112,7 @@ class _Import:
         self._store = store
         self._run: Run | None = None
         self._entries: list[Entry] = []
-        self._parked: list[tuple[Batch, list[Seated]]] = []
+        self._parked: list[tuple[Batch, list[BatchMember]]] = []
         self.first: Run | None = None
 
     async def take(self, record: dict[str, Any]) -> None:
@@ -140,8 +140,8 @@ class _Import:
         self._run, self._parked = None, []
 
 
-def _parked_of(record: dict[str, Any]) -> tuple[Batch, list[Seated]]:
-    return msgspec.convert(record["batch"], Batch), msgspec.convert(record["members"], list[Seated])
+def _parked_of(record: dict[str, Any]) -> tuple[Batch, list[BatchMember]]:
+    return msgspec.convert(record["batch"], Batch), msgspec.convert(record["members"], list[BatchMember])
 
 
 def runs_of(path: Path) -> list[RunId]:
@@ -215,4 +215,4 @@ async def borrow(path: Path) -> AsyncIterator[tuple[Store, Run]]:
         try:
             yield store, await import_run(store, path)
         finally:
-            await store.housekeeping.close()
+            await store.maintenance.close()

@@ -174,7 +174,7 @@ class Runs:
             reuse = run.origin.reuse if run.origin and replayed else Reuse.REPLIES
             return await self._descend(run, reuse, cap=cap, budgets=await self._engine.budgets_of(run))
         if cap is not None:
-            await self._store.desk.set_cap(run.id, cap)
+            await self._store.commands.set_cap(run.id, cap)
         elif run.calls.done < run.calls.total:  # else what is left to do may cost nothing
             require_left(run.id, run.cap, run.total.settled)
         return await self.get(run.id)
@@ -186,7 +186,7 @@ class Runs:
 
     async def queue(self, run: RunId) -> Run:
         """Hand a run that stands still to the workers."""
-        return await self._store.desk.requeue(run, self._clock.now())
+        return await self._store.commands.requeue(run, self._clock.now())
 
     async def fork(self, reference: str, key: str, *, budget_usd: str | float | None = None) -> Run:
         """Make a run that takes over everything before a key and asks anew from there on."""
@@ -218,7 +218,7 @@ class Runs:
         """Cancel a run and its batches; returns it when its driver has let go, or as it is after a few seconds."""
         await self._engine.sweep()
         run = await self.find(reference)
-        canceled = await self._store.desk.cancel(run.id, self._clock.now())
+        canceled = await self._store.commands.cancel(run.id, self._clock.now())
         if canceled.state is RunState.CANCELED:
             await self._cancel_batches(run.id)
         return await self._until_let_go(await self.get(run.id))
@@ -244,7 +244,7 @@ class Runs:
         """Delete runs with everything in them; none is deleted when one of them is not found."""
         found = list(dict.fromkeys([(await self.find(reference)).id for reference in references]))
         for run in found:
-            await self._store.desk.delete(run, self._clock.now())
+            await self._store.commands.delete(run, self._clock.now())
         return found
 
     async def export(self, reference: str, path: Path) -> tuple[Run, int]:

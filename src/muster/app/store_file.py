@@ -18,13 +18,13 @@ class StoreFile:
     async def info(self) -> Mapping[str, Json]:
         """Return where the store is, how large, whether it is sound, and how many batches are under way."""
         under_way = len(await self._store.batches.select(UNDER_WAY, limit=MOST_BATCHES))
-        return {**await self._store.housekeeping.info(), "batches_under_way": under_way}
+        return {**await self._store.maintenance.info(), "batches_under_way": under_way}
 
     async def vacuum(self) -> None:
         """Give the free space of the store back to the disk; refused while runs are driven."""
         await self._engine.sweep()
-        await self._store.desk.finish_deletions()
-        await self._store.housekeeping.vacuum(self._engine.driver, self._clock.now())
+        await self._store.commands.finish_deletions()
+        await self._store.maintenance.vacuum(self._engine.driver, self._clock.now())
 
     async def sweep(self) -> None:
         """Mark the runs of dead drivers as interrupted."""
@@ -32,8 +32,8 @@ class StoreFile:
 
     def shortage(self) -> str | None:
         """Return why the store cannot be written to; None when it can."""
-        return self._store.housekeeping.shortage()
+        return self._store.maintenance.shortage()
 
     def stop_waiting(self) -> None:
         """Wait no longer for a lock that another process holds."""
-        self._store.housekeeping.give_up()
+        self._store.maintenance.give_up()

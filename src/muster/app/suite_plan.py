@@ -11,7 +11,7 @@ from muster.domain.errors import BadConfiguration
 from muster.domain.run import Dispatch, Mode
 from muster.domain.script import BYTES_PER_TOKEN
 from muster.suites.case import MOST_TOOL_CALLS, MOST_TOOL_TURNS, Case, Evaluator
-from muster.suites.cases import Reading, Unit, Units
+from muster.suites.cases import CaseReader, Unit, Units
 from muster.suites.checks.scoring import evaluators_of
 from muster.suites.conversation import request_of
 from muster.suites.judge.question import pose, pose_again
@@ -27,7 +27,7 @@ Requests = Callable[[Unit, str], list[Request]]  # of a unit, when every answer 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Survey:
+class SuitePlan:
     """A run as it would be."""
 
     suites: int
@@ -50,7 +50,7 @@ class Survey:
         return total
 
 
-class Surveyor:
+class SuitePlanner:
     """Goes through the cases of a spec."""
 
     def __init__(self, directory: AgentDirectory, spec: SuiteSpec, dispatch: Dispatch, quoting: Quoting) -> None:
@@ -60,9 +60,9 @@ class Surveyor:
         self._judge = NOTHING
         self._commands = self._tools = 0
 
-    def survey(self) -> Survey:
+    def survey(self) -> SuitePlan:
         """Look at every case once; raises what would keep the run from being done."""
-        reading = Reading(self._spec)
+        reading = CaseReader(self._spec)
         units = Units(self._spec, reading.outline())
         cases = skipped = count = 0
         for case in reading.cases():
@@ -73,7 +73,7 @@ class Surveyor:
                 if not (case.skip or case.flaw):
                     self._visit(unit)
         snapshot = reading.snapshot(0)
-        return Survey(
+        return SuitePlan(
             suites=len(snapshot.suites),
             cases=cases,
             skipped=skipped,

@@ -2,8 +2,8 @@
 
 from muster.suites.case import MOST_TOOL_TURNS
 from muster.suites.compare.report import between, comparison_json, comparison_markdown, limits, summary
-from muster.suites.compare.runs import RunComparison, SubjectComparison, Terms
-from muster.suites.compare.values import Change, Comparison, Verdict
+from muster.suites.compare.runs import ComparisonTerms, RunComparison, SubjectComparison
+from muster.suites.compare.values import Change, Comparison, ComparisonVerdict
 from muster.suites.format.suite import NOTHING
 from muster.suites.reports.figures import Figures, figures, score_of, steadiness
 from muster.suites.reports.json_report import report_json
@@ -23,6 +23,8 @@ __all__ = [
     "CaseLine",
     "Change",
     "Comparison",
+    "ComparisonTerms",
+    "ComparisonVerdict",
     "Figures",
     "ReviewedRun",
     "RunComparison",
@@ -31,8 +33,6 @@ __all__ = [
     "SubjectLine",
     "SuiteReport",
     "SuiteSpec",
-    "Terms",
-    "Verdict",
     "between",
     "comparison_json",
     "comparison_markdown",

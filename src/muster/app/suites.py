@@ -15,11 +15,11 @@ from muster.app.reviews import Baselines, ReviewDraft, find_result
 from muster.app.run_files import runs_of
 from muster.app.run_options import RunOptions
 from muster.app.runs import Runs
-from muster.app.suite_plan import Survey, Surveyor
+from muster.app.suite_plan import SuitePlan, SuitePlanner
 from muster.domain.errors import BadArgument, BadFile, NotFound
 from muster.domain.review import Review
 from muster.domain.run import Dispatch, Origin, Reuse, Run
-from muster.suites.compare.runs import RunComparison, Terms, compare_runs
+from muster.suites.compare.runs import ComparisonTerms, RunComparison, compare_runs
 from muster.suites.reports.run import SuiteRun, open_suite_run
 from muster.suites.reports.summary import SuiteReport, summarize
 from muster.suites.reviews import ReviewedRun, agreement_of
@@ -79,7 +79,7 @@ class AnswerSource:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reviewed:
+class AddedReview:
     """A review that was added, and the verdict it is about."""
 
     review: Review
@@ -94,9 +94,9 @@ class Suites:
         self._runs, self._agents = runs, agents
         self.baselines = Baselines(backend, self.find)
 
-    def plan(self, spec: SuiteSpec, dispatch: Dispatch, quoting: Quoting = Quoting.ALL) -> Survey:
+    def plan(self, spec: SuiteSpec, dispatch: Dispatch, quoting: Quoting = Quoting.ALL) -> SuitePlan:
         """Return what a run would do and cost; raises what would keep it from being done."""
-        return Surveyor(self._directory, spec, dispatch, quoting).survey()
+        return SuitePlanner(self._directory, spec, dispatch, quoting).survey()
 
     async def source(self, *, replay: str | None = None, reuse: str | None = None) -> AnswerSource:
         """Return where known answers come from: the run, its exported file, or the recorded answers that are named."""
@@ -180,7 +180,7 @@ class Suites:
         self,
         a: str,
         b: str,
-        terms: Terms,
+        terms: ComparisonTerms,
         *,
         subject: str | None = None,
         on_note: Callable[[str], None] = lambda text: None,
@@ -190,13 +190,13 @@ class Suites:
             sides = SideFinder(self._store, self._runs, files, on_note)
             return await compare_runs(await sides.find(a, subject), await sides.find(b, subject), terms)
 
-    async def review(self, reference: str, draft: ReviewDraft) -> Reviewed:
+    async def review(self, reference: str, draft: ReviewDraft) -> AddedReview:
         """Add what a person thinks of one verdict of a suite run."""
         suite = await self.open(await self._find_stored(reference))
         result = await find_result(suite, draft.case, draft.subject, draft.epoch)
         made = draft.review(suite.run.id, result, self._clock.now())
         await self._store.reviews.add(made)
-        return Reviewed(review=made, result=result)
+        return AddedReview(review=made, result=result)
 
     async def reviews(self, reference: str) -> tuple[Run, ReviewedRun]:
         """Return a suite run with its reviews, and how far they agree with the judge."""

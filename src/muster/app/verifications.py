@@ -16,7 +16,7 @@ from muster.app.costs import Quoting
 from muster.app.handle import RunHandle
 from muster.app.run_options import RunOptions
 from muster.app.runs import Runs
-from muster.app.verify_plan import VerifySurvey, VerifySurveyor
+from muster.app.verify_plan import VerifyPlan, VerifyPlanner
 from muster.domain.errors import BadArgument
 from muster.domain.run import TERMINAL, Dispatch, Run
 from muster.git.repository import Git
@@ -24,7 +24,7 @@ from muster.reporting.files import require_folder, write_file
 from muster.settings import Settings
 from muster.store.base import Store
 from muster.verify.declaration.declaration import Declaration, read_declaration, shipped
-from muster.verify.files import Bounds, Selection, select
+from muster.verify.files import Bounds, FileSelection, select
 from muster.verify.fix import Fixes, Unfixed, fixes_of
 from muster.verify.journal import WORKLOAD
 from muster.verify.reports.log import append_log, log_lines
@@ -130,7 +130,7 @@ class Verifications:
         self._folders = VerifyFolders(backend.settings)
 
     @asynccontextmanager
-    async def prepare(self, folder: Path, selection: Selection, choice: VerifyChoice) -> AsyncIterator[Prepared]:
+    async def prepare(self, folder: Path, selection: FileSelection, choice: VerifyChoice) -> AsyncIterator[Prepared]:
         """Choose the files and the agents; what was staged for them is gone afterwards, unless a run was started."""
         found = await self._prepare(folder, selection, choice)
         try:
@@ -139,10 +139,10 @@ class Verifications:
             if not found.started:
                 self._folders.tidy(found.spec)
 
-    def plan(self, spec: Verification, dispatch: Dispatch, quoting: Quoting = Quoting.ALL) -> VerifySurvey:
+    def plan(self, spec: Verification, dispatch: Dispatch, quoting: Quoting = Quoting.ALL) -> VerifyPlan:
         """Return what a verification would do and cost; raises what would keep it from being done."""
         path = self._settings.variables.get("PATH")
-        return VerifySurveyor(self._directory, spec, dispatch, quoting, path=path).survey()
+        return VerifyPlanner(self._directory, spec, dispatch, quoting, path=path).survey()
 
     def require_folders(self) -> None:
         """Refuse, before anything is spent, when the reports of waves or the log cannot be written."""
@@ -197,7 +197,7 @@ class Verifications:
         """Return figures over the verifications since then."""
         return await verify_metrics(self._store, since)
 
-    async def _prepare(self, folder: Path, selection: Selection, choice: VerifyChoice) -> Prepared:
+    async def _prepare(self, folder: Path, selection: FileSelection, choice: VerifyChoice) -> Prepared:
         declaration = await declared(self._settings, folder, choice.agents_file)
         _check(declaration, choice)
         verifiers = declaration.verifiers(choice.model, self._settings.verify.model)

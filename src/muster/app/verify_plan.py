@@ -20,7 +20,7 @@ LONGEST_FLAW = "x" * 500  # of a reply, as it is told back
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class PlannedAgent:
     """One agent as it would be asked."""
 
     verifier: Verifier
@@ -30,14 +30,14 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VerifySurvey:
+class VerifyPlan:
     """A verification as it would be."""
 
     files: int
     bytes: int
     redacted: int  # secrets that would be taken out
     left_out: tuple[LeftOut, ...]
-    parts: tuple[Part, ...]
+    parts: tuple[PlannedAgent, ...]
     unseen: tuple[str, ...]
 
     @property
@@ -54,7 +54,7 @@ class VerifySurvey:
         return total
 
 
-class VerifySurveyor:
+class VerifyPlanner:
     """Goes through the agents and chunks of a spec."""
 
     def __init__(
@@ -65,7 +65,7 @@ class VerifySurveyor:
         self._path = path  # where programs are looked for
         self._sent: set[tuple[object, ...]] = set()  # beginnings of requests, by wave
 
-    def survey(self) -> VerifySurvey:
+    def survey(self) -> VerifyPlan:
         """Look at every file once; raises what would keep the run from being done."""
         sources: list[Source] = []
         left_out = list(self._spec.left_out)
@@ -75,7 +75,7 @@ class VerifySurveyor:
             else:
                 sources.append(found)
         arrangement = Arrangement(self._spec, sources)
-        return VerifySurvey(
+        return VerifyPlan(
             files=len(sources),
             bytes=sum(len(source.text.encode("utf-8", "surrogatepass")) for source in sources),
             redacted=sum(source.redacted for source in sources),
@@ -84,13 +84,13 @@ class VerifySurveyor:
             unseen=arrangement.unseen,
         )
 
-    def _parts(self, arrangement: Arrangement) -> Iterator[Part]:
+    def _parts(self, arrangement: Arrangement) -> Iterator[PlannedAgent]:
         for wave in arrangement.waves:
             for verifier in arrangement.of(wave):
                 mode = sent_as(self._spec, verifier, self._mode)
                 load = self._load(verifier, arrangement, mode)
                 batch = mode is Mode.BATCH and verifier.kind is Kind.MODEL
-                yield Part(verifier=verifier, files=len(arrangement.files(verifier)), load=load, batch=batch)
+                yield PlannedAgent(verifier=verifier, files=len(arrangement.files(verifier)), load=load, batch=batch)
 
     def _load(self, verifier: Verifier, arrangement: Arrangement, mode: Mode) -> Load:
         calls = arrangement.parts(verifier)

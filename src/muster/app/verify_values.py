@@ -1,6 +1,6 @@
 """What verifications hand to the edges: the values of their reports and figures, and the words for them."""
 
-from muster.verify.files import Selection
+from muster.verify.files import FileSelection
 from muster.verify.finding import Finding, Merged, Severity
 from muster.verify.journal import AgentReport, Ending
 from muster.verify.reports.markdown import spoken
@@ -12,10 +12,10 @@ __all__ = [
     "Absent",
     "AgentReport",
     "Ending",
+    "FileSelection",
     "Finding",
     "LeftOut",
     "Merged",
-    "Selection",
     "Severity",
     "VerifyMetrics",
     "VerifyReport",

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from muster.cli.terminal.progress import Display, Sight, run_sight, shown
+from muster.cli.terminal.progress import Display, ProgressState, run_sight, shown
 from muster.domain.batch import Batch
 from muster.domain.entry import Event
 from muster.domain.errors import Conflict, Interrupted, RunFailed
@@ -21,27 +21,27 @@ if TYPE_CHECKING:
     from muster.app.handle import RunHandle
 
 
-class Sights(Protocol):
+class ProgressSource(Protocol):
     """Looks at a run while it is driven."""
 
-    async def look(self, run: Run, on_wire: int, batches: Sequence[Batch] = ()) -> Sight:
+    async def look(self, run: Run, on_wire: int, batches: Sequence[Batch] = ()) -> ProgressState:
         """Give what is to be seen."""
 
 
-class CallSights:
+class CallProgress:
     """Sees the calls of a run."""
 
-    async def look(self, run: Run, on_wire: int, batches: Sequence[Batch] = ()) -> Sight:
+    async def look(self, run: Run, on_wire: int, batches: Sequence[Batch] = ()) -> ProgressState:
         """Give what is to be seen."""
         return run_sight(run, on_wire, batches)
 
 
-async def drive(muster: "Muster", handle: "RunHandle", display: Display, sights: Sights | None = None) -> Run:
+async def drive(muster: "Muster", handle: "RunHandle", display: Display, sights: ProgressSource | None = None) -> Run:
     """Wait for a run that this process drives; gives it when it is completed or detached, and raises anything else."""
-    awaited, sights = Awaited(muster), sights or CallSights()
+    awaited, sights = Awaited(muster), sights or CallProgress()
     Stopper(muster, display.tell, batches=lambda: awaited.submitted).install()
 
-    async def look() -> Sight:
+    async def look() -> ProgressState:
         return await sights.look(await handle.run(), muster.runs.calls_on_wire, await awaited.look())
 
     with display:
@@ -226,7 +226,7 @@ class FreshEvents:
 
 
 @dataclass(slots=True)
-class Parting:
+class PartingWords:
     """What is said to somebody who leaves; filled in as soon as it is known."""
 
     words: str = "interrupted"
@@ -234,9 +234,9 @@ class Parting:
 
 
 @contextmanager
-def parting() -> Iterator[Parting]:
+def parting() -> Iterator[PartingWords]:
     """Turn Ctrl-C inside the block into an error that says how to go on."""
-    said = Parting()
+    said = PartingWords()
     try:
         yield said
     except KeyboardInterrupt:

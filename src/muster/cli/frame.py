@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from muster.cli.line import Group, Misuse, Option
-from muster.cli.line.group import Command as Member
+from muster.cli.line.group import CliCommand as Member
 from muster.cli.line.reading import HelpWanted, read, read_before
-from muster.cli.terminal.output import Manner, fail, fail_with, note, print_json, say, warn
+from muster.cli.terminal.output import OutputOptions, fail, fail_with, note, print_json, say, warn
 
 if TYPE_CHECKING:
     from muster.app import Muster, Patience
@@ -27,9 +27,9 @@ HomeOption = Annotated[
 ]
 
 
-def shared(json: JsonOption = False, quiet: QuietOption = False, home: HomeOption = None) -> Manner:
+def shared(json: JsonOption = False, quiet: QuietOption = False, home: HomeOption = None) -> OutputOptions:
     """Take what every command and every group takes."""
-    return Manner(json=json, quiet=quiet, home=home)
+    return OutputOptions(json=json, quiet=quiet, home=home)
 
 
 def group(about: str, more: Command | None = None) -> Group:
@@ -60,7 +60,7 @@ def default(app: Group) -> Callable[[Command], Command]:
 def perform(app: Group, words: Sequence[str]) -> int:
     """Do what the words say; raises Misuse when they say nothing that is known."""
     member: Group | Member = app
-    path, manner, rest = "muster", Manner(), list(words)
+    path, manner, rest = "muster", OutputOptions(), list(words)
     try:
         while isinstance(member, Group):
             if (usual := member.default_for(rest)) is not None:
@@ -75,20 +75,20 @@ def perform(app: Group, words: Sequence[str]) -> int:
             member, path, rest = member.find(rest[0], path), f"{path} {rest[0]}", rest[1:]
         manner, given = _joined(manner, path, read(rest, (*member.own(), *member.shared())))
     except HelpWanted:
-        return _help(Manner(), member.help(path))
+        return _help(OutputOptions(), member.help(path))
     except Misuse as misuse:
         raise misuse.at(path) from None
     function = member.function
     return answered(manner, lambda: function(manner, **given))
 
 
-def _joined(before: Manner, path: str, given: dict[str, Any]) -> tuple[Manner, dict[str, Any]]:
+def _joined(before: OutputOptions, path: str, given: dict[str, Any]) -> tuple[OutputOptions, dict[str, Any]]:
     """Join what was said before with what the shared options say here; the rest is the command's own."""
     here = shared(given.pop("json"), given.pop("quiet"), given.pop("home"))
     return before.joined(replace(here, command=path.partition(" ")[2])), given
 
 
-def _help(manner: Manner, text: str) -> int:
+def _help(manner: OutputOptions, text: str) -> int:
     if manner.json:
         print_json({"ok": True, "command": manner.command, "data": {"help": text}})
     else:
@@ -96,7 +96,7 @@ def _help(manner: Manner, text: str) -> int:
     return 0
 
 
-def answered(manner: Manner, work: Callable[[], int | None]) -> int:
+def answered(manner: OutputOptions, work: Callable[[], int | None]) -> int:
     """Do the work; every error becomes a message and an exit code."""
     from muster.domain.errors import Interrupted, MusterError
 
@@ -144,7 +144,7 @@ def _like_an_interrupt(number: int, frame: object) -> None:
 
 
 def with_muster(
-    manner: Manner,
+    manner: OutputOptions,
     work: "Callable[[Muster], Awaitable[T]]",
     *,
     allow_unpriced: bool = False,

@@ -17,7 +17,7 @@ from muster.cli.runs import ask
 from muster.cli.runs import command as runs
 from muster.cli.suites import compare, evidence, generate, plan, report, review, validate
 from muster.cli.suites.run import register_run
-from muster.cli.terminal.output import Manner, answer, fail_with
+from muster.cli.terminal.output import OutputOptions, answer, fail_with
 from muster.cli.verify import command as verify
 
 ABOUT = """Runs fleets of AI agents as durable work: answered once, paid once, inside a hard budget.
@@ -29,7 +29,7 @@ TURN = 0.0002  # seconds for which a thread may keep the interpreter while anoth
 
 
 def about_itself(
-    manner: Manner, version: Annotated[bool, Option("--version", help="Say the version.")] = False
+    manner: OutputOptions, version: Annotated[bool, Option("--version", help="Say the version.")] = False
 ) -> int | None:
     """Take the options that are no command's."""
     if not version:
@@ -103,5 +103,5 @@ def run(arguments: Sequence[str]) -> int:
 
 def _misused(arguments: Sequence[str], misuse: Misuse) -> int:
     before = list(arguments)[: list(arguments).index("--")] if "--" in arguments else list(arguments)
-    manner = Manner(command=misuse.path.partition(" ")[2], json="--json" in before)
+    manner = OutputOptions(command=misuse.path.partition(" ")[2], json="--json" in before)
     return fail_with(manner, {"code": "usage", "message": misuse.message, "suggestions": [f"{misuse.path} --help"]}, 2)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from muster.cli.frame import Command
 from muster.cli.line import Option
-from muster.cli.terminal.output import Manner
+from muster.cli.terminal.output import OutputOptions
 
 if TYPE_CHECKING:
     from muster.app import Muster, Patience
@@ -22,7 +22,7 @@ def bundle(name: str, make: Callable[..., Any]) -> Callable[[Command], Command]:
     options = [option.replace(kind=kind) for option in inspect.signature(make).parameters.values()]
 
     def decorate(function: Command) -> Command:
-        def bundled(manner: Manner, **given: Any) -> int | None:
+        def bundled(manner: OutputOptions, **given: Any) -> int | None:
             value = make(**{option.name: given.pop(option.name) for option in options})
             return function(manner, **{name: value}, **given)
 
@@ -84,7 +84,7 @@ patient = bundle("patience", patience_of)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sending:
+class DispatchOptions:
     """How the calls of a run are sent; detached, its batches are handed in and left to the provider."""
 
     dispatch: "Dispatch"
@@ -109,7 +109,7 @@ def sending_of(
     no_cache: Annotated[
         bool, Option("--no-cache", help="Do not mark shared prefixes for the provider's cache.")
     ] = False,
-) -> Sending:
+) -> DispatchOptions:
     """Check what was given."""
     from muster.domain.errors import BadArgument
     from muster.domain.run import Dispatch, Fallback, Mode, mode_of
@@ -121,7 +121,9 @@ def sending_of(
         )
     if mode is not Mode.BATCH and (fallback != Fallback.FAIL or no_cache):
         raise BadArgument("--fallback and --no-cache are about batches", suggestions=("add --dispatch batch",))
-    return Sending(dispatch=Dispatch(mode=mode, fallback=fallback_of(fallback), cache=not no_cache), detach=detach)
+    return DispatchOptions(
+        dispatch=Dispatch(mode=mode, fallback=fallback_of(fallback), cache=not no_cache), detach=detach
+    )
 
 
 def fallback_of(name: str) -> "Fallback":
@@ -138,7 +140,7 @@ sent = bundle("sending", sending_of)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
+class RunTerms:
     """What was said on the command line."""
 
     budget: str | None = None
@@ -159,7 +161,7 @@ class Terms:
         )
 
 
-def terms_with(formats: str) -> Callable[..., Terms]:
+def terms_with(formats: str) -> Callable[..., RunTerms]:
     """Make what collects the terms of runs that can be reported in these formats."""
 
     def terms_of(
@@ -175,9 +177,9 @@ def terms_with(formats: str) -> Callable[..., Terms]:
         allow_unpriced: Annotated[
             bool, Option("--allow-unpriced", help="Ask models whose price is not known.")
         ] = False,
-    ) -> Terms:
+    ) -> RunTerms:
         """Collect what was given."""
-        return Terms(
+        return RunTerms(
             budget=budget,
             concurrency=concurrency,
             timeout=timeout,

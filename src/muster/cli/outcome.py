@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 from muster.app.reports import FORMATS, SUITE, VERIFICATION, RunReport, SuiteReport, require_writable, write_file
-from muster.cli.drive import Sights, drive
+from muster.cli.drive import ProgressSource, drive
 from muster.cli.runs.ask import leave
-from muster.cli.terminal.output import PIPE_WIDTH, Manner, answer, console, fail, fail_with, note
+from muster.cli.terminal.output import PIPE_WIDTH, OutputOptions, answer, console, fail, fail_with, note
 from muster.cli.terminal.progress import display
 from muster.domain.errors import BadArgument, MusterError, NotFound
 from muster.domain.run import Run
@@ -26,7 +26,7 @@ STDOUT = "-"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class WantedReport:
     """One report that is wanted; without a path it goes to standard output."""
 
     format: str
@@ -71,20 +71,20 @@ def wanted_format(name: str, formats: Sequence[str]) -> str:
     return name
 
 
-def wanted_report(given: str, formats: Sequence[str]) -> Wanted:
+def wanted_report(given: str, formats: Sequence[str]) -> WantedReport:
     """Read FORMAT=FILE; raises BadArgument before anything is spent, not when the report is to be written."""
     name, equals, file = given.partition("=")
     if not equals or not file:
         raise BadArgument(
             f"{given!r} does not say which report goes where", suggestions=("write it like junit=report.xml or json=-",)
         )
-    wanted = Wanted(format=wanted_format(name, formats), path=None if file == STDOUT else Path(file))
+    wanted = WantedReport(format=wanted_format(name, formats), path=None if file == STDOUT else Path(file))
     if wanted.path is not None:
         require_writable(wanted.path)
     return wanted
 
 
-def wanted_reports(given: Sequence[str], formats: Sequence[str], manner: Manner) -> tuple[Wanted, ...]:
+def wanted_reports(given: Sequence[str], formats: Sequence[str], manner: OutputOptions) -> tuple[WantedReport, ...]:
     """Read every FORMAT=FILE; only one report can go to standard output, and none beside an envelope."""
     wanted = tuple(wanted_report(one, formats) for one in given)
     printed = [one for one in wanted if one.path is None]
@@ -96,7 +96,7 @@ def wanted_reports(given: Sequence[str], formats: Sequence[str], manner: Manner)
     return wanted
 
 
-async def write_reports(found: Reportable, wanted: Sequence[Wanted]) -> tuple[Path, ...]:
+async def write_reports(found: Reportable, wanted: Sequence[WantedReport]) -> tuple[Path, ...]:
     """Write some reports of one run; gives the files that were written."""
     for one in wanted:
         if one.path is None:
@@ -123,7 +123,7 @@ def console_for(out: TextIO) -> "Console":
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class RunOutcome:
     """What a run came to, as it is told."""
 
     ok: bool
@@ -134,21 +134,23 @@ class Outcome:
     again: tuple[str, ...] = ()  # the commands that run what did not pass once more
 
 
-class Ending(Protocol):
+class RunEnding(Protocol):
     """How runs of one workload end."""
 
-    def sights(self, muster: "Muster") -> Sights:
+    def sights(self, muster: "Muster") -> ProgressSource:
         """Look at a run while it is driven."""
 
     def require_places(self, muster: "Muster") -> None:
         """Refuse, before anything is spent, when what a run leaves behind by itself cannot be written."""
 
-    async def outcome(self, muster: "Muster", run: Run, wanted: tuple[Wanted, ...], manner: Manner) -> Outcome:
+    async def outcome(
+        self, muster: "Muster", run: Run, wanted: tuple[WantedReport, ...], manner: OutputOptions
+    ) -> RunOutcome:
         """Write what a run leaves behind, and sum it up; raises NotFound for one that had not begun."""
 
 
 async def drive_and_conclude(
-    muster: "Muster", handle: "RunHandle", ending: Ending, wanted: tuple[Wanted, ...], manner: Manner
+    muster: "Muster", handle: "RunHandle", ending: RunEnding, wanted: tuple[WantedReport, ...], manner: OutputOptions
 ) -> int:
     """Drive a run to its end and report it; gives the exit code, and raises what stopped the run."""
     try:
@@ -164,7 +166,13 @@ async def drive_and_conclude(
 
 
 async def conclude(
-    muster: "Muster", run: Run, ending: Ending, wanted: tuple[Wanted, ...], manner: Manner, *, again: bool = False
+    muster: "Muster",
+    run: Run,
+    ending: RunEnding,
+    wanted: tuple[WantedReport, ...],
+    manner: OutputOptions,
+    *,
+    again: bool = False,
 ) -> int:
     """Report a run that is completed; gives its exit code. With `again` it tells how to run what did not pass."""
     found = await ending.outcome(muster, run, wanted, manner)
@@ -185,8 +193,8 @@ async def conclude(
 
 
 async def _what_is_there(
-    muster: "Muster", run: Run, ending: Ending, wanted: tuple[Wanted, ...], manner: Manner
-) -> Outcome | None:
+    muster: "Muster", run: Run, ending: RunEnding, wanted: tuple[WantedReport, ...], manner: OutputOptions
+) -> RunOutcome | None:
     """Report a run that stopped: what it has done by then is not lost."""
     try:
         found = await ending.outcome(muster, run, wanted, manner)
@@ -197,7 +205,9 @@ async def _what_is_there(
     return found
 
 
-def _tell(manner: Manner, found: Outcome, wanted: tuple[Wanted, ...], ways: tuple[str, ...] = ()) -> int:
+def _tell(
+    manner: OutputOptions, found: RunOutcome, wanted: tuple[WantedReport, ...], ways: tuple[str, ...] = ()
+) -> int:
     """Say how it ended; standard output belongs to a report that goes there."""
     if manner.json and not found.ok:
         told = {"code": "not_passed", "message": found.verdict, "suggestions": [*ways, found.closer]}
@@ -209,5 +219,5 @@ def _tell(manner: Manner, found: Outcome, wanted: tuple[Wanted, ...], ways: tupl
     return 0 if found.ok else 1
 
 
-def _is_printed(wanted: tuple[Wanted, ...]) -> bool:
+def _is_printed(wanted: tuple[WantedReport, ...]) -> bool:
     return any(one.path is None for one in wanted)

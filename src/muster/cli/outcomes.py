@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from muster.cli.drive import completed
-from muster.cli.outcome import Ending
+from muster.cli.outcome import RunEnding
 from muster.cli.suites.order import SuiteEnding
-from muster.cli.verify.order import WavesEnding
+from muster.cli.verify.order import VerifyEnding
 from muster.domain.errors import MusterError, exit_code_of
 from muster.domain.run import Run
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from muster.app import Muster
 
 
-ENDINGS: Mapping[str, Ending] = {"suite": SuiteEnding(), "waves": WavesEnding()}
+ENDINGS: Mapping[str, RunEnding] = {"suite": SuiteEnding(), "waves": VerifyEnding()}
 
 
 async def exit_code_of_run(muster: "Muster", run: Run) -> int:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from muster.cli.frame import command, group, with_muster
 from muster.cli.line import Argument, Group, Option
-from muster.cli.terminal.output import Manner, answer, fail_with
+from muster.cli.terminal.output import OutputOptions, answer, fail_with
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -20,7 +20,7 @@ def register_init(app: Group) -> None:
 
 
 def init(
-    manner: Manner,
+    manner: OutputOptions,
     name: Annotated[str, Argument(metavar="NAME", help="Of the folder, and of what is tested: kebab-case.")],
     kind: Annotated[str, Option("--kind", metavar="KIND", help="What to make: suite or verify.")] = "suite",
 ) -> None:
@@ -67,7 +67,7 @@ def register_schema(app: Group) -> None:
 
 
 def schema(
-    manner: Manner,
+    manner: OutputOptions,
     what: Annotated[str, Argument(metavar="suite|verify|toml", help="A suite, verify.yaml, or muster.toml.")],
 ) -> None:
     """Print a JSON Schema for editors, made from what this version reads."""
@@ -97,7 +97,7 @@ def register_doctor(app: Group) -> None:
     command(app, "doctor")(doctor)
 
 
-def doctor(manner: Manner) -> int:
+def doctor(manner: OutputOptions) -> int:
     """Say what is fine and what is not; exit 3 when broken."""
     import asyncio
 
@@ -133,7 +133,7 @@ app = group("Look at the store, and give its free space back.")
 
 
 @command(app, "info")
-def info(manner: Manner) -> None:
+def info(manner: OutputOptions) -> None:
     """Say where the store is, how large, and whether it is sound."""
 
     async def work(muster: "Muster") -> Mapping[str, Any]:
@@ -158,7 +158,7 @@ def info(manner: Manner) -> None:
 
 
 @command(app, "vacuum")
-def vacuum(manner: Manner) -> None:
+def vacuum(manner: OutputOptions) -> None:
     """Give free space back to the disk; refused while runs are driven."""
 
     async def shrink(muster: "Muster") -> int:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from muster.cli.frame import command, with_muster
 from muster.cli.line import Group, Option
 from muster.cli.options import patient
-from muster.cli.terminal.output import Manner, answer, fail_with, note, say, warn
+from muster.cli.terminal.output import OutputOptions, answer, fail_with, note, say, warn
 
 if TYPE_CHECKING:
     from muster.app import Muster, Patience
@@ -22,7 +22,7 @@ def register_worker(app: Group) -> None:
 
 @patient
 def worker(
-    manner: Manner,
+    manner: OutputOptions,
     patience: "Patience",
     concurrency: Annotated[int, Option("--concurrency", metavar="N", min=1, help="Runs at a time.")] = 3,
     until_idle: Annotated[bool, Option("--until-idle", help="End when nothing is left to do.")] = False,
@@ -53,7 +53,9 @@ def _exceeded(runs: "list[RunId]", of: int) -> dict[str, Any]:
     }
 
 
-async def _serve(muster: "Muster", manner: Manner, concurrency: int, until_idle: bool, ended: "list[Run]") -> None:
+async def _serve(
+    muster: "Muster", manner: OutputOptions, concurrency: int, until_idle: bool, ended: "list[Run]"
+) -> None:
     from muster.cli.drive import Stopper
     from muster.cli.runs.words import summary
     from muster.cli.terminal.output import clean
@@ -76,7 +78,7 @@ async def _serve(muster: "Muster", manner: Manner, concurrency: int, until_idle:
     await _tell_unknown(muster, manner)
 
 
-async def _tell_unknown(muster: "Muster", manner: Manner) -> None:
+async def _tell_unknown(muster: "Muster", manner: OutputOptions) -> None:
     """Say which submitted runs nobody here can drive."""
     left = await muster.runs.unknown()
     if left:
@@ -91,7 +93,7 @@ def register_sim(app: Group) -> None:
 
 
 def sim(
-    manner: Manner,
+    manner: OutputOptions,
     port: Annotated[int, Option("--port", metavar="N", min=0, max=65535, help="0 takes a free one.")] = 0,
     latency_ms: Annotated[float, Option("--latency-ms", metavar="MS", min=0, help="Until the answer.")] = 0.0,
     script: Annotated[Path | None, Option("--script", metavar="FILE", help="Answers, by rule.")] = None,

@@ -34,7 +34,7 @@ UNDER_WAY = frozenset(BatchState) - OVER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class BatchLimits:
     """The most that one batch may hold."""
 
     requests: int
@@ -42,7 +42,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Desk:
+class BatchEndpoint:
     """Where a batch is handed in: everything needed to come back for it, except the key.
 
     Calls go into one batch when their desks are equal.
@@ -81,7 +81,7 @@ class Shortfall(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
+class BatchProgress:
     """A batch as its provider shows it."""
 
     phase: Phase
@@ -96,7 +96,7 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class ListedBatch:
     """A batch in the provider's list."""
 
     id: str
@@ -151,7 +151,7 @@ class Batch:
     """A batch as it is stored."""
 
     id: BatchId
-    desk: Desk
+    desk: BatchEndpoint
     state: BatchState
     requests: int
     bytes: int
@@ -243,7 +243,7 @@ class Plan:
     """A batch about to be stored, with the exact bytes that will be sent."""
 
     id: BatchId
-    desk: Desk
+    desk: BatchEndpoint
     nonce: str
     tariffs: Mapping[str, Tariff]
     members: Sequence[Member]
@@ -252,7 +252,7 @@ class Plan:
     at: float
 
 
-class Seated(NamedTuple):
+class BatchMember(NamedTuple):
     """A member as it is stored; a tuple, as thousands of them are read at a time."""
 
     attempt: AttemptId

@@ -16,7 +16,7 @@ from muster.store.base import Changes
 LOOK_SECONDS = 2.0
 
 
-class Purse:
+class BudgetQueue:
     """Queues of calls that do not fit under a cap while others hold reservations."""
 
     def __init__(self, changes: Changes, sweep: Callable[[], Awaitable[object]], clock: Clock) -> None:
@@ -83,7 +83,7 @@ class Purse:
             self._pump.cancel()
 
 
-class Places:
+class RunPlaces:
     """The places of one run: so many calls on the wire, and a few more that get ready."""
 
     def __init__(self, concurrency: int) -> None:
@@ -91,7 +91,7 @@ class Places:
         self.wire = asyncio.Semaphore(concurrency)
 
 
-class Seat:
+class Admission:
     """Waits in line for money, for the run and for the provider; inside, a call gets ready and then boards."""
 
     def __init__(
@@ -99,20 +99,20 @@ class Seat:
         *,
         limiter: Limiter,
         tokens: int,
-        places: Places,
-        purse: Purse,
+        places: RunPlaces,
+        budget_queue: BudgetQueue,
         levels: tuple[Level, ...],
         activity: Activity,
         in_turn: bool,
     ) -> None:
         self._limiter, self._tokens = limiter, tokens
-        self._places, self._purse, self._levels = places, purse, levels
+        self._places, self._purse, self._levels = places, budget_queue, levels
         self._activity = activity
         self._in_turn = in_turn  # it has waited in the line for money already
         self._place = Place()
         self._boarded = self._left = False
 
-    async def __aenter__(self) -> "Seat":
+    async def __aenter__(self) -> "Admission":
         self._activity.begin_wait()
         try:
             if not self._in_turn:

@@ -15,8 +15,8 @@ from muster.domain.entry import AttemptId, Failed, Outcome, Settled, Settlement
 from muster.domain.errors import InvalidRequest, Paid, WireError
 from muster.domain.money import Lane, Microdollars
 from muster.domain.run import Driver
-from muster.engine.admission import Purse
-from muster.engine.batches.batcher import Pool
+from muster.engine.admission import BudgetQueue
+from muster.engine.batches.batcher import Batcher
 from muster.engine.clock import Clock
 from muster.engine.killpoints import KillPoints
 from muster.engine.limiter import Limiters
@@ -35,19 +35,19 @@ class Schemas(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Equipment:
+class CallServices:
     """What the call paths of all runs of a process share."""
 
     store: Store
     directory: Directory
     limiters: Limiters
-    purse: Purse
+    budget_queue: BudgetQueue
     clock: Clock
     random: Random
     kill: KillPoints
     policy: RetryPolicy
     timeouts: Timeouts
-    pool: Pool
+    pool: Batcher
     is_gone: Callable[[Driver], bool]  # whether a driver is certainly dead
     sees: Callable[[Driver], bool]  # whether this process can tell; if not, the lease decides
     reap: Callable[[], Awaitable[object]]  # ends the processes that dead drivers left behind
@@ -55,7 +55,7 @@ class Equipment:
 
 
 @dataclass(slots=True, kw_only=True)
-class Asking:
+class CallState:
     """One call under way."""
 
     agent: Agent
@@ -76,7 +76,7 @@ class Asking:
     over: "asyncio.Future[Reply] | None" = None  # made when somebody else waits for this call
 
 
-def require_unicode(asking: Asking) -> None:
+def require_unicode(asking: CallState) -> None:
     """Refuse a request that is not Unicode before anything is sent: a provider would refuse its whole batch."""
     if asking.identity.half:
         raise InvalidRequest(
@@ -94,13 +94,13 @@ class Started(NamedTuple):
     waited: float
 
 
-class Booking:
+class AttemptBooking:
     """Books attempts of live calls."""
 
-    def __init__(self, equipment: Equipment) -> None:
+    def __init__(self, equipment: CallServices) -> None:
         self._with = equipment
 
-    def book(self, started: Started, outcome: Outcome, asking: Asking | None = None) -> "asyncio.Future[Settled]":
+    def book(self, started: Started, outcome: Outcome, asking: CallState | None = None) -> "asyncio.Future[Settled]":
         """Queue the settlement of an attempt; it is written whether or not anybody waits for it."""
         return asyncio.ensure_future(
             self._with.store.journal.settle(

@@ -37,9 +37,9 @@ from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
 from muster.domain.run import LIVE, Dispatch, Mode, mode_of
 from muster.engine.activity import Activity, Halt
-from muster.engine.admission import Places, Seat
+from muster.engine.admission import Admission, RunPlaces
 from muster.engine.batches.path import BatchPath
-from muster.engine.call_state import Asking, Booking, Equipment, Started, failed_of, require_unicode
+from muster.engine.call_state import AttemptBooking, CallServices, CallState, Started, failed_of, require_unicode
 from muster.engine.children import Inheritance
 from muster.engine.exchange import Exchange
 from muster.engine.levels import Levels, first_excess, overdraft_of
@@ -51,7 +51,7 @@ class CallPath:
 
     def __init__(
         self,
-        equipment: Equipment,
+        equipment: CallServices,
         *,
         run: RunId,
         epoch: int,
@@ -63,7 +63,7 @@ class CallPath:
     ) -> None:
         self._with = equipment
         self._run, self._epoch, self._levels = run, epoch, levels
-        self._places = Places(concurrency)
+        self._places = RunPlaces(concurrency)
         self._inheritance = inheritance
         self._activity = activity
         self._dispatch = dispatch
@@ -83,8 +83,8 @@ class CallPath:
             on_overdraft=self._mind_overdraft,
             capped=lambda: levels.capped,
         )
-        self._under_way: dict[str, Asking] = {}
-        self._book = Booking(equipment).book
+        self._under_way: dict[str, CallState] = {}
+        self._book = AttemptBooking(equipment).book
         self._exchange = Exchange(equipment, run=run, check=self._check_call, on_overdraft=self._mind_overdraft)
         self._excess: Excess | None = None  # the first call that cost more than was reserved for it
         # Nothing can be known in a run that starts now: the unique key in the journal tells when that was wrong.
@@ -200,7 +200,7 @@ class CallPath:
                 return asking.over.result()
         return None
 
-    def _asking(self, who: str | Command, request: Request, key: str, timeout: float | None) -> Asking:
+    def _asking(self, who: str | Command, request: Request, key: str, timeout: float | None) -> CallState:
         directory = self._with.directory
         agent = directory.command(who) if isinstance(who, Command) else directory.find(who)
         timeouts = agent.profile.allow(request, self._with.timeouts, timeout)
@@ -208,20 +208,20 @@ class CallPath:
         identity = identify(agent.profile.name, request)
         if isinstance(who, Command):  # it may say nothing until it is done, and takes any text
             timeouts, identity = replace(timeouts, idle=timeouts.call), replace(identity, half="")
-        return Asking(agent=agent, request=request, key=key, identity=identity, timeouts=timeouts)
+        return CallState(agent=agent, request=request, key=key, identity=identity, timeouts=timeouts)
 
-    def _begin(self, asking: Asking) -> None:
+    def _begin(self, asking: CallState) -> None:
         self._under_way[asking.key] = asking
         asking.task = asyncio.current_task()
         self._activity.open_call()
 
-    def _end(self, asking: Asking) -> None:
+    def _end(self, asking: CallState) -> None:
         self._activity.close_call()
         del self._under_way[asking.key]
         if asking.over is not None:
             asking.over.cancel()  # does nothing to one that has an outcome
 
-    def _look_and_ask(self, asking: Asking, mode: Mode) -> Coroutine[Any, Any, Reply]:
+    def _look_and_ask(self, asking: CallState, mode: Mode) -> Coroutine[Any, Any, Reply]:
         """Choose the way of a call; no coroutine of its own, because thousands of calls may be parked below it."""
         if mode is Mode.BATCH and not self._inheritance.replays:
             batching = self._with.directory.batching(asking.agent.profile.name)
@@ -229,7 +229,7 @@ class CallPath:
                 return self._batches.ask(asking, batching)
         return self._ask_live(asking)
 
-    async def _ask_live(self, asking: Asking) -> Reply:
+    async def _ask_live(self, asking: CallState) -> Reply:
         if self._fresh:
             try:
                 return await self._ask(asking)
@@ -244,7 +244,7 @@ class CallPath:
             asking.failed = entry.state is EntryState.FAILED
         return await self._ask(asking)
 
-    async def _recall(self, asking: Asking) -> Reply:
+    async def _recall(self, asking: CallState) -> Reply:
         """Give a reply that is known, and ask nobody."""
         entry = await self._find(asking.key, asking.identity.digest, final=True)
         if entry is None or entry.reply is None:
@@ -264,7 +264,7 @@ class CallPath:
             raise RecordedFailure(entry.error)
         return entry
 
-    async def _ask(self, asking: Asking) -> Reply:
+    async def _ask(self, asking: CallState) -> Reply:
         require_unicode(asking)
         while True:
             asking.turn += 1
@@ -276,7 +276,7 @@ class CallPath:
                 await self._with.clock.sleep(result.delay)
             self._check_call()
 
-    async def _attempt(self, asking: Asking) -> Reply | Again:
+    async def _attempt(self, asking: CallState) -> Reply | Again:
         """Steps 2 to 6, once; money that may still come back is waited for without holding a seat."""
         quote = asking.agent.quote(asking.request)
         began = self._with.clock.monotonic()
@@ -291,24 +291,24 @@ class CallPath:
                     answer = await self._exchange.send(asking, started, seat)
                     break
             with self._activity.waiting():
-                await self._with.purse.wait(started.level)
+                await self._with.budget_queue.wait(started.level)
             in_turn = True
         return await self._settle(asking, started, answer)
 
-    def _seat(self, asking: Asking, quote: Quote, levels: tuple[Level, ...], in_turn: bool) -> Seat:
+    def _seat(self, asking: CallState, quote: Quote, levels: tuple[Level, ...], in_turn: bool) -> Admission:
         """Step 2: a place in the run and a place at the provider."""
         profile = asking.agent.profile
-        return Seat(
+        return Admission(
             limiter=self._with.limiters.lane(profile.lane, profile.pace),
             tokens=quote.tokens,
             places=self._places,
-            purse=self._with.purse,
+            budget_queue=self._with.budget_queue,
             levels=levels,
             activity=self._activity,
             in_turn=in_turn,
         )
 
-    async def _open(self, asking: Asking, quote: Quote, levels: tuple[Level, ...], waited: float) -> Started | Wait:
+    async def _open(self, asking: CallState, quote: Quote, levels: tuple[Level, ...], waited: float) -> Started | Wait:
         """Step 3: reserve the money and write that the attempt starts."""
         started = Started(
             id=AttemptId(run=self._run, key=asking.key, n=asking.attempts, epoch=self._epoch),
@@ -341,15 +341,15 @@ class CallPath:
             raise
         if isinstance(decision, Granted):
             asking.known, asking.failed = True, False
-            self._with.purse.wake_next(levels)
+            self._with.budget_queue.wake_next(levels)
             self._with.kill.reach("call.opened")
             return started
         if isinstance(decision, Refused):
-            self._with.purse.wake_next(levels)
+            self._with.budget_queue.wake_next(levels)
             raise decision.error
         return decision
 
-    async def _settle(self, asking: Asking, started: Started, answer: Reply | WireError) -> Reply | Again:
+    async def _settle(self, asking: CallState, started: Started, answer: Reply | WireError) -> Reply | Again:
         """Steps 5 and 6: decide what an error means, write the outcome, then return, raise or try again."""
         self._with.kill.reach("call.answered")
         if isinstance(answer, Reply):
@@ -374,12 +374,12 @@ class CallPath:
             self.halt.tell(answer)
         raise _last_word(asking, answer, decision)
 
-    async def _standing(self, asking: Asking, reply: Reply) -> Reply:
+    async def _standing(self, asking: CallState, reply: Reply) -> Reply:
         """Give the reply that stands in the journal: a late one of a driver before may have been faster."""
         entry = await self._with.store.journal.find(self._run, asking.key)
         return reply if entry is None or entry.reply is None else entry.reply
 
-    def _decide(self, asking: Asking, error: WireError) -> RetryDecision:
+    def _decide(self, asking: CallState, error: WireError) -> RetryDecision:
         decision = decide(error, asking.turn, self._with.policy, self._with.random)
         over = self._refusal is not None or asking.wire >= asking.timeouts.call
         return GiveUp(exhausted=True) if over and isinstance(decision, Again) else decision
@@ -396,7 +396,7 @@ def _require_same(key: str, recorded: str, asked: str) -> None:
         )
 
 
-def _last_word(asking: Asking, error: WireError, decision: RetryDecision) -> WireError:
+def _last_word(asking: CallState, error: WireError, decision: RetryDecision) -> WireError:
     if isinstance(decision, GiveUp) and decision.exhausted:
         message = f"call {asking.key!r} failed after {asking.turn} attempts: {error.message}"
         return RetriesExhausted(message, last=error)

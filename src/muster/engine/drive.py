@@ -21,12 +21,12 @@ from muster.domain.errors import (
 )
 from muster.domain.run import Run, RunState
 from muster.engine.activity import Activity
-from muster.engine.call_state import Equipment
+from muster.engine.call_state import CallServices
 from muster.engine.calls import CallPath
 from muster.engine.clock import Stopwatch
 from muster.engine.context import Context
 from muster.engine.workload import Workload
-from muster.store.base import Ending
+from muster.store.base import RunRelease
 
 LEASE_SECONDS = 15.0
 BEAT_SECONDS = 1.0
@@ -44,7 +44,7 @@ _STATES: Mapping[type[StopRun], RunState] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class WorkloadOutcome:
     """What a workload came to."""
 
     result: Json = None
@@ -56,7 +56,7 @@ class Drive:
 
     def __init__(
         self,
-        equipment: Equipment,
+        equipment: CallServices,
         *,
         run: Run,
         epoch: int,
@@ -153,7 +153,7 @@ class Drive:
         for helper in self._helpers:
             helper.cancel()
 
-    async def _close(self, outcome: Outcome) -> None:
+    async def _close(self, outcome: WorkloadOutcome) -> None:
         """End what the workload left behind: of one that failed or was told to stop, calls on the wire are answered."""
         why = self._stop or Interrupted(f"run {self._run.id} is over")
         self._path.halt.tell(why)
@@ -173,14 +173,14 @@ class Drive:
         await asyncio.wait({task, abandoned}, return_when=asyncio.FIRST_COMPLETED)
         abandoned.cancel()
 
-    async def _release(self, outcome: Outcome) -> Run:
+    async def _release(self, outcome: WorkloadOutcome) -> Run:
         if isinstance(self._stop, LeaseLost):
             raise self._stop
         ending = await self._with_overdraft(self._ending(outcome))
         self._with.kill.reach("run.before_release")
         return await self._with.store.leases.release(self._run.id, self._epoch, ending)
 
-    async def _with_overdraft(self, ending: Ending) -> Ending:
+    async def _with_overdraft(self, ending: RunRelease) -> RunRelease:
         """Return the ending with the budget that was exceeded, of a run that completed or was refused another call."""
         completed = ending.state is RunState.COMPLETED
         if not completed and ending.reason != BudgetExhausted.code:
@@ -193,9 +193,9 @@ class Drive:
         message = f"{overdraft.message}; no further calls are made"
         return replace(ending, error={**overdraft.record(), "code": BudgetExhausted.code, "message": message})
 
-    def _ending(self, outcome: Outcome) -> Ending:
+    def _ending(self, outcome: WorkloadOutcome) -> RunRelease:
         state, reason = verdict(outcome, self._stop)
-        return Ending(
+        return RunRelease(
             state=state,
             reason=reason,
             at=self._with.clock.now(),
@@ -271,14 +271,14 @@ async def _enter(workload: Workload, context: Context, spec: Json) -> Json:
         raise RuntimeError(f"the workload tried to exit the process with {error.code!r}") from error
 
 
-def _outcome(task: "asyncio.Task[Json] | None") -> Outcome:
+def _outcome(task: "asyncio.Task[Json] | None") -> WorkloadOutcome:
     if task is None or not task.done() or task.cancelled():
-        return Outcome(error=asyncio.CancelledError())
+        return WorkloadOutcome(error=asyncio.CancelledError())
     error = task.exception()
-    return Outcome(error=error) if error is not None else Outcome(result=task.result())
+    return WorkloadOutcome(error=error) if error is not None else WorkloadOutcome(result=task.result())
 
 
-def verdict(outcome: Outcome, stop: StopRun | None) -> tuple[RunState, str]:
+def verdict(outcome: WorkloadOutcome, stop: StopRun | None) -> tuple[RunState, str]:
     """Say in which state a run ends and why: told to stop, failed, or completed."""
     error = outcome.error
     if error is None and (stop is None or isinstance(stop, Interrupted)):
@@ -292,7 +292,7 @@ def verdict(outcome: Outcome, stop: StopRun | None) -> tuple[RunState, str]:
     return RunState.FAILED, "workload_error"
 
 
-def describe(outcome: Outcome, stop: StopRun | None) -> Mapping[str, Json]:
+def describe(outcome: WorkloadOutcome, stop: StopRun | None) -> Mapping[str, Json]:
     """Put down what went wrong, for the run's row."""
     cause = stop or outcome.error
     if isinstance(cause, MusterError):

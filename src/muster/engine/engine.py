@@ -21,8 +21,8 @@ from muster.domain.ids import RunId, new_run_id
 from muster.domain.money import Microdollars
 from muster.domain.run import DRIVEN, TERMINAL, Driver, NewRun, Run, RunState
 from muster.engine.activity import Activity
-from muster.engine.batches.batcher import Pool
-from muster.engine.call_state import Equipment
+from muster.engine.batches.batcher import Batcher
+from muster.engine.call_state import CallServices
 from muster.engine.calls import CallPath
 from muster.engine.children import Children, inheritance_of
 from muster.engine.clock import Stopwatch
@@ -30,7 +30,7 @@ from muster.engine.context import Context
 from muster.engine.drive import LEASE_SECONDS, Drive, Listener
 from muster.engine.levels import budgets_of, levels_of
 from muster.engine.workload import WorkloadSource
-from muster.store.base import Claim, Ending
+from muster.store.base import Claim, RunRelease
 
 _UNDER_WAY: set[RunId] = set()  # driven or being claimed by any engine of this process
 
@@ -46,7 +46,7 @@ class Engine:
     """Drives runs in this process."""
 
     def __init__(
-        self, equipment: Equipment, *, workloads: WorkloadSource, driver: Driver, day_cap: Microdollars | None
+        self, equipment: CallServices, *, workloads: WorkloadSource, driver: Driver, day_cap: Microdollars | None
     ) -> None:
         self._with = equipment
         self._workloads = workloads
@@ -113,7 +113,7 @@ class Engine:
         await self._with.pool.cancel_batches(run)
 
     @property
-    def pool(self) -> Pool:
+    def pool(self) -> Batcher:
         """The batches of this process."""
         return self._with.pool
 
@@ -278,7 +278,7 @@ class Engine:
             # The claim may be written all the same: see what came of it, and let the run go again.
             await asyncio.wait({claiming})
             if claiming.exception() is None:
-                ending = Ending(state=RunState.INTERRUPTED, reason=Interrupted.code, at=self._with.clock.now())
+                ending = RunRelease(state=RunState.INTERRUPTED, reason=Interrupted.code, at=self._with.clock.now())
                 self._with.store.leases.release(run.id, claiming.result().epoch, ending)
                 _UNDER_WAY.discard(run.id)
             raise

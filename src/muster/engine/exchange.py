@@ -12,8 +12,8 @@ from muster.domain.entry import Replied, Unsent
 from muster.domain.errors import CallFailed, Interrupted, OutcomeUnknown, OutOfTime, Paid, WireError
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
-from muster.engine.admission import Seat
-from muster.engine.call_state import Asking, Booking, Equipment, Started, failed_of
+from muster.engine.admission import Admission
+from muster.engine.call_state import AttemptBooking, CallServices, CallState, Started, failed_of
 from muster.engine.clock import Clock
 from muster.store.base import Events
 
@@ -31,7 +31,7 @@ class _Sent:
     warned: bool = False
 
 
-class Wires:
+class RunExchanges:
     """Runs each exchange as a task of its own, so that an answer that arrived survives whoever waited for it."""
 
     def __init__(self) -> None:
@@ -160,15 +160,15 @@ class Exchange:
 
     def __init__(
         self,
-        equipment: Equipment,
+        equipment: CallServices,
         *,
         run: RunId,
         check: Callable[[], None],
         on_overdraft: Callable[[str, Microdollars, Microdollars], None],
     ) -> None:
         self._with, self._run, self._check, self._on_overdraft = equipment, run, check, on_overdraft
-        self._book = Booking(equipment).book
-        self._wires = Wires()
+        self._book = AttemptBooking(equipment).book
+        self._wires = RunExchanges()
 
     @property
     def on_wire(self) -> int:
@@ -183,7 +183,7 @@ class Exchange:
         """Wait until nothing is on the wire."""
         await self._wires.quiet()
 
-    async def send(self, asking: Asking, started: Started, seat: Seat) -> Reply | WireError:
+    async def send(self, asking: CallState, started: Started, seat: Admission) -> Reply | WireError:
         """Send and wait; canceled here, the outcome is settled before the cancellation is passed on."""
         timeouts = asking.timeouts
         if asking.wire:
@@ -206,7 +206,9 @@ class Exchange:
             raise Interrupted("the call was cut before it was sent")
         return answer
 
-    async def _ride(self, asking: Asking, most: Microdollars, seat: Seat, timeouts: Timeouts, landed: Landed) -> Reply:
+    async def _ride(
+        self, asking: CallState, most: Microdollars, seat: Admission, timeouts: Timeouts, landed: Landed
+    ) -> Reply:
         """Go on the wire as soon as there is a place, and give it back the moment the answer is there.
 
         Nothing stands between one answer and the next request: whatever else there is to do is done after it.
@@ -233,12 +235,12 @@ class Exchange:
         if cost > most:
             self._on_overdraft(key, cost, most)
 
-    def _partial(self, asking: Asking) -> Partial | None:
+    def _partial(self, asking: CallState) -> Partial | None:
         if not asking.streams:
             return None
         return Partial(self._with.store.events, self._run, asking.key, self._with.clock, asking.on_delta)
 
-    def _read(self, asking: Asking, started: Started, wire: Wire) -> Reply | WireError | None:
+    def _read(self, asking: CallState, started: Started, wire: Wire) -> Reply | WireError | None:
         """Read what an exchange came to; one that never left gets its money back."""
         if not self._wires.sent(wire):
             if wire.done() and not wire.cancelled():
@@ -248,7 +250,7 @@ class Exchange:
         asking.wire += self._with.clock.monotonic() - asking.sent_at
         return read_answer(wire, asking.agent.profile.name, asking.wire, asking.timeouts.call)
 
-    def _settle_canceled(self, asking: Asking, started: Started, answer: Reply | WireError | None) -> None:
+    def _settle_canceled(self, asking: CallState, started: Started, answer: Reply | WireError | None) -> None:
         """Settle an exchange that was canceled: an answer that arrived counts, else the outcome is unknown."""
         if isinstance(answer, Reply):
             reply = answer.booked(started.most).finished(started.id.n, started.waited, asking.wire)

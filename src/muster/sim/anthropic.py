@@ -6,7 +6,7 @@ import msgspec
 
 from muster.domain.call import Message, Role, Stop, ToolCall
 from muster.domain.canonical import Json
-from muster.sim.ask import Ask, Refused, Said, blocks_of, pieces, text_in, text_of
+from muster.sim.ask import Ask, SimAnswer, SimRefusal, blocks_of, pieces, text_in, text_of
 from muster.sim.cache import marks_of
 
 ROLES = {"user": Role.USER, "assistant": Role.ASSISTANT, "system": Role.SYSTEM}
@@ -48,15 +48,15 @@ class Anthropic:
             marks=marks_of(_with_tools(body)),
         )
 
-    def whole(self, said: Said) -> bytes:
+    def whole(self, said: SimAnswer) -> bytes:
         """Spell a message."""
         return _encode(_message(said, _content(said), _ending(said), _usage(said)))
 
-    def events(self, said: Said) -> list[bytes]:
+    def events(self, said: SimAnswer) -> list[bytes]:
         """Spell a message as events."""
         return [_event(event) for event in _stream(said)]
 
-    def error(self, refused: Refused, request_id: str) -> bytes:
+    def error(self, refused: SimRefusal, request_id: str) -> bytes:
         """Spell an error in the envelope of this provider."""
         error = {"type": ERRORS.get(refused.status, "api_error"), "message": refused.message}
         return _encode({"type": "error", "error": error, "request_id": request_id})
@@ -65,46 +65,46 @@ class Anthropic:
 def _model(body: dict[str, Json]) -> str:
     model = body.get("model")
     if not isinstance(model, str) or not model:
-        raise Refused(400, _wrong("model", model, "string"))
+        raise SimRefusal(400, _wrong("model", model, "string"))
     return model
 
 
 def _max_tokens(body: dict[str, Json]) -> int:
     limit = body.get("max_tokens")
     if not isinstance(limit, int) or isinstance(limit, bool):
-        raise Refused(400, _wrong("max_tokens", limit, "integer"))
+        raise SimRefusal(400, _wrong("max_tokens", limit, "integer"))
     if limit < 0:
-        raise Refused(400, "max_tokens: Input should be greater than or equal to 0")
+        raise SimRefusal(400, "max_tokens: Input should be greater than or equal to 0")
     return limit
 
 
 def _stop_sequences(body: dict[str, Json]) -> tuple[str, ...]:
     stop = body.get("stop_sequences") or []
     if not isinstance(stop, list) or not all(isinstance(item, str) and item.strip() for item in stop):
-        raise Refused(400, "stop_sequences: each stop sequence must be a string that contains non-whitespace")
+        raise SimRefusal(400, "stop_sequences: each stop sequence must be a string that contains non-whitespace")
     return tuple(stop)
 
 
 def _with_tools(body: dict[str, Json]) -> dict[str, Json]:
     tools = body.get("tools") or []
     if not isinstance(tools, list) or not all(isinstance(tool, dict) and "name" in tool for tool in tools):
-        raise Refused(400, "tools: Input should be a list of tools with a name")
+        raise SimRefusal(400, "tools: Input should be a list of tools with a name")
     return body
 
 
 def _messages(body: dict[str, Json]) -> Iterator[Message]:
     messages = body.get("messages")
     if not isinstance(messages, list):
-        raise Refused(400, _wrong("messages", messages, "list"))
+        raise SimRefusal(400, _wrong("messages", messages, "list"))
     if not messages:
-        raise Refused(400, "messages: at least one message is required")
+        raise SimRefusal(400, "messages: at least one message is required")
     for index, message in enumerate(messages):
         where = f"messages.{index}"
         if not isinstance(message, dict) or message.get("role") not in ROLES:
-            raise Refused(400, f"{where}.role: Input should be 'user' or 'assistant'")
+            raise SimRefusal(400, f"{where}.role: Input should be 'user' or 'assistant'")
         content = message.get("content")
         if not content and not (message["role"] == "assistant" and index == len(messages) - 1 and content is not None):
-            raise Refused(400, f"{where}: all messages must have non-empty content")
+            raise SimRefusal(400, f"{where}: all messages must have non-empty content")
         if isinstance(content, str):
             yield Message(role=ROLES[message["role"]], text=content)
         else:
@@ -129,13 +129,13 @@ def _turns(role: Role, blocks: list[dict[str, Json]], where: str) -> Iterator[Me
 
 def _tool_call(block: dict[str, Json], where: str) -> ToolCall:
     if not isinstance(block.get("input"), dict):
-        raise Refused(400, f"{where}.input: Input should be a valid dictionary")
+        raise SimRefusal(400, f"{where}.input: Input should be a valid dictionary")
     return ToolCall(id=_string(block, "id", where), name=_string(block, "name", where), arguments=block["input"])
 
 
 def _string(block: dict[str, Json], name: str, where: str) -> str:
     if not isinstance(block.get(name), str):
-        raise Refused(400, _wrong(f"{where}.{name}", block.get(name), "string"))
+        raise SimRefusal(400, _wrong(f"{where}.{name}", block.get(name), "string"))
     return str(block[name])
 
 
@@ -143,7 +143,7 @@ def _wrong(name: str, value: Json, kind: str) -> str:
     return f"{name}: Field required" if value is None else f"{name}: Input should be a valid {kind}"
 
 
-def _content(said: Said) -> list[dict[str, Json]]:
+def _content(said: SimAnswer) -> list[dict[str, Json]]:
     texts = [{"type": "text", "text": said.line.text}] if said.line.text else []
     calls = [
         {"type": "tool_use", "id": call.id or f"toolu_{said.digest[:20]}_{index}", "name": call.name}
@@ -153,20 +153,20 @@ def _content(said: Said) -> list[dict[str, Json]]:
     return texts + calls
 
 
-def _ending(said: Said) -> dict[str, Json]:
+def _ending(said: SimAnswer) -> dict[str, Json]:
     stop = Stop.TOOL_USE if said.line.tool_calls and said.line.stop is Stop.END else said.line.stop
     details = {"type": "refusal", "category": None, "explanation": None} if stop is Stop.REFUSED else None
     return {"stop_reason": STOPS[stop], "stop_sequence": said.stop_sequence, "stop_details": details}
 
 
 def _message(
-    said: Said, content: list[dict[str, Json]], ending: dict[str, Json], usage: dict[str, Json]
+    said: SimAnswer, content: list[dict[str, Json]], ending: dict[str, Json], usage: dict[str, Json]
 ) -> dict[str, Json]:
     name = {"id": f"msg_sim_{said.number:08d}", "type": "message", "role": "assistant", "model": said.model}
     return {**name, "content": content, **ending, "usage": usage}
 
 
-def _usage(said: Said) -> dict[str, Json]:
+def _usage(said: SimAnswer) -> dict[str, Json]:
     usage = said.usage
     return {
         "input_tokens": usage.input,
@@ -181,7 +181,7 @@ def _usage(said: Said) -> dict[str, Json]:
     }
 
 
-def _stream(said: Said) -> Iterator[dict[str, Json]]:
+def _stream(said: SimAnswer) -> Iterator[dict[str, Json]]:
     nothing_yet = {"stop_reason": None, "stop_sequence": None, "stop_details": None}
     usage = _usage(said)
     yield {"type": "message_start", "message": _message(said, [], nothing_yet, usage | {"output_tokens": 1})}

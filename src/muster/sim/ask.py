@@ -45,7 +45,7 @@ class Ask:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class SimAnswer:
     """An answer, with all that a protocol needs to spell it."""
 
     number: int  # of the request at this server
@@ -58,7 +58,7 @@ class Said:
     batch: bool = False  # said in a batch
 
 
-class Refused(Exception):
+class SimRefusal(Exception):
     """A request that gets an error; each protocol has its own envelope for it."""
 
     def __init__(
@@ -78,7 +78,7 @@ class Refused(Exception):
         self.retry_after = retry_after
 
 
-class Dialect(Protocol):
+class WireProtocol(Protocol):
     """A provider's protocol: pure functions, shared by every request."""
 
     request_id_header: str
@@ -86,13 +86,13 @@ class Dialect(Protocol):
     def read(self, body: dict[str, Json]) -> Ask:
         """Understand a request, or raise Refused as the provider would."""
 
-    def whole(self, said: Said) -> bytes:
+    def whole(self, said: SimAnswer) -> bytes:
         """Spell an answer."""
 
-    def events(self, said: Said) -> list[bytes]:
+    def events(self, said: SimAnswer) -> list[bytes]:
         """Spell an answer as the events of a stream."""
 
-    def error(self, refused: Refused, request_id: str) -> bytes:
+    def error(self, refused: SimRefusal, request_id: str) -> bytes:
         """Spell an error."""
 
 
@@ -107,10 +107,10 @@ def blocks_of(content: Json, where: str) -> list[dict[str, Json]]:
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
     if not isinstance(content, list):
-        raise Refused(400, f"{where}: Input should be a valid string or list", param=where)
+        raise SimRefusal(400, f"{where}: Input should be a valid string or list", param=where)
     for index, block in enumerate(content):
         if not isinstance(block, dict) or not isinstance(block.get("type"), str):
-            raise Refused(400, f"{where}.{index}.type: Field required", param=where)
+            raise SimRefusal(400, f"{where}.{index}.type: Field required", param=where)
     return content
 
 
@@ -128,5 +128,5 @@ def text_of(block: dict[str, Json], where: str) -> str:
     if block["type"] != "text":
         return ""
     if not isinstance(block.get("text"), str):
-        raise Refused(400, f"{where}.text: Input should be a valid string", param=where)
+        raise SimRefusal(400, f"{where}.text: Input should be a valid string", param=where)
     return str(block["text"])

@@ -51,7 +51,7 @@ class Audit:
     faults: Mapping[str, int] = field(default_factory=dict)  # played, by kind
 
 
-class Book:
+class AuditLog:
     """Writes the audit; grows only by distinct digests."""
 
     def __init__(self, prices: Mapping[str, Price]) -> None:

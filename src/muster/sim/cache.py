@@ -10,7 +10,7 @@ from dataclasses import replace
 from muster.domain.call import Usage
 from muster.domain.canonical import Json, canonical
 from muster.domain.script import count_tokens
-from muster.sim.ask import Mark, Refused, blocks_of, text_of
+from muster.sim.ask import Mark, SimRefusal, blocks_of, text_of
 
 MAX_MARKS = 4
 
@@ -26,7 +26,7 @@ def marks_of(body: Block) -> tuple[Mark, ...]:
         blocks[-1] = (blocks[-1][0], blocks[-1][1] | {"cache_control": body["cache_control"]})
     count = sum(block.get("cache_control") is not None for _, block in blocks)
     if count > MAX_MARKS:
-        raise Refused(400, f"A maximum of {MAX_MARKS} blocks with cache_control may be provided. Found {count}.")
+        raise SimRefusal(400, f"A maximum of {MAX_MARKS} blocks with cache_control may be provided. Found {count}.")
     return tuple(_marks(str(body.get("model")), blocks)) if count else ()
 
 
@@ -89,5 +89,5 @@ def _lasts_an_hour(control: Json) -> bool:
         or control.get("type") != "ephemeral"
         or control.get("ttl", "5m") not in ("5m", "1h")
     ):
-        raise Refused(400, 'cache_control: Input should be {"type": "ephemeral"} with a ttl of "5m" or "1h"')
+        raise SimRefusal(400, 'cache_control: Input should be {"type": "ephemeral"} with a ttl of "5m" or "1h"')
     return control.get("ttl") == "1h"

@@ -5,7 +5,7 @@ import hashlib
 import msgspec
 
 from muster.domain.canonical import Json
-from muster.sim.ask import Refused
+from muster.sim.ask import SimRefusal
 from muster.sim.http import HttpRequest
 
 _decode = msgspec.json.Decoder().decode
@@ -18,9 +18,9 @@ def check_key(request: HttpRequest, wanted: str | None) -> bytes:
         scheme, _, given = request.headers.get(b"authorization", b"").strip().partition(b" ")
         given = given.strip() if scheme.lower() == b"bearer" else b""
     if not given:
-        raise Refused(401, "no key was sent: use x-api-key or Authorization: Bearer")
+        raise SimRefusal(401, "no key was sent: use x-api-key or Authorization: Bearer")
     if wanted is not None and given != wanted.encode():
-        raise Refused(401, "this key is not the one that is wanted")
+        raise SimRefusal(401, "this key is not the one that is wanted")
     return given
 
 
@@ -32,7 +32,7 @@ def account_of(key: bytes) -> str:
 def body_of(request: HttpRequest) -> dict[str, Json]:
     """Give the body of a request, or refuse it as too large or malformed."""
     if request.oversized:
-        raise Refused(413, "the request is larger than this server takes")
+        raise SimRefusal(413, "the request is larger than this server takes")
     return read_body(request.body)
 
 
@@ -41,7 +41,7 @@ def read_body(data: bytes | msgspec.Raw) -> dict[str, Json]:
     try:
         body = _decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise Refused(400, f"the request body is not valid JSON: {error}") from None
+        raise SimRefusal(400, f"the request body is not valid JSON: {error}") from None
     if not isinstance(body, dict):
-        raise Refused(400, "the request body is not a JSON object")
+        raise SimRefusal(400, "the request body is not a JSON object")
     return body

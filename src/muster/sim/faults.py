@@ -27,7 +27,7 @@ class Op(StrEnum):
     BATCH = "batch"  # no request: a whole batch, decided when it is created
 
 
-class Kind(StrEnum):
+class FaultKind(StrEnum):
     """What goes wrong; up to `garbage` with any request, after that with batches."""
 
     BAD_REQUEST = "400"
@@ -63,24 +63,24 @@ class Kind(StrEnum):
         return int(self.value) if self.value.isdigit() else None
 
 
-HONEST = frozenset(kind for kind in Kind if kind.status is not None)
-UNPAID = HONEST | {Kind.CUT_BEFORE, Kind.EXPIRED}
-_OF_LINES = frozenset({Kind.EXPIRED, Kind.DUPLICATE, Kind.NO_LINE, Kind.UNKNOWN_ID})
+HONEST = frozenset(kind for kind in FaultKind if kind.status is not None)
+UNPAID = HONEST | {FaultKind.CUT_BEFORE, FaultKind.EXPIRED}
+_OF_LINES = frozenset({FaultKind.EXPIRED, FaultKind.DUPLICATE, FaultKind.NO_LINE, FaultKind.UNKNOWN_ID})
 OF_BATCHES = frozenset(
     {
-        Kind.EXPIRY,
-        Kind.VALIDATION_FAILURE,
-        Kind.LATE_404,
-        Kind.UNKNOWN_STATUS,
-        Kind.NO_RESULTS_URL,
-        Kind.FOREIGN_RESULTS_URL,
+        FaultKind.EXPIRY,
+        FaultKind.VALIDATION_FAILURE,
+        FaultKind.LATE_404,
+        FaultKind.UNKNOWN_STATUS,
+        FaultKind.NO_RESULTS_URL,
+        FaultKind.FOREIGN_RESULTS_URL,
     }
 )
-OF_MEMBERS = _OF_LINES | HONEST | {Kind.TRUNCATED, Kind.GARBAGE}
-OF_REQUESTS = frozenset(Kind) - _OF_LINES - OF_BATCHES
+OF_MEMBERS = _OF_LINES | HONEST | {FaultKind.TRUNCATED, FaultKind.GARBAGE}
+OF_REQUESTS = frozenset(FaultKind) - _OF_LINES - OF_BATCHES
 
 
-def kinds_of(op: Op) -> frozenset[Kind]:
+def kinds_of(op: Op) -> frozenset[FaultKind]:
     """Tell what can go wrong there."""
     return {Op.MEMBER: OF_MEMBERS, Op.BATCH: OF_BATCHES}.get(op, OF_REQUESTS)
 
@@ -89,7 +89,7 @@ def kinds_of(op: Op) -> frozenset[Kind]:
 class Fault:
     """One thing that goes wrong."""
 
-    kind: Kind
+    kind: FaultKind
     op: Op = Op.LIVE
     retry_after: float | None = None  # seconds, of an honest error
     counted: bool = True  # of a timeout: whether it is paid
@@ -104,7 +104,7 @@ class Fault:
     @property
     def paid(self) -> bool:
         """Say whether it was done, and so counted, although the answer does not arrive whole."""
-        return self.counted if self.kind is Kind.TIMEOUT else self.kind not in UNPAID
+        return self.counted if self.kind is FaultKind.TIMEOUT else self.kind not in UNPAID
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

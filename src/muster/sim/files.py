@@ -45,7 +45,7 @@ from muster.domain.call import Stop, ToolCall
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument, BadFile
 from muster.domain.script import ECHO, Line, Rule, Script
-from muster.sim.faults import Cue, Fault, Faults, Kind, Op, kinds_of
+from muster.sim.faults import Cue, Fault, FaultKind, Faults, Op, kinds_of
 from muster.text.toml_reader import toml_flaw
 
 Positive = Annotated[int, Meta(ge=1)]
@@ -82,7 +82,7 @@ class _Script(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class _Cue(msgspec.Struct, forbid_unknown_fields=True):
-    fault: Kind
+    fault: FaultKind
     op: Op | None = None
     nth: Positive | None = None
     model: str = "*"

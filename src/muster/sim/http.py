@@ -10,7 +10,7 @@ from typing import NamedTuple, cast
 
 import httptools
 
-from muster.sim.playback import Ending, Part, Play, at_once, say
+from muster.sim.playback import ConnectionEnd, Part, Play, at_once, say
 
 MAX_PIPELINED = 64
 READ_BYTES = 64 * 1024
@@ -33,14 +33,14 @@ class HttpRequest(NamedTuple):  # made for every request, and a tuple is made fa
 Handler = Callable[[HttpRequest], Play]
 
 
-class Connection(asyncio.BufferedProtocol):
+class SimConnection(asyncio.BufferedProtocol):
     """Serves one client; the handler decides at once, waiting is done here with timers and no task."""
 
     def __init__(
         self,
         handler: Handler,
         max_body: int,
-        connections: "set[Connection]",
+        connections: "set[SimConnection]",
         roomy: Mapping[bytes, int] = MappingProxyType({}),  # paths that take larger bodies
     ) -> None:
         self._handler = handler
@@ -188,11 +188,11 @@ class Connection(asyncio.BufferedProtocol):
             self._throttle()
 
     def _end(self) -> None:
-        ending = self._play.ending if self._play else Ending.KEEP
-        if ending is Ending.HANG:
+        ending = self._play.ending if self._play else ConnectionEnd.KEEP
+        if ending is ConnectionEnd.HANG:
             return
         self._leave()
-        if ending is Ending.CUT or not self._keep_alive:
+        if ending is ConnectionEnd.CUT or not self._keep_alive:
             self._transport.close()
 
     def _leave(self) -> None:

@@ -6,7 +6,7 @@ import msgspec
 
 from muster.domain.call import Message, Role, Stop, ToolCall, Usage
 from muster.domain.canonical import Json
-from muster.sim.ask import Ask, Refused, Said, pieces, text_in
+from muster.sim.ask import Ask, SimAnswer, SimRefusal, pieces, text_in
 
 DEFAULT_MAX_TOKENS = 16_384
 CREATED = 1_767_225_600  # every answer has the same date, so that the same requests get the same bytes
@@ -51,7 +51,7 @@ class OpenAI:
             stream_usage=isinstance(options, dict) and options.get("include_usage") is True,
         )
 
-    def whole(self, said: Said) -> bytes:
+    def whole(self, said: SimAnswer) -> bytes:
         """Spell a completion."""
         message = {"role": "assistant", **_text(said, said.line.text)}
         if said.line.tool_calls:
@@ -59,7 +59,7 @@ class OpenAI:
         choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": _finish(said)}
         return _encode(_named(said, "chat.completion") | {"choices": [choice], "usage": _usage(said.usage)})
 
-    def events(self, said: Said) -> list[bytes]:
+    def events(self, said: SimAnswer) -> list[bytes]:
         """Spell a completion as chunks."""
         name = _named(said, "chat.completion.chunk") | ({"usage": None} if said.stream_usage else {})
         chunks = [name | {"choices": [_choice(delta, None)]} for delta in _deltas(said)]
@@ -68,7 +68,7 @@ class OpenAI:
             chunks.append(name | {"choices": [], "usage": _usage(said.usage)})
         return [b"data: %b\n\n" % _encode(chunk) for chunk in chunks] + [b"data: [DONE]\n\n"]
 
-    def error(self, refused: Refused, request_id: str) -> bytes:
+    def error(self, refused: SimRefusal, request_id: str) -> bytes:
         """Spell an error in the envelope of this provider."""
         kind = TYPES.get(refused.status, "invalid_request_error")
         code = refused.code or CODES.get(refused.status)
@@ -108,7 +108,7 @@ def _messages(body: dict[str, Json]) -> Iterator[Message]:
     if messages is None:
         raise _missing("messages")
     if not isinstance(messages, list) or not messages:
-        raise Refused(
+        raise SimRefusal(
             400, "Invalid 'messages': expected an array of at least one message.", code="empty_array", param="messages"
         )
     for index, message in enumerate(messages):
@@ -142,16 +142,16 @@ def _tool_call(call: Json, where: str) -> ToolCall:
         raise invalid(where, "expected an id, and a function with a name and arguments in JSON") from None
 
 
-def _missing(param: str) -> Refused:
-    return Refused(400, f"Missing required parameter: '{param}'.", code="missing_required_parameter", param=param)
+def _missing(param: str) -> SimRefusal:
+    return SimRefusal(400, f"Missing required parameter: '{param}'.", code="missing_required_parameter", param=param)
 
 
-def invalid(param: str, why: str) -> Refused:
+def invalid(param: str, why: str) -> SimRefusal:
     """Make the refusal of a parameter."""
-    return Refused(400, f"Invalid value for '{param}': {why}.", code="invalid_value", param=param)
+    return SimRefusal(400, f"Invalid value for '{param}': {why}.", code="invalid_value", param=param)
 
 
-def _named(said: Said, kind: str) -> dict[str, Json]:
+def _named(said: SimAnswer, kind: str) -> dict[str, Json]:
     return {
         "id": f"chatcmpl-sim-{said.number:08d}",
         "object": kind,
@@ -162,7 +162,7 @@ def _named(said: Said, kind: str) -> dict[str, Json]:
     }
 
 
-def _finish(said: Said) -> str:
+def _finish(said: SimAnswer) -> str:
     # A refusal in words is a message of its own kind; one without words is the filter's.
     if said.line.stop is Stop.REFUSED and said.line.text:
         return "stop"
@@ -171,13 +171,13 @@ def _finish(said: Said) -> str:
     return STOPS[said.line.stop]
 
 
-def _text(said: Said, text: str) -> dict[str, Json]:
+def _text(said: SimAnswer, text: str) -> dict[str, Json]:
     if said.line.stop is Stop.REFUSED and text:
         return {"content": None, "refusal": text}
     return {"content": text if text or not said.line.tool_calls else None, "refusal": None}
 
 
-def _tool_calls(said: Said) -> Iterator[dict[str, Json]]:
+def _tool_calls(said: SimAnswer) -> Iterator[dict[str, Json]]:
     for index, call in enumerate(said.line.tool_calls):
         function = {"name": call.name, "arguments": _encode(dict(call.arguments)).decode()}
         yield {"id": call.id or f"call_{said.digest[:20]}_{index}", "type": "function", "function": function}
@@ -197,7 +197,7 @@ def _choice(delta: dict[str, Json], finish: str | None) -> dict[str, Json]:
     return {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
 
 
-def _deltas(said: Said) -> Iterator[dict[str, Json]]:
+def _deltas(said: SimAnswer) -> Iterator[dict[str, Json]]:
     yield {"role": "assistant", "content": None if said.line.tool_calls else "", "refusal": None}
     field = "refusal" if said.line.stop is Stop.REFUSED else "content"
     for piece in pieces(said.line.text):

@@ -6,8 +6,8 @@ from functools import cache
 from http import HTTPStatus
 from typing import NamedTuple
 
-from muster.sim.ask import Dialect, Refused
-from muster.sim.faults import Fault, Kind
+from muster.sim.ask import SimRefusal, WireProtocol
+from muster.sim.faults import Fault, FaultKind
 
 JSON = "application/json"
 EVENTS = "text/event-stream; charset=utf-8"
@@ -19,7 +19,7 @@ Headers = Iterable[tuple[str, str]]
 Part = tuple[float, bytes]
 
 
-class Ending(Enum):
+class ConnectionEnd(Enum):
     """What happens to the connection after the last byte."""
 
     KEEP = "keep"  # it serves the next request
@@ -35,7 +35,7 @@ class Play(NamedTuple):  # made for every request, and a tuple is made fastest
     """Bytes to write, each after so many seconds, and how it ends; the parts may be made as they are written."""
 
     parts: Iterable[Part]
-    ending: Ending = Ending.KEEP
+    ending: ConnectionEnd = ConnectionEnd.KEEP
     ended: Callable[[], None] = _nothing  # called once: played to its end, or the client went away
 
 
@@ -73,8 +73,12 @@ def _first_line(status: int) -> str:
 
 PIECE = 64 * 1024
 GARBAGE = b"<html><body><h1>502 Bad Gateway</h1></body></html>"
-SILENT = {Kind.TIMEOUT: Ending.HANG, Kind.CUT_BEFORE: Ending.CUT, Kind.CUT_AFTER: Ending.CUT}
-ENDINGS = {Kind.STALLED_STREAM: Ending.HANG, Kind.CUT_STREAM: Ending.CUT}
+SILENT = {
+    FaultKind.TIMEOUT: ConnectionEnd.HANG,
+    FaultKind.CUT_BEFORE: ConnectionEnd.CUT,
+    FaultKind.CUT_AFTER: ConnectionEnd.CUT,
+}
+ENDINGS = {FaultKind.STALLED_STREAM: ConnectionEnd.HANG, FaultKind.CUT_STREAM: ConnectionEnd.CUT}
 
 
 def stage_silence(fault: Fault, latency: float) -> Play:
@@ -86,9 +90,9 @@ def stage_whole(body: bytes, headers: Headers, latency: float, fault: Fault | No
     """Stage an answer that is sent in one piece."""
     if fault is None:
         return _once(say(status, body, headers), latency)
-    if fault.kind is Kind.TRUNCATED:
+    if fault.kind is FaultKind.TRUNCATED:
         return _once(say(status, body[: len(body) // 2], headers), latency)
-    if fault.kind is Kind.GARBAGE:
+    if fault.kind is FaultKind.GARBAGE:
         return _once(say(200, GARBAGE, headers, "text/html"), latency)
     return _disturbed(_quarters(say(status, body, headers), len(body)), latency, fault)
 
@@ -98,20 +102,20 @@ def stage_stream(events: list[bytes], headers: Headers, latency: float, fault: F
     head = open_stream(headers)
     if fault is None:
         return _once(b"".join((head, *map(chunk, events), LAST_CHUNK)), latency)
-    if fault.kind is Kind.TRUNCATED:
+    if fault.kind is FaultKind.TRUNCATED:
         joined = b"".join(events)
         return _once(head + chunk(joined[: len(joined) // 2]) + LAST_CHUNK, latency)
-    if fault.kind is Kind.GARBAGE:
+    if fault.kind is FaultKind.GARBAGE:
         return _once(say(200, GARBAGE, headers, "text/html"), latency)
     return _disturbed([head + chunk(events[0]), *map(chunk, events[1:]), LAST_CHUNK], latency, fault)
 
 
 def stage_lines(lines: Sequence[bytes], headers: Headers, latency: float, fault: Fault | None) -> Iterator[Part]:
     """Stage the lines of a file, in pieces that are made as they are sent."""
-    if fault is not None and fault.kind is Kind.GARBAGE:
+    if fault is not None and fault.kind is FaultKind.GARBAGE:
         yield latency, say(200, GARBAGE, headers, "text/html")
         return
-    slow = fault is not None and fault.kind is Kind.SLOW_STREAM
+    slow = fault is not None and fault.kind is FaultKind.SLOW_STREAM
     kept = lines if fault is None or slow else _half(lines)
     gap = fault.gap_ms / 1000 if fault is not None and slow else SOON
     yield latency, open_stream(headers, LINES)
@@ -148,7 +152,7 @@ def _once(data: bytes, latency: float) -> Play:
 
 
 def _disturbed(pieces: list[bytes], latency: float, fault: Fault) -> Play:
-    if fault.kind is Kind.SLOW_STREAM:
+    if fault.kind is FaultKind.SLOW_STREAM:
         gap = fault.gap_ms / 1000
         return Play(parts=((latency, pieces[0]), *((gap, piece) for piece in pieces[1:])))
     kept = b"".join(pieces[: len(pieces) // 2])
@@ -178,7 +182,7 @@ def refuse_honestly(fault: Fault) -> None:
     """Raise the error of a fault that is one."""
     status = fault.kind.status
     if status is not None:
-        raise Refused(status, REASONS[status], retry_after=fault.retry_after)
+        raise SimRefusal(status, REASONS[status], retry_after=fault.retry_after)
 
 
 def request_id(number: int) -> str:
@@ -186,7 +190,7 @@ def request_id(number: int) -> str:
     return f"req_sim_{number:08d}"
 
 
-def headers_of(dialect: Dialect, number: int, refused: Refused | None = None) -> list[tuple[str, str]]:
+def headers_of(dialect: WireProtocol, number: int, refused: SimRefusal | None = None) -> list[tuple[str, str]]:
     """Give the headers of an answer: its name, and when to come again."""
     headers = [(dialect.request_id_header, request_id(number))]
     if refused is not None and refused.retry_after is not None:

@@ -7,9 +7,9 @@ and charging when the client has gone away.
 from collections.abc import Callable, Iterator
 from itertools import count
 
-from muster.sim.ask import Ask, Dialect, Refused, Said
-from muster.sim.audit import Audit, Book
-from muster.sim.batches.registry import Office
+from muster.sim.ask import Ask, SimAnswer, SimRefusal, WireProtocol
+from muster.sim.audit import Audit, AuditLog
+from muster.sim.batches.registry import BatchRegistry
 from muster.sim.batches.settling import Settler
 from muster.sim.door import body_of, check_key
 from muster.sim.faults import Fault, Faults, Op, Plans
@@ -27,7 +27,7 @@ from muster.sim.playback import (
     stage_stream,
     stage_whole,
 )
-from muster.sim.speaker import Speaker, name_of
+from muster.sim.speaker import Responder, name_of
 
 
 class Rehearsal:
@@ -35,12 +35,12 @@ class Rehearsal:
 
     def __init__(self, options: Options, clock: Callable[[], float]) -> None:
         self.options = options
-        self.book = Book(options.prices)
+        self.book = AuditLog(options.prices)
         self.plans = Plans(options.faults)
         self.numbers = count(1)
-        self.speaker = Speaker(options, self.book)
+        self.speaker = Responder(options, self.book)
         settler = Settler(self.speaker, self.book, self.plans, self.numbers)
-        self.office = Office(options, self.book, self.plans, settler, clock)
+        self.office = BatchRegistry(options, self.book, self.plans, settler, clock)
         self._latency = options.latency_ms / 1000
 
     def reset(self) -> None:
@@ -64,22 +64,22 @@ class Rehearsal:
             pass
         return self.book.audit(self.office.entries())
 
-    def perform(self, dialect: Dialect, request: HttpRequest) -> Play:
+    def perform(self, dialect: WireProtocol, request: HttpRequest) -> Play:
         """Decide what a request gets."""
         self.book.requests += 1
         number = next(self.numbers)
         try:
             return self._answer(dialect, request, number)
-        except Refused as refused:
+        except SimRefusal as refused:
             return self.refuse(dialect, refused, number)
 
-    def unknown(self, dialect: Dialect, request: HttpRequest) -> Play:
+    def unknown(self, dialect: WireProtocol, request: HttpRequest) -> Play:
         """Refuse a path that the provider does not have."""
         self.book.requests += 1
         where = f"{request.method.decode()} {request.path.decode('latin-1')}"
-        return self.refuse(dialect, Refused(404, f"no such endpoint: {where}"), next(self.numbers))
+        return self.refuse(dialect, SimRefusal(404, f"no such endpoint: {where}"), next(self.numbers))
 
-    def _answer(self, dialect: Dialect, request: HttpRequest, number: int) -> Play:
+    def _answer(self, dialect: WireProtocol, request: HttpRequest, number: int) -> Play:
         check_key(request, self.options.key)
         body = body_of(request)
         ask = dialect.read(body)
@@ -97,7 +97,7 @@ class Rehearsal:
             return self._enter(stage_silence(fault, self._latency))
         return self._stage(dialect, ask, said, fault)
 
-    def _stage(self, dialect: Dialect, ask: Ask, said: Said, fault: Fault | None) -> Play:
+    def _stage(self, dialect: WireProtocol, ask: Ask, said: SimAnswer, fault: Fault | None) -> Play:
         self.book.status(200)
         headers = headers_of(dialect, said.number)
         if ask.stream:
@@ -108,7 +108,7 @@ class Rehearsal:
         self.book.enter()
         return play._replace(ended=self.book.leave)
 
-    def refuse(self, dialect: Dialect, refused: Refused, number: int) -> Play:
+    def refuse(self, dialect: WireProtocol, refused: SimRefusal, number: int) -> Play:
         """Refuse a request in the words of its provider."""
         self.book.status(refused.status)
         error = dialect.error(refused, request_id(number))
@@ -118,4 +118,4 @@ class Rehearsal:
         faults = self.plans.faults
         capacity = self.options.capacity if faults.capacity is None else faults.capacity
         if capacity is not None and self.book.in_flight >= capacity:
-            raise Refused(429, f"more than {capacity} requests at a time", retry_after=faults.retry_after)
+            raise SimRefusal(429, f"more than {capacity} requests at a time", retry_after=faults.retry_after)

@@ -9,13 +9,13 @@ import msgspec
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument
 from muster.sim.anthropic import Anthropic
-from muster.sim.ask import Dialect
+from muster.sim.ask import WireProtocol
 from muster.sim.audit import audit_json
 from muster.sim.batches import anthropic as anthropic_batches
 from muster.sim.batches import openai_files
-from muster.sim.batches.anthropic import AnthropicBatches
-from muster.sim.batches.desk import Desk, Endpoint
-from muster.sim.batches.openai import OpenAIBatches
+from muster.sim.batches.anthropic import AnthropicBatchEndpoints
+from muster.sim.batches.desk import BatchRouter, Endpoint
+from muster.sim.batches.openai import OpenAIBatchEndpoints
 from muster.sim.batches.openai_files import OpenAIFiles
 from muster.sim.files import read_faults
 from muster.sim.http import Handler, HttpRequest
@@ -23,8 +23,8 @@ from muster.sim.openai import OpenAI
 from muster.sim.playback import SOON, Part, Play, at_once, say
 from muster.sim.rehearsal import Rehearsal
 
-ANTHROPIC: Dialect = Anthropic()
-OPENAI: Dialect = OpenAI()
+ANTHROPIC: WireProtocol = Anthropic()
+OPENAI: WireProtocol = OpenAI()
 
 Named = Callable[[HttpRequest, str], Play]
 
@@ -34,12 +34,12 @@ class Router:
 
     def __init__(self, rehearsal: Rehearsal) -> None:
         self._rehearsal = rehearsal
-        anthropic = AnthropicBatches(rehearsal.office, rehearsal.options)
-        batches = OpenAIBatches(rehearsal.office, rehearsal.options)
+        anthropic = AnthropicBatchEndpoints(rehearsal.office, rehearsal.options)
+        batches = OpenAIBatchEndpoints(rehearsal.office, rehearsal.options)
         files = OpenAIFiles(rehearsal.office, rehearsal.options)
         served = [
-            *_served(Desk(ANTHROPIC, rehearsal), anthropic.endpoints()),
-            *_served(Desk(OPENAI, rehearsal), batches.endpoints() + files.endpoints()),
+            *_served(BatchRouter(ANTHROPIC, rehearsal), anthropic.endpoints()),
+            *_served(BatchRouter(OPENAI, rehearsal), batches.endpoints() + files.endpoints()),
         ]
         self._routes: Mapping[tuple[bytes, bytes], Handler] = {
             (b"POST", b"/anthropic/v1/messages"): partial(rehearsal.perform, ANTHROPIC),
@@ -74,7 +74,7 @@ class Router:
         return self._rehearsal.unknown(dialect, request)
 
 
-def _served(desk: Desk, endpoints: tuple[Endpoint, ...]) -> Iterator[tuple[bytes, bytes, "partial[Play]"]]:
+def _served(desk: BatchRouter, endpoints: tuple[Endpoint, ...]) -> Iterator[tuple[bytes, bytes, "partial[Play]"]]:
     for endpoint in endpoints:
         yield endpoint.method, endpoint.path.encode(), partial(desk.serve, endpoint)
 

@@ -14,7 +14,7 @@ from typing import Self
 
 from muster.sim.audit import Audit
 from muster.sim.faults import Faults
-from muster.sim.http import Connection
+from muster.sim.http import SimConnection
 from muster.sim.options import Options
 from muster.sim.rehearsal import Rehearsal
 from muster.sim.routing import AUDIT, Router
@@ -30,7 +30,7 @@ class Server:
         self._options = options
         self._rehearsal = Rehearsal(options, clock)
         self._router = Router(self._rehearsal)
-        self._connections: set[Connection] = set()
+        self._connections: set[SimConnection] = set()
         self._server: asyncio.Server | None = None
         self.port = options.port
 
@@ -92,8 +92,8 @@ class Server:
     ) -> None:
         await self.close()
 
-    def _connect(self) -> Connection:
-        return Connection(self._router, self._options.max_body_bytes, self._connections, self._router.roomy)
+    def _connect(self) -> SimConnection:
+        return SimConnection(self._router, self._options.max_body_bytes, self._connections, self._router.roomy)
 
 
 def serve(options: Options | None = None, clock: Callable[[], float] = time.time) -> Server:

@@ -6,18 +6,18 @@ from fnmatch import fnmatchcase
 from muster.domain.call import Stop
 from muster.domain.canonical import Json, digest
 from muster.domain.script import Line, usage_of
-from muster.sim.ask import Ask, Refused, Said
-from muster.sim.audit import Book
+from muster.sim.ask import Ask, SimAnswer, SimRefusal
+from muster.sim.audit import AuditLog
 from muster.sim.cache import PrefixCache
 from muster.sim.options import ANY_MODEL, Options
 
 UNDIGESTED = ("stream", "stream_options")
 
 
-class Speaker:
+class Responder:
     """Speaks by the script; live requests and members of batches share one prompt cache."""
 
-    def __init__(self, options: Options, book: Book) -> None:
+    def __init__(self, options: Options, book: AuditLog) -> None:
         self._options = options
         self._book = book
         self.cache = PrefixCache()
@@ -26,16 +26,16 @@ class Speaker:
         """Refuse a model that nobody has, or a prompt that is too long."""
         models = self._options.models
         if models != ANY_MODEL and not any(fnmatchcase(ask.model, glob) for glob in models):
-            raise Refused(404, f"model: {ask.model} does not exist", code="model_not_found", param="model")
+            raise SimRefusal(404, f"model: {ask.model} does not exist", code="model_not_found", param="model")
         most = self._options.context_tokens
         if most is None:
             return
         tokens = usage_of(ask.messages, ask.system, Line()).input
         if tokens > most:
             message = f"prompt is too long: {tokens} tokens > {most} maximum"
-            raise Refused(400, message, code="context_length_exceeded", param="messages")
+            raise SimRefusal(400, message, code="context_length_exceeded", param="messages")
 
-    def say(self, ask: Ask, name: str, number: int, *, batch: bool = False) -> Said:
+    def say(self, ask: Ask, name: str, number: int, *, batch: bool = False) -> SimAnswer:
         """Give the answer to a request, and count it."""
         line = self._options.script.answer(ask.model, ask.spoken, ask.max_tokens)
         line, sequence = _stop_at(line, ask.stop)
@@ -43,7 +43,7 @@ class Speaker:
         if ask.marks:
             usage = self.cache.split(usage, ask.marks)
         self._book.pay(name, ask.model, usage, batch=batch)
-        return Said(
+        return SimAnswer(
             number=number,
             digest=name,
             model=ask.model,

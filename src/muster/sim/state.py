@@ -15,15 +15,15 @@ import msgspec
 from muster.domain.canonical import Json
 from muster.domain.errors import BadFile
 from muster.sim.batches.anthropic import MessageBatches
-from muster.sim.batches.batch import Batch, Member, Verdict, Wording
-from muster.sim.batches.openai import Batches
-from muster.sim.batches.registry import File, Office
+from muster.sim.batches.batch import MemberOutcome, SimBatch, SimBatchMember, Wording
+from muster.sim.batches.openai import CompletionBatches
+from muster.sim.batches.registry import BatchRegistry, File
 from muster.sim.rehearsal import Rehearsal
 
 VERSION = 1
 ENCODING = "latin-1"  # of lines: whatever bytes they are, a fault may have cut them in a character
 
-WORDINGS: Mapping[str, Wording] = {wording.provider: wording for wording in (MessageBatches(), Batches())}
+WORDINGS: Mapping[str, Wording] = {wording.provider: wording for wording in (MessageBatches(), CompletionBatches())}
 
 
 class _Batch(msgspec.Struct, kw_only=True):
@@ -40,7 +40,7 @@ class _Batch(msgspec.Struct, kw_only=True):
     canceled: float | None
     about: dict[str, Json]
     problems: list[Json]
-    counts: dict[Verdict, int]
+    counts: dict[MemberOutcome, int]
     models: list[str]
     members: list[tuple[str, msgspec.Raw]]
     output: list[str]
@@ -113,7 +113,7 @@ def _counters(rehearsal: Rehearsal) -> dict[str, Iterator[int]]:
     return {"request": rehearsal.numbers, "batch": office.numbers, "file": office.file_numbers}
 
 
-def _kept_batch(office: Office, batch: Batch) -> _Batch:
+def _kept_batch(office: BatchRegistry, batch: SimBatch) -> _Batch:
     return _Batch(
         id=batch.id,
         account=batch.account,
@@ -136,13 +136,13 @@ def _kept_batch(office: Office, batch: Batch) -> _Batch:
     )
 
 
-def _batch(office: Office, kept: _Batch) -> Batch:
-    batch = Batch(
+def _batch(office: BatchRegistry, kept: _Batch) -> SimBatch:
+    batch = SimBatch(
         id=kept.id,
         account=kept.account,
         wording=WORDINGS[kept.provider],
         schedule=office.schedule(kept.created),
-        members=[Member(custom_id, body) for custom_id, body in kept.members],
+        members=[SimBatchMember(custom_id, body) for custom_id, body in kept.members],
         about=kept.about,
         problems=tuple(kept.problems),
         done=kept.done,
@@ -170,7 +170,7 @@ def _kept_file(account: str, file: File) -> _File:
     )
 
 
-def _file(kept: _File, batches: Mapping[str, Batch]) -> File:
+def _file(kept: _File, batches: Mapping[str, SimBatch]) -> File:
     batch = None if kept.batch is None else batches[kept.batch]
     lines = [line.encode(ENCODING) for line in kept.lines]
     if batch is not None:

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping, Sequenc
 from dataclasses import dataclass
 from typing import Protocol
 
-from muster.domain.batch import Batch, BatchShare, BatchState, Plan, Saving, Seated
+from muster.domain.batch import Batch, BatchMember, BatchShare, BatchState, Plan, Saving
 from muster.domain.budget import Balance, Decision
 from muster.domain.canonical import Json
 from muster.domain.entry import AttemptState, Entry, EntryKind, Event, Failed, Opening, Settled, Settlement
@@ -48,7 +48,7 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ending:
+class RunRelease:
     """How a driver lets go of a run; an interrupted one can be taken up again."""
 
     state: RunState
@@ -105,7 +105,7 @@ class Reuser(Protocol):
         """Give what is remembered under this key if it is older than the position."""
 
 
-class Runs(Protocol):
+class RunTable(Protocol):
     """The runs of this store."""
 
     def create(self, new: NewRun) -> Awaitable[Run]:
@@ -130,7 +130,7 @@ class Runs(Protocol):
         """Give the runs that an id, the beginning of an id, or a name stands for, the newest first."""
 
 
-class RunDesk(Protocol):
+class RunCommands(Protocol):
     """What a person does to runs from outside."""
 
     def cancel(self, run: RunId, at: float) -> Awaitable[Run]:
@@ -161,14 +161,14 @@ class Leases(Protocol):
     def beat(self, run: RunId, epoch: int, until: float, active: float, state: RunState) -> Awaitable[bool]:
         """Keep the lease of a run that is at work or waits; says whether somebody asked to cancel."""
 
-    def release(self, run: RunId, epoch: int, ending: Ending) -> Awaitable[Run]:
+    def release(self, run: RunId, epoch: int, ending: RunRelease) -> Awaitable[Run]:
         """Let go of the run in its new state; canceled, its batches are to be canceled that no other run needs."""
 
     def bury(self, run: RunId, expected_epoch: int, at: float, message: str) -> Awaitable[Claim]:
         """Mark the run of a dead driver as interrupted, or canceled if asked for; open attempts become uncertain."""
 
 
-class Attendance(Protocol):
+class WorkerTable(Protocol):
     """Which workers are there."""
 
     def attend(self, driver: Driver, at: float) -> Awaitable[None]:
@@ -232,7 +232,7 @@ class BatchClaim:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class ResultPage:
     """Outcomes of members of one batch, with the lines that they were read from."""
 
     batch: BatchId
@@ -249,7 +249,7 @@ class Dismissal:
     outcome: Failed
 
 
-class Batches(Protocol):
+class BatchReader(Protocol):
     """The batches of this store, read."""
 
     async def get(self, batch: BatchId) -> Batch | None:
@@ -276,10 +276,10 @@ class Batches(Protocol):
     async def parked(self, run: RunId, key: str) -> tuple[BatchId, int] | None:
         """Give the batch in which a call waits, and its place there."""
 
-    async def members(self, batch: BatchId, first: int, after: int) -> Sequence[Seated]:
+    async def members(self, batch: BatchId, first: int, after: int) -> Sequence[BatchMember]:
         """Give the members from one place up to, and without, another."""
 
-    async def waiting(self, batch: BatchId, after: int, limit: int) -> Sequence[Seated]:
+    async def waiting(self, batch: BatchId, after: int, limit: int) -> Sequence[BatchMember]:
         """Give the members that have no outcome, by place."""
 
     async def max_tokens(self, batch: BatchId) -> int:
@@ -304,7 +304,7 @@ class Batches(Protocol):
         """Return what the calls of a run whose keys begin so had in each of its batches."""
 
 
-class BatchBook(Protocol):
+class BatchWriter(Protocol):
     """What is written of batches. Every change is told to the runs that have calls in the batch."""
 
     def nonce(self, fresh: str) -> Awaitable[str]:
@@ -334,7 +334,7 @@ class BatchBook(Protocol):
     def dismiss(self, dismissal: Dismissal) -> Awaitable[bool]:
         """End a batch and settle its members in one go; False, and nothing, when its state or epoch is another."""
 
-    def settle(self, page: Page) -> Awaitable[int]:
+    def settle(self, page: ResultPage) -> Awaitable[int]:
         """Settle members that are still parked and say how many; the others have their outcome already."""
 
     def ask_cancel(self, batch: BatchId) -> Awaitable[bool]:
@@ -344,7 +344,7 @@ class BatchBook(Protocol):
         """Note that a call has failed in enough batches."""
 
 
-class Archive(Protocol):
+class RunArchive(Protocol):
     """Everything of one run, for showing, export and import."""
 
     def entries(self, run: RunId, after: int = 0, page: int = 500) -> AsyncIterator[Entry]:
@@ -356,7 +356,7 @@ class Archive(Protocol):
     async def attempts_of(self, run: RunId, key: str) -> Sequence[Attempt]:
         """Return the attempts of one call, in order."""
 
-    def restore(self, run: Run, parked: Sequence[tuple[Batch, Sequence[Seated]]] = ()) -> Awaitable[None]:
+    def restore(self, run: Run, parked: Sequence[tuple[Batch, Sequence[BatchMember]]] = ()) -> Awaitable[None]:
         """Store a run from elsewhere, and the batches that hold calls of it; refuses an id that is known."""
 
     def restore_entries(self, entries: Sequence[Entry]) -> Awaitable[None]:
@@ -366,7 +366,7 @@ class Archive(Protocol):
         """Give the child runs."""
 
 
-class Housekeeping(Protocol):
+class Maintenance(Protocol):
     """The store as a file."""
 
     async def info(self) -> Mapping[str, Json]:
@@ -385,7 +385,7 @@ class Housekeeping(Protocol):
         """Write what is queued and let go of the file."""
 
 
-class Processes(Protocol):
+class ProcessTable(Protocol):
     """Processes of ours that nobody has seen dead yet."""
 
     def note(self, process: OwnedProcess) -> Awaitable[None]:
@@ -407,7 +407,7 @@ class Baseline:
     at: float  # when the name was given
 
 
-class Reviews(Protocol):
+class ReviewTable(Protocol):
     """What people say about verdicts."""
 
     def add(self, review: Review) -> Awaitable[None]:
@@ -417,7 +417,7 @@ class Reviews(Protocol):
         """Give the reviews of a run, by case."""
 
 
-class Baselines(Protocol):
+class BaselineTable(Protocol):
     """Names of runs that others are compared with."""
 
     def set(self, name: str, run: RunId, at: float) -> Awaitable[None]:
@@ -445,11 +445,11 @@ class Store(Protocol):
         """What runs take over from others."""
 
     @property
-    def runs(self) -> Runs:
+    def runs(self) -> RunTable:
         """The runs."""
 
     @property
-    def desk(self) -> RunDesk:
+    def commands(self) -> RunCommands:
         """What people do to runs."""
 
     @property
@@ -457,11 +457,11 @@ class Store(Protocol):
         """Who drives."""
 
     @property
-    def attendance(self) -> Attendance:
+    def attendance(self) -> WorkerTable:
         """Which workers are there."""
 
     @property
-    def processes(self) -> Processes:
+    def processes(self) -> ProcessTable:
         """Which processes drivers have started."""
 
     @property
@@ -473,25 +473,25 @@ class Store(Protocol):
         """That something happened."""
 
     @property
-    def batches(self) -> Batches:
+    def batches(self) -> BatchReader:
         """The batches."""
 
     @property
-    def batch_book(self) -> BatchBook:
+    def batch_writer(self) -> BatchWriter:
         """What is written of batches."""
 
     @property
-    def reviews(self) -> Reviews:
+    def reviews(self) -> ReviewTable:
         """What people say about verdicts."""
 
     @property
-    def baselines(self) -> Baselines:
+    def baselines(self) -> BaselineTable:
         """What others are compared with."""
 
     @property
-    def archive(self) -> Archive:
+    def archive(self) -> RunArchive:
         """Whole runs."""
 
     @property
-    def housekeeping(self) -> Housekeeping:
+    def maintenance(self) -> Maintenance:
         """The store itself."""

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from muster.domain.batch import Batch, BatchShare, BatchState, Desk, Plan, Saving, Seated, Tally, Tariff
+from muster.domain.batch import Batch, BatchEndpoint, BatchMember, BatchShare, BatchState, Plan, Saving, Tally, Tariff
 from muster.domain.budget import Level
 from muster.domain.entry import AttemptId, AttemptState
 from muster.domain.ids import BatchId
@@ -15,7 +15,7 @@ from muster.store.codec import Codec, read
 from muster.store.queries import Row
 
 _STATES = {state.value: state for state in AttemptState}
-_desk = msgspec.json.Decoder(Desk)
+_desk = msgspec.json.Decoder(BatchEndpoint)
 _tariffs = msgspec.json.Decoder(dict[str, Tariff])
 
 
@@ -131,11 +131,11 @@ def _driver_of(row: Row) -> Driver | None:
     return Driver(host=row["driver_host"], pid=row["driver_pid"], started=row["driver_started"])
 
 
-def seated_of(row: tuple[Any, ...]) -> Seated:
+def seated_of(row: tuple[Any, ...]) -> BatchMember:
     """Read a member from the columns that the queries of members name, in their order."""
     run, key, n, epoch, place, state, agent, reserved, levels, size, max_tokens, position = row
     attempt = AttemptId(run, key, n, epoch)
-    return Seated(attempt, place, _STATES[state], agent, reserved, _levels_of(levels), size, max_tokens, position)
+    return BatchMember(attempt, place, _STATES[state], agent, reserved, _levels_of(levels), size, max_tokens, position)
 
 
 @lru_cache(maxsize=1024)

@@ -5,14 +5,14 @@ import zlib
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping, Sequence
 
-from muster.domain.batch import Batch, BatchShare, BatchState, Member, Plan, Saving, Seated
+from muster.domain.batch import Batch, BatchMember, BatchShare, BatchState, Member, Plan, Saving
 from muster.domain.budget import Decision, Granted
 from muster.domain.canonical import Json
 from muster.domain.entry import AttemptState, EntryState, Opening, Settlement
 from muster.domain.errors import BadArgument, KeyTaken, MusterError
 from muster.domain.ids import BatchId, RunId
 from muster.domain.money import Lane
-from muster.store.base import Advance, BatchClaim, Dismissal, Page
+from muster.store.base import Advance, BatchClaim, Dismissal, ResultPage
 from muster.store.batch_codec import (
     batch_of,
     batch_parameters,
@@ -26,7 +26,7 @@ from muster.store.codec import Codec
 from muster.store.events import Fact, Telling
 from muster.store.journal import Fences, Settling, bookings, call_parameters, end_calls, write_calls
 from muster.store.ledger import Reservations, book, total
-from muster.store.queries import Connection, first
+from muster.store.queries import DatabaseConnection, first
 from muster.store.writer import Writer
 
 NONCE = "nonce"
@@ -34,7 +34,7 @@ PAGE = 1000
 PACKING = 1  # of zlib: the next step saves little and costs much
 
 
-def plan_batch(database: Connection, codec: Codec, plan: Plan) -> Sequence[Decision | MusterError]:
+def plan_batch(database: DatabaseConnection, codec: Codec, plan: Plan) -> Sequence[Decision | MusterError]:
     """Store a batch with its members and their money; when one of them is not granted, nothing is written."""
     decisions = _decide(database, plan.members)
     if all(isinstance(decision, Granted) for decision in decisions):
@@ -43,7 +43,7 @@ def plan_batch(database: Connection, codec: Codec, plan: Plan) -> Sequence[Decis
     return decisions
 
 
-def _decide(database: Connection, members: Sequence[Member]) -> Sequence[Decision | MusterError]:
+def _decide(database: DatabaseConnection, members: Sequence[Member]) -> Sequence[Decision | MusterError]:
     fences = Fences(database)
     openings = [member.opening for member in members]
     reservations = Reservations(database, (level for opening in openings for level in opening.levels))
@@ -56,7 +56,7 @@ def _decide(database: Connection, members: Sequence[Member]) -> Sequence[Decisio
     return decisions
 
 
-def _answered(database: Connection, opening: Opening) -> KeyTaken | None:
+def _answered(database: DatabaseConnection, opening: Opening) -> KeyTaken | None:
     """Refuse a call that was answered since its caller looked: another process may have collected it meanwhile."""
     if opening.first:
         return None
@@ -64,7 +64,7 @@ def _answered(database: Connection, opening: Opening) -> KeyTaken | None:
     return KeyTaken("the call has its reply by now") if row and row["state"] == EntryState.DONE else None
 
 
-def _write_members(database: Connection, codec: Codec, plan: Plan) -> None:
+def _write_members(database: DatabaseConnection, codec: Codec, plan: Plan) -> None:
     calls = [
         call_parameters(member.opening, codec)
         | {"batch_id": plan.id, "place": member.place, "size": member.size, "max_tokens": member.max_tokens}
@@ -74,7 +74,7 @@ def _write_members(database: Connection, codec: Codec, plan: Plan) -> None:
     database.execute_many("park_attempt", calls)
 
 
-def _write_batch(database: Connection, codec: Codec, plan: Plan) -> None:
+def _write_batch(database: DatabaseConnection, codec: Codec, plan: Plan) -> None:
     database.execute("insert_batch", plan_parameters(plan, codec))
     bodies = [{"batch_id": plan.id, "part": part, "data": data} for part, data in enumerate(plan.bodies)]
     for body in bodies:
@@ -93,7 +93,7 @@ def _write_batch(database: Connection, codec: Codec, plan: Plan) -> None:
     telling.write()
 
 
-def claim(database: Connection, request: BatchClaim) -> Batch | None:
+def claim(database: DatabaseConnection, request: BatchClaim) -> Batch | None:
     """Claim a planned or sent batch if nobody has since it was read."""
     batch, driver = request.batch, request.driver
     who = {"host": driver.host, "pid": driver.pid, "started": driver.started}
@@ -108,7 +108,7 @@ def claim(database: Connection, request: BatchClaim) -> Batch | None:
     return batch_of(row) if row else None
 
 
-def advance(database: Connection, codec: Codec, step: Advance) -> bool:
+def advance(database: DatabaseConnection, codec: Codec, step: Advance) -> bool:
     """Write a batch's next state and tell it to its runs."""
     if database.execute("update_batch", batch_parameters(step.batch, codec) | {"was": str(step.was)}) == 0:
         return False
@@ -123,7 +123,7 @@ def advance(database: Connection, codec: Codec, step: Advance) -> bool:
     return True
 
 
-def dismiss(database: Connection, codec: Codec, dismissal: Dismissal) -> bool:
+def dismiss(database: DatabaseConnection, codec: Codec, dismissal: Dismissal) -> bool:
     """End a batch and give all members that have no outcome the same one."""
     batch, at = dismissal.advance.batch.id, dismissal.advance.at
     if not advance(database, codec, dismissal.advance):
@@ -140,13 +140,13 @@ def dismiss(database: Connection, codec: Codec, dismissal: Dismissal) -> bool:
             )
             for member in members
         ]
-        page = Page(batch=batch, settlements=settlements, at=at)
+        page = ResultPage(batch=batch, settlements=settlements, at=at)
         settle_page(database, codec, page, settlings(codec, page))
     return True
 
 
 def _tell_runs(
-    database: Connection, codec: Codec, batch: BatchId, kind: str, data: Mapping[str, Json], at: float
+    database: DatabaseConnection, codec: Codec, batch: BatchId, kind: str, data: Mapping[str, Json], at: float
 ) -> None:
     telling = Telling(database, codec)
     for row in database.rows("select_runs_of_batch", {"batch_id": batch}):
@@ -158,12 +158,12 @@ class NotAllParked(Exception):
     """A member of a page, or its call, has its outcome already; the page must be gone through one by one."""
 
 
-def settlings(codec: Codec, page: Page) -> list[Settling]:
+def settlings(codec: Codec, page: ResultPage) -> list[Settling]:
     """Spell the settlements of a page, each as it comes."""
     return [Settling(settlement, codec) for settlement in page.settlements]
 
 
-def settle_page(database: Connection, codec: Codec, page: Page, rows: Sequence[Settling]) -> int:
+def settle_page(database: DatabaseConnection, codec: Codec, page: ResultPage, rows: Sequence[Settling]) -> int:
     """Settle the members of a page that are still parked, and keep the lines they were read from."""
     settled = _settle_parked(database, rows)
     if page.lines and (settled or not rows):  # else whoever settled them has kept them
@@ -173,7 +173,7 @@ def settle_page(database: Connection, codec: Codec, page: Page, rows: Sequence[S
     return len(settled)
 
 
-def _settle_parked(database: Connection, rows: Sequence[Settling]) -> Sequence[Settling]:
+def _settle_parked(database: DatabaseConnection, rows: Sequence[Settling]) -> Sequence[Settling]:
     """Settle attempts and give those that were still parked."""
     try:
         with database.savepoint():
@@ -184,7 +184,7 @@ def _settle_parked(database: Connection, rows: Sequence[Settling]) -> Sequence[S
     return rows
 
 
-def _write_outcomes(database: Connection, codec: Codec, page: Page, rows: Sequence[Settling]) -> None:
+def _write_outcomes(database: DatabaseConnection, codec: Codec, page: ResultPage, rows: Sequence[Settling]) -> None:
     telling = Telling(database, codec)
     for row in rows:
         if row.reply is None:
@@ -200,7 +200,7 @@ def _write_outcomes(database: Connection, codec: Codec, page: Page, rows: Sequen
     database.execute("count_batch", {"id": page.batch} | _counts(rows))
 
 
-def _end_calls(database: Connection, rows: Sequence[Settling]) -> Counter[RunId]:
+def _end_calls(database: DatabaseConnection, rows: Sequence[Settling]) -> Counter[RunId]:
     """Write the outcomes of calls and return how many replies each run got by that.
 
     A late reply of a driver before may have been faster than the batch: then the call has its reply already.
@@ -232,7 +232,7 @@ def _counts(rows: Sequence[Settling]) -> dict[str, int]:
 
 
 def give_up(
-    database: Connection, codec: Codec, run: RunId, epoch: int, key: str, error: Mapping[str, Json], at: float
+    database: DatabaseConnection, codec: Codec, run: RunId, epoch: int, key: str, error: Mapping[str, Json], at: float
 ) -> None:
     """Note that a call has failed in enough batches."""
     Fences(database).check(run, epoch)
@@ -245,7 +245,7 @@ def give_up(
 
 
 def restore_batch(
-    database: Connection, codec: Codec, batch: Batch, members: Sequence[Seated], levels: Sequence[str]
+    database: DatabaseConnection, codec: Codec, batch: Batch, members: Sequence[BatchMember], levels: Sequence[str]
 ) -> None:
     """Store a batch from elsewhere with the members of one run; their money is reserved under its budgets."""
     database.execute("restore_batch", restored_parameters(batch, codec))
@@ -272,7 +272,7 @@ def restore_batch(
 class DatabaseBatches:
     """The batches behind the door, read on one connection and written on another."""
 
-    def __init__(self, reader: Connection, writer: Writer, codec: Codec) -> None:
+    def __init__(self, reader: DatabaseConnection, writer: Writer, codec: Codec) -> None:
         self._reader, self._writer, self._codec = reader, writer, codec
 
     async def get(self, batch: BatchId) -> Batch | None:
@@ -319,12 +319,12 @@ class DatabaseBatches:
         row = first(self._reader.rows("select_parked_call", {"run_id": run, "key": key}))
         return (BatchId(row["batch_id"]), row["place"]) if row else None
 
-    async def members(self, batch: BatchId, first: int, after: int) -> Sequence[Seated]:
+    async def members(self, batch: BatchId, first: int, after: int) -> Sequence[BatchMember]:
         """Give the members from one place up to, and without, another."""
         parameters = {"batch_id": batch, "first": first, "after": after}
         return [seated_of(row) for row in self._reader.tuples("select_members", parameters)]
 
-    async def waiting(self, batch: BatchId, after: int, limit: int) -> Sequence[Seated]:
+    async def waiting(self, batch: BatchId, after: int, limit: int) -> Sequence[BatchMember]:
         """Give the members that have no outcome, by place."""
         parameters = {"batch_id": batch, "after": after, "limit": limit}
         return [seated_of(row) for row in self._reader.tuples("select_parked", parameters)]
@@ -363,7 +363,7 @@ class DatabaseBatches:
     def nonce(self, fresh: str) -> Awaitable[str]:
         """Give the nonce of this store; the first call makes it."""
 
-        def work(database: Connection) -> str:
+        def work(database: DatabaseConnection) -> str:
             database.execute("put_trait", {"name": NONCE, "value": fresh})
             row = first(database.rows("select_trait", {"name": NONCE}))
             return str(row["value"]) if row else fresh
@@ -409,7 +409,7 @@ class DatabaseBatches:
         """End a batch and settle its members in one go."""
         return self._writer.run(lambda db: dismiss(db, self._codec, dismissal))
 
-    def settle(self, page: Page) -> Awaitable[int]:
+    def settle(self, page: ResultPage) -> Awaitable[int]:
         """Settle members that are still parked and say how many."""
         rows = settlings(self._codec, page)  # here and not in the writer's thread: what is read was just made
         return self._writer.run(lambda db: settle_page(db, self._codec, page, rows))

@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 
-from muster.domain.batch import Batch, Seated
+from muster.domain.batch import Batch, BatchMember
 from muster.domain.budget import Balance, Decision
 from muster.domain.canonical import Json
 from muster.domain.entry import AttemptState, Entry, Event, Opening, Settled, Settlement
@@ -12,13 +12,13 @@ from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
 from muster.domain.run import Driver, NewRun, Run, RunState
 from muster.store import journal, leases, upkeep
-from muster.store.base import Attempt, Claim, Ending, Record
+from muster.store.base import Attempt, Claim, Record, RunRelease
 from muster.store.batches import restore_batch
 from muster.store.codec import Codec, attempt_of, entry_of, entry_parameters, event_of, read, run_of
 from muster.store.events import Fact, tell
 from muster.store.ledger import balance_of
-from muster.store.queries import Connection, Parameters, first
-from muster.store.writer import NOTICE, Group, Writer
+from muster.store.queries import DatabaseConnection, Parameters, first
+from muster.store.writer import NOTICE, WriteGroup, Writer
 
 LONGEST_PAUSE = 0.1  # seconds between two parts of a deletion
 CLAIM_LOOK_SECONDS = 0.1
@@ -29,11 +29,11 @@ class DatabaseJournal:
 
     def __init__(
         self,
-        reader: Connection,
+        reader: DatabaseConnection,
         writer: Writer,
         codec: Codec,
-        opens: Group[Opening, Decision],
-        settles: Group[Settlement, Settled],
+        opens: WriteGroup[Opening, Decision],
+        settles: WriteGroup[Settlement, Settled],
     ) -> None:
         self._reader, self._writer, self._codec = reader, writer, codec
         self._opens, self._settles = opens, settles
@@ -79,7 +79,7 @@ class DatabaseJournal:
 class DatabaseRuns:
     """The runs, and what a person does to them."""
 
-    def __init__(self, reader: Connection, writer: Writer, codec: Codec) -> None:
+    def __init__(self, reader: DatabaseConnection, writer: Writer, codec: Codec) -> None:
         self._reader, self._writer, self._codec = reader, writer, codec
 
     def create(self, new: NewRun) -> Awaitable[Run]:
@@ -167,7 +167,7 @@ class DatabaseLeases:
         """Keep the lease; says whether somebody asked to cancel."""
         return self._writer.run(lambda db: leases.beat(db, run, epoch, until, active, state))
 
-    def release(self, run: RunId, epoch: int, ending: Ending) -> Awaitable[Run]:
+    def release(self, run: RunId, epoch: int, ending: RunRelease) -> Awaitable[Run]:
         """Let go of the run in its new state."""
         return self._writer.run(lambda db: leases.release(db, self._codec, run, epoch, ending))
 
@@ -176,10 +176,10 @@ class DatabaseLeases:
         return self._writer.run(lambda db: leases.bury(db, self._codec, run, expected_epoch, at, message))
 
 
-class DatabaseAttendance:
+class DatabaseWorkers:
     """Which workers are there."""
 
-    def __init__(self, reader: Connection, writer: Writer) -> None:
+    def __init__(self, reader: DatabaseConnection, writer: Writer) -> None:
         self._reader, self._writer = reader, writer
 
     def attend(self, driver: Driver, at: float) -> Awaitable[None]:
@@ -196,7 +196,7 @@ class DatabaseAttendance:
         return [Driver(host=row["host"], pid=row["pid"], started=row["started"]) for row in rows]
 
     def _write(self, query: str, parameters: Parameters) -> Awaitable[None]:
-        def work(database: Connection) -> None:
+        def work(database: DatabaseConnection) -> None:
             database.execute(query, parameters)
 
         return self._writer.run(work)
@@ -209,13 +209,13 @@ def _driver_parameters(driver: Driver) -> Parameters:
 class DatabaseEvents:
     """Facts about runs, and the half-written text of open calls."""
 
-    def __init__(self, reader: Connection, writer: Writer, codec: Codec) -> None:
+    def __init__(self, reader: DatabaseConnection, writer: Writer, codec: Codec) -> None:
         self._reader, self._writer, self._codec = reader, writer, codec
 
     def append(self, run: RunId, epoch: int, kind: str, data: Mapping[str, Json], at: float) -> Awaitable[Event]:
         """Tell a fact."""
 
-        def work(database: Connection) -> Event:
+        def work(database: DatabaseConnection) -> Event:
             journal.Fences(database).check(run, epoch)
             seq = tell(database, self._codec, Fact(run=run, kind=kind, data=data, at=at))
             return Event(run=run, seq=seq, kind=kind, at=at, data=data)
@@ -237,7 +237,7 @@ class DatabaseEvents:
         """Overwrite what an open call has written so far."""
         parameters = {"run_id": run, "key": key, "text": self._codec.text(text), "at": at}
 
-        def work(database: Connection) -> None:
+        def work(database: DatabaseConnection) -> None:
             database.execute("put_partial", parameters)
 
         return self._writer.run(work)
@@ -250,7 +250,7 @@ class DatabaseEvents:
 class DatabaseArchive:
     """Everything of one run."""
 
-    def __init__(self, reader: Connection, writer: Writer, codec: Codec) -> None:
+    def __init__(self, reader: DatabaseConnection, writer: Writer, codec: Codec) -> None:
         self._reader, self._writer, self._codec = reader, writer, codec
 
     async def entries(self, run: RunId, after: int = 0, page: int = 500) -> AsyncIterator[Entry]:
@@ -279,10 +279,10 @@ class DatabaseArchive:
         rows = self._reader.rows("select_attempts_of_call", {"run_id": run, "key": key})
         return [attempt_of(row) for row in rows]
 
-    def restore(self, run: Run, parked: Sequence[tuple[Batch, Sequence[Seated]]] = ()) -> Awaitable[None]:
+    def restore(self, run: Run, parked: Sequence[tuple[Batch, Sequence[BatchMember]]] = ()) -> Awaitable[None]:
         """Store a run from elsewhere, and the batches that hold calls of it."""
 
-        def work(database: Connection) -> None:
+        def work(database: DatabaseConnection) -> None:
             leases.restore(database, self._codec, run)
             for batch, members in parked:
                 restore_batch(database, self._codec, batch, members, leases.levels_of(run))
@@ -297,7 +297,7 @@ class DatabaseArchive:
         """Store a page of entries of a run that is being restored."""
         rows = [entry_parameters(entry, self._codec) for entry in entries]
 
-        def work(database: Connection) -> None:
+        def work(database: DatabaseConnection) -> None:
             journal.write_entries(database, rows)
 
         return self._writer.run(work)

@@ -7,11 +7,11 @@ from dataclasses import dataclass, fields
 from muster.domain.errors import NotFound
 from muster.domain.ids import RunId
 from muster.store.codec import Codec
-from muster.store.queries import Connection, first
+from muster.store.queries import DatabaseConnection, first
 
 
 @dataclass(slots=True, kw_only=True)
-class Tally:
+class CounterChange:
     """What changes in the counters of one run."""
 
     total: int = 0
@@ -34,13 +34,13 @@ class Fact:
 class Telling:
     """Collects facts and counter changes of a group and writes them in one go."""
 
-    def __init__(self, database: Connection, codec: Codec) -> None:
+    def __init__(self, database: DatabaseConnection, codec: Codec) -> None:
         self._database = database
         self._codec = codec
         self._facts: defaultdict[RunId, list[Fact]] = defaultdict(list)
-        self._tallies: defaultdict[RunId, Tally] = defaultdict(Tally)
+        self._tallies: defaultdict[RunId, CounterChange] = defaultdict(CounterChange)
 
-    def tally(self, run: RunId) -> Tally:
+    def tally(self, run: RunId) -> CounterChange:
         """Give the counters of a run, to be changed."""
         return self._tallies[run]
 
@@ -73,7 +73,7 @@ class Telling:
         )
 
 
-def count(database: Connection, run: RunId, tally: Tally, events: int) -> int:
+def count(database: DatabaseConnection, run: RunId, tally: CounterChange, events: int) -> int:
     """Change a run's counters and give the number of its last event."""
     changes = {field.name: getattr(tally, field.name) for field in fields(tally)}
     row = first(database.rows("count_run", {"id": run, "events": events, **changes}))
@@ -82,7 +82,7 @@ def count(database: Connection, run: RunId, tally: Tally, events: int) -> int:
     return int(row["last_seq"])
 
 
-def tell(database: Connection, codec: Codec, fact: Fact) -> int:
+def tell(database: DatabaseConnection, codec: Codec, fact: Fact) -> int:
     """Write a single fact and give its number."""
     telling = Telling(database, codec)
     telling.tell(fact)

@@ -24,12 +24,12 @@ from muster.store.base import Record
 from muster.store.codec import Codec, entry_of, entry_parameters, read
 from muster.store.events import Fact, Telling
 from muster.store.ledger import Booking, Reservations, book
-from muster.store.queries import Connection, Parameters, first
+from muster.store.queries import DatabaseConnection, Parameters, first
 
 Opened = Sequence[Decision | MusterError]
 
 
-def open_attempts(database: Connection, codec: Codec, openings: Sequence[Opening]) -> Opened:
+def open_attempts(database: DatabaseConnection, codec: Codec, openings: Sequence[Opening]) -> Opened:
     """Reserve and start a group of attempts; what must wait or is refused leaves no trace."""
     fences = Fences(database)
     reservations = Reservations(database, (level for opening in openings for level in opening.levels))
@@ -47,7 +47,7 @@ def open_attempts(database: Connection, codec: Codec, openings: Sequence[Opening
     return results
 
 
-def _write_openings(database: Connection, codec: Codec, openings: Sequence[Opening]) -> None:
+def _write_openings(database: DatabaseConnection, codec: Codec, openings: Sequence[Opening]) -> None:
     telling = Telling(database, codec)
     for opening in openings:
         tally = telling.tally(opening.attempt.run)
@@ -59,7 +59,7 @@ def _write_openings(database: Connection, codec: Codec, openings: Sequence[Openi
     telling.write()
 
 
-def write_calls(database: Connection, calls: Sequence[Parameters]) -> None:
+def write_calls(database: DatabaseConnection, calls: Sequence[Parameters]) -> None:
     """Write calls that are opened: those that are new, and those that are tried again."""
     new = [call for call in calls if call["first"]]
     database.execute_many("insert_call", new)
@@ -84,7 +84,7 @@ def call_parameters(opening: Opening, codec: Codec) -> dict[str, Any]:
     }
 
 
-def settle_attempts(database: Connection, codec: Codec, settlements: Sequence[Settlement]) -> Sequence[Settled]:
+def settle_attempts(database: DatabaseConnection, codec: Codec, settlements: Sequence[Settlement]) -> Sequence[Settled]:
     """Settle a group of attempts; those that are not open any more are sorted out one by one."""
     rows = [Settling(settlement, codec) for settlement in settlements]
     changed = database.execute_many("settle_attempt", [row.columns for row in rows])
@@ -106,7 +106,7 @@ def settle_attempts(database: Connection, codec: Codec, settlements: Sequence[Se
     return [row.settled for row in rows]
 
 
-def end_calls(database: Connection, rows: "Sequence[Settling]") -> int:
+def end_calls(database: DatabaseConnection, rows: "Sequence[Settling]") -> int:
     """Write the replies of calls that are answered and the errors of those that are given up; gives how many replied.
 
     A reply to a call that has one already is not written.
@@ -126,7 +126,7 @@ class NotAllOpen(MusterError):
     """One attempt of a group is not open any more; the group must be taken apart."""
 
 
-def _settle_closed(database: Connection, codec: Codec, settlement: Settlement) -> Settled:
+def _settle_closed(database: DatabaseConnection, codec: Codec, settlement: Settlement) -> Settled:
     """Settle an attempt that was never opened, or that somebody else has settled."""
     attempt = settlement.attempt
     name = {"run_id": attempt.run, "key": attempt.key, "n": attempt.n}
@@ -139,7 +139,7 @@ def _settle_closed(database: Connection, codec: Codec, settlement: Settlement) -
     return Settled(cost=Microdollars(row["cost"]), late=True, kept=False)
 
 
-def _settle_late(database: Connection, codec: Codec, settlement: Settlement, levels: str) -> Settled:
+def _settle_late(database: DatabaseConnection, codec: Codec, settlement: Settlement, levels: str) -> Settled:
     """Book the true cost of an attempt that was booked as uncertain; its reply counts only if none is there."""
     row = Settling(settlement, codec)
     database.execute("resolve_attempt", row.columns)
@@ -279,7 +279,7 @@ def _judge(outcome: Outcome, reply: Reply | None, reserved: Microdollars) -> tup
     return AttemptState.UNSENT, NOTHING, Lane.BILLED
 
 
-def strand_attempts(database: Connection, codec: Codec, run: RunId, at: float) -> tuple[int, Microdollars]:
+def strand_attempts(database: DatabaseConnection, codec: Codec, run: RunId, at: float) -> tuple[int, Microdollars]:
     """Book every attempt that a former driver left open as uncertain; gives how many and how much."""
     rows = database.rows("select_attempts_in_state", {"run_id": run, "state": AttemptState.STARTED.value})
     error = codec.text({"code": "driver_gone", "message": "the driver was gone before the outcome was known"})
@@ -305,7 +305,7 @@ def strand_attempts(database: Connection, codec: Codec, run: RunId, at: float) -
     return len(rows), Microdollars(sum(row["reserved"] for row in rows))
 
 
-def record(database: Connection, codec: Codec, item: Record) -> Json:
+def record(database: DatabaseConnection, codec: Codec, item: Record) -> Json:
     """Remember a value under a key, once; a second time gives back the first value."""
     Fences(database).check(item.run, item.epoch)
     entry = Entry(
@@ -328,7 +328,7 @@ def record(database: Connection, codec: Codec, item: Record) -> Json:
     return item.value
 
 
-def reuse(database: Connection, codec: Codec, run: RunId, epoch: int, entry: Entry, at: float) -> None:
+def reuse(database: DatabaseConnection, codec: Codec, run: RunId, epoch: int, entry: Entry, at: float) -> None:
     """Copy another run's entry into this run; it counts as reused and costs nothing."""
     Fences(database).check(run, epoch)
     parameters = entry_parameters(entry, codec)
@@ -349,7 +349,7 @@ class KeysTaken(Exception):
     """Entries of a group have keys that are in the journal; the group must be gone through one by one."""
 
 
-def write_entries(database: Connection, entries: Sequence[Parameters]) -> None:
+def write_entries(database: DatabaseConnection, entries: Sequence[Parameters]) -> None:
     """Write whole entries; those whose key is taken stay as they are."""
     try:
         with database.savepoint():
@@ -359,7 +359,7 @@ def write_entries(database: Connection, entries: Sequence[Parameters]) -> None:
             write_entry(database, entry)
 
 
-def write_entry(database: Connection, entry: Parameters) -> bool:
+def write_entry(database: DatabaseConnection, entry: Parameters) -> bool:
     """Write a whole entry; False, and nothing, when its key is taken."""
     try:
         _write_new(database, [entry])
@@ -368,14 +368,14 @@ def write_entry(database: Connection, entry: Parameters) -> bool:
     return True
 
 
-def _write_new(database: Connection, entries: Sequence[Parameters]) -> None:
+def _write_new(database: DatabaseConnection, entries: Sequence[Parameters]) -> None:
     if database.execute_many("insert_entry", entries) != len(entries):
         raise KeysTaken
     database.execute_many("insert_request", entries)
     database.execute_many("insert_outcome", entries)
 
 
-def find(database: Connection, run: RunId, key: str) -> Entry | None:
+def find(database: DatabaseConnection, run: RunId, key: str) -> Entry | None:
     """Read what is remembered under a key."""
     row = first(database.rows("select_entry", {"run_id": run, "key": key}))
     return entry_of(row) if row else None
@@ -384,7 +384,7 @@ def find(database: Connection, run: RunId, key: str) -> Entry | None:
 class Fences:
     """Knows the epochs of runs inside one transaction and turns away drivers that were replaced."""
 
-    def __init__(self, database: Connection) -> None:
+    def __init__(self, database: DatabaseConnection) -> None:
         self._database = database
         self._epochs: dict[RunId, int | None] = {}
 

@@ -9,15 +9,15 @@ from muster.domain.errors import Conflict, LeaseLost, NotFound, RunCanceled
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
 from muster.domain.run import TERMINAL, Driver, NewRun, Run, RunState, Spent, move
-from muster.store.base import Claim, Ending
+from muster.store.base import Claim, RunRelease
 from muster.store.codec import Codec, restore_parameters, run_of, run_parameters, spent_of
 from muster.store.events import Fact, tell
 from muster.store.journal import strand_attempts
-from muster.store.queries import Connection, first
+from muster.store.queries import DatabaseConnection, first
 from muster.store.upkeep import require_deleted, require_unclaimed
 
 
-def get(database: Connection, run: RunId) -> Run:
+def get(database: DatabaseConnection, run: RunId) -> Run:
     """Read a run that must be there."""
     row = first(database.rows("select_run", {"id": run}))
     if row is None:
@@ -25,7 +25,7 @@ def get(database: Connection, run: RunId) -> Run:
     return run_of(row)
 
 
-def create(database: Connection, codec: Codec, new: NewRun) -> Run:
+def create(database: DatabaseConnection, codec: Codec, new: NewRun) -> Run:
     """Store a run as queued with its budget; a child that exists already is given back instead.
 
     A resumed run joins the lineage of the one it continues, and is refused when nothing is left of its budget.
@@ -44,7 +44,7 @@ def create(database: Connection, codec: Codec, new: NewRun) -> Run:
     return get(database, new.id)
 
 
-def _join_lineage(database: Connection, new: NewRun) -> None:
+def _join_lineage(database: DatabaseConnection, new: NewRun) -> None:
     lineage = new.budgets.lineage if new.budgets else lineage_level(new.id)
     database.execute("insert_budget", {"id": lineage, "cap": new.cap})
     if lineage == lineage_level(new.id):
@@ -55,14 +55,14 @@ def _join_lineage(database: Connection, new: NewRun) -> None:
         _require_left(database, new.origin.run if new.origin else new.id, lineage)
 
 
-def _require_left(database: Connection, run: RunId, lineage: str) -> None:
+def _require_left(database: DatabaseConnection, run: RunId, lineage: str) -> None:
     row = first(database.rows("select_budgets", {"id": lineage}))
     if row is not None:
         require_left(run, row["cap"], spent_of(row).settled)
 
 
 def claim(
-    database: Connection, codec: Codec, run: RunId, driver: Driver, expected_epoch: int, at: float, until: float
+    database: DatabaseConnection, codec: Codec, run: RunId, driver: Driver, expected_epoch: int, at: float, until: float
 ) -> Claim:
     """Take a run if nobody else has since its epoch was read."""
     require_unclaimed(database, at)
@@ -78,7 +78,7 @@ def claim(
     return Claim(epoch=expected_epoch + 1, uncertain=uncertain, uncertain_cost=cost)
 
 
-def beat(database: Connection, run: RunId, epoch: int, until: float, active: float, state: RunState) -> bool:
+def beat(database: DatabaseConnection, run: RunId, epoch: int, until: float, active: float, state: RunState) -> bool:
     """Keep the lease; says whether somebody asked to cancel."""
     rows = database.rows("beat_run", {"id": run, "epoch": epoch, "until": until, "active": active, "state": str(state)})
     row = first(rows)
@@ -87,7 +87,7 @@ def beat(database: Connection, run: RunId, epoch: int, until: float, active: flo
     return bool(row["cancel_requested"])
 
 
-def release(database: Connection, codec: Codec, run: RunId, epoch: int, ending: Ending) -> Run:
+def release(database: DatabaseConnection, codec: Codec, run: RunId, epoch: int, ending: RunRelease) -> Run:
     """Let go of a run in its new state and tell it; one that would go on is canceled if that was asked for."""
     before = get(database, run)
     if before.lease.epoch != epoch:
@@ -107,7 +107,7 @@ def release(database: Connection, codec: Codec, run: RunId, epoch: int, ending: 
     return get(database, run)
 
 
-def _ending_parameters(run: RunId, epoch: int, ending: Ending, codec: Codec) -> Mapping[str, Any]:
+def _ending_parameters(run: RunId, epoch: int, ending: RunRelease, codec: Codec) -> Mapping[str, Any]:
     return {
         "id": run,
         "epoch": epoch,
@@ -120,7 +120,7 @@ def _ending_parameters(run: RunId, epoch: int, ending: Ending, codec: Codec) -> 
     }
 
 
-def bury(database: Connection, codec: Codec, run: RunId, expected_epoch: int, at: float, message: str) -> Claim:
+def bury(database: DatabaseConnection, codec: Codec, run: RunId, expected_epoch: int, at: float, message: str) -> Claim:
     """Mark the run of a dead driver as interrupted, or canceled if that was asked for, and book what it left open."""
     error = {"code": "driver_died", "message": message}
     parameters = {"id": run, "epoch": expected_epoch, "error": codec.text(error), "at": at}
@@ -136,7 +136,7 @@ def bury(database: Connection, codec: Codec, run: RunId, expected_epoch: int, at
     return Claim(epoch=expected_epoch + 1, uncertain=uncertain, uncertain_cost=cost)
 
 
-def cancel(database: Connection, codec: Codec, run: RunId, at: float) -> Run:
+def cancel(database: DatabaseConnection, codec: Codec, run: RunId, at: float) -> Run:
     """Ask the driver to stop, or cancel at once what nobody drives; children likewise."""
     if not _cancel(database, codec, run, at):
         state = get(database, run).state
@@ -144,7 +144,7 @@ def cancel(database: Connection, codec: Codec, run: RunId, at: float) -> Run:
     return get(database, run)
 
 
-def _cancel(database: Connection, codec: Codec, run: RunId, at: float) -> bool:
+def _cancel(database: DatabaseConnection, codec: Codec, run: RunId, at: float) -> bool:
     """Cancel a run with its children; False when it is over."""
     if database.execute("cancel_idle_run", {"id": run, "at": at}):
         tell(database, codec, Fact(run=run, kind="run.canceled", data={"reason": "canceled"}, at=at))
@@ -157,12 +157,12 @@ def _cancel(database: Connection, codec: Codec, run: RunId, at: float) -> bool:
     return True
 
 
-def _cancel_children(database: Connection, codec: Codec, run: RunId, at: float) -> None:
+def _cancel_children(database: DatabaseConnection, codec: Codec, run: RunId, at: float) -> None:
     for row in database.rows("select_children", {"parent_id": run}):
         _cancel(database, codec, RunId(row["id"]), at)
 
 
-def requeue(database: Connection, codec: Codec, run: RunId, at: float) -> Run:
+def requeue(database: DatabaseConnection, codec: Codec, run: RunId, at: float) -> Run:
     """Hand a run that stands still to the workers."""
     if database.execute("requeue_run", {"id": run}) == 0:
         raise Conflict(f"run {run} is {get(database, run).state}; only one that stands still can be queued")
@@ -170,7 +170,7 @@ def requeue(database: Connection, codec: Codec, run: RunId, at: float) -> Run:
     return get(database, run)
 
 
-def set_cap(database: Connection, run: RunId, cap: Microdollars) -> None:
+def set_cap(database: DatabaseConnection, run: RunId, cap: Microdollars) -> None:
     """Change the budget of a run that is not over, which is that of its lineage; refused when less than is spent."""
     found = get(database, run)
     if found.state in TERMINAL:
@@ -185,7 +185,7 @@ def levels_of(run: Run) -> tuple[str, ...]:
     return tuple(dict.fromkeys((run_level(run.id), run.lineage_level, *above)))
 
 
-def restore(database: Connection, codec: Codec, run: Run) -> None:
+def restore(database: DatabaseConnection, codec: Codec, run: Run) -> None:
     """Store a run from elsewhere."""
     if first(database.rows("select_run", {"id": run.id})) is not None:
         raise Conflict(f"run {run.id} is in this store already")
@@ -203,7 +203,7 @@ def _lanes(spent: Spent) -> dict[str, int]:
     return {"billed": spent.billed, "imputed": spent.imputed, "uncertain": spent.uncertain}
 
 
-def select(database: Connection, states: Sequence[RunState], limit: int) -> list[Run]:
+def select(database: DatabaseConnection, states: Sequence[RunState], limit: int) -> list[Run]:
     """Read the newest runs, of these states if any are named."""
     if not states:
         return [run_of(row) for row in database.rows("select_runs", {"limit": limit})]

@@ -8,7 +8,7 @@ from muster.domain.budget import Balance, Decision, Granted, Level, decide
 from muster.domain.errors import StoreFailed
 from muster.domain.money import Lane, Microdollars
 from muster.store.codec import spent_of
-from muster.store.queries import Connection, Row
+from muster.store.queries import DatabaseConnection, Row
 
 MOST_SUM = 2**60  # where sums stop, here and in the queries: four of them still fit into 64 bits
 
@@ -16,7 +16,7 @@ MOST_SUM = 2**60  # where sums stop, here and in the queries: four of them still
 class Reservations:
     """Decides a group of reservations one after the other, then writes them in one update a level."""
 
-    def __init__(self, database: Connection, levels: Iterable[Level]) -> None:
+    def __init__(self, database: DatabaseConnection, levels: Iterable[Level]) -> None:
         self._database = database
         self._balances = read_balances(database, levels)
         self._amounts: defaultdict[str, int] = defaultdict(int)
@@ -38,7 +38,7 @@ class Reservations:
             raise StoreFailed(f"one of the budgets {sorted(self._amounts)} changed during a reservation")
 
 
-def read_balances(database: Connection, levels: Iterable[Level]) -> dict[str, Balance]:
+def read_balances(database: DatabaseConnection, levels: Iterable[Level]) -> dict[str, Balance]:
     """Read budgets, making those that are not there and changing caps to what levels say that bring their own."""
     wanted = _wanted(levels)
     rows = {
@@ -83,7 +83,7 @@ class Booking:
     lane: Lane
 
 
-def book(database: Connection, bookings: Iterable[Booking]) -> None:
+def book(database: DatabaseConnection, bookings: Iterable[Booking]) -> None:
     """Write bookings, summed up to one update a level."""
     sums: defaultdict[str, dict[str, int]] = defaultdict(
         lambda: {"reserved": 0, "billed": 0, "imputed": 0, "uncertain": 0}

@@ -82,7 +82,7 @@ class Locked(StoreFailed):
     """Another process holds the lock that a write needs; nothing was written."""
 
 
-class Connection(Protocol):
+class DatabaseConnection(Protocol):
     """One connection, used by one thread; `query` is always the name of a query in `sql/`."""
 
     @property

@@ -10,14 +10,14 @@ from muster.domain.run import Driver, OwnedProcess
 from muster.store import leases
 from muster.store.base import Baseline
 from muster.store.codec import Codec
-from muster.store.queries import Connection, Parameters, Row, first
+from muster.store.queries import DatabaseConnection, Parameters, Row, first
 from muster.store.writer import Writer
 
 
 class DatabaseBaselines:
     """The baselines of this store."""
 
-    def __init__(self, reader: Connection, writer: Writer, codec: Codec) -> None:
+    def __init__(self, reader: DatabaseConnection, writer: Writer, codec: Codec) -> None:
         self._reader, self._writer, self._codec = reader, writer, codec
 
     def set(self, name: str, run: RunId, at: float) -> Awaitable[None]:
@@ -25,7 +25,7 @@ class DatabaseBaselines:
         if self._codec.clean(name) != name:
             raise BadArgument("the name of the baseline holds a configured secret; use another name")
 
-        def work(database: Connection) -> None:
+        def work(database: DatabaseConnection) -> None:
             leases.get(database, run)
             database.execute("put_baseline", {"name": name, "run_id": run, "set_at": at})
 
@@ -43,7 +43,7 @@ class DatabaseBaselines:
     def remove(self, name: str) -> Awaitable[None]:
         """Forget a name; the run stays."""
 
-        def work(database: Connection) -> None:
+        def work(database: DatabaseConnection) -> None:
             if database.execute("delete_baseline", {"name": name}) == 0:
                 raise NotFound(f"there is no baseline {name!r}", suggestions=("muster baseline list",))
 
@@ -57,14 +57,14 @@ def _baseline_of(row: Row) -> Baseline:
 class DatabaseReviews:
     """The reviews of all runs."""
 
-    def __init__(self, reader: Connection, writer: Writer, codec: Codec) -> None:
+    def __init__(self, reader: DatabaseConnection, writer: Writer, codec: Codec) -> None:
         self._reader, self._writer, self._codec = reader, writer, codec
 
     def add(self, review: Review) -> Awaitable[None]:
         """Remember a review in place of an older one of the same person."""
         parameters = _parameters(replace(review, note=self._codec.clean(review.note), by=self._codec.clean(review.by)))
 
-        def work(database: Connection) -> None:
+        def work(database: DatabaseConnection) -> None:
             leases.get(database, review.run)
             database.execute("put_review", parameters)
 
@@ -104,7 +104,7 @@ def _review_of(row: Row) -> Review:
 class DatabaseProcesses:
     """Which processes drivers have started."""
 
-    def __init__(self, reader: Connection, writer: Writer) -> None:
+    def __init__(self, reader: DatabaseConnection, writer: Writer) -> None:
         self._reader, self._writer = reader, writer
 
     def note(self, process: OwnedProcess) -> Awaitable[None]:
@@ -133,7 +133,7 @@ class DatabaseProcesses:
         return [_process_of(row) for row in self._reader.rows("select_processes", {"host": host})]
 
     def _write(self, query: str, parameters: Parameters) -> Awaitable[None]:
-        def work(database: Connection) -> None:
+        def work(database: DatabaseConnection) -> None:
             database.execute(query, parameters)
 
         return self._writer.run(work)

@@ -18,20 +18,20 @@ from muster.store.batches import DatabaseBatches
 from muster.store.codec import Codec
 from muster.store.database import (
     DatabaseArchive,
-    DatabaseAttendance,
     DatabaseEvents,
     DatabaseJournal,
     DatabaseLeases,
     DatabaseRuns,
+    DatabaseWorkers,
 )
-from muster.store.queries import Connection, Locked, migrations
+from muster.store.queries import DatabaseConnection, Locked, migrations
 from muster.store.records import DatabaseBaselines, DatabaseProcesses, DatabaseReviews
 from muster.store.sqlite_connection import BUSY_SECONDS, Access, SqliteConnection, is_full, lock_holder
 from muster.store.sqlite_read_only import find_access, is_current, is_read_only, make_empty, no_store, read_only
-from muster.store.writer import Group, Writer
+from muster.store.writer import WriteGroup, Writer
 
 
-class Pulse:
+class CommitSignal:
     """Wakes waiters after each commit of this process; other processes are seen by looking."""
 
     def __init__(self, look: Callable[[], object], every: float) -> None:
@@ -84,7 +84,7 @@ def _nothing() -> None:
     """Let go of nothing."""
 
 
-class SqliteHousekeeping:
+class SqliteMaintenance:
     """The store as a file."""
 
     def __init__(
@@ -166,9 +166,9 @@ class SqliteStore:
         codec = Codec(secrets)
         self._release = release
         self._reader = reader = SqliteConnection(path, access=access)
-        self.changes = Pulse(lambda: reader.pragma("data_version"), LOOK_SECONDS)
-        opens = Group(partial(_with_codec, journal.open_attempts, codec))
-        settles = Group(partial(_with_codec, journal.settle_attempts, codec))
+        self.changes = CommitSignal(lambda: reader.pragma("data_version"), LOOK_SECONDS)
+        opens = WriteGroup(partial(_with_codec, journal.open_attempts, codec))
+        settles = WriteGroup(partial(_with_codec, journal.settle_attempts, codec))
         self._writer = writer = Writer(
             partial(SqliteConnection, path, patience=TURN_SECONDS),
             groups=(opens, settles),
@@ -178,16 +178,16 @@ class SqliteStore:
             refusal=refusal,
         )
         self.journal = self.reuser = DatabaseJournal(reader, writer, codec, opens, settles)
-        self.runs = self.desk = DatabaseRuns(reader, writer, codec)
+        self.runs = self.commands = DatabaseRuns(reader, writer, codec)
         self.leases = DatabaseLeases(writer, codec, on_wait)
-        self.attendance = DatabaseAttendance(reader, writer)
+        self.attendance = DatabaseWorkers(reader, writer)
         self.processes = DatabaseProcesses(reader, writer)
         self.events = DatabaseEvents(reader, writer, codec)
-        self.batches = self.batch_book = DatabaseBatches(reader, writer, codec)
+        self.batches = self.batch_writer = DatabaseBatches(reader, writer, codec)
         self.reviews = DatabaseReviews(reader, writer, codec)
         self.baselines = DatabaseBaselines(reader, writer, codec)
         self.archive = DatabaseArchive(reader, writer, codec)
-        self.housekeeping = SqliteHousekeeping(stands_for or path, reader, writer, self._shut, refusal)
+        self.maintenance = SqliteMaintenance(stands_for or path, reader, writer, self._shut, refusal)
 
     async def _shut(self) -> None:
         await self._writer.close()
@@ -195,7 +195,7 @@ class SqliteStore:
         self._release()
 
 
-def _with_codec(apply: Any, codec: Codec, database: Connection, items: Sequence[Any]) -> Any:
+def _with_codec(apply: Any, codec: Codec, database: DatabaseConnection, items: Sequence[Any]) -> Any:
     return apply(database, codec, items)
 
 

@@ -10,7 +10,7 @@ from muster.domain.ids import RunId
 from muster.domain.run import TERMINAL, Driver, Run, RunState
 from muster.store.codec import Codec, run_of
 from muster.store.journal import strand_attempts
-from muster.store.queries import Connection, first
+from muster.store.queries import DatabaseConnection, first
 
 DELETING = "deleting:"  # a trait for each run that is gone from the list and not yet from all tables
 CLAIM = "claim"  # the trait that says who has the store for itself
@@ -37,7 +37,7 @@ class StoreClaim:
         return json.dumps(asdict(self))
 
 
-def claim_store(database: Connection, driver: Driver, at: float) -> StoreClaim:
+def claim_store(database: DatabaseConnection, driver: Driver, at: float) -> StoreClaim:
     """Claim the store; refused while runs are driven or another process has it."""
     require_unclaimed(database, at)
     driven = database.rows("select_driven", {"now": at})
@@ -53,12 +53,12 @@ def claim_store(database: Connection, driver: Driver, at: float) -> StoreClaim:
     return claim
 
 
-def unclaim_store(database: Connection, claim: StoreClaim) -> None:
+def unclaim_store(database: DatabaseConnection, claim: StoreClaim) -> None:
     """End a claim, unless somebody else has the store by now."""
     database.execute("delete_trait", {"name": CLAIM, "value": claim.text})
 
 
-def require_unclaimed(database: Connection, at: float) -> None:
+def require_unclaimed(database: DatabaseConnection, at: float) -> None:
     """Raise while another process has the store for itself; a claim that was never ended ends by itself."""
     row = first(database.rows("select_trait", {"name": CLAIM}))
     if row is None:
@@ -71,7 +71,7 @@ def require_unclaimed(database: Connection, at: float) -> None:
         )
 
 
-def begin_deletion(database: Connection, codec: Codec, run: RunId, at: float) -> None:
+def begin_deletion(database: DatabaseConnection, codec: Codec, run: RunId, at: float) -> None:
     """Take a run that nobody drives and nobody needs out of the list; what it cost stays in the day's budget.
 
     What is left of it in other tables is named by a trait, and found by no one else.
@@ -102,14 +102,14 @@ def begin_deletion(database: Connection, codec: Codec, run: RunId, at: float) ->
             database.execute("delete_unused_budget", {"id": level})
 
 
-def _get(database: Connection, run: RunId) -> Run:
+def _get(database: DatabaseConnection, run: RunId) -> Run:
     row = first(database.rows("select_run", {"id": run}))
     if row is None:
         raise NotFound(f"there is no run {run}")
     return run_of(row)
 
 
-def _require_nameless(database: Connection, run: RunId) -> None:
+def _require_nameless(database: DatabaseConnection, run: RunId) -> None:
     """Refuse to forget what others are compared with."""
     names = [row["name"] for row in database.rows("select_baselines_of_run", {"run_id": run})]
     if names:
@@ -119,13 +119,13 @@ def _require_nameless(database: Connection, run: RunId) -> None:
         )
 
 
-def unfinished_deletions(database: Connection) -> list[RunId]:
+def unfinished_deletions(database: DatabaseConnection) -> list[RunId]:
     """Return the runs of which something is left."""
     rows = database.rows("select_traits", {"low": DELETING, "high": DELETING[:-1] + ";"})
     return [RunId(row["name"].removeprefix(DELETING)) for row in rows]
 
 
-def delete_some(database: Connection) -> bool:
+def delete_some(database: DatabaseConnection) -> bool:
     """Delete a part of what is left of deleted runs; returns whether there may be more."""
     left = unfinished_deletions(database)
     if not left:
@@ -144,7 +144,7 @@ def delete_some(database: Connection) -> bool:
     return len(left) > 1
 
 
-def require_deleted(database: Connection, run: RunId) -> None:
+def require_deleted(database: DatabaseConnection, run: RunId) -> None:
     """Refuse to restore a run of which something is still to be deleted."""
     if run in unfinished_deletions(database):
         raise Conflict(

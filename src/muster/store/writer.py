@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 
 from muster.domain.errors import MusterError, StoreFailed
-from muster.store.queries import Connection, Locked
+from muster.store.queries import DatabaseConnection, Locked
 
 BUSY = 4  # writes in one commit
 REST = 0.004  # seconds
@@ -21,7 +21,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-class Written(asyncio.Future[R]):
+class PendingWrite(asyncio.Future[R]):
     """A write on its way to the disk: whoever waits can be canceled, but learns of it only when the write is there."""
 
     def cancel(self, msg: Any | None = None) -> bool:
@@ -30,15 +30,15 @@ class Written(asyncio.Future[R]):
 
 
 @dataclass(frozen=True, slots=True)
-class Group(Generic[T, R]):
+class WriteGroup(Generic[T, R]):
     """Work that is done for many items in one go; gives one result or error for each."""
 
-    apply: Callable[[Connection, Sequence[T]], Sequence[R | MusterError]]
+    apply: Callable[[DatabaseConnection, Sequence[T]], Sequence[R | MusterError]]
 
 
 @dataclass(slots=True)
 class _Queued:
-    group: Group[Any, Any] | None  # None: `item` is a function of the connection
+    group: WriteGroup[Any, Any] | None  # None: `item` is a function of the connection
     item: Any
     future: "asyncio.Future[Any]"
     result: Any = None
@@ -57,9 +57,9 @@ class Writer:
 
     def __init__(
         self,
-        connect: Callable[[], Connection],
+        connect: Callable[[], DatabaseConnection],
         *,
-        groups: Sequence[Group[Any, Any]],
+        groups: Sequence[WriteGroup[Any, Any]],
         on_commit: Callable[[], None],
         reach: Callable[[str], None],
         on_wait: Callable[[], None] = _nothing,
@@ -82,11 +82,11 @@ class Writer:
             self._thread = threading.Thread(target=self._work, args=(database,), name="muster-writer", daemon=True)
             self._thread.start()
 
-    def submit(self, group: Group[T, R], item: T) -> "asyncio.Future[R]":
+    def submit(self, group: WriteGroup[T, R], item: T) -> "asyncio.Future[R]":
         """Queue one item of a group."""
         return self._put(group, item)
 
-    def run(self, work: Callable[[Connection], R]) -> "asyncio.Future[R]":
+    def run(self, work: Callable[[DatabaseConnection], R]) -> "asyncio.Future[R]":
         """Queue one function; an error in it undoes only its own writes."""
         return self._put(None, work)
 
@@ -101,10 +101,10 @@ class Writer:
         if self._thread is not None:
             await asyncio.to_thread(self._thread.join)
 
-    def _put(self, group: Group[Any, Any] | None, item: Any) -> "asyncio.Future[Any]":
+    def _put(self, group: WriteGroup[Any, Any] | None, item: Any) -> "asyncio.Future[Any]":
         if self._closing:
             raise StoreFailed("the store is closed")
-        future: Written[Any] = Written(loop=self._loop)
+        future: PendingWrite[Any] = PendingWrite(loop=self._loop)
         if self._dead is not None:
             _fail(future, self._dead)
             return future
@@ -119,7 +119,7 @@ class Writer:
         self._knocks = False
         self._wake.set()
 
-    def _work(self, database: Connection) -> None:
+    def _work(self, database: DatabaseConnection) -> None:
         try:
             with contextlib.closing(database):
                 self._serve(database)
@@ -129,7 +129,7 @@ class Writer:
                     self._in_loop(self._fail_all, _ended_by(error))
                     return
 
-    def _serve(self, database: Connection) -> None:
+    def _serve(self, database: DatabaseConnection) -> None:
         while True:
             self._wake.wait()
             self._wake.clear()
@@ -162,7 +162,7 @@ class Writer:
                 _fail(item.future, error)
         self._queue.clear()
 
-    def _commit(self, database: Connection, items: Sequence[_Queued]) -> None:
+    def _commit(self, database: DatabaseConnection, items: Sequence[_Queued]) -> None:
         try:
             self._write(database, items)
             self._reach("store.after_commit")
@@ -173,7 +173,7 @@ class Writer:
             for item in items:
                 item.result = StoreFailed(f"a write failed unexpectedly: {error!r}")
 
-    def _write(self, database: Connection, items: Sequence[_Queued]) -> None:
+    def _write(self, database: DatabaseConnection, items: Sequence[_Queued]) -> None:
         since, told = time.monotonic(), False
         while True:
             try:
@@ -189,7 +189,7 @@ class Writer:
                     told = True
                     self._in_loop(self._on_wait)
 
-    def _transact(self, database: Connection, items: Sequence[_Queued], apply: "_ApplyGroup") -> None:
+    def _transact(self, database: DatabaseConnection, items: Sequence[_Queued], apply: "_ApplyGroup") -> None:
         # Openings first, settlements next, the rest in order: a driver never has two of one call queued in
         # another order, and a run is released only after everything in it was settled.
         with database.transaction():
@@ -234,14 +234,14 @@ def _fail(future: "asyncio.Future[Any]", error: BaseException) -> None:
     future.exception()  # a caller that was canceled never looks: no warning for that
 
 
-_ApplyGroup = Callable[[Connection, Group[Any, Any], Sequence[_Queued]], None]
+_ApplyGroup = Callable[[DatabaseConnection, WriteGroup[Any, Any], Sequence[_Queued]], None]
 
 
 class TakeApart(Exception):
     """Something in a group does not fit: undo everything and go through the items one by one."""
 
 
-def _apply_group(database: Connection, group: Group[Any, Any], members: Sequence[_Queued]) -> None:
+def _apply_group(database: DatabaseConnection, group: WriteGroup[Any, Any], members: Sequence[_Queued]) -> None:
     try:
         results = group.apply(database, [member.item for member in members])
     except Exception as error:
@@ -250,12 +250,12 @@ def _apply_group(database: Connection, group: Group[Any, Any], members: Sequence
         member.result = result
 
 
-def _apply_singly(database: Connection, group: Group[Any, Any], members: Sequence[_Queued]) -> None:
+def _apply_singly(database: DatabaseConnection, group: WriteGroup[Any, Any], members: Sequence[_Queued]) -> None:
     for member in members:
         _apply_alone(database, member, partial(_apply_single, group, member.item))
 
 
-def _apply_alone(database: Connection, item: _Queued, work: Callable[[Connection], Any]) -> None:
+def _apply_alone(database: DatabaseConnection, item: _Queued, work: Callable[[DatabaseConnection], Any]) -> None:
     try:
         with database.savepoint():
             item.result = work(database)
@@ -265,7 +265,7 @@ def _apply_alone(database: Connection, item: _Queued, work: Callable[[Connection
         item.result = StoreFailed(f"a write failed unexpectedly: {error!r}")
 
 
-def _apply_single(group: Group[Any, Any], item: Any, database: Connection) -> Any:
+def _apply_single(group: WriteGroup[Any, Any], item: Any, database: DatabaseConnection) -> Any:
     result = group.apply(database, [item])[0]
     if isinstance(result, MusterError):
         raise result

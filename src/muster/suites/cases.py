@@ -23,9 +23,9 @@ from muster.suites.journal import (
     PAGE,
     SNAPSHOT,
     Prompt,
-    Snapshot,
     Subject,
     SuiteInfo,
+    SuiteSnapshot,
     case_key,
     cases_key,
     cases_of,
@@ -34,7 +34,7 @@ from muster.suites.journal import (
     results_of,
     spell,
 )
-from muster.suites.spec import Selection, SuiteSpec
+from muster.suites.spec import CaseSelection, SuiteSpec
 from muster.suites.verdict import CaseResult
 from muster.text.files import shown, whole_text
 from muster.text.tree import Flaw, Unreadable
@@ -44,14 +44,14 @@ MOST_WARNINGS = 20
 _LONGEST_SUITE = 100  # characters of its name in an id that is made here
 
 
-async def read_in(ctx: Context, spec: SuiteSpec) -> Snapshot:
+async def read_in(ctx: Context, spec: SuiteSpec) -> SuiteSnapshot:
     """Give what was read in; whoever resumes the run gets the very same."""
     value = await ctx.step(SNAPSHOT, lambda: _read(ctx, spec))
-    return msgspec.convert(value, Snapshot)
+    return msgspec.convert(value, SuiteSnapshot)
 
 
 async def _read(ctx: Context, spec: SuiteSpec) -> Json:
-    reading, aside = Reading(spec), Aside()
+    reading, aside = CaseReader(spec), Aside()
     cases, pages = reading.cases(), 0
     try:
         while page := tuple(islice(cases, PAGE)):
@@ -82,7 +82,7 @@ class Warnings:
         self.first += flaws[: MOST_WARNINGS - len(self.first)]
 
 
-class Reading:
+class CaseReader:
     """Goes through the suites of a spec once, case by case, and counts."""
 
     def __init__(self, spec: SuiteSpec) -> None:
@@ -102,21 +102,21 @@ class Reading:
         if not any(info.cases for info in self._infos):
             raise NotFound(_nothing(self._spec), suggestions=("muster validate PATH", "leave the filter out"))
 
-    def outline(self) -> Snapshot:
+    def outline(self) -> SuiteSnapshot:
         """Give what is known before the first case is read."""
         infos = [SuiteInfo(name=suite.name, file=suite.file, digest="", prompt=suite.prompt) for suite in self._suites]
-        return Snapshot(suites=tuple(infos), prompts=self._prompts)
+        return SuiteSnapshot(suites=tuple(infos), prompts=self._prompts)
 
-    def snapshot(self, pages: int) -> Snapshot:
+    def snapshot(self, pages: int) -> SuiteSnapshot:
         """Give what was seen, after the last case."""
         infos = tuple(info for info in self._infos if info.cases)
         cases = sum(info.cases for info in infos)
-        return Snapshot(suites=infos, prompts=self._prompts, cases=cases, pages=pages, asked=self._asked)
+        return SuiteSnapshot(suites=infos, prompts=self._prompts, cases=cases, pages=pages, asked=self._asked)
 
     def _of(self, suite: Suite, seen: set[bytes]) -> Iterator[Case]:
         spec = self._spec
         only = None if spec.only is None else frozenset(spec.only)
-        selection = Selection(filter=spec.filter, tags=spec.tags, only=only)
+        selection = CaseSelection(filter=spec.filter, tags=spec.tags, only=only)
         whole, count, outline = hashlib.sha256(), 0, self.outline()
         usual = len(spec.subjects(outline))
         self.warnings.take(suite.doubts)
@@ -199,7 +199,7 @@ class Unit:
 class Units:
     """Gives the units of a run, with what is known of each."""
 
-    def __init__(self, spec: SuiteSpec, snapshot: Snapshot) -> None:
+    def __init__(self, spec: SuiteSpec, snapshot: SuiteSnapshot) -> None:
         self._spec, self._snapshot = spec, snapshot
         self._subjects = spec.subjects(snapshot)
         self._prompts = {prompt.name: prompt.text for prompt in snapshot.prompts}

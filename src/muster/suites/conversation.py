@@ -16,7 +16,7 @@ from muster.suites.verdict import OUT_OF_TIME, Observation
 
 
 @dataclass(slots=True, kw_only=True)
-class Talk:
+class Conversation:
     """A conversation as it grows."""
 
     messages: tuple[Message, ...]
@@ -59,7 +59,7 @@ class Talk:
 
 async def talk(ctx: Context, unit: Unit, spec: SuiteSpec) -> Observation:
     """Ask a case from its first turn to its last; a call that fails ends it and is part of what was observed."""
-    going = Talk(messages=unit.case.messages)
+    going = Conversation(messages=unit.case.messages)
     follow_ups = iter(unit.case.follow_ups)
     try:
         while True:
@@ -80,7 +80,7 @@ async def talk(ctx: Context, unit: Unit, spec: SuiteSpec) -> Observation:
         return going.observed(record, timed_out=record["code"] in OUT_OF_TIME)
 
 
-async def _turn(ctx: Context, unit: Unit, spec: SuiteSpec, going: Talk) -> Json:
+async def _turn(ctx: Context, unit: Unit, spec: SuiteSpec, going: Conversation) -> Json:
     """Get one answer, with all tools that the agent calls before it; gives an error when there is none."""
     for _ in range(MOST_TOOL_TURNS + 1):
         left = None if unit.case.timeout is None else unit.case.timeout - going.seconds
@@ -134,7 +134,7 @@ def _system(unit: Unit) -> str:
     return f"{unit.system}\n\nContext:\n{context}".lstrip()
 
 
-def _use_tools(case: Case, reply: Reply, going: Talk) -> None:
+def _use_tools(case: Case, reply: Reply, going: Conversation) -> None:
     going.messages += (Message(role=Role.ASSISTANT, text=reply.text, tool_calls=reply.tool_calls),)
     for call in reply.tool_calls:
         used = use(case.tools, call)

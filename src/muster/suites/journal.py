@@ -40,7 +40,7 @@ class Prompt:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Snapshot:
+class SuiteSnapshot:
     """Everything that was read from files before the first call, but for the cases themselves."""
 
     suites: tuple[SuiteInfo, ...]

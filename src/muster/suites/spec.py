@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from muster.domain.canonical import Json, digest
 from muster.domain.errors import BadArgument
 from muster.suites.case import DEFAULT_THRESHOLD, Case
-from muster.suites.journal import Snapshot, Subject
+from muster.suites.journal import Subject, SuiteSnapshot
 
 MOST_EPOCHS = 1000
 MOST_SAMPLES = 25
@@ -65,17 +65,17 @@ class SuiteSpec(BaseModel):
         how = self.model_dump(include={"judge", "judge_samples", "evaluator", "threshold", "generate"}, mode="json")
         return digest(how)[:12]
 
-    def subjects(self, snapshot: Snapshot) -> tuple[Subject, ...]:
+    def subjects(self, snapshot: SuiteSnapshot) -> tuple[Subject, ...]:
         """Say who is tested: every agent with every prompt."""
         if self.answers is not None:
             return (Subject(agent=""),)
         return self._matrix(self.agents, snapshot)
 
-    def _matrix(self, agents: tuple[str, ...], snapshot: Snapshot) -> tuple[Subject, ...]:
+    def _matrix(self, agents: tuple[str, ...], snapshot: SuiteSnapshot) -> tuple[Subject, ...]:
         prompts = [prompt.name for prompt in snapshot.prompts] or [""]
         return tuple(Subject(agent=agent, prompt=prompt) for prompt in prompts for agent in agents)
 
-    def tested_on(self, case: Case, snapshot: Snapshot) -> tuple[Subject, ...]:
+    def tested_on(self, case: Case, snapshot: SuiteSnapshot) -> tuple[Subject, ...]:
         """Say who is tested on a case: agents of its own take the place of those of the run."""
         if not case.agents or self.answers is not None:
             return self.subjects(snapshot) or ((Subject(agent=NOBODY),) if case.flaw else ())
@@ -96,7 +96,7 @@ def read_spec(spec: Json) -> SuiteSpec:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
+class CaseSelection:
     """What a case must be like to be taken; everything that is said must hold."""
 
     filter: str | None = None  # a glob on the id, or on what comes after its first slash

@@ -13,7 +13,7 @@ from muster.statistics.repeats import CaseSums, JudgeSums, VarianceSplit, mean_p
 from muster.suites.checks.opinions import weighted_mean
 from muster.suites.verdict import NOT_RUN, CaseResult, ItemScore, Status
 
-__all__ = ["Interval", "Latency", "Rank", "Repeats", "SubjectStats", "Tally", "VarianceSplit", "rank"]
+__all__ = ["Interval", "Latency", "Rank", "Repeats", "SubjectStats", "SubjectTally", "VarianceSplit", "rank"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +82,7 @@ class _Columns:
             getattr(self, name).append(0)
 
 
-class Tally:
+class SubjectTally:
     """The growing figures of one subject."""
 
     def __init__(self) -> None:

@@ -38,7 +38,7 @@ async def suite(ctx: Context, spec: Any) -> Json:
     async def one(_: int, unit: Unit) -> CaseResult:
         return await examine(ctx, unit, wanted, answers)
 
-    book = Book(ctx, wanted, units)
+    book = ResultPages(ctx, wanted, units)
     try:
         async for result in ctx.map(one, units.all(ctx)):
             await book.enter(result)
@@ -74,7 +74,7 @@ async def _answers(ctx: Context, spec: SuiteSpec) -> Mapping[str, str] | None:
     return found
 
 
-class Book:
+class ResultPages:
     """Takes results in the order of the units; a page is written while the next one fills."""
 
     def __init__(self, ctx: Context, spec: SuiteSpec, units: Units) -> None:

@@ -5,7 +5,7 @@
 from dataclasses import replace
 from decimal import Decimal
 
-from muster.domain.batch import Batch, BatchState, Desk, Member, Plan, Tally, Tariff
+from muster.domain.batch import Batch, BatchEndpoint, BatchState, Member, Plan, Tally, Tariff
 from muster.domain.budget import Granted, Refused, Wait
 from muster.domain.entry import AttemptState, EntryState, Failed, Settlement
 from muster.domain.errors import BadArgument, Conflict, KeyTaken, LeaseLost
@@ -13,13 +13,13 @@ from muster.domain.ids import BatchId, RunId
 from muster.domain.money import Microdollars
 from muster.domain.price import Price, Rates
 from muster.domain.run import Dispatch, Driver, Fallback, Mode, RunState
-from muster.store.base import Advance, BatchClaim, Dismissal, Ending, Page, Store
+from muster.store.base import Advance, BatchClaim, Dismissal, ResultPage, RunRelease, Store
 from muster.testing.stores import DRIVER, NOW, OTHER, driven, new_run, opening, raises, replied, settling
 
 ONE = Decimal(1)
 RATES = Rates(input=ONE, output=5 * ONE, cache_read=ONE / 10, cache_write=ONE, cache_write_1h=2 * ONE)
 TARIFF = Tariff(model="m", batch=Price(base=RATES, tiers=((200_000, RATES),)), live=None)
-DESK = Desk(kind="anthropic", base_url="http://127.0.0.1:1", account="acc", variable="KEY")
+DESK = BatchEndpoint(kind="anthropic", base_url="http://127.0.0.1:1", account="acc", variable="KEY")
 
 
 def planning(run: RunId, epoch: int, count: int = 3, *, name: str = "b1", **rest: int) -> Plan:
@@ -50,7 +50,7 @@ async def stored(store: Store, name: str = "b1") -> Batch:
 async def planned(store: Store, count: int = 3) -> tuple[RunId, Batch]:
     """Store a run with a planned batch."""
     run, claim = await driven(store)
-    assert list(await store.batch_book.plan(planning(run, claim.epoch, count))) == [Granted()] * count
+    assert list(await store.batch_writer.plan(planning(run, claim.epoch, count))) == [Granted()] * count
     return run, await stored(store)
 
 
@@ -73,8 +73,8 @@ async def _settle(store: Store, batch: Batch, places: tuple[int, ...], outcome: 
         )
         for place in places
     ]
-    page = Page(batch=batch.id, settlements=settlements, lines=(b"{}\n", b"{}\n"), at=NOW + 5)
-    return await store.batch_book.settle(page)
+    page = ResultPage(batch=batch.id, settlements=settlements, lines=(b"{}\n", b"{}\n"), at=NOW + 5)
+    return await store.batch_writer.settle(page)
 
 
 async def remembers_how_a_run_is_dispatched(store: Store) -> None:
@@ -91,9 +91,9 @@ async def remembers_how_a_run_is_dispatched(store: Store) -> None:
 async def plans_a_batch_with_its_money_and_its_exact_bytes(store: Store) -> None:
     """The members, their money and the bytes that will be sent are there together."""
     run, claim = await driven(store, cap=1000)
-    pieces = [await store.batch_book.pack(piece) for piece in (b"first", b"second")]
+    pieces = [await store.batch_writer.pack(piece) for piece in (b"first", b"second")]
     plan = replace(planning(run, claim.epoch, 3, cap=1000), bodies=pieces, bytes=11)
-    await store.batch_book.plan(plan)
+    await store.batch_writer.plan(plan)
     batch = await stored(store)
     assert (batch.state, batch.requests, batch.bytes, batch.reserved) == (BatchState.PLANNED, 3, 11, 300)
     assert (batch.desk, batch.tariffs["sim/echo"], batch.nonce) == (DESK, TARIFF, "nonce")
@@ -110,13 +110,13 @@ async def plans_a_batch_with_its_money_and_its_exact_bytes(store: Store) -> None
 async def plans_nothing_when_one_member_has_no_money(store: Store) -> None:
     """All members are granted or nothing is written, and every member learns its own decision."""
     run, claim = await driven(store, cap=250)
-    decisions = await store.batch_book.plan(planning(run, claim.epoch, 3, cap=250))
+    decisions = await store.batch_writer.plan(planning(run, claim.epoch, 3, cap=250))
     assert [type(decision) for decision in decisions] == [Granted, Granted, Wait]
     assert await store.batches.get(BatchId("b1")) is None
     found = await store.runs.get(run)
     assert found is not None
     assert (found.spent.reserved, found.calls.total) == (0, 0)
-    never = await store.batch_book.plan(planning(run, claim.epoch, 1, most=300, cap=250))
+    never = await store.batch_writer.plan(planning(run, claim.epoch, 1, most=300, cap=250))
     assert [type(decision) for decision in never] == [Refused]
 
 
@@ -131,7 +131,7 @@ async def does_not_plan_what_was_answered_meanwhile(store: Store) -> None:
         planning(run, found.lease.epoch, 0, name="b2"),
         members=[Member(opening=again, place=0, size=20, max_tokens=5)],
     )
-    decisions = await store.batch_book.plan(plan)
+    decisions = await store.batch_writer.plan(plan)
     assert isinstance(decisions[0], KeyTaken)
     assert await store.batches.get(BatchId("b2")) is None
 
@@ -139,7 +139,7 @@ async def does_not_plan_what_was_answered_meanwhile(store: Store) -> None:
 async def turns_away_a_driver_that_was_replaced(store: Store) -> None:
     """A plan of an older epoch is not stored."""
     run, claim = await driven(store)
-    decisions = await store.batch_book.plan(planning(run, claim.epoch - 1, 1))
+    decisions = await store.batch_writer.plan(planning(run, claim.epoch - 1, 1))
     assert isinstance(decisions[0], LeaseLost)
     assert await store.batches.get(BatchId("b1")) is None
 
@@ -149,40 +149,40 @@ async def lets_only_one_create_be_unresolved(store: Store) -> None:
     run, batch = await planned(store)
     claim = await store.runs.get(run)
     assert claim is not None
-    await store.batch_book.plan(planning(run, claim.lease.epoch, 2, name="b2"))
-    claimed = await store.batch_book.claim(claiming(batch, alone=True))
+    await store.batch_writer.plan(planning(run, claim.lease.epoch, 2, name="b2"))
+    claimed = await store.batch_writer.claim(claiming(batch, alone=True))
     assert claimed == await stored(store)
     assert (claimed.state, claimed.driver, claimed.epoch) == (BatchState.SENT, DRIVER, batch.epoch + 1)
-    assert await store.batch_book.claim(claiming(batch, OTHER, alone=True)) is None
+    assert await store.batch_writer.claim(claiming(batch, OTHER, alone=True)) is None
     other = await stored(store, "b2")
-    assert await store.batch_book.claim(claiming(other, alone=True)) is None
-    assert await store.batch_book.claim(claiming(other)) is not None
+    assert await store.batch_writer.claim(claiming(other, alone=True)) is None
+    assert await store.batch_writer.claim(claiming(other)) is not None
 
 
 async def refuses_writes_under_a_claim_that_was_taken_over(store: Store) -> None:
     """Whoever claims a sent batch ends the claim before: renewing, releasing, moving on and dismissing are refused."""
     _, batch = await planned(store)
-    first = await store.batch_book.claim(claiming(batch))
+    first = await store.batch_writer.claim(claiming(batch))
     assert first is not None
-    second = await store.batch_book.claim(claiming(first, OTHER))
+    second = await store.batch_writer.claim(claiming(first, OTHER))
     assert second is not None
     assert (second.driver, second.epoch, second.sent_at) == (OTHER, first.epoch + 1, first.sent_at)
-    assert await store.batch_book.claim(claiming(first)) is None
-    assert not await store.batch_book.renew(first, NOW + 99)
-    assert not await store.batch_book.release(first)
+    assert await store.batch_writer.claim(claiming(first)) is None
+    assert not await store.batch_writer.renew(first, NOW + 99)
+    assert not await store.batch_writer.release(first)
     running = replace(first, state=BatchState.RUNNING, provider_id="p1")
     step = Advance(batch=running, was=BatchState.SENT, kind="batch.submitted", at=NOW)
-    assert not await store.batch_book.advance(step)
+    assert not await store.batch_writer.advance(step)
     refused = replace(first, state=BatchState.REFUSED)
     dismissal = Dismissal(
         advance=Advance(batch=refused, was=BatchState.SENT, kind="batch.refused", at=NOW),
         outcome=Failed(error={"code": "x"}, uncertain=False, gives_up=True),
     )
-    assert not await store.batch_book.dismiss(dismissal)
+    assert not await store.batch_writer.dismiss(dismissal)
     assert await stored(store) == second
-    assert await store.batch_book.renew(second, NOW + 99)
+    assert await store.batch_writer.renew(second, NOW + 99)
     assert (await stored(store)).lease_until == NOW + 99
-    assert await store.batch_book.release(second)
+    assert await store.batch_writer.release(second)
     assert ((await stored(store)).driver, (await stored(store)).lease_until) == (None, 0.0)
 
 
@@ -192,7 +192,7 @@ async def counts_attempts_in_batches_that_were_given_up(store: Store) -> None:
     assert await store.batches.abandoned(run, "b1/0", 0) == 0
     given_up = replace(batch, state=BatchState.ABANDONED)
     advance = Advance(batch=given_up, was=BatchState.PLANNED, kind="batch.abandoned", at=NOW)
-    assert await store.batch_book.dismiss(
+    assert await store.batch_writer.dismiss(
         Dismissal(advance=advance, outcome=Failed(error={"code": "x"}, uncertain=True))
     )
     assert await store.batches.abandoned(run, "b1/0", 0) == 1
@@ -208,7 +208,7 @@ async def counts_a_call_once_when_a_late_reply_was_faster_than_its_batch(store: 
     taken = await store.leases.claim(run, OTHER, claim.epoch, NOW, NOW + 15)
     again = Member(opening=opening(run, taken.epoch, "b1/0", n=2), place=0, size=20, max_tokens=5)
     other = Member(opening=opening(run, taken.epoch, "b1/1"), place=1, size=20, max_tokens=5)
-    await store.batch_book.plan(replace(planning(run, taken.epoch, 0), members=[again, other]))
+    await store.batch_writer.plan(replace(planning(run, taken.epoch, 0), members=[again, other]))
     assert (await store.journal.settle(settling(live, replied(30, "late")))).kept
     assert await _settle(store, await stored(store), (0, 1), replied(40, "new")) == 2
     entry, found = await store.journal.find(run, "b1/0"), await store.runs.get(run)
@@ -221,12 +221,12 @@ async def counts_a_call_once_when_a_late_reply_was_faster_than_its_batch(store: 
 async def moves_a_batch_on_once_and_tells_why(store: Store) -> None:
     """A step from a state that it has left is refused; every step is told to the run."""
     run, batch = await planned(store)
-    claimed = await store.batch_book.claim(claiming(batch, alone=True))
+    claimed = await store.batch_writer.claim(claiming(batch, alone=True))
     assert claimed is not None
     running = replace(claimed, state=BatchState.RUNNING, provider_id="p1", submitted_at=NOW, note="because")
     step = Advance(batch=running, was=BatchState.SENT, kind="batch.submitted", at=NOW)
-    assert await store.batch_book.advance(step)
-    assert not await store.batch_book.advance(step)
+    assert await store.batch_writer.advance(step)
+    assert not await store.batch_writer.advance(step)
     found = await stored(store)
     assert (found.state, found.provider_id, found.note) == (BatchState.RUNNING, "p1", "because")
     assert await store.batches.known("acc") == {"p1"}
@@ -295,18 +295,18 @@ async def lets_go_of_a_waiting_run(store: Store) -> None:
     run, batch = await planned(store)
     found = await store.runs.get(run)
     assert found is not None
-    ending = Ending(state=RunState.WAITING, reason="left_waiting", at=NOW + 1)
+    ending = RunRelease(state=RunState.WAITING, reason="left_waiting", at=NOW + 1)
     await store.leases.release(run, found.lease.epoch, ending)
     resting = await store.runs.get(run)
     assert resting is not None
     assert (resting.state, resting.lease.driver, resting.ended_at) == (RunState.WAITING, None, None)
     await raises(Conflict, store.leases.bury(run, resting.lease.epoch, NOW, "nobody died"))
-    await raises(Conflict, store.desk.delete(run, NOW))
-    canceled = await store.desk.cancel(run, NOW + 2)
+    await raises(Conflict, store.commands.delete(run, NOW))
+    canceled = await store.commands.cancel(run, NOW + 2)
     assert canceled.state is RunState.CANCELED
-    await raises(Conflict, store.desk.delete(run, NOW))  # its batch still holds its money
+    await raises(Conflict, store.commands.delete(run, NOW))  # its batch still holds its money
     await _settle(store, batch, (0, 1, 2), replied(40))
-    await store.desk.delete(run, NOW)
+    await store.commands.delete(run, NOW)
 
 
 async def gives_up_a_call(store: Store) -> None:
@@ -316,7 +316,7 @@ async def gives_up_a_call(store: Store) -> None:
     assert found is not None
     await _settle(store, batch, (0,), Failed(error={"code": "x"}, uncertain=False, ended_as=AttemptState.EXPIRED))
     for _ in range(2):
-        await store.batch_book.give_up(run, found.lease.epoch, "b1/0", {"code": "y"}, NOW)
+        await store.batch_writer.give_up(run, found.lease.epoch, "b1/0", {"code": "y"}, NOW)
     entry = await store.journal.find(run, "b1/0")
     assert entry is not None
     assert (entry.state, entry.error) == (EntryState.FAILED, {"code": "y"})
@@ -328,25 +328,25 @@ async def gives_up_a_call(store: Store) -> None:
 async def notes_a_wish_to_cancel(store: Store) -> None:
     """A batch that is over cannot be canceled."""
     _, batch = await planned(store)
-    assert await store.batch_book.ask_cancel(batch.id)
+    assert await store.batch_writer.ask_cancel(batch.id)
     assert (await stored(store)).cancel_requested
     over = replace(batch, state=BatchState.REFUSED, collected_at=NOW)
-    await store.batch_book.advance(Advance(batch=over, was=BatchState.PLANNED, kind="batch.refused", at=NOW))
-    assert not await store.batch_book.ask_cancel(batch.id)
+    await store.batch_writer.advance(Advance(batch=over, was=BatchState.PLANNED, kind="batch.refused", at=NOW))
+    assert not await store.batch_writer.ask_cancel(batch.id)
 
 
 async def keeps_one_nonce(store: Store) -> None:
     """The first nonce stays."""
-    assert await store.batch_book.nonce("first") == "first"
-    assert await store.batch_book.nonce("second") == "first"
+    assert await store.batch_writer.nonce("first") == "first"
+    assert await store.batch_writer.nonce("second") == "first"
 
 
 async def refuses_bodies_with_a_secret(store: Store) -> None:
     """What is sent is stored as it is, so a configured secret cannot be in it; stores in checks have `SECRET`."""
-    store.batch_book.check("key", "an honest request")
+    store.batch_writer.check("key", "an honest request")
     for key, text in ((f"key/{SECRET}", "text"), ("key", f"say {SECRET}")):
         try:
-            store.batch_book.check(key, text)
+            store.batch_writer.check(key, text)
         except BadArgument:
             continue
         raise AssertionError("a secret would have been stored")

@@ -5,24 +5,24 @@ import json
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from typing import Any
 
-from muster.agents.base import Batching, Parcel
+from muster.agents.base import Batching, BatchUpload
 from muster.domain.agent import Quote, Timeouts
 from muster.domain.batch import (
     Answered,
-    Desk,
+    BatchEndpoint,
+    BatchLimits,
+    BatchProgress,
     Errored,
-    Found,
-    Limits,
+    ListedBatch,
     MemberResult,
     Phase,
-    Progress,
     Tariff,
 )
 from muster.domain.call import Reply, Request, Stop, Timings, Usage
 from muster.domain.errors import ProviderFault, WireError
 from muster.domain.money import Microdollars
 
-DESK = Desk(kind="anthropic", base_url="memory://", account="account", variable="")
+DESK = BatchEndpoint(kind="anthropic", base_url="memory://", account="account", variable="")
 TARIFF = Tariff(model="obedient", batch=None, live=None)
 
 Answer = Callable[[str], str | WireError]  # from what was asked
@@ -56,10 +56,10 @@ class ObedientSpelling:
 class ObedientBatches:
     """Takes batches, and ends them when it is told to; a batch can be looked into by its requests."""
 
-    def __init__(self, answer: Answer = str, *, limits: Limits | None = None, most: int = 10) -> None:
+    def __init__(self, answer: Answer = str, *, limits: BatchLimits | None = None, most: int = 10) -> None:
         self._answer, self._most = answer, most
         self.desk, self.spelling = DESK, ObedientSpelling()
-        self.limits = limits or Limits(requests=100_000, bytes=1_000_000)
+        self.limits = limits or BatchLimits(requests=100_000, bytes=1_000_000)
         self.taken: list[list[dict[str, str]]] = []  # the members of every batch
         self.arrived = asyncio.Queue[str]()
         self.refusals: list[WireError] = []  # raised, in turn, by the next creates
@@ -75,7 +75,7 @@ class ObedientBatches:
         """Let batches end, all of them when none is named."""
         self.ended.update(names or [str(number) for number in range(len(self.taken))])
 
-    async def submit(self, parcel: Parcel, timeouts: Timeouts) -> str:
+    async def submit(self, parcel: BatchUpload, timeouts: Timeouts) -> str:
         """Take a batch."""
         if self.refusals:
             raise self.refusals.pop(0)
@@ -85,12 +85,14 @@ class ObedientBatches:
         self.arrived.put_nowait(name)
         return name
 
-    async def poll(self, provider_id: str, timeouts: Timeouts) -> Progress:
+    async def poll(self, provider_id: str, timeouts: Timeouts) -> BatchProgress:
         """Say how it stands."""
         self.polls += 1
         over = provider_id in self.ended or provider_id in self.canceled
         sources = (provider_id,) if over else ()
-        return Progress(phase=Phase.ENDED if over else Phase.RUNNING, word="over" if over else "at it", sources=sources)
+        return BatchProgress(
+            phase=Phase.ENDED if over else Phase.RUNNING, word="over" if over else "at it", sources=sources
+        )
 
     async def results(self, source: str, timeouts: Timeouts) -> AsyncGenerator[bytes, None]:
         """Give the results in one piece, the last first."""
@@ -103,9 +105,9 @@ class ObedientBatches:
         """Stop a batch."""
         self.canceled.add(provider_id)
 
-    async def find(self, since: float, timeouts: Timeouts) -> AsyncIterator[Found]:
+    async def find(self, since: float, timeouts: Timeouts) -> AsyncIterator[ListedBatch]:
         """Give nothing: whoever created a batch here knows its id."""
-        nothing: tuple[Found, ...] = ()
+        nothing: tuple[ListedBatch, ...] = ()
         for found in nothing:
             yield found
 

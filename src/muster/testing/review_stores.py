@@ -44,7 +44,7 @@ async def forgets_reviews_with_their_run(store: Store) -> None:
     for name in ("run1", "run2"):
         await store.runs.create(new_run(name))
         await store.reviews.add(replace(REVIEW, run=RunId(name)))
-    await store.desk.delete(RunId("run1"), NOW)
+    await store.commands.delete(RunId("run1"), NOW)
     assert list(await store.reviews.of_run(RunId("run1"))) == []
     assert len(await store.reviews.of_run(RunId("run2"))) == 1
 
@@ -85,11 +85,11 @@ async def keeps_a_run_that_a_baseline_names(store: Store) -> None:
     """A run with a name cannot be deleted until the name is gone; the refusal tells the name."""
     await store.runs.create(new_run("run1"))
     await _set(store, "main")
-    error = await raises(Conflict, store.desk.delete(RunId("run1"), NOW))
+    error = await raises(Conflict, store.commands.delete(RunId("run1"), NOW))
     assert "main" in error.message
     assert await store.runs.get(RunId("run1")) is not None
     await store.baselines.remove("main")
-    await store.desk.delete(RunId("run1"), NOW)
+    await store.commands.delete(RunId("run1"), NOW)
     assert await store.runs.get(RunId("run1")) is None
 
 

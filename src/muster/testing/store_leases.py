@@ -12,7 +12,7 @@ from muster.domain.entry import (
 from muster.domain.errors import Conflict, LeaseLost
 from muster.domain.ids import RunId
 from muster.domain.run import OwnedProcess, RunState
-from muster.store.base import Claim, Ending, Record, Store
+from muster.store.base import Claim, Record, RunRelease, Store
 from muster.testing.store_stage import (
     DRIVER,
     NOW,
@@ -94,7 +94,7 @@ async def lets_only_one_driver_claim(store: Store) -> None:
 async def keeps_terminal_states_final(store: Store) -> None:
     """A run that is over can be neither claimed nor canceled nor released again."""
     run, claim = await driven(store)
-    ending = Ending(state=RunState.COMPLETED, reason="done", at=NOW + 2, result={"ok": True}, active=1.5)
+    ending = RunRelease(state=RunState.COMPLETED, reason="done", at=NOW + 2, result={"ok": True}, active=1.5)
     over = await store.leases.release(run, claim.epoch, ending)
     assert (over.state, over.result, over.ended_reason, over.active) == (
         RunState.COMPLETED,
@@ -104,7 +104,7 @@ async def keeps_terminal_states_final(store: Store) -> None:
     )
     assert over.lease.driver is None
     await raises(Conflict, store.leases.claim(run, OTHER, claim.epoch, NOW, NOW + 15))
-    await raises(Conflict, store.desk.cancel(run, NOW))
+    await raises(Conflict, store.commands.cancel(run, NOW))
     await raises(Conflict, store.leases.release(run, claim.epoch, ending))
 
 
@@ -112,10 +112,10 @@ async def tells_the_driver_of_a_cancel(store: Store) -> None:
     """Canceling a driven run sets a mark that its heartbeat brings; an idle one is canceled at once."""
     run, claim = await driven(store)
     assert await store.leases.beat(run, claim.epoch, NOW + 30, 1.0, RunState.RUNNING) is False
-    await store.desk.cancel(run, NOW)
+    await store.commands.cancel(run, NOW)
     assert await store.leases.beat(run, claim.epoch, NOW + 31, 1.0, RunState.RUNNING) is True
     idle = await store.runs.create(new_run("run2"))
-    assert (await store.desk.cancel(idle.id, NOW)).state is RunState.CANCELED
+    assert (await store.commands.cancel(idle.id, NOW)).state is RunState.CANCELED
 
 
 async def buries_the_dead(store: Store) -> None:
@@ -133,7 +133,7 @@ async def buries_the_dead(store: Store) -> None:
 async def cancels_the_run_of_a_dead_driver_that_was_asked_to_cancel(store: Store) -> None:
     """A cancel that the driver did not live to see is carried out when it is buried."""
     run, claim = await driven(store)
-    await store.desk.cancel(run, NOW)
+    await store.commands.cancel(run, NOW)
     await store.leases.bury(run, claim.epoch, NOW + 5, "its driver died")
     after = await stored(store, run)
     assert (after.state, after.ended_at) == (RunState.CANCELED, NOW + 5)
@@ -142,8 +142,8 @@ async def cancels_the_run_of_a_dead_driver_that_was_asked_to_cancel(store: Store
 async def cancels_a_run_that_its_driver_lets_go_of_before_it_saw_the_cancel(store: Store) -> None:
     """A driver that was stopped just then leaves no run behind that can neither be resumed nor is canceled."""
     run, claim = await driven(store)
-    await store.desk.cancel(run, NOW)
-    ending = Ending(state=RunState.INTERRUPTED, reason="interrupted", at=NOW + 5)
+    await store.commands.cancel(run, NOW)
+    ending = RunRelease(state=RunState.INTERRUPTED, reason="interrupted", at=NOW + 5)
     over = await store.leases.release(run, claim.epoch, ending)
     assert (over.state, over.ended_reason, over.ended_at) == (RunState.CANCELED, "canceled", NOW + 5)
 
@@ -184,9 +184,9 @@ async def knows_which_workers_are_there(store: Store) -> None:
 async def hands_a_resting_run_to_the_workers(store: Store) -> None:
     """An interrupted run can be queued; one that is driven cannot."""
     run, claim = await driven(store)
-    await raises(Conflict, store.desk.requeue(run, NOW))
-    await store.leases.release(run, claim.epoch, Ending(state=RunState.INTERRUPTED, reason="stop", at=NOW))
-    queued = await store.desk.requeue(run, NOW)
+    await raises(Conflict, store.commands.requeue(run, NOW))
+    await store.leases.release(run, claim.epoch, RunRelease(state=RunState.INTERRUPTED, reason="stop", at=NOW))
+    queued = await store.commands.requeue(run, NOW)
     assert (queued.state, queued.submitted) == (RunState.QUEUED, True)
 
 

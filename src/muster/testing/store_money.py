@@ -13,7 +13,7 @@ from muster.domain.entry import (
 from muster.domain.errors import Conflict
 from muster.domain.money import MOST, Lane, Microdollars
 from muster.domain.run import RunState
-from muster.store.base import Ending, Store
+from muster.store.base import RunRelease, Store
 from muster.testing.store_stage import (
     NOW,
     Check,
@@ -164,18 +164,18 @@ async def frees_the_money_of_attempts_that_were_never_settled(store: Store) -> N
     """A run that is let go of, or forgotten, leaves nothing reserved anywhere."""
     run, claim = await driven(store)
     await store.journal.open(opening(run, claim.epoch, "k", most=100))
-    over = await store.leases.release(run, claim.epoch, Ending(state=RunState.FAILED, reason="x", at=NOW))
+    over = await store.leases.release(run, claim.epoch, RunRelease(state=RunState.FAILED, reason="x", at=NOW))
     assert (over.spent.reserved, over.spent.uncertain) == (0, 100)
 
 
 async def changes_the_cap_of_an_unfinished_run(store: Store) -> None:
     """A budget can be raised while a run is not over."""
     run, claim = await driven(store, cap=10)
-    await store.desk.set_cap(run, Microdollars(1000))
+    await store.commands.set_cap(run, Microdollars(1000))
     assert (await stored(store, run)).cap == 1000
-    ending = Ending(state=RunState.FAILED, reason="budget", at=NOW)
+    ending = RunRelease(state=RunState.FAILED, reason="budget", at=NOW)
     await store.leases.release(run, claim.epoch, ending)
-    await raises(Conflict, store.desk.set_cap(run, Microdollars(5)))
+    await raises(Conflict, store.commands.set_cap(run, Microdollars(5)))
 
 
 async def books_what_a_failure_says_it_cost(store: Store) -> None:

@@ -9,7 +9,7 @@ from muster.domain.entry import (
 )
 from muster.domain.errors import Conflict, NotFound
 from muster.domain.run import Origin, Reuse, RunState
-from muster.store.base import Ending, Store
+from muster.store.base import RunRelease, Store
 from muster.testing.store_stage import (
     NOW,
     Check,
@@ -64,21 +64,21 @@ async def forgets_a_run_with_everything_in_it(store: Store) -> None:
     run, claim = await driven(store)
     opened = opening(run, claim.epoch, "k")
     await store.journal.open(opened)
-    await raises(Conflict, store.desk.delete(run, NOW))
+    await raises(Conflict, store.commands.delete(run, NOW))
     await store.journal.settle(settling(opened, replied()))
-    ending = Ending(state=RunState.FAILED, reason="x", at=NOW, error={"message": "m"})
+    ending = RunRelease(state=RunState.FAILED, reason="x", at=NOW, error={"message": "m"})
     await store.leases.release(run, claim.epoch, ending)
     heir = replace(new_run("run2"), origin=Origin(run=run, reuse=Reuse.REPLIES))
     await store.runs.create(heir)
-    await raises(Conflict, store.desk.delete(run, NOW))
-    await store.desk.cancel(heir.id, NOW)
-    await raises(Conflict, store.desk.delete(run, NOW))  # it can still be resumed, with the replies of the first
-    await store.desk.delete(heir.id, NOW)
-    await store.desk.delete(run, NOW)
+    await raises(Conflict, store.commands.delete(run, NOW))
+    await store.commands.cancel(heir.id, NOW)
+    await raises(Conflict, store.commands.delete(run, NOW))  # it can still be resumed, with the replies of the first
+    await store.commands.delete(heir.id, NOW)
+    await store.commands.delete(run, NOW)
     assert await store.runs.get(run) is None
     assert await store.journal.find(run, "k") is None
     assert await store.events.read(run, 0, 10) == []
-    await raises(NotFound, store.desk.delete(run, NOW))
+    await raises(NotFound, store.commands.delete(run, NOW))
 
 
 async def restores_a_run_from_elsewhere(store: Store) -> None:
@@ -87,10 +87,10 @@ async def restores_a_run_from_elsewhere(store: Store) -> None:
     opened = opening(run, claim.epoch, "k")
     await store.journal.open(opened)
     await store.journal.settle(settling(opened, replied(40)))
-    ending = Ending(state=RunState.COMPLETED, reason="done", at=NOW, result=[1])
+    ending = RunRelease(state=RunState.COMPLETED, reason="done", at=NOW, result=[1])
     over = await store.leases.release(run, claim.epoch, ending)
     entries: list[Entry] = [entry async for entry in store.archive.entries(run)]
-    await store.desk.delete(run, NOW)
+    await store.commands.delete(run, NOW)
     await store.archive.restore_entries(entries)
     await store.archive.restore(over)
     again = await stored(store, run)

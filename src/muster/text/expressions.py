@@ -38,7 +38,7 @@ class Sum:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class Relation:
     """Two quantities and how they must compare."""
 
     sign: str
@@ -68,7 +68,7 @@ class Negation:
 
 
 Quantity = Number | Name | Sum
-Truth = Comparison | Conjunction | Disjunction | Negation
+Truth = Relation | Conjunction | Disjunction | Negation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +92,7 @@ def names_of(tree: Truth | Quantity) -> Iterator[str]:
         case Sum(terms):
             for _, term in terms:
                 yield from names_of(term)
-        case Comparison(_, left, right):
+        case Relation(_, left, right):
             yield from names_of(left)
             yield from names_of(right)
         case Conjunction(parts) | Disjunction(parts):
@@ -111,7 +111,7 @@ def spell(tree: Truth | Quantity) -> str:
             return name
         case Sum(terms):
             return _spell_sum(terms)
-        case Comparison(sign, left, right):
+        case Relation(sign, left, right):
             return f"{spell(left)} {sign} {spell(right)}"
         case Conjunction(parts):
             return " and ".join(_bracketed(part, Conjunction, Disjunction) for part in parts)
@@ -287,7 +287,7 @@ class _Parser:
         right = self._sum()
         if self._next.text in _COMPARING:
             self._refuse(self._next, "only two quantities can be compared: join comparisons with and")
-        return Comparison(sign.text, self._as_quantity(left, start), self._as_quantity(right, right_start))
+        return Relation(sign.text, self._as_quantity(left, start), self._as_quantity(right, right_start))
 
     def _sum(self) -> Truth | Quantity:
         start = self._next

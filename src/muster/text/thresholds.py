@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from math import isfinite
 
 from muster.text.expressions import (
-    Comparison,
     Conjunction,
     Disjunction,
     Expression,
@@ -16,6 +15,7 @@ from muster.text.expressions import (
     Negation,
     Number,
     Quantity,
+    Relation,
     Truth,
     parse,
 )
@@ -26,7 +26,7 @@ _TOLERANCE = 1e-9  # 0.1 + 0.2 reaches 0.3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
+class ThresholdResult:
     """What became of a threshold."""
 
     expression: str
@@ -39,11 +39,13 @@ def reaches(score: float, threshold: float) -> bool:
     return score >= threshold - _TOLERANCE
 
 
-def evaluate(expression: str | Expression, values: Values) -> Held:
+def evaluate(expression: str | Expression, values: Values) -> ThresholdResult:
     """Say whether an expression holds of some figures; raises BadArgument when it is none."""
     found = _parsed(expression)
     holds = _truth(found.tree, values) is True
-    return Held(expression=found.text, holds=holds, why=", ".join(_told(name, values) for name in found.names))
+    return ThresholdResult(
+        expression=found.text, holds=holds, why=", ".join(_told(name, values) for name in found.names)
+    )
 
 
 def known(expression: str | Expression, values: Values) -> bool:
@@ -68,7 +70,7 @@ def _value(name: str, values: Values) -> float | None:
 def _truth(tree: Truth, values: Values) -> bool | None:
     """Say whether it holds; None when that cannot be known."""
     match tree:
-        case Comparison(sign, left, right):
+        case Relation(sign, left, right):
             return _compared(sign, _quantity(left, values), _quantity(right, values))
         case Negation(part):
             found = _truth(part, values)

@@ -17,7 +17,7 @@ _SHOWN = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class FindingsAnswer:
     """What a reply says; with a flaw nothing else counts."""
 
     findings: tuple[Finding, ...] = ()
@@ -27,16 +27,16 @@ class Answer:
     flaw: str = ""
 
 
-def read_text(text: str, shape: Shape | None, own: Mapping[str, Json] | None = None) -> Answer:
+def read_text(text: str, shape: Shape | None, own: Mapping[str, Json] | None = None) -> FindingsAnswer:
     """Read a text that is to be one JSON object; `own` is the user's schema, which it must fit too."""
     found = read_object(text)
-    return Answer(flaw=found) if isinstance(found, str) else read_value(found, shape, own)
+    return FindingsAnswer(flaw=found) if isinstance(found, str) else read_value(found, shape, own)
 
 
-def read_value(value: Json, shape: Shape | None, own: Mapping[str, Json] | None = None) -> Answer:
+def read_value(value: Json, shape: Shape | None, own: Mapping[str, Json] | None = None) -> FindingsAnswer:
     """Read a reply that is data."""
     if not isinstance(value, Mapping):
-        return Answer(flaw="it is JSON, but no object")
+        return FindingsAnswer(flaw="it is JSON, but no object")
     said = _present(value)
     flaw: str | None = flaw_of(dict(value)) or _list_flaw(said.get("findings"))
     if not flaw:
@@ -44,7 +44,7 @@ def read_value(value: Json, shape: Shape | None, own: Mapping[str, Json] | None 
         flaw = schema_flaw(said, accepted(shape, own)) or _severity_flaw(said["findings"])
     if not flaw and own is not None:
         flaw = schema_flaw(dict(value), own)
-    return Answer(flaw=f"the JSON does not fit: {flaw}") if flaw else _answered(said)
+    return FindingsAnswer(flaw=f"the JSON does not fit: {flaw}") if flaw else _answered(said)
 
 
 def _present(value: Json) -> Json:
@@ -63,13 +63,13 @@ def _severity_flaw(findings: list[Mapping[str, Json]]) -> str:
     return "" if wrong is None else f"{wrong[:_SHOWN]!r} is no severity; there are {', '.join(Severity)}"
 
 
-def _answered(said: Mapping[str, Json]) -> Answer:
+def _answered(said: Mapping[str, Json]) -> FindingsAnswer:
     findings = tuple(_finding(one) for one in said["findings"])
     parts = said.get("parts") or {}
     flaw = summary_flaw(said.get("summary"), findings) or _parts_flaw(parts)
     if flaw:
-        return Answer(flaw=flaw)
-    return Answer(
+        return FindingsAnswer(flaw=flaw)
+    return FindingsAnswer(
         findings=findings,
         score=_number(said.get("score")),
         parts=_parts(parts),

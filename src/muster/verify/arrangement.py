@@ -15,12 +15,12 @@ from muster.domain.run import Mode
 from muster.engine.context import Context
 from muster.text.redaction import Redactor
 from muster.verify.journal import SNAPSHOT, files_key
-from muster.verify.source import Chunk, FileInfo, Piece, Snapshot, Source, read_source
+from muster.verify.source import Chunk, FileInfo, Piece, Source, VerifySnapshot, read_source
 from muster.verify.verification import Kind, LeftOut, Limits, Verification, Verifier
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unit:
+class ChunkUnit:
     """A chunk with the agents that are asked about it."""
 
     chunk: Chunk
@@ -73,7 +73,7 @@ class Arrangement:
         """Say how many reports there are to be of an agent."""
         return len(self.chunks(verifier)) if verifier.kind is Kind.MODEL else min(1, len(self.files(verifier)))
 
-    def units(self, wave: int, usual: Mode) -> Iterator[Unit]:
+    def units(self, wave: int, usual: Mode) -> Iterator[ChunkUnit]:
         """Give what models are asked in a wave, chunk by chunk; those that can share a cache stand together."""
         models = [one for one in self.of(wave) if one.kind is Kind.MODEL]
         for group in self._groups(models, usual):
@@ -81,7 +81,7 @@ class Arrangement:
             for verifier in group:
                 for chunk in self.chunks(verifier):
                     shared.setdefault(chunk.name, (chunk, []))[1].append(verifier)
-            yield from (Unit(chunk=chunk, verifiers=tuple(asked)) for chunk, asked in shared.values())
+            yield from (ChunkUnit(chunk=chunk, verifiers=tuple(asked)) for chunk, asked in shared.values())
 
     def _groups(self, verifiers: Sequence[Verifier], usual: Mode) -> list[tuple[Verifier, ...]]:
         found: dict[tuple[object, ...], list[Verifier]] = {}
@@ -109,12 +109,12 @@ PAGE_FILES = 1_000
 _SOURCES = tuple[Source, ...]
 
 
-async def read_in(ctx: Context, spec: Verification) -> Snapshot:
+async def read_in(ctx: Context, spec: Verification) -> VerifySnapshot:
     """Give what was read in; whoever resumes the run gets the very same."""
-    return msgspec.convert(await ctx.step(SNAPSHOT, lambda: _read(ctx, spec)), Snapshot)
+    return msgspec.convert(await ctx.step(SNAPSHOT, lambda: _read(ctx, spec)), VerifySnapshot)
 
 
-async def sources_of(ctx: Context, snapshot: Snapshot) -> tuple[Source, ...]:
+async def sources_of(ctx: Context, snapshot: VerifySnapshot) -> tuple[Source, ...]:
     """Give the files as they were read."""
     found: list[Source] = []
     for page in range(snapshot.pages):
@@ -142,7 +142,7 @@ async def _read(ctx: Context, spec: Verification) -> Json:
         if sources:
             await _keep(ctx, kept, sources)
             kept += 1
-    return msgspec.to_builtins(Snapshot(files=tuple(files), left_out=tuple(left_out), pages=kept))
+    return msgspec.to_builtins(VerifySnapshot(files=tuple(files), left_out=tuple(left_out), pages=kept))
 
 
 def _pages(spec: Verification) -> Iterator[list[Source | LeftOut]]:

@@ -9,7 +9,7 @@ from math import fsum
 from muster.domain.money import Microdollars
 from muster.text.expressions import PART
 from muster.text.redaction import GUESSED, Secret
-from muster.text.thresholds import Held, evaluate, known
+from muster.text.thresholds import ThresholdResult, evaluate, known
 from muster.verify.finding import Counts, Examined, Finding, Merged, Severity
 from muster.verify.journal import MOST_FINDINGS, SECRETS, AgentReport, Ending, WaveReport
 from muster.verify.merging import in_order, merge
@@ -96,14 +96,16 @@ def _reported(examined: Sequence[Examined]) -> list[Finding]:
     return list(most.elements())
 
 
-def _held(verifier: Verifier, values: dict[str, float | None], *, whole: bool) -> tuple[Held, ...]:
+def _held(verifier: Verifier, values: dict[str, float | None], *, whole: bool) -> tuple[ThresholdResult, ...]:
     if whole:
         return tuple(evaluate(expression, values) for expression in verifier.thresholds)
     why = "there is no report of everything"
-    return tuple(Held(expression=expression, holds=False, why=why) for expression in verifier.thresholds)
+    return tuple(ThresholdResult(expression=expression, holds=False, why=why) for expression in verifier.thresholds)
 
 
-def _ending(examined: Sequence[Examined], held: Sequence[Held], chunks: int, *, whole: bool) -> tuple[Ending, str]:
+def _ending(
+    examined: Sequence[Examined], held: Sequence[ThresholdResult], chunks: int, *, whole: bool
+) -> tuple[Ending, str]:
     if not chunks and not examined:
         return Ending.IDLE, "no file is for it"
     if not whole:
@@ -124,7 +126,7 @@ def _broken(examined: Sequence[Examined], chunks: int) -> str:
     return f"of {chunks - answered} of {chunks} chunks there is no report: {failures[0]}{more}"
 
 
-def _not_held(held: Sequence[Held]) -> str:
+def _not_held(held: Sequence[ThresholdResult]) -> str:
     broken = [f"{one.why}, wanted is {one.expression}" for one in held if not one.holds]
     return _listed(broken)
 
@@ -155,7 +157,7 @@ def _counts(merged: Iterable[Merged], reports: Sequence[AgentReport]) -> Counts:
     return found
 
 
-def _overall(thresholds: Sequence[str], reports: Sequence[AgentReport], *, last: bool) -> tuple[Held, ...]:
+def _overall(thresholds: Sequence[str], reports: Sequence[AgentReport], *, last: bool) -> tuple[ThresholdResult, ...]:
     """Say which thresholds hold over everybody; what is not known yet is left to later waves, if there are any."""
     merged = merge([(report.agent, report.findings) for report in reports])
     names = dict.fromkeys(name for report in reports for name in report.parts)
@@ -179,7 +181,7 @@ def _lesser(merged: Merged) -> set[Severity]:
     return {origin.severity for origin in merged.origins} - {merged.finding.severity}
 
 
-def _why(reports: Sequence[AgentReport], held: Sequence[Held]) -> str:
+def _why(reports: Sequence[AgentReport], held: Sequence[ThresholdResult]) -> str:
     """Say why a wave did not pass; nothing when it did.
 
     One in which no file is for anybody stands in nobody's way; that somebody looked at each file is asked of the whole.

@@ -133,7 +133,7 @@ class _Check:
         looked: Mapping[str, Json] = {}
         if unknown:
             looked = await self._step("place", lambda: places(self.root, unknown))
-        lines = Lines(root=self.root, known=known, looked=looked)
+        lines = LineCounts(root=self.root, known=known, looked=looked)
         redactor = Redactor()  # a failed comparison shows what was compared
         return [locate(_redacted(finding, redactor), lines) for finding in findings]
 
@@ -235,7 +235,7 @@ _LAST_LINE = 2**31
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lines:
+class LineCounts:
     """How many lines files have: those that are verified, and those that were looked up by the path that was given."""
 
     root: str
@@ -266,7 +266,7 @@ def elsewhere(findings: Iterable[Finding], root: str, known: Mapping[str, int]) 
     return sorted(path for path in files if path and relative(path, root) not in known)[:MOST_PLACES]
 
 
-def locate(finding: Finding, lines: Lines) -> Finding | Rejected:
+def locate(finding: Finding, lines: LineCounts) -> Finding | Rejected:
     """Give a finding at lines that exist, or say why it cannot be."""
     place = lines.of(finding.file) if finding.file else None
     if place is None:

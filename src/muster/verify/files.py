@@ -21,14 +21,14 @@ _HIDDEN = "a hidden folder"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class FoundFiles:
     """The files below a folder; a folder that is left out is told once, and ends with a slash."""
 
     files: tuple[str, ...]
     left_out: tuple[LeftOut, ...] = ()
 
 
-def among(paths: Iterable[str], place: str) -> Found:
+def among(paths: Iterable[str], place: str) -> FoundFiles:
     """Sort out what git lists below a folder; what lies in a vendored one is left out."""
     files: list[str] = []
     left_out: dict[str, LeftOut] = {}
@@ -38,10 +38,10 @@ def among(paths: Iterable[str], place: str) -> Found:
             left_out.setdefault(folder, LeftOut(path=folder, why="vendored"))
         else:
             files.append(path)
-    return Found(files=tuple(files), left_out=tuple(left_out.values()))
+    return FoundFiles(files=tuple(files), left_out=tuple(left_out.values()))
 
 
-def walk(root: Path, place: str) -> Found:
+def walk(root: Path, place: str) -> FoundFiles:
     """Find the files below a folder that is in no repository."""
     files: list[str] = []
     left_out: list[LeftOut] = []
@@ -50,7 +50,7 @@ def walk(root: Path, place: str) -> Found:
             left_out.append(found)
         else:
             files.append(found)
-    return Found(files=tuple(files), left_out=tuple(left_out))
+    return FoundFiles(files=tuple(files), left_out=tuple(left_out))
 
 
 def without_own(paths: Iterable[str]) -> list[str]:
@@ -113,7 +113,7 @@ _WAYS = "paths, --changed [REF], --staged or --pending"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
+class FileSelection:
     """How a person chose files; exactly one way."""
 
     paths: tuple[str, ...] = ()  # files and folders
@@ -154,7 +154,7 @@ class Selected:
 
 
 async def select(
-    folder: Path, selection: Selection, *, into: Path | None = None, bounds: Bounds | None = None
+    folder: Path, selection: FileSelection, *, into: Path | None = None, bounds: Bounds | None = None
 ) -> Selected:
     """Choose files and read each once; staged contents are written below `into`.
 
@@ -179,7 +179,7 @@ async def select(
     return await asyncio.to_thread(_read, chosen, root, source, bounds or Bounds())
 
 
-def _check(selection: Selection, into: Path | None) -> None:
+def _check(selection: FileSelection, into: Path | None) -> None:
     ways = [bool(selection.paths), selection.changed, selection.staged, selection.pending is not None]
     if not any(ways):
         raise BadArgument(f"nothing says which files are to be verified; give {_WAYS}")
@@ -211,7 +211,7 @@ async def _choose_paths(chosen: _Chosen, folder: Path, root: Path, paths: Iterab
         chosen.left_out += found.left_out
 
 
-async def _below(root: Path, place: str, git: Git | None) -> Found:
+async def _below(root: Path, place: str, git: Git | None) -> FoundFiles:
     if git is None:
         return await asyncio.to_thread(walk, root, place)
     return among(await git.listed(root / place), place)

@@ -41,7 +41,7 @@ class Rejected:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Origin:
+class FindingOrigin:
     """What one agent said of a finding that others found too."""
 
     agent: str
@@ -59,7 +59,7 @@ class Merged:
 
     finding: Finding
     by: tuple[str, ...]  # names of who found it, in order
-    origins: tuple[Origin, ...] = ()  # what each of them said; empty when only one did
+    origins: tuple[FindingOrigin, ...] = ()  # what each of them said; empty when only one did
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

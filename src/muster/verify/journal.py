@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from muster.domain.money import NOTHING, Microdollars
-from muster.text.thresholds import Held
+from muster.text.thresholds import ThresholdResult
 from muster.verify.finding import Counts, Finding, Merged, Rejected
 from muster.verify.verification import Kind
 
@@ -52,7 +52,7 @@ class AgentReport:
     score: float | None = None  # the lowest of all chunks
     parts: Mapping[str, float] = field(default_factory=dict)  # each the lowest of all chunks
     coverage: float | None = None  # percent, weighed by lines
-    thresholds: tuple[Held, ...] = ()
+    thresholds: tuple[ThresholdResult, ...] = ()
     chunks: int = 0  # that it was to look at
     answered: int = 0  # of which there is a report
     repaired: int = 0
@@ -73,7 +73,9 @@ class WaveReport:
     agents: tuple[AgentReport, ...]
     merged: tuple[Merged, ...] = ()  # findings of all its agents, duplicates as one; the worst first
     counts: Counts = NONE  # of the merged ones
-    thresholds: tuple[Held, ...] = ()  # over all agents of this and of earlier waves, as far as they can be known
+    thresholds: tuple[
+        ThresholdResult, ...
+    ] = ()  # over all agents of this and of earlier waves, as far as they can be known
     why: str = ""
     started_at: float = 0.0
     ended_at: float = 0.0

@@ -14,7 +14,7 @@ from typing import Any
 from muster.domain.errors import BadFile
 from muster.text.files import opened, shown
 from muster.text.tree import Unreadable
-from muster.verify.source import EMPTY, MOST_BYTES, Snapshot, check_name, place_in, real_place
+from muster.verify.source import EMPTY, MOST_BYTES, VerifySnapshot, check_name, place_in, real_place
 from muster.verify.verification import Marker, Verification
 
 MOST_MARKER = 64_000  # bytes
@@ -35,13 +35,13 @@ def read_markers(folder: Path, root: Path) -> tuple[Marker, ...]:
     return tuple(_read(folder / name, root) for name in names)
 
 
-def done_markers(wanted: Verification, snapshot: Snapshot) -> tuple[str, ...]:
+def done_markers(wanted: Verification, snapshot: VerifySnapshot) -> tuple[str, ...]:
     """Name the markers that are as they were read, and all of whose files were verified and are unchanged."""
     root, verified = Path(wanted.root), _verified(snapshot)
     return tuple(marker.path for marker in wanted.markers if _is_done(marker, root, verified))
 
 
-def clear_markers(wanted: Verification, snapshot: Snapshot, noted: Collection[str] = ()) -> tuple[str, ...]:
+def clear_markers(wanted: Verification, snapshot: VerifySnapshot, noted: Collection[str] = ()) -> tuple[str, ...]:
     """Remove the markers that are done, and give which; one that was noted as such and is gone was removed before."""
     root, verified = Path(wanted.root), _verified(snapshot)
     return tuple(
@@ -51,7 +51,7 @@ def clear_markers(wanted: Verification, snapshot: Snapshot, noted: Collection[st
     )
 
 
-def _verified(snapshot: Snapshot) -> dict[str, str]:
+def _verified(snapshot: VerifySnapshot) -> dict[str, str]:
     found = {left.path: NOTHING for left in snapshot.left_out if left.why == EMPTY}  # there is nothing to verify
     return found | {file.path: file.digest for file in snapshot.files}
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import islice
 
-from muster.verify.finding import RANKS, Finding, Merged, Origin
+from muster.verify.finding import RANKS, Finding, FindingOrigin, Merged
 
 MOST_COMPARED = 200
 _BLOCK = 8  # lines
@@ -45,7 +45,7 @@ class _Cluster:
         by = tuple(sorted(self.members))
         return Merged(finding=finding, by=by, origins=self._origins(by) if len(by) > 1 else ())
 
-    def _origins(self, by: Sequence[str]) -> tuple[Origin, ...]:
+    def _origins(self, by: Sequence[str]) -> tuple[FindingOrigin, ...]:
         return tuple(_origin(agent, self.members[agent]) for agent in by)
 
 
@@ -66,8 +66,8 @@ def in_order(findings: Iterable[Finding]) -> list[Finding]:
     return sorted(findings, key=_order)
 
 
-def _origin(agent: str, finding: Finding) -> Origin:
-    return Origin(
+def _origin(agent: str, finding: Finding) -> FindingOrigin:
+    return FindingOrigin(
         agent=agent,
         severity=finding.severity,
         line=finding.line,

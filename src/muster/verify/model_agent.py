@@ -10,7 +10,7 @@ from muster.domain.errors import BadOutput, ReplayMiss
 from muster.domain.money import NOTHING
 from muster.engine.context import Context
 from muster.judging.base import FAILED_CALL, code_of, words_of
-from muster.verify.answers import LONGEST_PATH, Answer, bounded, read_text, read_value, speaks_flaw
+from muster.verify.answers import LONGEST_PATH, FindingsAnswer, bounded, read_text, read_value, speaks_flaw
 from muster.verify.finding import Examined, Finding, Rejected
 from muster.verify.question import pose, pose_again
 from muster.verify.source import Chunk, Piece
@@ -25,7 +25,7 @@ BAD = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class FindingsReading:
     """What came of a reply; with a flaw nothing else counts."""
 
     findings: tuple[Finding, ...] = ()
@@ -36,16 +36,16 @@ class Reading:
     flaw: str = ""
 
 
-def read(reply: Reply, verifier: Verifier, chunk: Chunk) -> Reading:
+def read(reply: Reply, verifier: Verifier, chunk: Chunk) -> FindingsReading:
     """Read a reply."""
     if reply.quality in BAD and (reply.quality is not Quality.EMPTY or reply.data is None):
-        return Reading(flaw=BAD[reply.quality])
+        return FindingsReading(flaw=BAD[reply.quality])
     answer = _answer(reply, verifier)
     if answer.flaw:
-        return Reading(flaw=answer.flaw)
+        return FindingsReading(flaw=answer.flaw)
     shown = _Shown(chunk)
     placed = [shown.place(finding) for finding in answer.findings]
-    return Reading(
+    return FindingsReading(
         findings=tuple(one for one in placed if isinstance(one, Finding)),
         rejected=tuple(one for one in placed if isinstance(one, Rejected)),
         score=answer.score,
@@ -54,13 +54,13 @@ def read(reply: Reply, verifier: Verifier, chunk: Chunk) -> Reading:
     )
 
 
-def _answer(reply: Reply, verifier: Verifier) -> Answer:
+def _answer(reply: Reply, verifier: Verifier) -> FindingsAnswer:
     """Read what a reply is; data beside a text counts only where the text does not say otherwise."""
     if reply.data is None or "{" in reply.text:
         return read_text(reply.text, verifier.shape, verifier.schema)
     answer = read_value(reply.data, verifier.shape, verifier.schema)
     flaw = answer.flaw or speaks_flaw(reply.text, answer.findings, "the text beside the data")
-    return Answer(flaw=flaw) if flaw else answer
+    return FindingsAnswer(flaw=flaw) if flaw else answer
 
 
 class _Shown:
@@ -122,7 +122,7 @@ UNPARSED = "unparsed"
 LONGEST_FAILURE = 2_000  # characters
 
 
-_NOTHING = Reading()
+_NOTHING = FindingsReading()
 _CODES: dict[Quality, str] = {quality: str(quality) for quality in Quality if quality is not Quality.GOOD}
 
 
@@ -131,7 +131,7 @@ class _Heard:
     """What came of one call: a reply that was read, or what took its place."""
 
     reply: Reply | None = None
-    reading: Reading = _NOTHING
+    reading: FindingsReading = _NOTHING
     failure: str = ""
     code: str = ""
 

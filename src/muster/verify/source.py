@@ -47,7 +47,7 @@ class FileInfo:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Snapshot:
+class VerifySnapshot:
     """Everything that was read before the first call, but for the texts."""
 
     files: tuple[FileInfo, ...]

@@ -9,14 +9,14 @@ import msgspec
 from muster.domain.canonical import Json
 from muster.engine.context import Context
 from muster.engine.workload import workload
-from muster.verify.arrangement import Arrangement, Unit, read_in, sent_as, sources_of
+from muster.verify.arrangement import Arrangement, ChunkUnit, read_in, sent_as, sources_of
 from muster.verify.assessment import assess, check_secrets, conclude
 from muster.verify.checker import run_checker
 from muster.verify.finding import Examined
 from muster.verify.journal import CLEARED, CLEARING, SECRETS, AgentReport, Ending, WaveReport, call_key, report_key
 from muster.verify.markers import clear_markers, done_markers
 from muster.verify.model_agent import examine
-from muster.verify.source import Snapshot
+from muster.verify.source import VerifySnapshot
 from muster.verify.spec import read_spec
 from muster.verify.verification import Kind, Verification, Verifier
 
@@ -37,7 +37,7 @@ async def waves(ctx: Context, spec: Any) -> Json:
 
 
 async def _conclude(
-    ctx: Context, wanted: Verification, snapshot: Snapshot, arrangement: Arrangement, reports: list[WaveReport]
+    ctx: Context, wanted: Verification, snapshot: VerifySnapshot, arrangement: Arrangement, reports: list[WaveReport]
 ) -> Json:
     """Say how it ended: it passed only if every wave did and no file was left to nobody."""
     done = [report.wave for report in reports]
@@ -61,7 +61,7 @@ def _somebody_looked(reports: list[WaveReport]) -> bool:
     return any(agent.ending is Ending.PASSED and agent.agent != SECRETS for agent in agents)
 
 
-async def _clear(ctx: Context, wanted: Verification, snapshot: Snapshot) -> Json:
+async def _clear(ctx: Context, wanted: Verification, snapshot: VerifySnapshot) -> Json:
     """Remove the markers of files that have passed, as they are on disk now."""
     if not wanted.markers:
         return []
@@ -122,14 +122,14 @@ class _Wave:
 
     async def _hear(self, verifiers: Sequence[Verifier]) -> Mapping[str, Sequence[Examined]]:
         checkers = [one for one in verifiers if one.kind is Kind.COMMAND and self._arrangement.parts(one)]
-        items: list[Verifier | Unit] = [*checkers, *self._arrangement.units(self._number, self._ctx.mode)]
+        items: list[Verifier | ChunkUnit] = [*checkers, *self._arrangement.units(self._number, self._ctx.mode)]
         heard: dict[str, list[Examined]] = defaultdict(list)
         async for said in self._ctx.map(self._one, items):
             for name, examined in said:
                 heard[name].append(examined)
         return heard
 
-    async def _one(self, _: int, item: Verifier | Unit) -> Said:
+    async def _one(self, _: int, item: Verifier | ChunkUnit) -> Said:
         if isinstance(item, Verifier):
             key, files = call_key(self._number, item.name, "command"), self._arrangement.files(item)
             return [(item.name, await run_checker(self._ctx, item, self._spec.root, files, key=key))]
@@ -137,7 +137,7 @@ class _Wave:
         said = [await self._ask(one, item) for one in alone]
         return said + await self._ctx.gather(*(self._ask(one, item) for one in item.verifiers[len(alone) :]))
 
-    async def _ask(self, verifier: Verifier, unit: Unit) -> tuple[str, Examined]:
+    async def _ask(self, verifier: Verifier, unit: ChunkUnit) -> tuple[str, Examined]:
         examined = await examine(
             self._ctx,
             verifier,

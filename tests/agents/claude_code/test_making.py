@@ -12,7 +12,7 @@ import pytest
 from muster.agents.base import Agent
 from muster.agents.claude_code.agent import ClaudeCodeAgent
 from muster.agents.claude_code.setup import Setup
-from muster.agents.processes.registry import Household
+from muster.agents.processes.registry import ProcessRegistry
 from muster.agents.processes.system import TOKEN_VARIABLE, this_process
 from muster.app.agent_kinds.base import profile_of
 from muster.app.agent_kinds.claude import house_of, make_claude
@@ -31,7 +31,7 @@ def made(variables: Mapping[str, str] = KEYED, **section: Any) -> Agent:
         "coder",
         declared,
         profile=profile_of("coder", declared),
-        household=Household(Nowhere(), this_process()),
+        processes=ProcessRegistry(Nowhere(), this_process()),
         variables=variables,
         folder=Path("/project"),
         home=Path("/project/.muster"),

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from muster.agents.claude_code.conversation import Result, Talk, read_result
-from muster.agents.claude_code.outcome import Remains, Terms, read_outcome
+from muster.agents.claude_code.conversation import ClaudeConversation, ClaudeResult, read_result
+from muster.agents.claude_code.outcome import ClaudeRemains, ClaudeTerms, read_outcome
 from muster.domain.call import Quality, Reply, Stop, Usage
 from muster.domain.canonical import Json
 from muster.domain.errors import (
@@ -22,27 +22,27 @@ from muster.domain.errors import (
 )
 from muster.domain.money import NOTHING, Lane, Microdollars
 
-TERMS = Terms(agent="coder", most=Microdollars(1_000_000), lane=Lane.BILLED, key_variable="MY_KEY")
+TERMS = ClaudeTerms(agent="coder", most=Microdollars(1_000_000), lane=Lane.BILLED, key_variable="MY_KEY")
 SCHEMA: dict[str, Json] = {"type": "object"}
 
 
-def result(**fields: Any) -> Result:
+def result(**fields: Any) -> ClaudeResult:
     base = {"subtype": "success", "result": "Done.", "session_id": "s", "num_turns": 2, "total_cost_usd": 0.0123}
     found = read_result({"type": "result", **base, **fields})
     assert found is not None
     return found
 
 
-def outcome(terms: Terms = TERMS, *, using: str | None = None, asking: str | None = None, **fields: Any) -> Reply:
-    talk = Talk()
+def outcome(terms: ClaudeTerms = TERMS, *, using: str | None = None, asking: str | None = None, **fields: Any) -> Reply:
+    talk = ClaudeConversation()
     if using is not None:
         talk.hear({"type": "assistant", "message": {"content": [{"type": "tool_use", "id": "a", "name": using}]}})
     if asking is not None:
         talk.hear({"type": "control_request", "request": {"subtype": "can_use_tool", "tool_name": asking}})
-    return read_outcome(terms, talk, result(**fields), Remains(log="a word", note="a note"))
+    return read_outcome(terms, talk, result(**fields), ClaudeRemains(log="a word", note="a note"))
 
 
-def failure(terms: Terms = TERMS, **how: Any) -> WireError:
+def failure(terms: ClaudeTerms = TERMS, **how: Any) -> WireError:
     with pytest.raises(WireError) as caught:
         outcome(terms, **how)
     return caught.value
@@ -148,11 +148,11 @@ def test_an_api_that_refuses_the_first_question_is_that_error(status: int, kind:
 
 def test_after_an_error_of_the_api_what_was_paid_is_not_known_if_it_had_answered_before() -> None:
     fields: dict[str, Any] = {"is_error": True, "api_error_status": 529, "result": "full"}
-    talk = Talk()
+    talk = ClaudeConversation()
     talk.hear({"type": "assistant", "message": {"model": "m", "content": []}})
     for dollars in (0, 0.01, None):
         with pytest.raises(Overloaded) as caught:
-            read_outcome(TERMS, talk, result(**fields, total_cost_usd=dollars), Remains())
+            read_outcome(TERMS, talk, result(**fields, total_cost_usd=dollars), ClaudeRemains())
         assert (caught.value.paid, caught.value.cost) == (Paid.UNKNOWN, 0)
 
 
@@ -162,11 +162,11 @@ def test_after_an_error_of_the_api_what_was_paid_is_not_known_if_it_had_answered
 def test_after_an_error_of_the_api_what_was_paid_is_not_known_if_an_earlier_answer_was_no_refusal(
     status: int | None, paid: Paid
 ) -> None:
-    talk = Talk()
+    talk = ClaudeConversation()
     talk.hear({"type": "system", "subtype": "api_retry", "error_status": status})
     ended = result(is_error=True, api_error_status=529, result="full", total_cost_usd=0)
     with pytest.raises(Overloaded) as caught:
-        read_outcome(TERMS, talk, ended, Remains())
+        read_outcome(TERMS, talk, ended, ClaudeRemains())
     assert caught.value.paid is paid
 
 

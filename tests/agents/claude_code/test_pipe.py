@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from muster.agents.claude_code.conversation import Talk
-from muster.agents.claude_code.transport import Pipe
-from muster.agents.processes.process import Order
-from muster.agents.processes.registry import Household
+from muster.agents.claude_code.conversation import ClaudeConversation
+from muster.agents.claude_code.transport import ProcessTransport
+from muster.agents.processes.process import ProcessCommand
+from muster.agents.processes.registry import ProcessRegistry
 from muster.agents.processes.system import this_process
 from muster.domain.agent import Timeouts
 from muster.domain.errors import AgentFailed, BadExit, BadOutput, Stalled, TimedOut
@@ -40,20 +40,22 @@ class Nowhere:
 
 
 @asynccontextmanager
-async def playing(folder: Path, play: str, timeouts: Timeouts = PATIENT) -> AsyncIterator[tuple[Pipe, Talk]]:
+async def playing(
+    folder: Path, play: str, timeouts: Timeouts = PATIENT
+) -> AsyncIterator[tuple[ProcessTransport, ClaudeConversation]]:
     script = folder / "play.py"
     script.write_text(HEAD + play)
-    household = Household(Nowhere(), this_process())
-    order = Order(agent="coder", command=(sys.executable, str(script)), input=b"", stays_open=True)
-    talk = Talk()
+    processes = ProcessRegistry(Nowhere(), this_process())
+    order = ProcessCommand(agent="coder", command=(sys.executable, str(script)), input=b"", stays_open=True)
+    talk = ClaudeConversation()
     try:
-        async with household.process(order) as process:
-            yield Pipe(process, timeouts, talk), talk
+        async with processes.process(order) as process:
+            yield ProcessTransport(process, timeouts, talk), talk
     finally:
-        await household.close()
+        await processes.close()
 
 
-async def frames(pipe: Pipe) -> list[dict[str, Any]]:
+async def frames(pipe: ProcessTransport) -> list[dict[str, Any]]:
     return [frame async for frame in pipe.read_messages()]
 
 

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muster.agents.claude_code.conversation import Frame, Talk
+from muster.agents.claude_code.conversation import ClaudeConversation, Frame
 from muster.agents.local import MOST_CALLS
 
 RESULT: dict[str, Any] = {"type": "result", "subtype": "success", "result": "Done.", "session_id": "s"}
 
 
-def heard(*frames: Frame, **how: Any) -> Talk:
-    talk = Talk(**how)
+def heard(*frames: Frame, **how: Any) -> ClaudeConversation:
+    talk = ClaudeConversation(**how)
     for frame in frames:
         talk.hear(frame)
     return talk

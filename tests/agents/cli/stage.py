@@ -15,7 +15,7 @@ import msgspec
 
 from muster.agents.base import Agent
 from muster.agents.processes import system
-from muster.agents.processes.registry import Household
+from muster.agents.processes.registry import ProcessRegistry
 from muster.app.agent_kinds.cli_agents import make_cli
 from muster.domain.agent import Profile, Timeouts
 from muster.domain.call import Reply, Request, ask
@@ -51,7 +51,7 @@ def section_of(**settings: Any) -> CliSection:
 class Stage:
     """Where the agents of one test are made and asked."""
 
-    household: Household
+    processes: ProcessRegistry
     remembered: RememberedProcesses
     folder: Path
     variables: Mapping[str, str] = field(default_factory=lambda: dict(BARE))
@@ -62,7 +62,7 @@ class Stage:
             "one",
             section,
             profile=Profile(name="one", lane="cli:one"),
-            household=self.household,
+            processes=self.processes,
             variables=self.variables,
             folder=self.folder,
             unpriced_ok=unpriced_ok,
@@ -85,7 +85,7 @@ class Stage:
         return self.agent(section_of(command=(sys.executable, "-c", program), **settings))
 
     def alive(self) -> list[int]:
-        """Find everything alive that carries a token of this household."""
+        """Find everything alive that carries a token of this registry."""
         houses = {process.token for process in self.remembered.seen if process.pid is None}
         return [pid for house in houses for pid, _ in system.carriers(house + ".") if system.started(pid) is not None]
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from muster.agents.usage import Bill
+from muster.agents.usage import ProcessBill
 from muster.domain.agent import Timeouts
 from muster.domain.call import ask
 from muster.domain.errors import AgentFailed, BadConfiguration, BadExit, BadOutput, InvalidRequest, Paid
@@ -15,7 +15,7 @@ from .stage import Stage, call, section_of
 
 @pytest.mark.parametrize(("most", "told"), [(500_000, "0.4"), (1, "0.000001"), (10_000_000, "8"), (125, "0.0001")])
 def test_it_is_told_less_than_was_reserved(most: int, told: str) -> None:
-    assert Bill(most=Microdollars(most)).told == told
+    assert ProcessBill(most=Microdollars(most)).told == told
 
 
 async def test_without_a_budget_it_is_not_asked(stage: Stage) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from muster.agents.cli.dialect import Places
+from muster.agents.cli.dialect import AnswerPaths
 from muster.agents.processes import system
 from muster.domain.call import ask
 from muster.domain.errors import BadConfiguration
@@ -55,7 +55,7 @@ def test_a_section_that_can_never_work_is_refused(settings: dict[str, Any], mess
 
 async def test_a_process_gets_only_what_it_is_given(stage: Stage) -> None:
     variables = {**BARE, "SECRET": "s", "NAMED": "n", "HOME": "/h", system.TOKEN_VARIABLE: "outer"}
-    outer = Stage(stage.household, stage.remembered, stage.folder, variables)
+    outer = Stage(stage.processes, stage.remembered, stage.folder, variables)
     agent = outer.agent(section_of(command=("env",), env={"OWN": "o"}, pass_env=("NAMED",)))
     got = dict(line.split("=", 1) for line in (await call(agent)).text.splitlines())
     assert got.keys() == {"PATH", "LANG", "NAMED", "OWN", system.TOKEN_VARIABLE}
@@ -96,7 +96,7 @@ async def test_a_quote_counts_what_goes_in(stage: Stage) -> None:
 def test_every_declaration_of_the_documentation_loads(block: str, stage: Stage) -> None:
     path = stage.folder / "muster.toml"
     path.write_text(block)
-    stage = Stage(stage.household, stage.remembered, stage.folder, {**BARE, "HOME": "/h"})
+    stage = Stage(stage.processes, stage.remembered, stage.folder, {**BARE, "HOME": "/h"})
     for section in load_configuration(path).agents.values():
         if isinstance(section, CliSection):
             assert stage.agent(section).quote(ask("hello")).tokens > 0
@@ -109,5 +109,5 @@ def test_the_documentation_names_every_field_mood_and_step() -> None:
 
 
 def test_every_place_is_a_field_of_the_section() -> None:
-    assert {place.name for place in fields(Places)} <= set(CliSection.__struct_fields__)
+    assert {place.name for place in fields(AnswerPaths)} <= set(CliSection.__struct_fields__)
     assert declared("rehearsal").tool_failed is not None

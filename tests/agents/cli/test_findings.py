@@ -4,16 +4,16 @@ from typing import Any
 
 import pytest
 
-from muster.agents.cli.dialect import Places
-from muster.agents.cli.output import Findings
+from muster.agents.cli.dialect import AnswerPaths
+from muster.agents.cli.output import CliOutput
 from muster.agents.local import MOST_CALLS
 from muster.domain.call import ToolCall, Usage
 from muster.domain.errors import BadOutput
 from muster.text.json_paths import compile_path
 
 
-def findings(**paths: str) -> Findings:
-    return Findings(Places(**{name: compile_path(path, name) for name, path in paths.items()}))
+def findings(**paths: str) -> CliOutput:
+    return CliOutput(AnswerPaths(**{name: compile_path(path, name) for name, path in paths.items()}))
 
 
 TOOLS = {

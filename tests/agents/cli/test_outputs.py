@@ -272,7 +272,7 @@ def codex(stage: Stage, lines: list[dict[str, Any]]) -> Any:
     (stage.folder / "lines").write_text("\n".join(json.dumps(line) for line in lines) + "\n")
     variables = {"HOME": str(stage.folder), **stage.variables}
     section = replace(declared("codex"), command=("bash", "-c", 'cat "$0"', "lines"))
-    return Stage(stage.household, stage.remembered, stage.folder, variables).agent(section)
+    return Stage(stage.processes, stage.remembered, stage.folder, variables).agent(section)
 
 
 async def test_the_declaration_of_codex_reads_what_it_writes(stage: Stage) -> None:

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muster.agents.http.response import MOST_HEAD_BYTES, Response
+from muster.agents.http.response import MOST_HEAD_BYTES, ResponseParser
 from muster.domain.errors import OutcomeUnknown, Paid, Undecodable
 
 MOST = 1000
@@ -29,9 +29,9 @@ CLOSING = {
 PIECES = st.lists(st.integers(1, 40), max_size=30)
 
 
-def read(data: bytes, sizes: list[int] | None = None, *, most: int = MOST) -> Response:
+def read(data: bytes, sizes: list[int] | None = None, *, most: int = MOST) -> ResponseParser:
     """Feed bytes in pieces of these sizes, then the rest, then the end."""
-    response = Response("http://h", most)
+    response = ResponseParser("http://h", most)
     for size in [*(sizes or ()), len(data)]:
         piece, data = data[:size], data[size:]
         if piece:
@@ -74,7 +74,7 @@ def test_some_answers_have_no_body(status: int, more: bytes) -> None:
 
 
 def test_one_response_reads_many_answers() -> None:
-    response = Response("http://h", MOST)
+    response = ResponseParser("http://h", MOST)
     for data in WHOLE.values():
         response.begin()
         response.feed(data)

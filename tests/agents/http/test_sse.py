@@ -4,37 +4,37 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muster.agents.http.sse import Event, Parser
+from muster.agents.http.sse import EventParser, ServerSentEvent
 from muster.domain.errors import OutcomeUnknown
 
 
-def parse(*chunks: bytes) -> list[Event]:
-    parser = Parser()
+def parse(*chunks: bytes) -> list[ServerSentEvent]:
+    parser = EventParser()
     return [event for chunk in chunks for event in parser.feed(chunk)]
 
 
 def test_an_event_has_a_name_and_data() -> None:
-    assert parse(b"event: ping\ndata: {}\n\n") == [Event("ping", b"{}")]
+    assert parse(b"event: ping\ndata: {}\n\n") == [ServerSentEvent("ping", b"{}")]
 
 
 def test_an_event_without_a_name_is_a_message() -> None:
-    assert parse(b"data: [DONE]\n\n") == [Event("message", b"[DONE]")]
+    assert parse(b"data: [DONE]\n\n") == [ServerSentEvent("message", b"[DONE]")]
 
 
 def test_data_lines_are_joined_by_line_feeds() -> None:
-    assert parse(b"data: a\ndata:b\ndata\n\n") == [Event("message", b"a\nb\n")]
+    assert parse(b"data: a\ndata:b\ndata\n\n") == [ServerSentEvent("message", b"a\nb\n")]
 
 
 def test_only_one_space_after_the_colon_is_dropped() -> None:
-    assert parse(b"data:  a\n\n") == [Event("message", b" a")]
+    assert parse(b"data:  a\n\n") == [ServerSentEvent("message", b" a")]
 
 
 def test_comments_ids_and_retries_say_nothing() -> None:
-    assert parse(b": OPENROUTER PROCESSING\n\nid: 7\nretry: 10\n\ndata: x\n\n") == [Event("message", b"x")]
+    assert parse(b": OPENROUTER PROCESSING\n\nid: 7\nretry: 10\n\ndata: x\n\n") == [ServerSentEvent("message", b"x")]
 
 
 def test_a_name_does_not_outlive_its_event() -> None:
-    assert parse(b"event: a\n\ndata: x\n\n") == [Event("message", b"x")]
+    assert parse(b"event: a\n\ndata: x\n\n") == [ServerSentEvent("message", b"x")]
 
 
 def test_an_event_that_is_not_finished_is_not_given() -> None:
@@ -42,27 +42,27 @@ def test_an_event_that_is_not_finished_is_not_given() -> None:
 
 
 def test_a_byte_order_mark_is_skipped() -> None:
-    assert parse(b"\xef\xbb", b"\xbfdata: x\n\n") == [Event("message", b"x")]
+    assert parse(b"\xef\xbb", b"\xbfdata: x\n\n") == [ServerSentEvent("message", b"x")]
 
 
 def test_carriage_returns_end_lines_even_across_chunks() -> None:
     assert parse(b"data: a\r", b"\n\r", b"\ndata: b\r\rdata: c\r\n\r\n") == [
-        Event("message", b"a"),
-        Event("message", b"b"),
-        Event("message", b"c"),
+        ServerSentEvent("message", b"a"),
+        ServerSentEvent("message", b"b"),
+        ServerSentEvent("message", b"c"),
     ]
 
 
 @pytest.mark.parametrize("flood", [b"data: " + b"x" * 200, b"data: xxxxxxxxx\n" * 30])
 def test_an_endless_event_is_given_up(flood: bytes) -> None:
-    parser = Parser(most_bytes=100)
+    parser = EventParser(most_bytes=100)
     pieces = [flood[start : start + 10] for start in range(0, len(flood), 10)]
     with pytest.raises(OutcomeUnknown, match="longer than 100 bytes"):
         [parser.feed(piece) for piece in pieces]
 
 
 def test_many_small_events_are_no_endless_event() -> None:
-    parser = Parser(most_bytes=100)
+    parser = EventParser(most_bytes=100)
     assert sum(len(parser.feed(b": comment\ndata: x\n\n")) for _ in range(100)) == 100
 
 
@@ -78,7 +78,7 @@ def test_events_survive_any_cutting(events: list[tuple[str, list[str]]], end: st
     cuts = sorted(data.draw(st.lists(st.integers(0, len(written)), max_size=10)))
     edges = [0, *cuts, len(written)]
     chunks = [written[a:b] for a, b in pairwise(edges)]
-    expected = [Event(name, "\n".join(lines).encode()) for name, lines in events]
+    expected = [ServerSentEvent(name, "\n".join(lines).encode()) for name, lines in events]
     assert parse(*chunks) == expected
     assert parse(*(bytes([byte]) for byte in written)) == expected
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from muster.agents.http.client import Cargo, HttpClient
+from muster.agents.http.client import HttpClient, RequestBody
 from muster.domain.agent import Timeouts
 from muster.domain.errors import OutcomeUnknown, Paid, Untrusted
 from tests.agents.conftest import Host
@@ -64,7 +64,7 @@ async def pieces(count: int) -> AsyncIterator[bytes]:
 async def test_bodies_in_pieces_and_files_go_over_tls_too(guarded: Host, trusting: HttpClient) -> None:
     url = f"https://localhost:{guarded.port}"
     guarded.play(guarded.answer(b"taken"))
-    assert (await trusting.upload(url, HEADERS, Cargo(5_000_000, pieces(50)), SOON)).body == b"taken"
+    assert (await trusting.upload(url, HEADERS, RequestBody(5_000_000, pieces(50)), SOON)).body == b"taken"
     assert guarded.seen[0].body == b"y" * 5_000_000
     guarded.play(guarded.answer(b"z" * 5_000_000))
     async with trusting.fetch(url, HEADERS, SOON) as flow:
@@ -86,7 +86,7 @@ async def test_an_answer_that_comes_before_the_body_is_out_is_read(trusting: Htt
     context.load_cert_chain(CERTIFICATE)
     server = await asyncio.start_server(refuse, "127.0.0.1", 0, ssl=context)
     url = f"https://localhost:{server.sockets[0].getsockname()[1]}"
-    assert (await trusting.upload(url, HEADERS, Cargo(1_000_000_000, pieces(10_000)), SOON)).status == 413
+    assert (await trusting.upload(url, HEADERS, RequestBody(1_000_000_000, pieces(10_000)), SOON)).status == 413
     server.close()
     await host.close()
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from muster.agents.http.client import Cargo, HttpClient
+from muster.agents.http.client import HttpClient, RequestBody
 from muster.agents.http.connection import MOST_UNREAD_BYTES
 from muster.domain.agent import Timeouts
 from muster.domain.errors import BadConfiguration, OutcomeUnknown, Unreachable
@@ -55,8 +55,8 @@ class Pieces:
         finally:
             self.closed = True
 
-    def cargo(self, more: int = 0) -> Cargo:
-        return Cargo(self.count * len(self.piece) + more, self.all())
+    def cargo(self, more: int = 0) -> RequestBody:
+        return RequestBody(self.count * len(self.piece) + more, self.all())
 
 
 async def settle(count: Callable[[], int]) -> int:
@@ -269,7 +269,7 @@ async def test_an_answer_that_comes_while_we_wait_for_a_piece_survives_a_server_
         yield PIECE
 
     async with serving(refuse) as url:
-        assert (await http.upload(url, HEADERS, Cargo(3 * len(PIECE), pieces()), SOON)).status == 413
+        assert (await http.upload(url, HEADERS, RequestBody(3 * len(PIECE), pieces()), SOON)).status == 413
 
 
 @pytest.mark.parametrize("reset", [False, True])
@@ -320,7 +320,7 @@ async def test_the_time_of_the_call_begins_when_the_body_is_out(host: Host, http
 
     host.play(host.answer(b"taken"))
     brief = Timeouts(idle=0.2, call=0.2)
-    assert (await http.upload(host.url, HEADERS, Cargo(3, slowly()), brief)).body == b"taken"
+    assert (await http.upload(host.url, HEADERS, RequestBody(3, slowly()), brief)).body == b"taken"
     host.play(host.hangs)
     with pytest.raises(OutcomeUnknown, match=r"no whole answer within 0\.2 s"):
         await http.upload(host.url, HEADERS, Pieces(3).cargo(), brief)
@@ -366,7 +366,7 @@ async def test_a_piece_that_cannot_be_had_ends_the_exchange(http: HttpClient) ->
 
     async with serving(take) as url:
         with pytest.raises(OSError, match="disk"):
-            await http.upload(url, HEADERS, Cargo(2 * len(PIECE), pieces()), SOON)
+            await http.upload(url, HEADERS, RequestBody(2 * len(PIECE), pieces()), SOON)
         await asyncio.wait_for(left.wait(), 5)
 
 

@@ -11,8 +11,8 @@ import pytest
 
 from muster.agents.processes import system
 from muster.agents.processes.conversation import MOST_OUTPUT, Finished, converse
-from muster.agents.processes.process import Order, Process, environment_of
-from muster.agents.processes.registry import Household
+from muster.agents.processes.process import Process, ProcessCommand, environment_of
+from muster.agents.processes.registry import ProcessRegistry
 from muster.agents.processes.system import this_process
 from muster.domain.agent import Timeouts
 from muster.domain.errors import BadOutput, NotStarted, Stalled, StoreFailed, TimedOut
@@ -23,21 +23,21 @@ PATIENT = Timeouts(call=30.0, idle=30.0)
 PATH = {"PATH": os.environ["PATH"]}
 
 
-def bash(script: str, data: bytes | None = b"", **rest: object) -> Order:
-    return Order(agent="a", command=("bash", "-c", script), environment=PATH, input=data, **rest)  # type: ignore[arg-type]
+def bash(script: str, data: bytes | None = b"", **rest: object) -> ProcessCommand:
+    return ProcessCommand(agent="a", command=("bash", "-c", script), environment=PATH, input=data, **rest)  # type: ignore[arg-type]
 
 
-def python(script: str, data: bytes | None = b"") -> Order:
-    return Order(agent="a", command=(sys.executable, "-c", script), environment=PATH, input=data)
+def python(script: str, data: bytes | None = b"") -> ProcessCommand:
+    return ProcessCommand(agent="a", command=(sys.executable, "-c", script), environment=PATH, input=data)
 
 
-async def run(household: Household, order: Order, timeouts: Timeouts = PATIENT) -> Finished:
-    async with household.process(order) as process:
+async def run(processes: ProcessRegistry, order: ProcessCommand, timeouts: Timeouts = PATIENT) -> Finished:
+    async with processes.process(order) as process:
         return await converse(process, timeouts)
 
 
 def carriers(remembered: RememberedProcesses) -> list[int]:
-    """Find everything alive that carries a token of this household."""
+    """Find everything alive that carries a token of this registry."""
     house = remembered.seen[0].token
     return [pid for pid, _ in system.carriers(house + ".") if system.started(pid) is not None]
 
@@ -52,34 +52,34 @@ async def until(condition: Callable[[], bool]) -> None:
         await asyncio.sleep(0.005)
 
 
-async def test_what_goes_in_comes_out(household: Household) -> None:
-    finished = await run(household, bash("cat; echo there >&2; exit 3", b"hello"))
+async def test_what_goes_in_comes_out(processes: ProcessRegistry) -> None:
+    finished = await run(processes, bash("cat; echo there >&2; exit 3", b"hello"))
     assert finished == Finished(status=3, output=b"hello", log="there\n", broken=False)
 
 
-async def test_ten_megabytes_go_through_in_both_directions_at_the_same_time(household: Household) -> None:
+async def test_ten_megabytes_go_through_in_both_directions_at_the_same_time(processes: ProcessRegistry) -> None:
     data = os.urandom(10_000_000)
-    finished = await run(household, bash("cat", data))
+    finished = await run(processes, bash("cat", data))
     assert finished.output == data
 
 
-async def test_input_that_nobody_reads_does_not_keep_a_call(household: Household) -> None:
-    finished = await run(household, bash("exec 0<&-; echo done", b"x" * 10_000_000))
+async def test_input_that_nobody_reads_does_not_keep_a_call(processes: ProcessRegistry) -> None:
+    finished = await run(processes, bash("exec 0<&-; echo done", b"x" * 10_000_000))
     assert (finished.status, finished.output, finished.broken) == (0, b"done\n", True)
 
 
 @pytest.mark.parametrize("attempt", range(5))
-async def test_a_small_input_is_taken_even_by_one_that_exits_at_once(household: Household, attempt: int) -> None:
-    finished = await run(household, bash("echo done", b"x" * 60_000))
+async def test_a_small_input_is_taken_even_by_one_that_exits_at_once(processes: ProcessRegistry, attempt: int) -> None:
+    finished = await run(processes, bash("echo done", b"x" * 60_000))
     assert (finished.output, finished.broken) == (b"done\n", False)
 
 
-async def test_without_input_a_process_reads_the_end_at_once(household: Household) -> None:
-    assert (await run(household, bash("cat; echo over", None))).output == b"over\n"
+async def test_without_input_a_process_reads_the_end_at_once(processes: ProcessRegistry) -> None:
+    assert (await run(processes, bash("cat; echo over", None))).output == b"over\n"
 
 
-async def test_a_long_log_keeps_its_beginning_and_its_end(household: Household) -> None:
-    finished = await run(household, bash("echo first >&2; head -c 10000000 /dev/zero >&2; echo last >&2; echo ok"))
+async def test_a_long_log_keeps_its_beginning_and_its_end(processes: ProcessRegistry) -> None:
+    finished = await run(processes, bash("echo first >&2; head -c 10000000 /dev/zero >&2; echo last >&2; echo ok"))
     assert finished.output == b"ok\n"
     assert finished.log.startswith("first\n")
     assert finished.log.endswith("last\n")
@@ -87,98 +87,100 @@ async def test_a_long_log_keeps_its_beginning_and_its_end(household: Household) 
     assert len(finished.log) < 100_000
 
 
-async def test_bytes_that_are_no_text_survive_in_the_log(household: Household) -> None:
-    finished = await run(household, bash(r"printf 'a\xff\xfeb' >&2"))
+async def test_bytes_that_are_no_text_survive_in_the_log(processes: ProcessRegistry) -> None:
+    finished = await run(processes, bash(r"printf 'a\xff\xfeb' >&2"))
     assert finished.log == r"a\xff\xfeb"
 
 
-async def test_too_much_output_is_a_named_error(household: Household) -> None:
+async def test_too_much_output_is_a_named_error(processes: ProcessRegistry) -> None:
     with pytest.raises(BadOutput, match=r"wrote more than 32 MB"):
-        await run(household, bash(f"head -c {MOST_OUTPUT + 1} /dev/zero; sleep 60"))
+        await run(processes, bash(f"head -c {MOST_OUTPUT + 1} /dev/zero; sleep 60"))
 
 
-async def test_time_that_is_over_ends_the_process(household: Household, remembered: RememberedProcesses) -> None:
+async def test_time_that_is_over_ends_the_process(processes: ProcessRegistry, remembered: RememberedProcesses) -> None:
     with pytest.raises(TimedOut, match=r"timed out after 0\.2s") as caught:
-        await run(household, bash("echo so far >&2; sleep 60"), Timeouts(call=0.2, idle=30.0))
+        await run(processes, bash("echo so far >&2; sleep 60"), Timeouts(call=0.2, idle=30.0))
     assert caught.value.log == "so far\n"
     assert carriers(remembered) == []
 
 
-async def test_the_deadline_holds_for_one_that_never_stops_talking(household: Household) -> None:
+async def test_the_deadline_holds_for_one_that_never_stops_talking(processes: ProcessRegistry) -> None:
     with pytest.raises(TimedOut):
-        await run(household, bash("while :; do echo more; done"), Timeouts(call=0.3, idle=30.0))
+        await run(processes, bash("while :; do echo more; done"), Timeouts(call=0.3, idle=30.0))
 
 
-async def test_silence_is_told_apart_from_a_long_call(household: Household) -> None:
+async def test_silence_is_told_apart_from_a_long_call(processes: ProcessRegistry) -> None:
     with pytest.raises(Stalled, match=r"said nothing for 0\.2s"):
-        await run(household, bash("sleep 60"), Timeouts(call=30.0, idle=0.2))
+        await run(processes, bash("sleep 60"), Timeouts(call=30.0, idle=0.2))
 
 
-async def test_a_sign_of_life_on_either_stream_breaks_the_silence(household: Household) -> None:
+async def test_a_sign_of_life_on_either_stream_breaks_the_silence(processes: ProcessRegistry) -> None:
     script = "for i in 1 2 3 4 5 6; do sleep 0.1; echo $i >&2; sleep 0.1; echo $i; done"
-    finished = await run(household, bash(script), Timeouts(call=30.0, idle=0.4))
+    finished = await run(processes, bash(script), Timeouts(call=30.0, idle=0.4))
     assert finished.output == b"1\n2\n3\n4\n5\n6\n"
 
 
 async def test_one_that_ignores_the_request_to_end_is_killed(
-    household: Household, remembered: RememberedProcesses
+    processes: ProcessRegistry, remembered: RememberedProcesses
 ) -> None:
     order = bash("trap '' TERM; echo ready; while :; do sleep 60; done")
-    async with household.process(order) as process:
+    async with processes.process(order) as process:
         await process.news(asyncio.get_running_loop().time() + 30)
         assert await process.end(grace=0.1)
     assert process.status == -signal.SIGKILL
     assert carriers(remembered) == []
 
 
-async def test_one_that_ends_when_asked_is_not_killed(household: Household) -> None:
-    async with household.process(bash("trap 'exit 7' TERM; echo ready; while :; do sleep 0.01; done")) as process:
+async def test_one_that_ends_when_asked_is_not_killed(processes: ProcessRegistry) -> None:
+    async with processes.process(bash("trap 'exit 7' TERM; echo ready; while :; do sleep 0.01; done")) as process:
         await process.news(asyncio.get_running_loop().time() + 30)
         await process.end()
     assert process.status == 7
 
 
 async def test_a_grandchild_that_holds_the_output_does_not_keep_a_call(
-    household: Household, remembered: RememberedProcesses
+    processes: ProcessRegistry, remembered: RememberedProcesses
 ) -> None:
-    finished = await run(household, bash("sleep 60 & echo mine"))
+    finished = await run(processes, bash("sleep 60 & echo mine"))
     assert finished.output == b"mine\n"
     assert carriers(remembered) == []
 
 
 async def test_fifty_grandchildren_go_with_the_one_that_started_them(
-    household: Household, remembered: RememberedProcesses
+    processes: ProcessRegistry, remembered: RememberedProcesses
 ) -> None:
-    finished = await run(household, bash("for i in $(seq 50); do sleep 60 & done; echo started"))
+    finished = await run(processes, bash("for i in $(seq 50); do sleep 60 & done; echo started"))
     assert finished.output == b"started\n"
     assert carriers(remembered) == []
 
 
 async def test_one_that_left_its_group_is_found_by_its_token(
-    household: Household, remembered: RememberedProcesses
+    processes: ProcessRegistry, remembered: RememberedProcesses
 ) -> None:
-    await run(household, bash("setsid sleep 60 >/dev/null 2>&1 & sleep 0.05; echo gone"))
+    await run(processes, bash("setsid sleep 60 >/dev/null 2>&1 & sleep 0.05; echo gone"))
     assert len(carriers(remembered)) == 1
     await asyncio.wait_for(until(lambda: carriers(remembered) == []), 10)
 
 
 async def test_one_that_left_its_group_is_left_alone_while_its_process_works(
-    household: Household, remembered: RememberedProcesses
+    processes: ProcessRegistry, remembered: RememberedProcesses
 ) -> None:
     script = "setsid sleep 60 >/dev/null 2>&1 & echo ready; read line"
-    async with household.process(bash(script, b"", stays_open=True)) as process:
+    async with processes.process(bash(script, b"", stays_open=True)) as process:
         await process.news(asyncio.get_running_loop().time() + 30)
         await asyncio.wait_for(until(lambda: "sleep" in names(remembered)), 10)
-        await run(household, bash("true"))  # its end makes the household look around
-        household._sweep()
+        await run(processes, bash("true"))  # its end makes the registry look around
+        processes._sweep()
         assert "sleep" in names(remembered)
 
 
-async def test_a_canceled_call_leaves_nothing_alive(household: Household, remembered: RememberedProcesses) -> None:
+async def test_a_canceled_call_leaves_nothing_alive(
+    processes: ProcessRegistry, remembered: RememberedProcesses
+) -> None:
     ready = asyncio.Event()
 
     async def work() -> None:
-        async with household.process(bash("sleep 60 & echo ready; sleep 60")) as process:
+        async with processes.process(bash("sleep 60 & echo ready; sleep 60")) as process:
             await process.news(asyncio.get_running_loop().time() + 30)
             ready.set()
             await converse(process, PATIENT)
@@ -192,11 +194,11 @@ async def test_a_canceled_call_leaves_nothing_alive(household: Household, rememb
     assert carriers(remembered) == []
 
 
-async def test_canceled_twice_it_is_still_ended(household: Household, remembered: RememberedProcesses) -> None:
+async def test_canceled_twice_it_is_still_ended(processes: ProcessRegistry, remembered: RememberedProcesses) -> None:
     ready = asyncio.Event()
 
     async def work() -> None:
-        async with household.process(bash("trap '' TERM; echo ready; while :; do sleep 60; done")) as process:
+        async with processes.process(bash("trap '' TERM; echo ready; while :; do sleep 60; done")) as process:
             await process.news(asyncio.get_running_loop().time() + 30)
             ready.set()
             await converse(process, PATIENT)
@@ -211,72 +213,72 @@ async def test_canceled_twice_it_is_still_ended(household: Household, remembered
     assert carriers(remembered) == []
 
 
-async def test_it_is_a_leader_of_its_own_session(household: Household) -> None:
+async def test_it_is_a_leader_of_its_own_session(processes: ProcessRegistry) -> None:
     script = "import os; print(os.getsid(0) == os.getpgid(0) == os.getpid())"
-    assert (await run(household, python(script))).output == b"True\n"
+    assert (await run(processes, python(script))).output == b"True\n"
 
 
-async def test_no_other_descriptor_is_passed_on(household: Household) -> None:
+async def test_no_other_descriptor_is_passed_on(processes: ProcessRegistry) -> None:
     reader, writer = os.pipe()
     os.set_inheritable(writer, True)
     try:
-        finished = await run(household, python("import os; print(sorted(map(int, os.listdir('/proc/self/fd')))[:3])"))
+        finished = await run(processes, python("import os; print(sorted(map(int, os.listdir('/proc/self/fd')))[:3])"))
         assert finished.output == b"[0, 1, 2]\n"
-        finished = await run(household, python(f"import os; print(os.path.exists('/proc/self/fd/{writer}'))"))
+        finished = await run(processes, python(f"import os; print(os.path.exists('/proc/self/fd/{writer}'))"))
         assert finished.output == b"False\n"
     finally:
         os.close(reader)
         os.close(writer)
 
 
-async def test_the_environment_is_what_was_named_and_nothing_else(household: Household) -> None:
+async def test_the_environment_is_what_was_named_and_nothing_else(processes: ProcessRegistry) -> None:
     ours = {**PATH, "LANG": "C", "SECRET": "s", "TOKEN": "t", "HOME": "/nowhere"}
     environment = environment_of(ours, named=("TOKEN",), own={"MODE": "strict"})
-    order = Order(agent="a", command=("env",), environment=environment, input=None)
-    names = {line.split("=")[0] for line in (await run(household, order)).output.decode().splitlines()}
+    order = ProcessCommand(agent="a", command=("env",), environment=environment, input=None)
+    names = {line.split("=")[0] for line in (await run(processes, order)).output.decode().splitlines()}
     assert names == {"PATH", "LANG", "TOKEN", "MODE", system.TOKEN_VARIABLE}
 
 
-async def test_the_token_of_a_process_around_us_stays(household: Household) -> None:
-    order = Order(
+async def test_the_token_of_a_process_around_us_stays(processes: ProcessRegistry) -> None:
+    order = ProcessCommand(
         agent="a",
         command=("bash", "-c", f"echo ${system.TOKEN_VARIABLE}"),
         environment={**PATH, system.TOKEN_VARIABLE: "muster-outer.1"},
     )
-    output = (await run(household, order)).output.decode()
+    output = (await run(processes, order)).output.decode()
     assert output.startswith("muster-outer.1,muster-")
 
 
-async def test_an_empty_command_is_refused(household: Household) -> None:
+async def test_an_empty_command_is_refused(processes: ProcessRegistry) -> None:
     with pytest.raises(NotStarted, match="command is empty"):
-        await run(household, Order(agent="a", command=()))
+        await run(processes, ProcessCommand(agent="a", command=()))
 
 
 @pytest.mark.parametrize("command", ["/nonexistent/binary", "no-such-program-anywhere", "/", "a\0b"])
-async def test_a_program_that_is_not_there_is_told(household: Household, command: str) -> None:
+async def test_a_program_that_is_not_there_is_told(processes: ProcessRegistry, command: str) -> None:
     with pytest.raises(NotStarted, match="failed to spawn") as caught:
-        await run(household, Order(agent="critic", command=(command,), environment=PATH, input=b"x"))
+        await run(processes, ProcessCommand(agent="critic", command=(command,), environment=PATH, input=b"x"))
     assert "critic" in caught.value.message
 
 
-async def test_a_folder_that_is_not_there_is_told(household: Household, tmp_path: Path) -> None:
+async def test_a_folder_that_is_not_there_is_told(processes: ProcessRegistry, tmp_path: Path) -> None:
     with pytest.raises(NotStarted, match=r"failed to spawn.*absent"):
-        await run(household, bash("true", folder=tmp_path / "absent"))
+        await run(processes, bash("true", folder=tmp_path / "absent"))
 
 
-async def test_a_process_that_could_not_start_costs_no_descriptor(household: Household) -> None:
+async def test_a_process_that_could_not_start_costs_no_descriptor(processes: ProcessRegistry) -> None:
     before = len(list(Path("/proc/self/fd").iterdir()))
     for _ in range(5):
         with pytest.raises(NotStarted):
-            await run(household, Order(agent="a", command=("/nonexistent",), input=b"x"))
-    await run(household, bash("true"))
+            await run(processes, ProcessCommand(agent="a", command=("/nonexistent",), input=b"x"))
+    await run(processes, bash("true"))
     assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 
 async def test_processes_are_remembered_with_number_and_start_until_they_are_dead(
-    household: Household, remembered: RememberedProcesses
+    processes: ProcessRegistry, remembered: RememberedProcesses
 ) -> None:
-    async with household.process(bash("echo ready; sleep 60")) as process:
+    async with processes.process(bash("echo ready; sleep 60")) as process:
         await process.news(asyncio.get_running_loop().time() + 30)
         house, ours = remembered.noted.values()
         assert ours.token.startswith(house.token + ".")
@@ -286,8 +288,8 @@ async def test_processes_are_remembered_with_number_and_start_until_they_are_dea
     assert list(remembered.noted) == [house.token]
 
 
-async def test_a_reader_that_is_slow_makes_the_process_wait(household: Household) -> None:
-    async with household.process(bash("head -c 20000000 /dev/zero")) as process:
+async def test_a_reader_that_is_slow_makes_the_process_wait(processes: ProcessRegistry) -> None:
+    async with processes.process(bash("head -c 20000000 /dev/zero")) as process:
         await asyncio.wait_for(_full(process), 10)
         size = 0
         while not process.silent:
@@ -314,27 +316,27 @@ class Full(RememberedProcesses):
 
 async def test_nothing_is_started_that_nobody_could_find_again(tmp_path: Path) -> None:
     remembered = Full()
-    household = Household(remembered, this_process())
+    processes = ProcessRegistry(remembered, this_process())
     order = bash("echo ran > ran", folder=tmp_path)
     for _ in range(2):
         with pytest.raises(NotStarted, match="no space left"):
-            await run(household, order)
+            await run(processes, order)
     assert not (tmp_path / "ran").exists()
     remembered.full = False
-    assert (await run(household, order)).status == 0
-    await household.close()
+    assert (await run(processes, order)).status == 0
+    await processes.close()
     assert remembered.noted == {}
 
 
 UNDER_SIGNALS = """
 import asyncio, os, signal, subprocess, sys
 from muster.agents.processes.conversation import converse
-from muster.agents.processes.process import Order
+from muster.agents.processes.process import ProcessCommand
 from muster.agents.processes.process import start
 from muster.domain.agent import Timeouts
 
 async def main():
-    order = Order(agent="a", command=("echo", "here"), environment={"PATH": os.environ["PATH"]})
+    order = ProcessCommand(agent="a", command=("echo", "here"), environment={"PATH": os.environ["PATH"]})
     killed = 0
     for number in range(60):
         process = start(order, f"token.{number}")

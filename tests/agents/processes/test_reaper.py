@@ -25,21 +25,22 @@ from muster.testing.processes import RememberedProcesses
 DRIVER = """
 import asyncio, os, sys
 from pathlib import Path
-from muster.agents.processes.registry import Household
+from muster.agents.processes.registry import ProcessRegistry
 from muster.agents.processes.system import this_process
-from muster.agents.processes.process import Order
+from muster.agents.processes.process import ProcessCommand
 from muster.store.sqlite import open_sqlite
 
 async def main():
     store = open_sqlite(Path(sys.argv[1]))
-    household = Household(store.processes, this_process())
+    processes = ProcessRegistry(store.processes, this_process())
     environment = {"PATH": os.environ["PATH"]}
     script = "sleep 600 & setsid sleep 600 & echo ready; trap '' TERM; wait"
-    async with household.process(Order(agent="a", command=("bash", "-c", script), environment=environment)) as process:
+    first = ProcessCommand(agent="a", command=("bash", "-c", script), environment=environment)
+    async with processes.process(first) as process:
         await process.news(asyncio.get_running_loop().time() + 30)
-        async with household.process(Order(agent="b", command=("sleep", "600"), environment=environment)):
+        async with processes.process(ProcessCommand(agent="b", command=("sleep", "600"), environment=environment)):
             await store.processes.forget("nothing")  # written after everything before it
-            print(household._token, flush=True)
+            print(processes._token, flush=True)
             await asyncio.sleep(600)
 
 asyncio.run(main())
@@ -86,7 +87,7 @@ async def test_the_processes_of_a_killed_driver_are_ended_and_a_stranger_is_not(
     assert decoy.poll() is None
     assert await store.processes.all(this_process().host) == []
     assert await reaper.reap() == []
-    await store.housekeeping.close()
+    await store.maintenance.close()
 
 
 async def test_one_that_was_started_but_not_yet_written_down_is_found_by_its_token() -> None:

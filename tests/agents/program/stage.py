@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from muster.agents.processes import system
-from muster.agents.processes.process import Order
-from muster.agents.processes.registry import Household
+from muster.agents.processes.process import ProcessCommand
+from muster.agents.processes.registry import ProcessRegistry
 from muster.agents.program.agent import ProgramAgent
 from muster.agents.program.modes import Mode
 from muster.domain.agent import Profile, Timeouts
@@ -26,7 +26,7 @@ PROPOSAL = {"thought_process": "reasoning", "content": "solution"}
 
 
 def program(
-    household: Household,
+    processes: ProcessRegistry,
     *command: str,
     mode: Mode = "exec",
     most: Microdollars = NOTHING,
@@ -34,18 +34,18 @@ def program(
     exits: tuple[int, ...] | None = None,
 ) -> ProgramAgent:
     """Make an agent of a command."""
-    order = Order(agent=PROFILE.name, command=command, environment=PATH | dict(env or {}))
-    return ProgramAgent(profile=PROFILE, order=order, mode=mode, household=household, most=most, exits=exits)
+    order = ProcessCommand(agent=PROFILE.name, command=command, environment=PATH | dict(env or {}))
+    return ProgramAgent(profile=PROFILE, order=order, mode=mode, processes=processes, most=most, exits=exits)
 
 
-def bash(household: Household, script: str, **rest: Any) -> ProgramAgent:
+def bash(processes: ProcessRegistry, script: str, **rest: Any) -> ProgramAgent:
     """Make an agent of some lines of bash."""
-    return program(household, "bash", "-c", script, **rest)
+    return program(processes, "bash", "-c", script, **rest)
 
 
-def python(household: Household, script: str, **rest: Any) -> ProgramAgent:
+def python(processes: ProcessRegistry, script: str, **rest: Any) -> ProgramAgent:
     """Make an agent of some lines of Python."""
-    return program(household, sys.executable, "-c", script, **rest)
+    return program(processes, sys.executable, "-c", script, **rest)
 
 
 def says(output: str) -> str:

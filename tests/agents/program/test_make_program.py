@@ -7,7 +7,7 @@ import pytest
 
 from muster.agents.base import Agent
 from muster.agents.processes import system
-from muster.agents.processes.registry import Household
+from muster.agents.processes.registry import ProcessRegistry
 from muster.app.agent_kinds.base import profile_of
 from muster.app.agent_kinds.programs import make_program
 from muster.domain.agent import PHASE_SECONDS, Timeouts
@@ -25,13 +25,13 @@ def section(**fields: Json) -> ProgramSection:
     return fit({"kind": "program", **fields}, ProgramSection, ("agents", "critic"))
 
 
-def make(household: Household, folder: Path, variables: dict[str, str] | None = None, **fields: Json) -> Agent:
+def make(processes: ProcessRegistry, folder: Path, variables: dict[str, str] | None = None, **fields: Json) -> Agent:
     declared = section(**fields)
     return make_program(
         "critic",
         declared,
         profile=profile_of("critic", declared),
-        household=household,
+        processes=processes,
         variables=VARIABLES if variables is None else variables,
         folder=folder,
     )
@@ -42,26 +42,28 @@ async def environment(agent: Agent) -> dict[str, str]:
     return dict(line.split("=", 1) for line in lines)
 
 
-async def test_a_program_gets_only_what_it_is_given(household: Household, tmp_path: Path) -> None:
-    agent = make(household, tmp_path, command=["env"], mode="plain", env={"MY_VAR": "mine"}, pass_env=["WANTED"])
+async def test_a_program_gets_only_what_it_is_given(processes: ProcessRegistry, tmp_path: Path) -> None:
+    agent = make(processes, tmp_path, command=["env"], mode="plain", env={"MY_VAR": "mine"}, pass_env=["WANTED"])
     found = await environment(agent)
     token = found.pop(system.TOKEN_VARIABLE)
     assert token.startswith("muster-")
     assert found == {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "MY_VAR": "mine", "WANTED": "yes"}
 
 
-async def test_a_program_carries_the_token_of_the_house_around_ours_too(household: Household, tmp_path: Path) -> None:
+async def test_a_program_carries_the_token_of_the_house_around_ours_too(
+    processes: ProcessRegistry, tmp_path: Path
+) -> None:
     variables = {**VARIABLES, system.TOKEN_VARIABLE: "muster-outer.1"}
-    found = await environment(make(household, tmp_path, variables, command=["env"], mode="plain"))
+    found = await environment(make(processes, tmp_path, variables, command=["env"], mode="plain"))
     outer, _, own = found[system.TOKEN_VARIABLE].partition(",")
     assert outer == "muster-outer.1"
     assert own.startswith("muster-")
 
 
 async def test_a_variable_that_is_passed_on_must_be_set_when_the_program_is_asked(
-    household: Household, tmp_path: Path
+    processes: ProcessRegistry, tmp_path: Path
 ) -> None:
-    agent = make(household, tmp_path, command=["env"], pass_env=["WANTED", "MISSING_KEY"])
+    agent = make(processes, tmp_path, command=["env"], pass_env=["WANTED", "MISSING_KEY"])
     assert agent.profile.name == "critic"
     with pytest.raises(BadConfiguration, match="MISSING_KEY, which is not set"):
         agent.quote(ask("x"))
@@ -70,8 +72,8 @@ async def test_a_variable_that_is_passed_on_must_be_set_when_the_program_is_aske
     assert "export MISSING_KEY=…" in caught.value.suggestions
 
 
-def test_what_is_in_the_environment_shows_nowhere(household: Household, tmp_path: Path) -> None:
-    agent = make(household, tmp_path, command=["env"], pass_env=["SECRET_KEY"])
+def test_what_is_in_the_environment_shows_nowhere(processes: ProcessRegistry, tmp_path: Path) -> None:
+    agent = make(processes, tmp_path, command=["env"], pass_env=["SECRET_KEY"])
     assert "hidden" not in repr(agent) + repr(vars(agent))
 
 
@@ -84,22 +86,22 @@ def script_in(folder: Path) -> None:
 
 @pytest.mark.parametrize("working_dir", [None, "inner", "absolute"])
 async def test_a_relative_program_is_found_in_its_folder(
-    household: Household, tmp_path: Path, working_dir: str | None
+    processes: ProcessRegistry, tmp_path: Path, working_dir: str | None
 ) -> None:
     folder = tmp_path if working_dir is None else tmp_path / working_dir
     script_in(folder)
     fields: dict[str, Json] = {} if working_dir is None else {"working_dir": working_dir}
     if working_dir == "absolute":
         fields = {"working_dir": str(folder)}
-    reply = await make(household, tmp_path, command=["./critic.sh"], **fields).call(ask("x"), PATIENT)
+    reply = await make(processes, tmp_path, command=["./critic.sh"], **fields).call(ask("x"), PATIENT)
     assert reply.data == PROPOSAL
     assert reply.trace is not None
     assert reply.trace.log.strip() == str(folder.resolve())
 
 
-async def test_what_one_call_can_cost_is_reserved(household: Household, tmp_path: Path) -> None:
-    assert make(household, tmp_path, command=["env"], budget_usd=0.05).quote(ask("x")).most == 50_000
-    assert make(household, tmp_path, command=["env"]).quote(ask("x")).most == 0
+async def test_what_one_call_can_cost_is_reserved(processes: ProcessRegistry, tmp_path: Path) -> None:
+    assert make(processes, tmp_path, command=["env"], budget_usd=0.05).quote(ask("x")).most == 50_000
+    assert make(processes, tmp_path, command=["env"]).quote(ask("x")).most == 0
 
 
 def test_a_section_says_everything_or_only_the_command() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from muster.agents.processes.registry import Household
+from muster.agents.processes.registry import ProcessRegistry
 from muster.domain.call import ask
 from muster.domain.money import Microdollars
 from muster.testing.agents import CHECKS, Candidate
@@ -15,10 +15,10 @@ ANSWERS = {"exec": spelled(PROPOSAL), "plain": "one\ntwo  🎉", "chat": spelled
 
 
 @pytest.fixture(params=list(ANSWERS))
-def candidate(request: pytest.FixtureRequest, household: Household, tmp_path: Path) -> Candidate:
+def candidate(request: pytest.FixtureRequest, processes: ProcessRegistry, tmp_path: Path) -> Candidate:
     hang, reached = tmp_path / "hang", tmp_path / "reached"
     script = f"cat >/dev/null; if rm {hang} 2>/dev/null; then touch {reached}; sleep 999; fi; printf %s '{{}}'"
-    agent = bash(household, script.replace("{}", ANSWERS[request.param]), mode=request.param, most=Microdollars(10_000))
+    agent = bash(processes, script.replace("{}", ANSWERS[request.param]), mode=request.param, most=Microdollars(10_000))
     return Candidate(
         agent=agent,
         request=ask("Say these words, please", system="Be brief."),

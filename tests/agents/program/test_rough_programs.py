@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from muster.agents.processes.registry import Household
+from muster.agents.processes.registry import ProcessRegistry
 from muster.domain.agent import Timeouts
 from muster.domain.call import ask
 from muster.domain.errors import BadOutput, Stalled, TimedOut
@@ -19,81 +19,83 @@ BRIEF = Timeouts(call=0.3, idle=5.0)
 
 
 @pytest.mark.parametrize("mode", ["exec", "plain", "chat"])
-async def test_a_program_that_exits_without_reading_its_input_has_not_answered(household: Household, mode: str) -> None:
+async def test_a_program_that_exits_without_reading_its_input_has_not_answered(
+    processes: ProcessRegistry, mode: str
+) -> None:
     with pytest.raises(BadOutput, match="exited without reading its input"):
-        await bash(household, ANSWER, mode=mode).call(LARGE, PATIENT)
+        await bash(processes, ANSWER, mode=mode).call(LARGE, PATIENT)
 
 
-async def test_a_program_that_never_reads_and_stays_is_stopped(household: Household) -> None:
+async def test_a_program_that_never_reads_and_stays_is_stopped(processes: ProcessRegistry) -> None:
     with pytest.raises(TimedOut, match=r"timed out after 0.3s"):
-        await bash(household, "sleep 999").call(LARGE, BRIEF)
+        await bash(processes, "sleep 999").call(LARGE, BRIEF)
 
 
-async def test_ten_megabytes_go_in_and_come_back(household: Household) -> None:
-    reply = await bash(household, "cat", mode="plain").call(LARGE, PATIENT)
+async def test_ten_megabytes_go_in_and_come_back(processes: ProcessRegistry) -> None:
+    reply = await bash(processes, "cat", mode="plain").call(LARGE, PATIENT)
     assert reply.text == LARGE.prompt
 
 
-async def test_ten_megabytes_in_the_log_do_not_stop_an_answer(household: Household) -> None:
+async def test_ten_megabytes_in_the_log_do_not_stop_an_answer(processes: ProcessRegistry) -> None:
     script = f"head -c 10000000 /dev/zero | tr '\\0' x >&2; {says(spelled(PROPOSAL))}"
-    reply = await bash(household, script).call(PROPOSE, PATIENT)
+    reply = await bash(processes, script).call(PROPOSE, PATIENT)
     assert reply.data == PROPOSAL
     assert reply.trace is not None
     assert len(reply.trace.log) < 100_000
 
 
-async def test_ten_megabytes_of_noise_do_not_hide_an_answer(household: Household) -> None:
+async def test_ten_megabytes_of_noise_do_not_hide_an_answer(processes: ProcessRegistry) -> None:
     line = '{"level": "info", "text": "still {working}"}'
-    reply = await bash(household, f"yes '{line}' | head -c 10000000; echo; {says(spelled(PROPOSAL))}").call(
+    reply = await bash(processes, f"yes '{line}' | head -c 10000000; echo; {says(spelled(PROPOSAL))}").call(
         PROPOSE, PATIENT
     )
     assert reply.data == PROPOSAL
 
 
-async def test_bytes_that_are_no_text_do_not_hide_an_answer(household: Household) -> None:
+async def test_bytes_that_are_no_text_do_not_hide_an_answer(processes: ProcessRegistry) -> None:
     script = """cat >/dev/null; printf '\\xff\\xfe bad \\xc3'; printf '\\xe9' >&2
 printf '{"thought_process":"\\xe9","content":"caf\\xc3\\xa9"}'"""
-    reply = await bash(household, script).call(PROPOSE, PATIENT)
+    reply = await bash(processes, script).call(PROPOSE, PATIENT)
     assert reply.data == {"thought_process": "\\xe9", "content": "café"}
     assert reply.trace is not None
     assert reply.trace.log == "\\xe9"
 
 
 async def test_a_grandchild_that_holds_the_output_does_not_keep_a_call(
-    household: Household, remembered: RememberedProcesses
+    processes: ProcessRegistry, remembered: RememberedProcesses
 ) -> None:
-    reply = await bash(household, f"sleep 999 & {ANSWER}").call(PROPOSE, PATIENT)
+    reply = await bash(processes, f"sleep 999 & {ANSWER}").call(PROPOSE, PATIENT)
     assert reply.data == PROPOSAL
     assert alive(remembered) == []
 
 
 async def test_fifty_grandchildren_are_gone_after_the_call(
-    household: Household, remembered: RememberedProcesses
+    processes: ProcessRegistry, remembered: RememberedProcesses
 ) -> None:
-    reply = await bash(household, f"for i in $(seq 50); do sleep 999 & done; {ANSWER}").call(PROPOSE, PATIENT)
+    reply = await bash(processes, f"for i in $(seq 50); do sleep 999 & done; {ANSWER}").call(PROPOSE, PATIENT)
     assert reply.data == PROPOSAL
     assert alive(remembered) == []
 
 
 async def test_a_program_that_ignores_being_asked_to_end_is_killed(
-    household: Household, remembered: RememberedProcesses
+    processes: ProcessRegistry, remembered: RememberedProcesses
 ) -> None:
     with pytest.raises(TimedOut):
-        await bash(household, "trap '' TERM; while :; do sleep 999; done").call(PROPOSE, BRIEF)
+        await bash(processes, "trap '' TERM; while :; do sleep 999; done").call(PROPOSE, BRIEF)
     assert alive(remembered) == []
 
 
-async def test_a_program_that_says_nothing_for_too_long_is_stopped(household: Household) -> None:
+async def test_a_program_that_says_nothing_for_too_long_is_stopped(processes: ProcessRegistry) -> None:
     with pytest.raises(Stalled, match="said nothing") as caught:
-        await bash(household, "echo begun >&2; sleep 999").call(PROPOSE, Timeouts(call=30.0, idle=0.3))
+        await bash(processes, "echo begun >&2; sleep 999").call(PROPOSE, Timeouts(call=30.0, idle=0.3))
     assert caught.value.log == "begun\n"
 
 
 async def test_a_canceled_call_leaves_no_process(
-    household: Household, remembered: RememberedProcesses, tmp_path: Path
+    processes: ProcessRegistry, remembered: RememberedProcesses, tmp_path: Path
 ) -> None:
     there = tmp_path / "there"
-    call = asyncio.ensure_future(bash(household, f"sleep 999 & touch {there}; wait").call(PROPOSE, PATIENT))
+    call = asyncio.ensure_future(bash(processes, f"sleep 999 & touch {there}; wait").call(PROPOSE, PATIENT))
     await until(there.exists)
     call.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -101,16 +103,16 @@ async def test_a_canceled_call_leaves_no_process(
     assert alive(remembered) == []
 
 
-async def test_a_program_that_writes_without_end_is_stopped(household: Household) -> None:
+async def test_a_program_that_writes_without_end_is_stopped(processes: ProcessRegistry) -> None:
     with pytest.raises(BadOutput, match="wrote more than 32 MB"):
-        await bash(household, "yes").call(PROPOSE, PATIENT)
+        await bash(processes, "yes").call(PROPOSE, PATIENT)
 
 
-async def test_other_work_goes_on_while_a_large_output_is_looked_through(household: Household) -> None:
+async def test_other_work_goes_on_while_a_large_output_is_looked_through(processes: ProcessRegistry) -> None:
     loop, gaps = asyncio.get_running_loop(), [0.0]
     line = '{"a line that was cut off somewhere in the middle of it'
     script = f"cat >/dev/null; yes '{line}' | head -n 80000; {ANSWER}"
-    call = asyncio.ensure_future(bash(household, script).call(PROPOSE, PATIENT))
+    call = asyncio.ensure_future(bash(processes, script).call(PROPOSE, PATIENT))
     while not call.done():
         began = loop.time()
         await asyncio.wait({call}, timeout=0.01)
@@ -119,14 +121,14 @@ async def test_other_work_goes_on_while_a_large_output_is_looked_through(househo
     assert max(gaps) < sum(gaps) / 2
 
 
-async def test_the_whole_text_is_handed_over_at_the_end(household: Household) -> None:
+async def test_the_whole_text_is_handed_over_at_the_end(processes: ProcessRegistry) -> None:
     deltas: list[str] = []
-    await bash(household, says(spelled(PROPOSAL))).call(PROPOSE, PATIENT, deltas.append)
+    await bash(processes, says(spelled(PROPOSAL))).call(PROPOSE, PATIENT, deltas.append)
     assert deltas == ["solution"]
 
 
-async def test_an_answer_without_text_hands_over_nothing(household: Household) -> None:
+async def test_an_answer_without_text_hands_over_nothing(processes: ProcessRegistry) -> None:
     deltas: list[str] = []
     request = replace(PROPOSE, context=None)
-    await bash(household, says(spelled({**PROPOSAL, "content": ""}))).call(request, PATIENT, deltas.append)
+    await bash(processes, says(spelled({**PROPOSAL, "content": ""}))).call(request, PATIENT, deltas.append)
     assert deltas == []

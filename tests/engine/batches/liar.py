@@ -14,7 +14,7 @@ from muster.app import Muster, open_muster
 from muster.domain.agent import Timeouts
 from muster.settings import load_settings
 from muster.sim.audit import Audit
-from muster.sim.http import Connection, HttpRequest
+from muster.sim.http import HttpRequest, SimConnection
 from muster.sim.options import Options
 from muster.sim.playback import Play, at_once
 from muster.sim.rehearsal import Rehearsal
@@ -65,15 +65,15 @@ class LyingServer:
         self._lies = lies
         self._rehearsal = Rehearsal(Options(), time.time)
         self._router = Router(self._rehearsal)
-        self.connections: set[Connection] = set()
+        self.connections: set[SimConnection] = set()
 
     @property
     def audit(self) -> Audit:
         """What was paid, as the provider says."""
         return self._rehearsal.audit()
 
-    def connect(self) -> Connection:
-        return Connection(self, 2**26, self.connections, self._router.roomy)
+    def connect(self) -> SimConnection:
+        return SimConnection(self, 2**26, self.connections, self._router.roomy)
 
     def __call__(self, request: HttpRequest) -> Play:
         play = self._router(request)

@@ -14,9 +14,20 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, cast
 
-from muster.agents.base import BatchAgent, Directory, Parcel
+from muster.agents.base import BatchAgent, BatchUpload, Directory
 from muster.domain.agent import Timeouts
-from muster.domain.batch import Batch, BatchState, Desk, Found, Limits, Member, Phase, Plan, Progress, Shortfall
+from muster.domain.batch import (
+    Batch,
+    BatchEndpoint,
+    BatchLimits,
+    BatchProgress,
+    BatchState,
+    ListedBatch,
+    Member,
+    Phase,
+    Plan,
+    Shortfall,
+)
 from muster.domain.entry import AttemptState
 from muster.domain.errors import (
     BatchLost,
@@ -30,10 +41,10 @@ from muster.domain.errors import (
 )
 from muster.domain.ids import BatchId, RunId
 from muster.domain.run import Driver, RunState
-from muster.engine.batches.base import Patience, Tools
-from muster.engine.batches.batcher import Pool, make_pool
+from muster.engine.batches.base import BatchServices, Patience
+from muster.engine.batches.batcher import Batcher, make_pool
 from muster.engine.killpoints import KillPoints
-from muster.store.base import Ending, Store
+from muster.store.base import RunRelease, Store
 from muster.store.sqlite import SqliteStore, open_sqlite
 from muster.testing.batches import TARIFF, ObedientSpelling
 from muster.testing.stores import NOW, driven, opening
@@ -180,7 +191,7 @@ class GatedStore:
 
     def __init__(self, real: SqliteStore, gate: Gate) -> None:
         self.batches = Gated(real.batches, gate, "bodies", "members", "max_tokens")
-        self.batch_book = Gated(real.batch_book, gate)
+        self.batch_writer = Gated(real.batch_writer, gate)
         self.changes = GatedChanges(gate)
 
 
@@ -206,14 +217,14 @@ class GatedClock(ModelClock):
 class GatedAgent:
     """The provider's batch API as one process sees it."""
 
-    limits = Limits(requests=100, bytes=1_000_000)
+    limits = BatchLimits(requests=100, bytes=1_000_000)
     spelling = ObedientSpelling()
 
     def __init__(self, provider: Provider, gate: Gate) -> None:
         self._provider, self._gate = provider, gate
         self.desk = desk_of(provider.kind)
 
-    async def submit(self, parcel: Parcel, timeouts: Timeouts) -> str:
+    async def submit(self, parcel: BatchUpload, timeouts: Timeouts) -> str:
         """Upload where that is needed, and create."""
         file = parcel.file
         if self.desk.kind == "openai" and file is None:
@@ -225,7 +236,7 @@ class GatedAgent:
         names = [json.loads(line)["custom_id"] for line in body.splitlines()]
         return await self._create(parcel, file, names)
 
-    async def _create(self, parcel: Parcel, file: str | None, names: list[str]) -> str:
+    async def _create(self, parcel: BatchUpload, file: str | None, names: list[str]) -> str:
         created = self._provider.created
         label = parcel.id if self.desk.kind == "openai" else None
         async with self._request("create"):
@@ -233,15 +244,17 @@ class GatedAgent:
             created.append(made)
         return made.id
 
-    async def poll(self, provider_id: str, timeouts: Timeouts) -> Progress:
+    async def poll(self, provider_id: str, timeouts: Timeouts) -> BatchProgress:
         """Say how it stands."""
         async with self._request("poll"):
             batch = self._provider.get(provider_id)
         if not batch.ended:
-            return Progress(phase=Phase.RUNNING, word="running")
+            return BatchProgress(phase=Phase.RUNNING, word="running")
         shortfall = Shortfall.CANCELED if batch.canceled else Shortfall.NONE
         answered = 0 if batch.canceled else len(batch.names)
-        return Progress(phase=Phase.ENDED, word="ended", sources=(provider_id,), shortfall=shortfall, answered=answered)
+        return BatchProgress(
+            phase=Phase.ENDED, word="ended", sources=(provider_id,), shortfall=shortfall, answered=answered
+        )
 
     async def results(self, source: str, timeouts: Timeouts) -> AsyncGenerator[bytes, None]:
         """Give the results, whole or not."""
@@ -258,12 +271,12 @@ class GatedAgent:
             batch = self._provider.get(provider_id)
             batch.canceled, batch.ended = batch.canceled or not batch.ended, True
 
-    async def find(self, since: float, timeouts: Timeouts) -> AsyncIterator[Found]:
+    async def find(self, since: float, timeouts: Timeouts) -> AsyncIterator[ListedBatch]:
         """List the batches."""
         async with self._request("list"):
             found = list(self._provider.created)
         for each in reversed(found):
-            yield Found(
+            yield ListedBatch(
                 id=each.id,
                 created_at=each.at,
                 requests=len(each.names),
@@ -298,9 +311,9 @@ class Request:
                 raise OutcomeUnknown("cut")
 
 
-def desk_of(kind: str) -> Desk:
+def desk_of(kind: str) -> BatchEndpoint:
     """Return where the batches of a provider are handed in."""
-    return Desk(kind=kind, base_url="memory://", account="account", variable="")
+    return BatchEndpoint(kind=kind, base_url="memory://", account="account", variable="")
 
 
 class Agents:
@@ -309,7 +322,7 @@ class Agents:
     def __init__(self, agent: GatedAgent) -> None:
         self._agent = agent
 
-    def reopen(self, desk: Desk) -> BatchAgent:
+    def reopen(self, desk: BatchEndpoint) -> BatchAgent:
         """Come back to the provider."""
         return self._agent
 
@@ -319,7 +332,7 @@ class Process:
 
     def __init__(self, world: "World", number: int) -> None:
         self.gate, self.driver = Gate(world.clock), Driver(host="host", pid=number, started=str(number))
-        tools = Tools(
+        tools = BatchServices(
             store=cast(Store, GatedStore(world.store, self.gate)),
             directory=cast(Directory, Agents(GatedAgent(world.provider, self.gate))),
             clock=GatedClock(self.gate),
@@ -331,11 +344,11 @@ class Process:
             timeouts=TIMEOUTS,
             create_timeouts=TIMEOUTS,
         )
-        self.pool: Pool = make_pool(tools, world.folder / f"spool-{number}")
+        self.pool: Batcher = make_pool(tools, world.folder / f"spool-{number}")
         self.task: asyncio.Task[None] | None = None
         self.error: MusterError | None = None
 
-    def start(self, work: Callable[[Pool], Awaitable[object]]) -> None:
+    def start(self, work: Callable[[Batcher], Awaitable[object]]) -> None:
         """Begin something with the batch; how it failed is in `error` afterwards."""
 
         async def watched() -> None:
@@ -436,25 +449,25 @@ class World:
             nonce="n",
             tariffs={"sim/echo": TARIFF},
             members=members,
-            bodies=[await self.store.batch_book.pack(b"\n".join(lines))],
+            bodies=[await self.store.batch_writer.pack(b"\n".join(lines))],
             bytes=10,
             at=NOW,
         )
-        await self.store.batch_book.plan(plan)
-        ending = Ending(state=RunState.INTERRUPTED, reason="interrupted", at=NOW)
+        await self.store.batch_writer.plan(plan)
+        ending = RunRelease(state=RunState.INTERRUPTED, reason="interrupted", at=NOW)
         await self.store.leases.release(self._run, claim.epoch, ending)
 
     async def close(self) -> None:
         """End everything."""
         for process in self.processes:
             await process.kill()
-        await self.store.housekeeping.close()
+        await self.store.maintenance.close()
 
     def is_gone(self, driver: Driver) -> bool:
         """Whether a process is dead."""
         return any(process.driver == driver and process.gate.dead for process in self.processes)
 
-    async def start(self, work: Callable[[Pool], Awaitable[object]] | None = None) -> Process:
+    async def start(self, work: Callable[[Batcher], Awaitable[object]] | None = None) -> Process:
         """Start a process that takes the batch to its end, or does something else with it."""
         process = Process(self, len(self.processes) + 1)
         self.processes.append(process)
@@ -471,7 +484,7 @@ class World:
         """Start a process that has the batch canceled."""
         return await self.start(lambda pool: pool.cancel(NAME))
 
-    async def _give_up(self, pool: Pool) -> None:
+    async def _give_up(self, pool: Batcher) -> None:
         batch = await self.batch()
         try:
             if batch.state is BatchState.SENT:

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from muster.agents.base import Parcel
+from muster.agents.base import BatchUpload
 from muster.domain.agent import Timeouts
-from muster.domain.batch import BatchState, Limits, Progress
+from muster.domain.batch import BatchLimits, BatchProgress, BatchState
 from muster.domain.call import Message, Request, Role
 from muster.domain.errors import Overloaded, RetriesExhausted, WireError
 from muster.domain.run import Dispatch, Fallback, Mode, Run, RunState
-from muster.engine.batches.base import Patience, Pulse
+from muster.engine.batches.base import Patience, PollDelays
 from muster.engine.context import Context
 from muster.testing.batches import ObedientBatches
 from tests.engine.house import House, echo, house
@@ -69,7 +69,7 @@ async def test_turns_go_in_lockstep(tmp_path: Path) -> None:
 
 
 async def test_a_full_batch_is_not_waited_for(tmp_path: Path) -> None:
-    batches = ObedientBatches(limits=Limits(requests=10, bytes=10_000))
+    batches = ObedientBatches(limits=BatchLimits(requests=10, bytes=10_000))
     never_quiet = Patience(settle=1000.0, linger=1000.0, poll_first=0.01, poll_longest=0.02)
     async with house(tmp_path, batches=batches, patience=never_quiet, puppet=echo()) as place:
         await drive(place, questions, batches, spec=10)
@@ -160,7 +160,7 @@ class Forgetful(ObedientBatches):
         super().__init__()
         self.times, self.downloads = times, 0
 
-    async def poll(self, provider_id: str, timeouts: Timeouts) -> Progress:
+    async def poll(self, provider_id: str, timeouts: Timeouts) -> BatchProgress:
         return replace(await super().poll(provider_id, timeouts), answered=len(self.taken[int(provider_id)]))
 
     async def results(self, source: str, timeouts: Timeouts) -> AsyncGenerator[bytes, None]:
@@ -183,7 +183,7 @@ async def test_results_that_lack_answers_are_read_again(tmp_path: Path, times: i
 class Repeating(ObedientBatches):
     """Gives every batch the same id."""
 
-    async def submit(self, parcel: Parcel, timeouts: Timeouts) -> str:
+    async def submit(self, parcel: BatchUpload, timeouts: Timeouts) -> str:
         await super().submit(parcel, timeouts)
         return "0"
 
@@ -208,7 +208,7 @@ class Endless(ObedientBatches):
         super().__init__()
         self.again, self.lacks, self.sent, self.most_on_disk = again, lacks, 0, 0
 
-    async def poll(self, provider_id: str, timeouts: Timeouts) -> Progress:
+    async def poll(self, provider_id: str, timeouts: Timeouts) -> BatchProgress:
         return replace(await super().poll(provider_id, timeouts), answered=len(self.taken[int(provider_id)]))
 
     async def results(self, source: str, timeouts: Timeouts) -> AsyncGenerator[bytes, None]:
@@ -345,7 +345,7 @@ async def test_a_canceled_run_takes_its_batch_along(tmp_path: Path) -> None:
         run = await place.create(questions, spec=4, dispatch=BATCH)
         driving = asyncio.ensure_future(place.engine.drive(run.id))
         name = await batches.arrived.get()
-        await place.store.desk.cancel(run.id, place.clock.now())
+        await place.store.commands.cancel(run.id, place.clock.now())
         done = await driving
         (batch,) = await place.store.batches.of_run(run.id)
     assert batches.canceled == {name}
@@ -359,7 +359,7 @@ async def test_a_batch_that_others_still_need_is_not_canceled(tmp_path: Path) ->
         one, two = [await place.create(questions, spec=2, dispatch=BATCH) for _ in range(2)]
         drives = [asyncio.ensure_future(place.engine.drive(run.id)) for run in (one, two)]
         await batches.arrived.get()
-        await place.store.desk.cancel(one.id, place.clock.now())
+        await place.store.commands.cancel(one.id, place.clock.now())
         assert (await drives[0]).state is RunState.CANCELED
         assert batches.canceled == set()
         batches.end()
@@ -371,7 +371,7 @@ async def test_a_batch_that_others_still_need_is_not_canceled(tmp_path: Path) ->
 
 
 def test_polling_becomes_ever_more_seldom() -> None:
-    pulse = Pulse(Patience(), random.Random(1))
+    pulse = PollDelays(Patience(), random.Random(1))
     delays = [pulse.delay() for _ in range(30)]
     assert 4.0 <= delays[0] <= 6.0
     assert max(delays) <= 360.0

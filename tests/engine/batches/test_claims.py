@@ -3,7 +3,7 @@
 import asyncio
 from dataclasses import replace
 
-from muster.app.batches import Held
+from muster.app.batches import HeldBatch
 from muster.domain.batch import BatchState
 from muster.domain.run import RunState
 from tests.engine.batches.house import QUICK, House, ask_all, batch, batches_of, questions, survey, told, wait_for
@@ -19,7 +19,7 @@ async def test_a_process_that_gave_up_looking_leaves_the_batch_to_others(house: 
         assert (run.state, run.ended_reason) == (RunState.WAITING, "batch_open")
         [made] = await batches_of(worker, run)
         assert (made.driver, made.lease_until) == (None, 0.0)
-        held: list[Held] = []
+        held: list[HeldBatch] = []
         [given_up] = await asyncio.wait_for(person.batches.reconcile(resubmit=True, on_held=held.append), 20.0)
         assert (given_up.batch.state, held) == (BatchState.ABANDONED, [])
 
@@ -38,7 +38,7 @@ async def test_whoever_reconciles_is_told_who_is_at_a_batch_and_since_when(house
         while made.driver is None or made.claimed_at is None or made.epoch < 2:  # until the worker looks for it
             await worker._backend.store.changes.wait(1.0)
             [made] = await batches_of(worker, await handle.run())
-        held: list[Held] = []
+        held: list[HeldBatch] = []
         reconciling = asyncio.ensure_future(person.batches.reconcile(resubmit=True, on_held=held.append))
         await wait_for(lambda: bool(held))
         assert (held[0].batch.id, held[0].by) == (made.id, worker._backend.engine.driver)

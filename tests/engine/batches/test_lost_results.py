@@ -9,7 +9,7 @@ import pytest
 
 from muster.app import Muster
 from muster.domain.agent import Timeouts
-from muster.domain.batch import BatchState, Progress, Tally
+from muster.domain.batch import BatchProgress, BatchState, Tally
 from muster.domain.errors import BatchLost
 from muster.domain.run import Fallback, RunState
 from muster.engine.batches.base import Patience
@@ -122,7 +122,7 @@ class Miscounting(ObedientBatches):
         super().__init__()
         self.answered = answered
 
-    async def poll(self, provider_id: str, timeouts: Timeouts) -> Progress:
+    async def poll(self, provider_id: str, timeouts: Timeouts) -> BatchProgress:
         return replace(await super().poll(provider_id, timeouts), answered=self.answered)
 
     async def results(self, source: str, timeouts: Timeouts) -> AsyncGenerator[bytes, None]:

@@ -3,14 +3,14 @@
 import json
 from typing import Any
 
-from muster.domain.batch import Batch, BatchState, Names, Seated, Shortfall
+from muster.domain.batch import Batch, BatchMember, BatchState, Names, Shortfall
 from muster.domain.budget import Level
 from muster.domain.call import Reply
 from muster.domain.entry import AttemptId, AttemptState, Failed, Replied, Settlement
 from muster.domain.errors import Expired, ProviderFault
 from muster.domain.ids import BatchId, RunId
 from muster.domain.money import Microdollars
-from muster.engine.batches.results import Odd, Reading, missing
+from muster.engine.batches.results import OddLines, ResultReader, missing
 from muster.testing.batches import DESK, TARIFF, ObedientBatches
 
 BATCH = Batch(
@@ -26,9 +26,9 @@ BATCH = Batch(
 NAMES = Names("n", BATCH.id)
 
 
-def member(place: int, state: AttemptState = AttemptState.PARKED) -> Seated:
+def member(place: int, state: AttemptState = AttemptState.PARKED) -> BatchMember:
     attempt = AttemptId(RunId("r"), f"k{place}", 1, 1)
-    return Seated(
+    return BatchMember(
         attempt, place, state, "obedient", Microdollars(5), (Level(id="run:r"),), 10, 10, position=100 + place
     )
 
@@ -39,10 +39,10 @@ def line(place: int, name: str | None = None, **said: Any) -> tuple[int, bytes]:
 
 
 def read(
-    lines: list[tuple[int, bytes]], members: list[Seated], wanted: tuple[int, ...] = ()
-) -> tuple[list[Settlement], Reading, Odd]:
-    odd = Odd()
-    reading = Reading(ObedientBatches(), BATCH, wanted=wanted, odd=odd)
+    lines: list[tuple[int, bytes]], members: list[BatchMember], wanted: tuple[int, ...] = ()
+) -> tuple[list[Settlement], ResultReader, OddLines]:
+    odd = OddLines()
+    reading = ResultReader(ObedientBatches(), BATCH, wanted=wanted, odd=odd)
     return list(reading.page(lines, members, 7.0).settlements), reading, odd
 
 

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from muster.domain.batch import Batch, BatchState, Desk, Found
+from muster.domain.batch import Batch, BatchEndpoint, BatchState, ListedBatch
 from muster.domain.ids import BatchId
 from muster.engine.batches.resolve import LONGEST_CREATE, SKEW, Adopt, Nothing, Several, judge
 
-ANTHROPIC = Desk(kind="anthropic", base_url="http://127.0.0.1:1", account="a", variable="K")
+ANTHROPIC = BatchEndpoint(kind="anthropic", base_url="http://127.0.0.1:1", account="a", variable="K")
 SENT = 1_800_000_000.0
 BATCH = Batch(
     id=BatchId("b1"),
@@ -26,8 +26,8 @@ OPENAI = replace(BATCH, desk=replace(ANTHROPIC, kind="openai"), file="file-1")
 
 def found(
     name: str, *, at: float = SENT, requests: int | None = 40, file: str | None = None, label: str | None = None
-) -> Found:
-    return Found(id=name, created_at=at, requests=requests, ended=False, file=file, label=label)
+) -> ListedBatch:
+    return ListedBatch(id=name, created_at=at, requests=requests, ended=False, file=file, label=label)
 
 
 def test_the_only_unknown_batch_that_fits_is_adopted_but_not_for_sure() -> None:

@@ -13,7 +13,7 @@ from muster.domain.run import RunState
 from muster.store.base import Store
 from muster.store.sqlite import open_sqlite
 from muster.suites.compare.report import comparison_json, comparison_markdown
-from muster.suites.compare.runs import RunComparison, Side, Terms, compare_runs
+from muster.suites.compare.runs import ComparisonTerms, RunComparison, Side, compare_runs
 from muster.suites.journal import Prompt, SuiteInfo
 from muster.suites.reports.run import open_suite_run
 from muster.suites.verdict import CaseResult, Status
@@ -27,7 +27,7 @@ CASES = [a_case(name) for name in NAMES]
 async def store(tmp_path: Path) -> AsyncIterator[Store]:
     opened = open_sqlite(tmp_path / "muster.db")
     yield opened
-    await opened.housekeeping.close()
+    await opened.maintenance.close()
 
 
 def results(failing: Sequence[str] = (), subject: str = "sim/echo", **rest: Any) -> list[CaseResult]:
@@ -48,7 +48,7 @@ async def side(store: Store, story: Story, subject: str | None = None) -> Side:
 async def compared(store: Store, a: Story, b: Story, of_b: str | None = None) -> RunComparison:
     one = await side(store, replace(a, run="a"))
     other = await side(store, replace(b, run="b"), of_b)
-    return await compare_runs(one, other, Terms())
+    return await compare_runs(one, other, ComparisonTerms())
 
 
 GOOD = Story(cases=CASES, results=results())
@@ -64,7 +64,7 @@ async def test_a_run_that_fails_more_is_worse_and_the_other_way_round_better(sto
     found = await compared(store, GOOD, BAD)
     assert (str(found.verdict), found.ok) == ("worse", False)
     assert [change.case for change in found.subjects[0].comparison.regressions] == NAMES[:12]
-    back = await compare_runs(found.b, found.a, Terms())
+    back = await compare_runs(found.b, found.a, ComparisonTerms())
     assert (str(back.verdict), back.ok) == ("better", True)
     assert len(back.subjects[0].comparison.improvements) == 12
 
@@ -105,14 +105,14 @@ async def test_a_subject_that_is_gone_is_worse(store: Store) -> None:
     assert [(one.before, one.after) for one in found.subjects] == [("x", "x"), ("y", None)]
     assert not found.ok
     assert any("y is not in B" in note and "--subject" in note for note in found.notes)
-    chosen = await compare_runs(replace(found.a, subject="x"), replace(found.b, subject="x"), Terms())
+    chosen = await compare_runs(replace(found.a, subject="x"), replace(found.b, subject="x"), ComparisonTerms())
     assert chosen.ok
 
 
 async def test_subjects_of_one_run_are_compared_with_each_other(store: Store) -> None:
     told = Story(cases=CASES, results=[*results(subject="x"), *results(NAMES[:12], "y")], spec=spec("x", "y"))
     one = await side(store, told, "x")
-    found = await compare_runs(one, replace(one, subject="y"), Terms())
+    found = await compare_runs(one, replace(one, subject="y"), ComparisonTerms())
     assert (str(found.verdict), len(found.subjects)) == ("worse", 1)
 
 
@@ -162,7 +162,7 @@ async def test_a_prompt_under_test_that_changed_is_told_by_name(store: Store) ->
 )
 def test_terms_that_are_no_shares_are_refused(threshold: float, alpha: float) -> None:
     with pytest.raises(BadArgument):
-        Terms(threshold=threshold, alpha=alpha)
+        ComparisonTerms(threshold=threshold, alpha=alpha)
 
 
 async def test_the_comparison_as_data_is_json_and_whole(store: Store) -> None:

@@ -141,6 +141,6 @@ def export(folder: Path, told: Story, name: str = "evidence.tar", key: Ed25519Pr
             run = await fill(store, told)
             return await export_evidence(await open_suite_run(store, run), folder / name, key)
         finally:
-            await store.housekeeping.close()
+            await store.maintenance.close()
 
     return asyncio.run(work())

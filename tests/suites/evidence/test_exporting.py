@@ -123,7 +123,7 @@ async def test_there_is_no_evidence_of_a_run_that_goes_on(tmp_path: Path) -> Non
     suite = await open_suite_run(store, run)
     with pytest.raises(Conflict, match="is running"):
         await export_evidence(replace(suite, run=replace(run, state=RunState.RUNNING)), tmp_path / "e.tar", KEY)
-    await store.housekeeping.close()
+    await store.maintenance.close()
     assert not (tmp_path / "e.tar").exists()
 
 
@@ -157,7 +157,7 @@ def test_memory_does_not_grow_with_the_answers(tmp_path: Path) -> None:
         done = await export_evidence(suite, tmp_path / "e.tar", KEY)
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-        await store.housekeeping.close()
+        await store.maintenance.close()
         return done.path, peak
 
     path, peak = asyncio.run(work())

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from muster.suites.evidence import archive
 from muster.suites.evidence.archive import BLOCK, TarWriter, header, scan
-from muster.suites.evidence.layout import Fault
+from muster.suites.evidence.layout import EvidenceFault
 
 NAMES = st.sampled_from(["a.txt", "cases.jsonl", "prompts/0001.txt", "prompts/0002.txt", "x-y.dsse.json"])
 
@@ -50,7 +50,7 @@ def test_a_header_is_what_others_write_too() -> None:
 def test_a_name_that_is_none_of_ours_is_refused(name: str) -> None:
     info = tarfile.TarInfo(name)
     data = info.tobuf(tarfile.USTAR_FORMAT, encoding="utf-8") + archive.END
-    with pytest.raises(Fault):
+    with pytest.raises(EvidenceFault):
         scan(io.BytesIO(data), {})
 
 
@@ -58,32 +58,32 @@ def test_a_name_that_is_none_of_ours_is_refused(name: str) -> None:
 def test_links_folders_and_devices_are_refused(kind: bytes) -> None:
     info = tarfile.TarInfo("a.txt")
     info.type, info.linkname = kind, "/etc/passwd"
-    with pytest.raises(Fault):
+    with pytest.raises(EvidenceFault):
         scan(io.BytesIO(info.tobuf(tarfile.USTAR_FORMAT) + archive.END), {})
 
 
 def test_a_file_that_is_there_twice_is_refused() -> None:
     one = written({"a.txt": b"one"})[: -len(archive.END)]
-    with pytest.raises(Fault, match="twice"):
+    with pytest.raises(EvidenceFault, match="twice"):
         scan(io.BytesIO(one + one + archive.END), {})
 
 
 def test_a_size_that_is_not_there_takes_no_memory() -> None:
     data = header("statement.dsse.json", archive.MOST_BYTES) + b"short"
-    with pytest.raises(Fault, match="larger than 100"):
+    with pytest.raises(EvidenceFault, match="larger than 100"):
         scan(io.BytesIO(data), {"statement.dsse.json": 100})
-    with pytest.raises(Fault, match="cut short"):
+    with pytest.raises(EvidenceFault, match="cut short"):
         scan(io.BytesIO(data), {})
 
 
 @pytest.mark.parametrize("end", [b"", bytes(BLOCK), bytes(3 * BLOCK), archive.END + b"x", bytes(BLOCK) + b"\1" * BLOCK])
 def test_an_end_of_another_kind_is_refused(end: bytes) -> None:
-    with pytest.raises(Fault):
+    with pytest.raises(EvidenceFault):
         scan(io.BytesIO(written({"a.txt": b"one"})[: -len(archive.END)] + end), {})
 
 
 def test_an_archive_of_countless_files_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(archive, "MOST_MEMBERS", 2)  # a limit, not behaviour
     files = {f"prompts/{number:04}.txt": b"" for number in range(3)}
-    with pytest.raises(Fault, match="more than 2 files"):
+    with pytest.raises(EvidenceFault, match="more than 2 files"):
         scan(io.BytesIO(written(files)), {})

@@ -17,13 +17,13 @@ from muster.domain.errors import NotFound
 from muster.suites.evidence.archive import BLOCK, TarWriter, scan
 from muster.suites.evidence.keys import public_pem
 from muster.suites.evidence.layout import CASES, PUBLIC_KEY, STATEMENT, VERDICTS
-from muster.suites.evidence.verification import Verification, sign, verify, verify_file
+from muster.suites.evidence.verification import ArchiveVerification, sign, verify, verify_file
 from tests.suites.evidence.scene import KEY
 
 OTHER = Ed25519PrivateKey.generate()
 
 
-def checked(data: bytes, key: Ed25519PrivateKey | None = None) -> Verification:
+def checked(data: bytes, key: Ed25519PrivateKey | None = None) -> ArchiveVerification:
     return verify_file(io.BytesIO(data), None if key is None else key.public_key())
 
 

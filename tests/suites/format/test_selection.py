@@ -4,7 +4,7 @@ import pytest
 
 from muster.domain.call import Message, Role
 from muster.suites.case import Case
-from muster.suites.spec import Selection
+from muster.suites.spec import CaseSelection
 
 CASE = Case(
     id="greeter/kind/one",
@@ -19,22 +19,22 @@ CASE = Case(
 @pytest.mark.parametrize(
     ("selection", "taken"),
     [
-        (Selection(), True),
-        (Selection(filter="greeter/*"), True),
-        (Selection(filter="kind/*"), True),
-        (Selection(filter="*one"), True),
-        (Selection(filter="one"), False),
-        (Selection(filter="Greeter/*"), False),
-        (Selection(filter="greeter/[a-k]ind/?ne"), True),
-        (Selection(tags=("nightly",)), True),
-        (Selection(tags=("other", "smoke")), True),
-        (Selection(tags=("other",)), False),
-        (Selection(only=frozenset({"greeter/kind/one"})), True),
-        (Selection(only=frozenset({"greeter/kind"})), False),
-        (Selection(only=frozenset()), False),
-        (Selection(filter="*", tags=("smoke",), only=frozenset({"other"})), False),
-        (Selection(filter="no*", tags=("smoke",)), False),
+        (CaseSelection(), True),
+        (CaseSelection(filter="greeter/*"), True),
+        (CaseSelection(filter="kind/*"), True),
+        (CaseSelection(filter="*one"), True),
+        (CaseSelection(filter="one"), False),
+        (CaseSelection(filter="Greeter/*"), False),
+        (CaseSelection(filter="greeter/[a-k]ind/?ne"), True),
+        (CaseSelection(tags=("nightly",)), True),
+        (CaseSelection(tags=("other", "smoke")), True),
+        (CaseSelection(tags=("other",)), False),
+        (CaseSelection(only=frozenset({"greeter/kind/one"})), True),
+        (CaseSelection(only=frozenset({"greeter/kind"})), False),
+        (CaseSelection(only=frozenset()), False),
+        (CaseSelection(filter="*", tags=("smoke",), only=frozenset({"other"})), False),
+        (CaseSelection(filter="no*", tags=("smoke",)), False),
     ],
 )
-def test_everything_that_is_said_must_hold(selection: Selection, taken: bool) -> None:
+def test_everything_that_is_said_must_hold(selection: CaseSelection, taken: bool) -> None:
     assert selection.takes(CASE) is taken

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from muster.suites.format.reading import MOST_BYTES, Shelf
+from muster.suites.format.reading import MOST_BYTES, SuiteFiles
 from muster.text.tree import Unreadable
 from tests.suites.format.suites import write
 
@@ -20,7 +20,7 @@ def project(tmp_path: Path, fence: str | None = ".git") -> Path:
 
 def refusal(folder: Path, name: str) -> str:
     with pytest.raises(Unreadable) as caught:
-        Shelf(folder).text(name)
+        SuiteFiles(folder).text(name)
     return caught.value.message
 
 
@@ -28,29 +28,29 @@ def test_a_file_is_looked_for_beside_the_suite_first(tmp_path: Path) -> None:
     folder = project(tmp_path)
     write(folder, "near", "golden/a.txt")
     write(folder.parent.parent, "far", "golden/a.txt")
-    assert Shelf(folder).text("golden/a.txt") == "near"
-    assert Shelf(folder).text("./golden//a.txt") == "near"
+    assert SuiteFiles(folder).text("golden/a.txt") == "near"
+    assert SuiteFiles(folder).text("./golden//a.txt") == "near"
 
 
 def test_then_above_it_up_to_the_root_of_the_project(tmp_path: Path) -> None:
     folder = project(tmp_path)
     write(folder.parent.parent, "root", "golden/a.txt")
     write(tmp_path / "work", "outside", "outside.txt")
-    assert Shelf(folder).text("golden/a.txt") == "root"
+    assert SuiteFiles(folder).text("golden/a.txt") == "root"
     assert "there is no file outside.txt" in refusal(folder, "outside.txt")
 
 
 def test_then_below_it_without_the_folders_that_it_no_longer_is_in(tmp_path: Path) -> None:
     folder = project(tmp_path)
     write(folder, "moved", "golden/a.txt")
-    assert Shelf(folder).text("old/place/greeter/golden/a.txt") == "moved"
+    assert SuiteFiles(folder).text("old/place/greeter/golden/a.txt") == "moved"
 
 
 def test_without_a_project_a_few_folders_above_are_looked_into(tmp_path: Path) -> None:
     folder = project(tmp_path, fence=None)
     write(tmp_path / "work", "near enough", "a.txt")
     write(tmp_path, "too far", "b.txt")
-    assert Shelf(folder).text("a.txt") == "near enough"
+    assert SuiteFiles(folder).text("a.txt") == "near enough"
     assert "there is no file b.txt" in refusal(folder, "b.txt")
 
 
@@ -58,7 +58,7 @@ def test_the_folder_one_works_in_is_a_project(tmp_path: Path, monkeypatch: pytes
     folder = project(tmp_path, fence=None)
     write(tmp_path, "root", "a.txt")
     monkeypatch.chdir(tmp_path)
-    assert Shelf(folder).text("a.txt") == "root"
+    assert SuiteFiles(folder).text("a.txt") == "root"
     monkeypatch.chdir(folder)
     assert "there is no file a.txt" in refusal(folder, "a.txt")
 
@@ -68,7 +68,7 @@ def test_what_is_hidden_is_found_beside_the_suite_only(tmp_path: Path) -> None:
     write(folder.parent.parent, "secret", ".secrets/key")
     assert "there is no file .secrets/key" in refusal(folder, ".secrets/key")
     write(folder, "own", ".golden/a.txt")
-    assert Shelf(folder).text(".golden/a.txt") == "own"
+    assert SuiteFiles(folder).text(".golden/a.txt") == "own"
 
 
 @pytest.mark.parametrize("name", ["/etc/passwd", "../a.txt", "golden/../../a.txt", "a\0b"])
@@ -92,7 +92,7 @@ def test_a_link_may_not_lead_out_of_where_it_was_found(tmp_path: Path) -> None:
     (folder / "inside.txt").symlink_to(write(folder, "fine", "golden/a.txt"))
     assert "a link that leads out of" in refusal(folder, "link.txt")
     assert "there is no file loop.txt" in refusal(folder, "loop.txt")
-    assert Shelf(folder).text("inside.txt") == "fine"
+    assert SuiteFiles(folder).text("inside.txt") == "fine"
 
 
 def test_a_file_is_bounded_and_text(tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_a_file_is_bounded_and_text(tmp_path: Path) -> None:
 def test_a_file_that_many_name_is_read_once(tmp_path: Path) -> None:
     folder = project(tmp_path)
     path = write(folder, "first", "a.txt")
-    shelf = Shelf(folder)
+    shelf = SuiteFiles(folder)
     assert shelf.text("a.txt") == "first"
     path.unlink()
     assert shelf.text("a.txt") == "first"
@@ -122,7 +122,7 @@ def test_a_command_is_meant_from_the_folder_that_has_its_file(tmp_path: Path) ->
     root = folder.parent.parent
     write(root, "", "scripts/judge.py")
     write(folder, "", "own.py")
-    shelf = Shelf(folder)
+    shelf = SuiteFiles(folder)
     assert shelf.home_of(["python3", "scripts/judge.py"]) == root.resolve()
     assert shelf.home_of(["python3", "own.py"]) == folder.resolve()
     assert shelf.home_of(["python3", "-m", "judge", "../../etc/passwd"]) == folder.resolve()

@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 
 from muster.domain.call import Message, Role
 from muster.suites.case import Case
-from muster.suites.format.variables import Template, Unfilled
+from muster.suites.format.variables import CaseTemplate, Unfilled
 from tests.suites.format.suites import a_case, asking, flaws, the_case, the_flaw, write, write_suite
 
 
 def said(text: str, **values: str) -> str:
     messages = (Message(role=Role.USER, text=text),)
     case = Case(id="a/b", suite="a", file="f", line=1, messages=messages)
-    return Template(case).fill(values).messages[0].text
+    return CaseTemplate(case).fill(values).messages[0].text
 
 
 @pytest.mark.parametrize(

@@ -20,8 +20,8 @@ from muster.suites.case import Case, Evaluator, RubricItem
 from muster.suites.journal import (
     PAGE,
     SNAPSHOT,
-    Snapshot,
     SuiteInfo,
+    SuiteSnapshot,
     case_key,
     cases_key,
     environment_key,
@@ -80,7 +80,7 @@ class Story:
         pages = [self.cases[at : at + PAGE] for at in range(0, len(self.cases), PAGE)]
         suites = tuple(dict.fromkeys(case.suite for case in self.cases))
         infos = tuple(SuiteInfo(name=name, file=f"suites/{name}.yaml", digest="d") for name in suites)
-        snapshot = Snapshot(suites=infos, cases=len(self.cases), pages=len(pages))
+        snapshot = SuiteSnapshot(suites=infos, cases=len(self.cases), pages=len(pages))
         steps: dict[str, Any] = {
             SNAPSHOT: snapshot,
             environment_key(self.spec.tag): {"packages": {"muster-ai": "1.2.3"}},
@@ -116,7 +116,7 @@ async def opened(folder: Path, story: Story) -> AsyncIterator[tuple[SuiteRun, Su
         suite = await open_suite_run(store, await fill(store, story))
         yield suite, await summarize(suite)
     finally:
-        await store.housekeeping.close()
+        await store.maintenance.close()
 
 
 async def summary(folder: Path, story: Story) -> SuiteReport:
@@ -139,7 +139,7 @@ async def fill_file(path: Path, story: Story) -> None:
     try:
         await fill(store, story)
     finally:
-        await store.housekeeping.close()
+        await store.maintenance.close()
 
 
 def case(name: str, **rest: Any) -> Case:

@@ -13,14 +13,14 @@ from muster.domain.entry import AttemptId, EntryKind, Failed, Opening, Outcome, 
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
 from muster.domain.run import NewRun, Run, RunState
-from muster.store.base import Claim, Ending, Record, Store
+from muster.store.base import Claim, Record, RunRelease, Store
 from muster.suites.case import Case
 from muster.suites.journal import (
     PAGE,
     SNAPSHOT,
     Prompt,
-    Snapshot,
     SuiteInfo,
+    SuiteSnapshot,
     case_key,
     cases_key,
     environment_key,
@@ -126,11 +126,11 @@ async def fill(store: Store, story: Story) -> Run:
     for number, start in enumerate(range(0, len(story.results), PAGE)):
         await keeper.step(results_key(spec.tag, number), pack(story.results[start : start + PAGE]))
     return await store.leases.release(
-        run.id, claim.epoch, Ending(state=story.state, reason=str(story.state), at=story.at + 60)
+        run.id, claim.epoch, RunRelease(state=story.state, reason=str(story.state), at=story.at + 60)
     )
 
 
-def _snapshot(story: Story, pages: int) -> Snapshot:
+def _snapshot(story: Story, pages: int) -> SuiteSnapshot:
     suites = story.suites
     if suites is None:
         names = dict.fromkeys((case.suite, case.file) for case in story.cases)
@@ -140,7 +140,7 @@ def _snapshot(story: Story, pages: int) -> Snapshot:
             )
             for name, file in names
         ]
-    return Snapshot(suites=tuple(suites), prompts=tuple(story.prompts), cases=len(story.cases), pages=pages)
+    return SuiteSnapshot(suites=tuple(suites), prompts=tuple(story.prompts), cases=len(story.cases), pages=pages)
 
 
 class _Keeper:

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muster.verify.checker import MOST_PLACES, Lines, elsewhere, locate, relative
+from muster.verify.checker import MOST_PLACES, LineCounts, elsewhere, locate, relative
 from muster.verify.finding import Finding, Rejected
 from tests.verify.findings.values import finding
 
-LINES = Lines(
+LINES = LineCounts(
     root="/r/top",
     known={"a.py": 10, "empty.py": 0},
     looked={"lib/c.py": ["lib/c.py", 4], "/real/a.py": ["a.py", 99], "gone.py": None},

@@ -13,7 +13,7 @@ from muster.domain.call import Stop
 from muster.domain.canonical import Json
 from muster.verify.answers import LONGEST_REPLACEMENT, LONGEST_TEXT, MOST
 from muster.verify.finding import Severity
-from muster.verify.model_agent import Reading, read
+from muster.verify.model_agent import FindingsReading, read
 from muster.verify.source import Chunk, Piece
 from muster.verify.verification import Shape, Verifier
 from tests.verify.agents.stage import AUDITOR, CHUNK, reply, report, said
@@ -23,7 +23,7 @@ TESTER = replace(AUDITOR, shape=Shape.TESTS)
 GOOD = report(said())
 
 
-def reading(text: str, verifier: Verifier = AUDITOR, chunk: Chunk = CHUNK, **more: Any) -> Reading:
+def reading(text: str, verifier: Verifier = AUDITOR, chunk: Chunk = CHUNK, **more: Any) -> FindingsReading:
     return read(reply(text, **more), verifier, chunk)
 
 
@@ -164,8 +164,8 @@ def test_findings_and_any_words_are_a_flaw(words: str) -> None:
 
 
 def test_no_findings_and_words_that_say_so_are_a_clean_report() -> None:
-    assert reading(report(summary="No issues found.")) == Reading()
-    assert reading("No issues found.", data={"findings": []}) == Reading()
+    assert reading(report(summary="No issues found.")) == FindingsReading()
+    assert reading("No issues found.", data={"findings": []}) == FindingsReading()
 
 
 @pytest.mark.parametrize("word", ["High", "HIGH", " high "])
@@ -302,7 +302,7 @@ def test_what_the_users_schema_allows_still_counts_as_we_count() -> None:
 
 def test_data_beside_a_text_counts_only_where_the_text_is_no_object() -> None:
     assert len(reading("", data={"findings": [said()]}).findings) == 1
-    assert reading("", data={"findings": []}) == Reading()
+    assert reading("", data={"findings": []}) == FindingsReading()
     dug_out = reading(f"The file says {report()} but I see an injection", data={"findings": []})
     assert "not one JSON object" in dug_out.flaw
     assert "no object" in reading("fine", data=[]).flaw

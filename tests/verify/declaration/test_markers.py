@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from muster.domain.errors import BadFile
 from muster.verify.markers import MOST_MARKER, clear_markers, done_markers, read_markers
-from muster.verify.source import FileInfo, Snapshot
+from muster.verify.source import FileInfo, VerifySnapshot
 from muster.verify.verification import LeftOut, Marker, Verification
 
 
@@ -39,8 +39,8 @@ class Desk:
         (found,) = self.read()
         return found.files
 
-    def snapshot(self, *names: str) -> Snapshot:
-        return Snapshot(files=tuple(self.info(name) for name in names))
+    def snapshot(self, *names: str) -> VerifySnapshot:
+        return VerifySnapshot(files=tuple(self.info(name) for name in names))
 
     def info(self, name: str) -> FileInfo:
         data = (self.root / name).read_bytes()

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from muster.domain.batch import Desk, Member, Plan
+from muster.domain.batch import BatchEndpoint, Member, Plan
 from muster.domain.budget import Level
 from muster.domain.entry import AttemptId, AttemptState, EntryKind, Failed, Opening, Outcome, Settlement
 from muster.domain.ids import BatchId, RunId
@@ -17,21 +17,21 @@ from muster.domain.money import Microdollars
 from muster.domain.run import NewRun, Run, RunState
 from muster.reporting.files import write_file
 from muster.store import base
-from muster.store.base import Page, Record, Store
+from muster.store.base import Record, ResultPage, Store
 from muster.store.sqlite import open_sqlite
 from muster.testing.stores import DRIVER, replied
-from muster.text.thresholds import Held
+from muster.text.thresholds import ThresholdResult
 from muster.verify.finding import Counts, Finding, Merged, Rejected, Severity
 from muster.verify.journal import CLEARED, SNAPSHOT, AgentReport, Ending, WaveReport, files_key, report_key
 from muster.verify.reports.formats import write_report
 from muster.verify.reports.run import WavesRun, open_waves_run
 from muster.verify.reports.summary import VerifyReport, summarize
-from muster.verify.source import FileInfo, Snapshot, Source
+from muster.verify.source import FileInfo, Source, VerifySnapshot
 from muster.verify.spec import stored
 from muster.verify.verification import Kind, LeftOut, Verification, Verifier
 
 START = 1_800_000_000.0  # 2027-01-15 08:00:00 in UTC
-DESK = Desk(kind="openai", base_url="http://127.0.0.1:1", account="a", variable="K")
+DESK = BatchEndpoint(kind="openai", base_url="http://127.0.0.1:1", account="a", variable="K")
 CODE = "import os\n\n\ndef run(name):\n    os.system('echo ' + name)\n    return 1\n"
 
 
@@ -94,7 +94,9 @@ def agent(
         "counts": counted(found, len(rest.get("rejected", ()))),
         "chunks": chunks,
         "answered": 0 if ending is Ending.BROKEN else chunks,
-        "thresholds": (Held(expression="high == 0", holds=ending is not Ending.FAILED, why=f"high is {len(found)}"),),
+        "thresholds": (
+            ThresholdResult(expression="high == 0", holds=ending is not Ending.FAILED, why=f"high is {len(found)}"),
+        ),
         "why": "" if ending is Ending.PASSED else f"{name} is {ending}",
         "model": "echo-1",
         "seconds": 2.5,
@@ -152,7 +154,7 @@ def hostile() -> Story:
         for place, text in enumerate(HOSTILE)
     ]
     thrown = tuple(Rejected(finding=finding(text, 9, cwe=text), why=text) for text in HOSTILE)
-    thresholds = tuple(Held(expression=text, holds=False, why=text) for text in HOSTILE)
+    thresholds = tuple(ThresholdResult(expression=text, holds=False, why=text) for text in HOSTILE)
     told: dict[str, Any] = {"rejected": thrown, "thresholds": thresholds, "failures": HOSTILE, "model": HOSTILE[3]}
     broken = agent("broken", 1, Ending.BROKEN, why=HOSTILE[2], failures=HOSTILE, codes={HOSTILE[1]: 1})
     return Story(
@@ -192,7 +194,7 @@ async def fill(store: Store, story: Story) -> Run:
         assert found is not None
         return found
     at, error = story.at + story.seconds, dict(story.error) if story.error else None
-    ending = base.Ending(state=story.state, reason=str(story.state), at=at, error=error)
+    ending = base.RunRelease(state=story.state, reason=str(story.state), at=at, error=error)
     return await store.leases.release(run.id, claim.epoch, ending)
 
 
@@ -200,13 +202,13 @@ def _source(path: str, text: str) -> Source:
     return Source(path=path, digest=sha256(text.encode()).hexdigest(), text=text)
 
 
-def _snapshot(story: Story) -> Snapshot:
+def _snapshot(story: Story) -> VerifySnapshot:
     files = [
         FileInfo(path=path, digest="d", lines=len(_source(path, text).lines), bytes=len(text))
         for path, text in story.files.items()
     ]
     told = tuple(replace(file, **story.infos.get(file.path, {})) for file in files)
-    return Snapshot(files=told, left_out=tuple(story.left_out), pages=1)
+    return VerifySnapshot(files=told, left_out=tuple(story.left_out), pages=1)
 
 
 class _Keeper:
@@ -239,7 +241,7 @@ class _Keeper:
         plan = Plan(
             id=name, desk=DESK, nonce="n", tariffs={}, members=seats, bodies=[], bytes=0, at=self._at
         )  # fmt: skip
-        await self._store.batch_book.plan(plan)
+        await self._store.batch_writer.plan(plan)
         expired = Failed(error={"code": "expired"}, uncertain=False, gives_up=True, ended_as=AttemptState.EXPIRED)
         settlements = [
             self._settlement(f"wave/1/{name}/{place}", expired, 0)
@@ -247,8 +249,8 @@ class _Keeper:
             else self._settlement(f"wave/1/{name}/{place}", replied(prices[0]), prices[1])
             for place, prices in enumerate(members)
         ]
-        page = Page(batch=name, settlements=settlements, lines=(b"{}\n",), at=self._at + 5)
-        await self._store.batch_book.settle(page)
+        page = ResultPage(batch=name, settlements=settlements, lines=(b"{}\n",), at=self._at + 5)
+        await self._store.batch_writer.settle(page)
 
     def _opening(self, key: str) -> Opening:
         return Opening(
@@ -281,7 +283,7 @@ async def opened(folder: Path, story: Story) -> AsyncIterator[tuple[WavesRun, Ve
         waves = await open_waves_run(store, await fill(store, story))
         yield waves, await summarize(waves)
     finally:
-        await store.housekeeping.close()
+        await store.maintenance.close()
 
 
 async def summary(folder: Path, story: Story) -> VerifyReport:

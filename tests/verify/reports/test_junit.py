@@ -5,7 +5,7 @@ from pathlib import Path
 from xml.etree.ElementTree import Element
 
 from muster.domain.run import RunState
-from muster.text.thresholds import Held
+from muster.text.thresholds import ThresholdResult
 from muster.verify.journal import Ending
 from tests.suites.reports.xsd import Schema
 from tests.verify.reports.house import Story, agent, bad, good, hostile, model, wave, written
@@ -62,7 +62,10 @@ async def test_a_run_that_stopped_is_red_although_all_that_was_done_passed(tmp_p
 
 
 async def test_a_threshold_over_all_is_a_case_that_is_open_until_its_wave_failed(tmp_path: Path) -> None:
-    held = (Held(expression="total < 3", holds=True), Held(expression="coverage > 80", holds=False, why="not known"))
+    held = (
+        ThresholdResult(expression="total < 3", holds=True),
+        ThresholdResult(expression="coverage > 80", holds=False, why="not known"),
+    )
     waves = [wave(1, agent("a"), thresholds=held), wave(2, agent("b", 2), passed=False, thresholds=held)]
     root = await junit(tmp_path, Story(verifiers=[model("a"), model("b", 2)], waves=waves))
     first, second = list(root.iter("testsuite"))[:2]

@@ -21,7 +21,7 @@ from tests.verify.reports.house import START, Story, agent, bad, fill, finding, 
 async def store(tmp_path: Path) -> AsyncIterator[Store]:
     found = open_sqlite(tmp_path / "muster.db")
     yield found
-    await found.housekeeping.close()
+    await found.maintenance.close()
 
 
 async def test_nothing_has_no_rates(store: Store) -> None:

@@ -41,7 +41,7 @@ async def test_a_run_of_something_else_is_refused(tmp_path: Path) -> None:
     run = await store.runs.create(new_run("run1"))
     with pytest.raises(BadArgument, match="run run1 is a run of 'w' and no verification"):
         await open_waves_run(store, run)
-    await store.housekeeping.close()
+    await store.maintenance.close()
 
 
 async def test_a_run_that_never_read_its_files_has_nothing_to_report(tmp_path: Path) -> None:
@@ -49,4 +49,4 @@ async def test_a_run_that_never_read_its_files_has_nothing_to_report(tmp_path: P
     run = await fill(store, good(read=False))
     with pytest.raises(NotFound, match="stopped before its files were read in"):
         await open_waves_run(store, run)
-    await store.housekeeping.close()
+    await store.maintenance.close()

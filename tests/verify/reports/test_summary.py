@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from muster.domain.run import RunState
-from muster.text.thresholds import Held
+from muster.text.thresholds import ThresholdResult
 from muster.verify.finding import Severity
 from muster.verify.journal import Ending
 from tests.verify.reports.house import (
@@ -83,7 +83,7 @@ def one(**rest: Any) -> Story:
 
 
 LIES = "Agent a is called passed, which its own numbers do not bear out"
-LIE = (Held(expression="high == 0", holds=False, why="high is 3"),)
+LIE = (ThresholdResult(expression="high == 0", holds=False, why="high is 3"),)
 
 
 @pytest.mark.parametrize(

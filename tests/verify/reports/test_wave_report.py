@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from muster.domain.errors import NotFound
-from muster.text.thresholds import Held
+from muster.text.thresholds import ThresholdResult
 from muster.verify.reports.markdown import wave_file_name, write_wave
 from tests.suites.reports.markdown_reader import read
 from tests.verify.reports.house import START, Story, agent, bad, good, hostile, model, opened, wave
@@ -51,7 +51,7 @@ async def test_a_wave_names_its_batches_and_its_cost_against_live(tmp_path: Path
 
 
 async def test_a_wave_tells_only_of_itself(tmp_path: Path) -> None:
-    held = (Held(expression="total == 0", holds=True, why="total is 0"),)
+    held = (ThresholdResult(expression="total == 0", holds=True, why="total is 0"),)
     waves = [wave(1, agent("first")), wave(2, agent("second", 2), thresholds=held)]
     text = await wave_report(tmp_path, Story(verifiers=[model("first"), model("second", 2)], waves=waves), 2)
     assert "**It passed.**" in text

@@ -38,21 +38,21 @@ _STATUSES = {
 }
 
 
-class Kept(msgspec.Struct, gc=False):
+class CacheWrites(msgspec.Struct, gc=False):
     """Tokens written to the cache, by how long they are kept."""
 
     ephemeral_5m_input_tokens: Any = None
     ephemeral_1h_input_tokens: Any = None
 
 
-class Counts(msgspec.Struct, gc=False):
+class AnthropicUsage(msgspec.Struct, gc=False):
     """Usage as the API spells it; none of it is trusted before `_usage` has looked at it."""
 
     input_tokens: Any = None
     output_tokens: Any = None
     cache_creation_input_tokens: Any = None
     cache_read_input_tokens: Any = None
-    cache_creation: Kept | Stray = None
+    cache_creation: CacheWrites | Stray = None
 
 
 class Block(msgspec.Struct, gc=False):
@@ -65,14 +65,14 @@ class Block(msgspec.Struct, gc=False):
     input: Any = None
 
 
-class Said(msgspec.Struct, gc=False):
+class AnthropicMessage(msgspec.Struct, gc=False):
     """A message of the model."""
 
     content: list[Block]
     id: str | None = None
     model: str | None = None
     stop_reason: str | None = None
-    usage: Counts | Stray = None
+    usage: AnthropicUsage | Stray = None
 
 
 class Trouble(msgspec.Struct, gc=False):
@@ -89,7 +89,7 @@ class Envelope(msgspec.Struct, gc=False):
     request_id: str | None = None
 
 
-_said = reader(Said)
+_said = reader(AnthropicMessage)
 _envelope = reader(Envelope)
 
 
@@ -104,7 +104,7 @@ def decode(body: bytes, price: Price | None, ceiling: Ceiling, account: Account,
     raise error_of(without_status(trouble), account)
 
 
-def reply_of(said: Said, price: Price | None, ceiling: Ceiling, timings: Timings) -> Reply:
+def reply_of(said: AnthropicMessage, price: Price | None, ceiling: Ceiling, timings: Timings) -> Reply:
     """Give a message of the model as a reply."""
     text, calls = _content(said.content)
     charge = charge_of(_usage(said.usage), price, ceiling, text, calls)
@@ -163,11 +163,11 @@ def _call(block: Block) -> ToolCall:
     return ToolCall(id=str(block.id), name=str(block.name), arguments=arguments_of(block.input))
 
 
-def _usage(counts: Counts | Stray) -> Usage | Impossible | None:
+def _usage(counts: AnthropicUsage | Stray) -> Usage | Impossible | None:
     """Read a usage; None when it does not say what went in and out."""
     if counts is None:
         return None
-    if not isinstance(counts, Counts) or (tokens := _tokens(counts)) is None:
+    if not isinstance(counts, AnthropicUsage) or (tokens := _tokens(counts)) is None:
         return Impossible.USAGE
     if counts.input_tokens is None or counts.output_tokens is None:
         return None
@@ -181,9 +181,9 @@ def _usage(counts: Counts | Stray) -> Usage | Impossible | None:
     )
 
 
-def _tokens(counts: Counts) -> tuple[int, ...] | None:
+def _tokens(counts: AnthropicUsage) -> tuple[int, ...] | None:
     kept = counts.cache_creation
-    if not isinstance(kept, Kept | None):
+    if not isinstance(kept, CacheWrites | None):
         return None
     return tokens_of(
         counts.input_tokens,

@@ -9,26 +9,26 @@ from urllib.parse import quote
 import msgspec
 
 from muster.agents.anthropic import answer, wire
-from muster.agents.anthropic.answer import Said, Trouble, decode, reply_of, without_status
+from muster.agents.anthropic.answer import AnthropicMessage, Trouble, decode, reply_of, without_status
 from muster.agents.anthropic.live import VERSION
-from muster.agents.base import Parcel
-from muster.agents.batch_client import JSON, Clerk, leaf
+from muster.agents.base import BatchUpload
+from muster.agents.batch_client import JSON, ProviderClient, leaf
 from muster.agents.faults import Account, error_of, fingerprint, plain, unpaid, unreadable
-from muster.agents.http.client import Cargo, Freight
+from muster.agents.http.client import BatchHttp, RequestBody
 from muster.agents.http.request import join
 from muster.agents.payload import reader, to_json
 from muster.agents.usage import Ceiling
 from muster.domain.agent import Timeouts
 from muster.domain.batch import (
     Answered,
-    Desk,
+    BatchEndpoint,
+    BatchLimits,
+    BatchProgress,
     Dropped,
     Errored,
-    Found,
-    Limits,
+    ListedBatch,
     MemberResult,
     Phase,
-    Progress,
     Shortfall,
     Tariff,
 )
@@ -36,7 +36,7 @@ from muster.domain.call import Reply, Request, Timings
 from muster.domain.errors import OutcomeUnknown, ProviderFault, WireError
 
 KIND = "anthropic"
-LIMITS = Limits(requests=100_000, bytes=256_000_000)
+LIMITS = BatchLimits(requests=100_000, bytes=256_000_000)
 KEPT = "1h"  # members of a batch are answered within hours, not minutes, of each other
 PAGE = 100
 
@@ -54,20 +54,20 @@ class AnthropicBatches:
 
     limits = LIMITS
 
-    def __init__(self, *, key: str, variable: str, base_url: str, http: Freight) -> None:
+    def __init__(self, *, key: str, variable: str, base_url: str, http: BatchHttp) -> None:
         base_url = join(base_url, "")
         account = Account(place=f"the batches at {base_url}", variable=variable, key=key)
         headers = {"x-api-key": key, "anthropic-version": VERSION}
-        self.desk = Desk(kind=KIND, base_url=base_url, account=fingerprint(base_url, key), variable=variable)
-        self.spelling = AnthropicSpelling(account)
-        self._clerk = Clerk(base_url=base_url, account=account, headers=headers, http=http, fault=answer.fault)
+        self.desk = BatchEndpoint(kind=KIND, base_url=base_url, account=fingerprint(base_url, key), variable=variable)
+        self.spelling = AnthropicBatchFormat(account)
+        self._clerk = ProviderClient(base_url=base_url, account=account, headers=headers, http=http, fault=answer.fault)
 
-    async def submit(self, parcel: Parcel, timeouts: Timeouts) -> str:
+    async def submit(self, parcel: BatchUpload, timeouts: Timeouts) -> str:
         """Create the batch, once, and give the provider's id."""
-        cargo = Cargo(parcel.size, parcel.pieces())
+        cargo = RequestBody(parcel.size, parcel.pieces())
         return created_of(await self._clerk.hand_in(_PATH, cargo, JSON, timeouts), self._clerk.account)
 
-    async def poll(self, provider_id: str, timeouts: Timeouts) -> Progress:
+    async def poll(self, provider_id: str, timeouts: Timeouts) -> BatchProgress:
         """Say how it stands."""
         return progress_of(await self._clerk.look(_path(provider_id), timeouts), self._clerk.account)
 
@@ -79,10 +79,10 @@ class AnthropicBatches:
         """Ask the provider to stop; one that has ended is left alone."""
         await self._clerk.cancel(f"{_path(provider_id)}/cancel", lambda: self.poll(provider_id, timeouts), timeouts)
 
-    def find(self, since: float, timeouts: Timeouts) -> AsyncIterator[Found]:
+    def find(self, since: float, timeouts: Timeouts) -> AsyncIterator[ListedBatch]:
         """Give the account's batches that were created since then, the newest first."""
 
-        async def turn(after: str) -> tuple[Sequence[Found], bool]:
+        async def turn(after: str) -> tuple[Sequence[ListedBatch], bool]:
             query = f"?limit={PAGE}" + (f"&after_id={quote(after, safe='')}" if after else "")
             return page_of(await self._clerk.look(_PATH + query, timeouts), self._clerk.account)
 
@@ -147,14 +147,14 @@ def created_of(body: bytes, account: Account) -> str:
         raise unreadable("took a batch and gave no id for it", account, body) from None
 
 
-def progress_of(body: bytes, account: Account) -> Progress:
+def progress_of(body: bytes, account: Account) -> BatchProgress:
     """Read how a batch stands."""
     try:
         batch = _batch(body)
     except (msgspec.DecodeError, UnicodeError):
         raise unpaid(unreadable("sent something that is no batch", account, body)) from None
     counts = batch.request_counts
-    return Progress(
+    return BatchProgress(
         phase=Phase.ENDED if batch.ended else Phase.RUNNING,
         word=batch.processing_status,
         total=None if counts is None else counts.total,
@@ -171,7 +171,7 @@ def _took(batch: _Batch) -> float | None:
     return max(0.0, (batch.ended_at - batch.created_at).total_seconds())
 
 
-def page_of(body: bytes, account: Account) -> tuple[Sequence[Found], bool]:
+def page_of(body: bytes, account: Account) -> tuple[Sequence[ListedBatch], bool]:
     """Read one page of the list, and whether there is another."""
     try:
         page = _page(body)
@@ -180,8 +180,8 @@ def page_of(body: bytes, account: Account) -> tuple[Sequence[Found], bool]:
     return [_found(batch) for batch in page.data], page.has_more
 
 
-def _found(batch: _Listed) -> Found:
-    return Found(
+def _found(batch: _Listed) -> ListedBatch:
+    return ListedBatch(
         id=batch.id,
         created_at=batch.created_at.timestamp(),
         requests=batch.request_counts.total if batch.request_counts is not None else None,
@@ -205,7 +205,7 @@ class _Line(msgspec.Struct, gc=False):
 
 class _Message(msgspec.Struct, gc=False):
     type: str
-    message: Said
+    message: AnthropicMessage
 
 
 class _Success(msgspec.Struct, gc=False):
@@ -229,7 +229,7 @@ _line = reader(_Line, ("result", "message"), ("result", "error"))
 _failure = reader(_Failure)
 
 
-class AnthropicSpelling:
+class AnthropicBatchFormat:
     """How Message Batches are written and read."""
 
     head = b'{"requests":['
@@ -269,7 +269,7 @@ class AnthropicSpelling:
 
     def decode(self, answer: Any, tariff: Tariff, size: int, max_tokens: int, timings: Timings) -> Reply:
         """Read an answer at the price of the batch; raises the error that hides in it."""
-        if isinstance(answer, Said):
+        if isinstance(answer, AnthropicMessage):
             return reply_of(answer, tariff.batch, Ceiling(size, max_tokens), timings)
         return decode(answer, tariff.batch, Ceiling(size, max_tokens), self._account, timings)
 

@@ -7,11 +7,19 @@ from typing import Any
 import msgspec
 
 from muster.agents.anthropic import answer, wire
-from muster.agents.anthropic.answer import UNTIMED, Block, Counts, Said, reply_of, trouble_in, without_status
+from muster.agents.anthropic.answer import (
+    UNTIMED,
+    AnthropicMessage,
+    AnthropicUsage,
+    Block,
+    reply_of,
+    trouble_in,
+    without_status,
+)
 from muster.agents.faults import Account, error_of, unreadable
 from muster.agents.http.client import Http
 from muster.agents.http.request import join
-from muster.agents.http.sse import Event
+from muster.agents.http.sse import ServerSentEvent
 from muster.agents.model import ModelAgent
 from muster.agents.payload import arguments_of, joined, reader
 from muster.agents.usage import Ceiling, Stray
@@ -34,31 +42,31 @@ class _Step(msgspec.Struct, gc=False):
     message: Any = None
     content_block: Block | None = None
     delta: _Delta | None = None
-    usage: Counts | Stray = None
+    usage: AnthropicUsage | Stray = None
 
 
 class _Opening(msgspec.Struct, gc=False):
     id: str | None = None
     model: str | None = None
-    usage: Counts | Stray = None
+    usage: AnthropicUsage | Stray = None
 
 
 _step = reader(_Step)
 
 
-class Fold:
+class AnthropicStream:
     """Takes the events of one stream in order; `done` once the message is whole."""
 
     def __init__(self, price: Price | None, ceiling: Ceiling, account: Account) -> None:
         self._price, self._ceiling, self._account = price, ceiling, account
         self._opening: _Opening | None = None
-        self._counts: Counts | Stray = None
+        self._counts: AnthropicUsage | Stray = None
         self._blocks: dict[int, Block] = {}
         self._pieces: dict[int, list[str]] = {}  # text, or JSON of a tool's input, by block
         self._stop_reason: str | None = None
         self.done = False
 
-    def feed(self, event: Event) -> str:
+    def feed(self, event: ServerSentEvent) -> str:
         """Take one event and give the text that it adds."""
         if event.name == "error":
             raise self._error(event)
@@ -103,8 +111,8 @@ class Fold:
         self._pieces.setdefault(index, []).append(piece)
         return piece
 
-    def _said(self, opening: _Opening) -> Said:
-        return Said(
+    def _said(self, opening: _Opening) -> AnthropicMessage:
+        return AnthropicMessage(
             content=[self._block(index, block) for index, block in sorted(self._blocks.items())],
             id=opening.id,
             model=opening.model,
@@ -120,7 +128,7 @@ class Fold:
             return Block(type="tool_use", id=block.id, name=block.name, input=arguments_of(written))
         return block
 
-    def _error(self, event: Event) -> WireError:
+    def _error(self, event: ServerSentEvent) -> WireError:
         trouble = trouble_in(event.data)
         if trouble is None:
             return unreadable("sent an error in the stream", self._account, event.data)
@@ -129,11 +137,11 @@ class Fold:
         return error if self._opening is None else OutcomeUnknown(error.message, status=error.status)
 
 
-def _newer(old: Counts | Stray, new: Counts | Stray) -> Counts | Stray:
+def _newer(old: AnthropicUsage | Stray, new: AnthropicUsage | Stray) -> AnthropicUsage | Stray:
     """Let later counts replace earlier ones: they are totals, and leave out what did not change."""
-    if not isinstance(old, Counts) or not isinstance(new, Counts):
+    if not isinstance(old, AnthropicUsage) or not isinstance(new, AnthropicUsage):
         return old if new is None else new
-    merged = {name: getattr(new, name) for name in Counts.__struct_fields__ if getattr(new, name) is not None}
+    merged = {name: getattr(new, name) for name in AnthropicUsage.__struct_fields__ if getattr(new, name) is not None}
     return msgspec.structs.replace(old, **merged)
 
 
@@ -162,9 +170,9 @@ class AnthropicWire:
         """Read a failure."""
         return answer.fault(status, headers, body, self.account)
 
-    def fold(self, ceiling: Ceiling) -> Fold:
+    def fold(self, ceiling: Ceiling) -> AnthropicStream:
         """Begin to read a stream."""
-        return Fold(self.price, ceiling, self.account)
+        return AnthropicStream(self.price, ceiling, self.account)
 
 
 class AnthropicAgent(ModelAgent):

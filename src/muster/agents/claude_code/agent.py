@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from muster.agents.base import OnDelta
-from muster.agents.claude_code.conversation import Talk
-from muster.agents.claude_code.outcome import Remains, Terms, permission_asked, read_outcome, turned_away
+from muster.agents.claude_code.conversation import ClaudeConversation
+from muster.agents.claude_code.outcome import ClaudeRemains, ClaudeTerms, permission_asked, read_outcome, turned_away
 from muster.agents.claude_code.sdk import Sdk, load, require
 from muster.agents.claude_code.setup import Setup
-from muster.agents.claude_code.transport import Pipe
+from muster.agents.claude_code.transport import ProcessTransport
 from muster.agents.local import folder_of, session_of, transcript_of
-from muster.agents.processes.process import Order
-from muster.agents.processes.registry import Household
-from muster.agents.usage import Bill, max_tokens_of
+from muster.agents.processes.process import ProcessCommand
+from muster.agents.processes.registry import ProcessRegistry
+from muster.agents.usage import ProcessBill, max_tokens_of
 from muster.domain.agent import Profile, Quote, Timeouts
 from muster.domain.call import Reply, Request, Timings
 from muster.domain.errors import AgentFailed, BadConfiguration, BadOutput, InvalidRequest, NotStarted, Paid, WireError
@@ -37,12 +37,12 @@ class ClaudeCodeAgent:
         self,
         *,
         profile: Profile,
-        household: Household,
+        processes: ProcessRegistry,
         setup: Setup,
         most: Microdollars,
         lane: Lane = Lane.BILLED,
     ) -> None:
-        self._profile, self._household, self.setup = profile, household, setup
+        self._profile, self._household, self.setup = profile, processes, setup
         self._most, self._lane = most, lane
         self._sdk: Sdk | None = None
 
@@ -69,10 +69,10 @@ class ClaudeCodeAgent:
         except BadConfiguration as error:
             # An exchange fails with an error of the wire, or it would be taken for one that may have cost money.
             raise NotStarted(error.message, suggestions=error.suggestions) from error
-        talk = Talk(on_delta, keyed=bool(self.setup.key), scrub=self.setup.scrub)
+        talk = ClaudeConversation(on_delta, keyed=bool(self.setup.key), scrub=self.setup.scrub)
         try:
             async with self._household.process(order) as process:
-                return await self._ask(sdk, request, Pipe(process, timeouts, talk), talk)
+                return await self._ask(sdk, request, ProcessTransport(process, timeouts, talk), talk)
         except WireError as error:
             self._complete(error, talk)
             raise
@@ -85,12 +85,12 @@ class ClaudeCodeAgent:
             self._sdk = await asyncio.to_thread(load)
         return self._sdk
 
-    def _order(self, sdk: Sdk, request: Request, *, streams: bool) -> Order:
+    def _order(self, sdk: Sdk, request: Request, *, streams: bool) -> ProcessCommand:
         command = sdk.command(options_of(self.setup, request, self._most, streams=streams), self.setup.cli_path)
         self._check_size(command)
         self._furnish()
         folder = folder_of(request, self.setup.folder)
-        return Order(
+        return ProcessCommand(
             agent=self._profile.name,
             command=command,
             folder=folder,
@@ -99,7 +99,7 @@ class ClaudeCodeAgent:
             stays_open=True,
         )
 
-    async def _ask(self, sdk: Sdk, request: Request, pipe: Pipe, talk: Talk) -> Reply:
+    async def _ask(self, sdk: Sdk, request: Request, pipe: ProcessTransport, talk: ClaudeConversation) -> Reply:
         terms = self._terms(request)
         try:
             await sdk.converse(prompt_of(request), pipe)
@@ -111,10 +111,10 @@ class ClaudeCodeAgent:
             raise _without_result(terms, talk, pipe.log)
         note = await pipe.see_off()
         timings = Timings(first_token=pipe.first_word)
-        remains = Remains(log=self.setup.scrub(pipe.log), note=note, timings=timings)
+        remains = ClaudeRemains(log=self.setup.scrub(pipe.log), note=note, timings=timings)
         return read_outcome(terms, talk, talk.result, remains)
 
-    def _complete(self, error: WireError, talk: Talk) -> None:
+    def _complete(self, error: WireError, talk: ClaudeConversation) -> None:
         """Say that it may have cost money, and take secrets out of what others wrote."""
         error.message = self.setup.scrub(error.message)
         error.args = (error.message,)
@@ -125,8 +125,8 @@ class ClaudeCodeAgent:
         if error.paid is Paid.NO and begun and self._most:
             error.paid = Paid.UNKNOWN
 
-    def _terms(self, request: Request) -> Terms:
-        return Terms(
+    def _terms(self, request: Request) -> ClaudeTerms:
+        return ClaudeTerms(
             agent=self._profile.name,
             most=self._most,
             lane=self._lane,
@@ -163,7 +163,7 @@ class ClaudeCodeAgent:
             )
 
 
-def _broken(terms: Terms, talk: Talk, log: str, error: Exception) -> WireError:
+def _broken(terms: ClaudeTerms, talk: ClaudeConversation, log: str, error: Exception) -> WireError:
     if talk.asked is not None:
         return permission_asked(terms, talk.asked, log)
     if isinstance(error, WireError):
@@ -172,7 +172,7 @@ def _broken(terms: Terms, talk: Talk, log: str, error: Exception) -> WireError:
     return BadOutput(f"agent {terms.agent!r}: {what}", log=log)
 
 
-def _without_result(terms: Terms, talk: Talk, log: str) -> WireError:
+def _without_result(terms: ClaudeTerms, talk: ClaudeConversation, log: str) -> WireError:
     if talk.turned_away is not None:
         return turned_away(terms, talk.turned_away)
     return BadOutput(f"agent {terms.agent!r}: {talk.unread or 'it gave no result'}", log=log)
@@ -192,7 +192,7 @@ def options_of(setup: Setup, request: Request, most: Microdollars, *, streams: b
         "fallback_model": setup.fallback_model,
         "effort": setup.effort,
         "max_turns": setup.max_turns,
-        "max_budget_usd": float(Bill(most=most).told) if most else None,
+        "max_budget_usd": float(ProcessBill(most=most).told) if most else None,
         "system_prompt": _system(request.system),
         "resume": session_of(request),
         "output_format": None if request.schema is None else {"type": "json_schema", "schema": dict(request.schema)},

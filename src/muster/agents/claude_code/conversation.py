@@ -21,7 +21,7 @@ ANSWER_TOOL = "StructuredOutput"  # no tool, but how it gives an answer as data
 SYNTHETIC = "<synthetic>"  # the model of messages that it writes by itself
 
 
-class Talk:
+class ClaudeConversation:
     """Listens to frames; whoever reads them asks whether it is over."""
 
     def __init__(
@@ -35,7 +35,7 @@ class Talk:
         self._scrub = scrub  # takes secrets out: any command that it runs can see it
         self._keyed = keyed  # it has a key that stays the same; a login may be renewed
         self._calls: dict[str, ToolCall] = {}
-        self.result: Result | None = None
+        self.result: ClaudeResult | None = None
         self.unread: str = ""  # why nothing is read after the last frame
         self.greeted = False  # it has answered the SDK; the question follows at once
         self.spoke = False  # something was said
@@ -161,29 +161,29 @@ def _text(content: Json) -> str:
     return "".join(str(block.get("text", "")) for block in content if isinstance(block, dict))
 
 
-class Kept(msgspec.Struct, frozen=True):
+class ClaudeCacheWrites(msgspec.Struct, frozen=True):
     """Tokens written to the cache, by how long they are kept."""
 
     ephemeral_1h_input_tokens: Any = None
 
 
-class Counts(msgspec.Struct, frozen=True):
+class ClaudeUsage(msgspec.Struct, frozen=True):
     """Tokens of this call, as the API spells them."""
 
     input_tokens: Any = None
     output_tokens: Any = None
     cache_creation_input_tokens: Any = None
     cache_read_input_tokens: Any = None
-    cache_creation: Kept | Stray = None
+    cache_creation: ClaudeCacheWrites | Stray = None
 
 
-class Share(msgspec.Struct, frozen=True, rename="camel"):
+class ClaudeModelUsage(msgspec.Struct, frozen=True, rename="camel"):
     """What one model had of the cost."""
 
     cost_usd: Any = msgspec.field(default=None, name="costUSD")
 
 
-class Result(msgspec.Struct, frozen=True):
+class ClaudeResult(msgspec.Struct, frozen=True):
     """How a conversation ended."""
 
     subtype: str
@@ -196,8 +196,8 @@ class Result(msgspec.Struct, frozen=True):
     errors: list[Any] | None = None
     api_error_status: int | None = None
     total_cost_usd: Any = None  # of the whole session, in all its calls
-    model_usage_since_last_result: dict[str, Share] | None = None  # of this call alone
-    usage: Counts | Stray = None
+    model_usage_since_last_result: dict[str, ClaudeModelUsage] | None = None  # of this call alone
+    usage: ClaudeUsage | Stray = None
 
     @property
     def why(self) -> str:
@@ -215,8 +215,8 @@ class Result(msgspec.Struct, frozen=True):
     @property
     def tokens(self) -> Usage:
         """Return the tokens of this call; a count that cannot be right is 0."""
-        counts = self.usage if isinstance(self.usage, Counts) else Counts()
-        kept = counts.cache_creation if isinstance(counts.cache_creation, Kept) else Kept()
+        counts = self.usage if isinstance(self.usage, ClaudeUsage) else ClaudeUsage()
+        kept = counts.cache_creation if isinstance(counts.cache_creation, ClaudeCacheWrites) else ClaudeCacheWrites()
         hour = count_of(kept.ephemeral_1h_input_tokens) or 0
         return Usage(
             input=count_of(counts.input_tokens) or 0,
@@ -227,9 +227,9 @@ class Result(msgspec.Struct, frozen=True):
         )
 
 
-def read_result(frame: Json) -> Result | None:
+def read_result(frame: Json) -> ClaudeResult | None:
     """Read a frame as a result; None when it is not of the shape of one."""
     try:
-        return msgspec.convert(frame, Result)
+        return msgspec.convert(frame, ClaudeResult)
     except msgspec.ValidationError:
         return None

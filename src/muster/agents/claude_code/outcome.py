@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from muster.agents.claude_code.conversation import Result, Talk
+from muster.agents.claude_code.conversation import ClaudeConversation, ClaudeResult
 from muster.agents.faults import MOST_MESSAGE, kind_of
 from muster.agents.local import MOST_SESSION
-from muster.agents.usage import OWN_LIMITS, Bill
+from muster.agents.usage import OWN_LIMITS, ProcessBill
 from muster.domain.call import Reply, Stop, Timings, Trace
 from muster.domain.canonical import Json, canonical
 from muster.domain.errors import AgentFailed, AuthRefused, BadOutput, Paid, PermissionAsked, WireError
@@ -32,7 +32,7 @@ _ADVICE = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
+class ClaudeTerms:
     """What a call was asked for, and who pays."""
 
     agent: str
@@ -44,7 +44,7 @@ class Terms:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Remains:
+class ClaudeRemains:
     """What the process left behind besides its frames."""
 
     log: str = ""
@@ -52,7 +52,7 @@ class Remains:
     timings: Timings = _UNTIMED
 
 
-def read_outcome(terms: Terms, talk: Talk, result: Result, remains: Remains) -> Reply:
+def read_outcome(terms: ClaudeTerms, talk: ClaudeConversation, result: ClaudeResult, remains: ClaudeRemains) -> Reply:
     """Read a conversation that ended with a result."""
     if talk.asked is not None:
         raise permission_asked(terms, talk.asked, remains.log, result.cost(resumed=terms.resumed))
@@ -66,7 +66,7 @@ def read_outcome(terms: Terms, talk: Talk, result: Result, remains: Remains) -> 
     return _reply(terms, talk, result, remains, canonical(data).decode("utf-8", "surrogatepass"), data)
 
 
-def permission_asked(terms: Terms, tool: str, log: str, cost: Microdollars | None = None) -> PermissionAsked:
+def permission_asked(terms: ClaudeTerms, tool: str, log: str, cost: Microdollars | None = None) -> PermissionAsked:
     """Say which tool it wanted permission for."""
     return PermissionAsked(
         f"agent {terms.agent!r}: Claude Code wanted permission to use {tool}, and nobody is here to give it",
@@ -81,7 +81,7 @@ def permission_asked(terms: Terms, tool: str, log: str, cost: Microdollars | Non
     )
 
 
-def turned_away(terms: Terms, status: int) -> WireError:
+def turned_away(terms: ClaudeTerms, status: int) -> WireError:
     """Say that the API does not take the key."""
     return AuthRefused(
         f"agent {terms.agent!r}: the API answered {status}: it does not take this key",
@@ -90,7 +90,7 @@ def turned_away(terms: Terms, status: int) -> WireError:
     )
 
 
-def _data(terms: Terms, schema: Mapping[str, Json], result: Result, log: str) -> Json:
+def _data(terms: ClaudeTerms, schema: Mapping[str, Json], result: ClaudeResult, log: str) -> Json:
     try:
         if result.structured_output is None:
             raise BadOutput("it gave no data, and a schema was asked for")
@@ -104,7 +104,7 @@ def _data(terms: Terms, schema: Mapping[str, Json], result: Result, log: str) ->
         ) from error
 
 
-def _failure(terms: Terms, talk: Talk, result: Result, log: str) -> WireError:
+def _failure(terms: ClaudeTerms, talk: ClaudeConversation, result: ClaudeResult, log: str) -> WireError:
     if result.api_error_status is not None and not talk.calls:
         return _api_failure(terms, talk, result, result.api_error_status)
     kind = BadOutput if result.subtype == _UNSHAPED else AgentFailed
@@ -121,7 +121,7 @@ def _failure(terms: Terms, talk: Talk, result: Result, log: str) -> WireError:
     )
 
 
-def _api_failure(terms: Terms, talk: Talk, result: Result, status: int) -> WireError:
+def _api_failure(terms: ClaudeTerms, talk: ClaudeConversation, result: ClaudeResult, status: int) -> WireError:
     """Say what the API refused before anything was done: asking again later is harmless."""
     kind = kind_of(status)
     if issubclass(kind, AuthRefused) and terms.key_variable:
@@ -135,14 +135,21 @@ def _api_failure(terms: Terms, talk: Talk, result: Result, status: int) -> WireE
     return error
 
 
-def _sure(terms: Terms, result: Result) -> Microdollars | None:
+def _sure(terms: ClaudeTerms, result: ClaudeResult) -> Microdollars | None:
     """Return the cost of a failure, if it counts: at a limit of its own, or not below what was reserved."""
     cost = result.cost(resumed=terms.resumed)
     return cost if cost is not None and (result.subtype in OWN_LIMITS or cost >= terms.most) else None
 
 
-def _reply(terms: Terms, talk: Talk, result: Result, remains: Remains, text: str, data: Json = None) -> Reply:
-    cost, lane = Bill(most=terms.most, lane=terms.lane).settle(result.cost(resumed=terms.resumed))
+def _reply(
+    terms: ClaudeTerms,
+    talk: ClaudeConversation,
+    result: ClaudeResult,
+    remains: ClaudeRemains,
+    text: str,
+    data: Json = None,
+) -> Reply:
+    cost, lane = ProcessBill(most=terms.most, lane=terms.lane).settle(result.cost(resumed=terms.resumed))
     return Reply(
         text=text,
         stop=_STOPS.get(result.stop_reason or "", Stop.OTHER),

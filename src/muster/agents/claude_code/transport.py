@@ -5,8 +5,8 @@ import json
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
-from muster.agents.claude_code.conversation import Talk
-from muster.agents.local import Lines, exit_of
+from muster.agents.claude_code.conversation import ClaudeConversation
+from muster.agents.local import LineBuffer, exit_of
 from muster.agents.processes.conversation import MOST_OUTPUT, hear, too_long
 from muster.agents.processes.process import Process
 from muster.domain.agent import Timeouts
@@ -16,20 +16,20 @@ MOMENT = 2.0  # seconds that it may take to exit when there is nothing left to d
 LAST_WORDS = 5.0  # seconds that it may take to say what it cost when it was denied a tool
 
 
-class Pipe:
+class ProcessTransport:
     """Carries frames between the SDK and a process, and lets somebody listen.
 
     Reading ends with the frame that makes the conversation over. Whatever goes wrong before is raised there, and the
     SDK passes it on to whoever waits for it.
     """
 
-    def __init__(self, process: Process, timeouts: Timeouts, talk: Talk) -> None:
+    def __init__(self, process: Process, timeouts: Timeouts, talk: ClaudeConversation) -> None:
         self._process, self._timeouts, self._talk = process, timeouts, talk
         self._clock = asyncio.get_running_loop().time
         self._began = self._clock()
         self._deadline = self._began + timeouts.call
         self._denied: float | None = None  # when it was, on the loop's clock
-        self._lines = Lines()
+        self._lines = LineBuffer()
         self.first_word: float | None = None  # seconds
 
     @property

@@ -6,15 +6,15 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from muster.agents.base import Deltas, OnDelta
+from muster.agents.base import DeltaCollector, OnDelta
 from muster.agents.cli.dialect import Dialect, Output, Unfit, fill, join, named_in
-from muster.agents.cli.outcome import Ending, Judge
-from muster.agents.cli.output import Findings, sample_of
-from muster.agents.local import Lines, folder_of, object_of, retold, session_of, transcript_of
+from muster.agents.cli.outcome import OutcomeReader, ProcessExit
+from muster.agents.cli.output import CliOutput, sample_of
+from muster.agents.local import LineBuffer, folder_of, object_of, retold, session_of, transcript_of
 from muster.agents.processes.conversation import MOST_OUTPUT, converse, hear, too_long
-from muster.agents.processes.process import Order, Process
-from muster.agents.processes.registry import Household
-from muster.agents.usage import Bill, max_tokens_of
+from muster.agents.processes.process import Process, ProcessCommand
+from muster.agents.processes.registry import ProcessRegistry
+from muster.agents.usage import ProcessBill, max_tokens_of
 from muster.domain.agent import Profile, Quote, Timeouts
 from muster.domain.call import Reply, Request
 from muster.domain.canonical import Json
@@ -32,16 +32,16 @@ class CliAgent:
         self,
         *,
         profile: Profile,
-        household: Household,
-        order: Order,
+        processes: ProcessRegistry,
+        order: ProcessCommand,
         dialect: Dialect,
         most: Microdollars | None,
         unpriced_ok: bool = False,
         lane: Lane = Lane.BILLED,
     ) -> None:
-        self._profile, self._household, self._order, self._dialect = profile, household, order, dialect
-        self._bill, self._unpriced_ok = Bill(most=most, lane=lane), unpriced_ok
-        self._judge = Judge(agent=profile.name, dialect=dialect, bill=self._bill)
+        self._profile, self._household, self._order, self._dialect = profile, processes, order, dialect
+        self._bill, self._unpriced_ok = ProcessBill(most=most, lane=lane), unpriced_ok
+        self._judge = OutcomeReader(agent=profile.name, dialect=dialect, bill=self._bill)
 
     @property
     def profile(self) -> Profile:
@@ -59,14 +59,14 @@ class CliAgent:
         """Start the program, ask once and give the whole reply."""
         require_schema(request)
         order = self._ordered(request)
-        found = Findings(self._dialect.places)
-        deltas = Deltas(asyncio.get_running_loop().time, on_delta)
+        found = CliOutput(self._dialect.places)
+        deltas = DeltaCollector(asyncio.get_running_loop().time, on_delta)
         status: int | None = None
         try:
             async with self._household.process(order) as process:
                 status, sample = await self._hear(process, found, timeouts, deltas)
             # Judged when the process is over: only then all of its log is there.
-            ending = Ending(status=status, log=process.log.text, sample=sample, broken=process.broken)
+            ending = ProcessExit(status=status, log=process.log.text, sample=sample, broken=process.broken)
             reply = self._judge.reply(request, found, ending, deltas.timings())
         except AgentFailed as error:
             # What it had cost until it was stopped is not what it cost in the end.
@@ -78,9 +78,9 @@ class CliAgent:
         return reply
 
     async def close(self) -> None:
-        """Do nothing: every call ends its own process, and the household is its owner's."""
+        """Do nothing: every call ends its own process, and the registry is its owner's."""
 
-    def _ordered(self, request: Request) -> Order:
+    def _ordered(self, request: Request) -> ProcessCommand:
         """Write the command and the input of one call."""
         session = session_of(request)
         arguments = join(self._dialect.command, self._resume(session))
@@ -118,7 +118,7 @@ class CliAgent:
         return self._dialect.resume
 
     async def _hear(
-        self, process: Process, found: Findings, timeouts: Timeouts, deltas: Deltas
+        self, process: Process, found: CliOutput, timeouts: Timeouts, deltas: DeltaCollector
     ) -> tuple[int | None, str]:
         """Take what it writes; gives its exit status and a sample for messages."""
         if self._dialect.output is Output.LINES:
@@ -132,14 +132,14 @@ class CliAgent:
                 self._find(finished.output, found)
         return finished.status, sample_of(finished.output)
 
-    def _find(self, output: bytes, found: Findings) -> None:
+    def _find(self, output: bytes, found: CliOutput) -> None:
         said = find(parseable(output), self._fits)
         if said is not None:
             found.take(said)
 
     def _fits(self, said: Json) -> bool:
         """Whether an object is the answer and not something else that was written: it has the answer, or the error."""
-        tried = Findings(self._dialect.places)
+        tried = CliOutput(self._dialect.places)
         tried.take(said)
         return tried.answer is not None or tried.error is not None
 
@@ -168,10 +168,10 @@ _SAMPLE = 1_000  # bytes of its last line that are kept for a message
 class Listener:
     """Reads the lines of one process into findings."""
 
-    def __init__(self, process: Process, found: Findings, timeouts: Timeouts, deltas: Deltas) -> None:
+    def __init__(self, process: Process, found: CliOutput, timeouts: Timeouts, deltas: DeltaCollector) -> None:
         self._process, self._found, self._timeouts, self._deltas = process, found, timeouts, deltas
         self._clock = asyncio.get_running_loop().time
-        self._lines = Lines()
+        self._lines = LineBuffer()
         self.sample = b""  # the beginning of the last line that it wrote
 
     async def listen(self) -> int | None:

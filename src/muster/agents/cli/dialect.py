@@ -18,7 +18,7 @@ class Output(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Places:
+class AnswerPaths:
     """Where the parts of an answer are found; None: it does not tell them."""
 
     answer: JsonPath | None = None
@@ -65,7 +65,7 @@ class Dialect:
     resume: tuple[str, ...] = ()  # added to go on with a session
     model: str | None = None
     output: Output = Output.TEXT
-    places: Places = Places()
+    places: AnswerPaths = AnswerPaths()
 
     def check(self, agent: str, *, budget: bool) -> None:
         """Refuse a dialect that can never work; `budget` says whether there is a limit that can be told."""

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 from muster.agents.cli.dialect import Dialect, Output
-from muster.agents.cli.output import Findings, shown
+from muster.agents.cli.output import CliOutput, shown
 from muster.agents.local import exit_of, retold
-from muster.agents.usage import Bill
+from muster.agents.usage import ProcessBill
 from muster.domain.call import Reply, Request, Stop, Timings, Trace
 from muster.domain.canonical import Json
 from muster.domain.errors import AgentFailed, BadExit, BadOutput, PermissionAsked
@@ -15,7 +15,7 @@ _LONGEST_LOG = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ending:
+class ProcessExit:
     """How a process ended."""
 
     status: int | None  # None: it did not exit by itself
@@ -25,14 +25,14 @@ class Ending:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judge:
+class OutcomeReader:
     """Reads what was found when it is all there."""
 
     agent: str
     dialect: Dialect
-    bill: Bill
+    bill: ProcessBill
 
-    def reply(self, request: Request, found: Findings, ending: Ending, timings: Timings) -> Reply:
+    def reply(self, request: Request, found: CliOutput, ending: ProcessExit, timings: Timings) -> Reply:
         """Give the reply, or raise the failure."""
         failure = self.failure(found, ending)
         if failure is not None:
@@ -52,7 +52,7 @@ class Judge:
             trace=Trace(session=found.session, turns=found.turns, log=ending.log, note=_note(ending)),
         )
 
-    def failure(self, found: Findings, ending: Ending) -> AgentFailed | None:
+    def failure(self, found: CliOutput, ending: ProcessExit) -> AgentFailed | None:
         """Say why there is no reply; None when there is one."""
         if found.permission is not None:
             return self._permission(found.permission, ending)
@@ -62,7 +62,7 @@ class Judge:
             return self._without_answer(ending)
         return None if found.whole else self._without_answer(ending, ended=found.ended)
 
-    def _permission(self, tool: str, ending: Ending) -> AgentFailed:
+    def _permission(self, tool: str, ending: ProcessExit) -> AgentFailed:
         error = self._failed(
             PermissionAsked,
             f"asks for permission to use {tool}, which nobody can give here; it was stopped",
@@ -72,7 +72,7 @@ class Judge:
         error.tool = tool
         return error
 
-    def _without_answer(self, ending: Ending, *, ended: bool = False) -> AgentFailed:
+    def _without_answer(self, ending: ProcessExit, *, ended: bool = False) -> AgentFailed:
         if ending.status is None and not ended:
             return self._failed(BadExit, "closed its output without an answer and did not exit; it was stopped", ending)
         if ending.status and not ended:
@@ -85,7 +85,7 @@ class Judge:
         answer = self.dialect.places.answer
         return "" if answer is None else f" at {answer.text}"
 
-    def _data(self, request: Request, answer: Json, ending: Ending) -> Json:
+    def _data(self, request: Request, answer: Json, ending: ProcessExit) -> Json:
         """Give the answer as data, if it was asked for as such."""
         if request.schema is None:
             return None
@@ -94,11 +94,11 @@ class Judge:
         except BadOutput as error:
             raise retold(error, f"agent {self.agent!r}: ", log=ending.log) from error
 
-    def _failed(self, kind: type[AgentFailed], what: str, ending: Ending, *suggestions: str) -> AgentFailed:
+    def _failed(self, kind: type[AgentFailed], what: str, ending: ProcessExit, *suggestions: str) -> AgentFailed:
         return kind(f"agent {self.agent!r}: {what}", log=ending.log, suggestions=suggestions)
 
 
-def _note(ending: Ending) -> str:
+def _note(ending: ProcessExit) -> str:
     notes = []
     if ending.status is None:
         notes.append("it did not exit after its answer")

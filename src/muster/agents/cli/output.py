@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from muster.agents.cli.dialect import Places
+from muster.agents.cli.dialect import AnswerPaths
 from muster.agents.local import MOST_CALLS, MOST_NAME, MOST_RESULT, MOST_SESSION, TOO_MANY, kept_arguments
 from muster.agents.payload import count_of, microdollars_of
 from muster.agents.usage import OWN_LIMITS
@@ -28,7 +28,7 @@ class _Use:
 class ToolLog:
     """The uses of tools in order; several may be told of in one line."""
 
-    places: Places
+    places: AnswerPaths
     uses: dict[str, _Use] = field(default_factory=dict)
     open: dict[str, _Use] = field(default_factory=dict)  # those that have not ended
 
@@ -132,10 +132,10 @@ _LONGEST_ERROR = 2_000
 
 
 @dataclass(slots=True)
-class Findings:
+class CliOutput:
     """The parts of an answer; of each the last that was told counts, whatever line it stood in."""
 
-    places: Places
+    places: AnswerPaths
     tools: ToolLog = field(init=False)
     answer: Json = None
     cost: Microdollars | None = None

@@ -5,13 +5,13 @@ from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import NamedTuple, Protocol
 
-from muster.agents.http.connection import Connection, Limit
-from muster.agents.http.pool import Connections
-from muster.agents.http.request import Origin, head_of
+from muster.agents.http.connection import Connection, TimeLimit
+from muster.agents.http.pool import ConnectionPool
+from muster.agents.http.request import HttpOrigin, head_of
 from muster.domain.agent import Timeouts
 
 
-class Answer(NamedTuple):
+class HttpResponse(NamedTuple):
     """A whole answer; the names of headers are found in any case."""
 
     status: int
@@ -19,7 +19,7 @@ class Answer(NamedTuple):
     body: bytes
 
 
-class Flow(NamedTuple):
+class ResponseStream(NamedTuple):
     """An answer whose body is still arriving."""
 
     status: int
@@ -38,7 +38,7 @@ class Flow(NamedTuple):
         return found[:most]
 
 
-class Chunks:
+class ResponseChunks:
     """The body of an answer, as it arrives; whoever is canceled while waiting for it ends the exchange."""
 
     __slots__ = ("_connection", "_idle", "over")
@@ -47,7 +47,7 @@ class Chunks:
         self._connection, self._idle = connection, idle
         self.over = False
 
-    def __aiter__(self) -> "Chunks":
+    def __aiter__(self) -> "ResponseChunks":
         return self
 
     async def __anext__(self) -> bytes:
@@ -63,7 +63,7 @@ class Chunks:
         return chunk
 
 
-class Cargo(NamedTuple):
+class RequestBody(NamedTuple):
     """A body whose size is known before; its pieces are asked for as the server takes them."""
 
     size: int  # of the pieces
@@ -109,32 +109,36 @@ class Http(Protocol):
     the connection and is passed on.
     """
 
-    async def post(self, url: str, headers: Mapping[str, str], body: bytes, timeouts: Timeouts) -> Answer:
+    async def post(self, url: str, headers: Mapping[str, str], body: bytes, timeouts: Timeouts) -> HttpResponse:
         """Send a body and wait for the whole answer, however long the model is silent before it."""
 
     def stream(
         self, url: str, headers: Mapping[str, str], body: bytes, timeouts: Timeouts
-    ) -> AbstractAsyncContextManager[Flow]:
+    ) -> AbstractAsyncContextManager[ResponseStream]:
         """Send a body and give the answer as it arrives; leaving the context ends the exchange."""
 
     async def close(self) -> None:
         """Give back the connections; may be called twice."""
 
 
-class Freight(Http, Protocol):
+class BatchHttp(Http, Protocol):
     """Carries what batches need besides, under the same promises."""
 
-    async def get(self, url: str, headers: Mapping[str, str], timeouts: Timeouts) -> Answer:
+    async def get(self, url: str, headers: Mapping[str, str], timeouts: Timeouts) -> HttpResponse:
         """Ask for something and wait for the whole of it."""
 
-    def fetch(self, url: str, headers: Mapping[str, str], timeouts: Timeouts) -> AbstractAsyncContextManager[Flow]:
+    def fetch(
+        self, url: str, headers: Mapping[str, str], timeouts: Timeouts
+    ) -> AbstractAsyncContextManager[ResponseStream]:
         """Ask for something of any length and give it as it arrives; leaving the context ends the exchange.
 
         The time of the call is that until the head; after it only silence ends the exchange, because how long it
         takes is also up to the reader.
         """
 
-    async def upload(self, url: str, headers: Mapping[str, str], cargo: Cargo, timeouts: Timeouts) -> Answer:
+    async def upload(
+        self, url: str, headers: Mapping[str, str], cargo: RequestBody, timeouts: Timeouts
+    ) -> HttpResponse:
         """Send a body in pieces and wait for the whole answer, which may come before the last piece is out.
 
         The time of the call begins when the body is out; before, the idle time bounds each wait for the server.
@@ -147,42 +151,46 @@ class HttpClient:
     def __init__(
         self, *, most_bytes: int = MOST_BYTES, keep: float = KEEP_SECONDS, tls: ssl.SSLContext | None = None
     ) -> None:
-        self._connections = Connections(most_bytes=most_bytes, keep=keep, tls=tls)
+        self._connections = ConnectionPool(most_bytes=most_bytes, keep=keep, tls=tls)
 
-    async def post(self, url: str, headers: Mapping[str, str], body: bytes, timeouts: Timeouts) -> Answer:
+    async def post(self, url: str, headers: Mapping[str, str], body: bytes, timeouts: Timeouts) -> HttpResponse:
         """Send a body and wait for the whole answer."""
         head = head_of(url, tuple(headers.items()))
         return await self._exchange(head.origin, head.request(body), timeouts)
 
-    async def get(self, url: str, headers: Mapping[str, str], timeouts: Timeouts) -> Answer:
+    async def get(self, url: str, headers: Mapping[str, str], timeouts: Timeouts) -> HttpResponse:
         """Ask for something and wait for the whole of it."""
         head = head_of(url, tuple(headers.items()), "GET")
         return await self._exchange(head.origin, head.alone(), timeouts)
 
     def stream(
         self, url: str, headers: Mapping[str, str], body: bytes, timeouts: Timeouts
-    ) -> AbstractAsyncContextManager[Flow]:
+    ) -> AbstractAsyncContextManager[ResponseStream]:
         """Send a body and give the answer as it arrives; leaving the context ends the exchange."""
         head = head_of(url, tuple(headers.items()))
         return self._flow(head.origin, head.request(body), timeouts, endless=False)
 
-    def fetch(self, url: str, headers: Mapping[str, str], timeouts: Timeouts) -> AbstractAsyncContextManager[Flow]:
+    def fetch(
+        self, url: str, headers: Mapping[str, str], timeouts: Timeouts
+    ) -> AbstractAsyncContextManager[ResponseStream]:
         """Ask for something of any length and give it as it arrives; leaving the context ends the exchange."""
         head = head_of(url, tuple(headers.items()), "GET")
         return self._flow(head.origin, head.alone(), timeouts, endless=True)
 
-    async def upload(self, url: str, headers: Mapping[str, str], cargo: Cargo, timeouts: Timeouts) -> Answer:
+    async def upload(
+        self, url: str, headers: Mapping[str, str], cargo: RequestBody, timeouts: Timeouts
+    ) -> HttpResponse:
         """Send a body in pieces and wait for the whole answer."""
         head = head_of(url, tuple(headers.items()))
         # A connection of its own: one that lay idle may be closed just as we use it, and a lost batch costs more.
         connection, _ = await self._connections.open(head.origin, timeouts)
-        limit: Limit | None = None
+        limit: TimeLimit | None = None
         try:
             connection.send(head.before(cargo.length), streams=False)
             if await cargo.load(connection, timeouts.idle):
                 limit = connection.limit(timeouts.call, timeouts.call)
                 await connection.finish()
-            return Answer(connection.response.status, connection.response.headers, connection.response.take())
+            return HttpResponse(connection.response.status, connection.response.headers, connection.response.take())
         finally:
             connection.abort()
             if limit is not None:
@@ -192,7 +200,7 @@ class HttpClient:
         """Give back the connections; may be called twice."""
         await self._connections.close()
 
-    async def _exchange(self, origin: Origin, request: bytes, timeouts: Timeouts) -> Answer:
+    async def _exchange(self, origin: HttpOrigin, request: bytes, timeouts: Timeouts) -> HttpResponse:
         connection, left = self._connections.take(origin), timeouts.call
         if connection is None:
             connection, left = await self._connections.open(origin, timeouts)
@@ -207,24 +215,26 @@ class HttpClient:
         finally:
             limit.cancel()
         response = connection.response
-        answer = Answer(response.status, response.headers, response.take())
+        answer = HttpResponse(response.status, response.headers, response.take())
         self._connections.give_back(connection)
         return answer
 
     @asynccontextmanager
-    async def _flow(self, origin: Origin, request: bytes, timeouts: Timeouts, *, endless: bool) -> AsyncIterator[Flow]:
+    async def _flow(
+        self, origin: HttpOrigin, request: bytes, timeouts: Timeouts, *, endless: bool
+    ) -> AsyncIterator[ResponseStream]:
         connection, left = self._connections.take(origin), timeouts.call
         if connection is None:
             connection, left = await self._connections.open(origin, timeouts)
         limit = connection.limit(left, timeouts.call)
-        chunks = Chunks(connection, timeouts.idle)
+        chunks = ResponseChunks(connection, timeouts.idle)
         try:
             connection.send(request, streams=True, endless=endless)
             while not connection.response.headed:
                 await connection.news(timeouts.idle)
             if endless:
                 limit.cancel()
-            yield Flow(connection.response.status, connection.response.headers, chunks)
+            yield ResponseStream(connection.response.status, connection.response.headers, chunks)
         except BaseException:
             connection.abort()
             raise

@@ -11,7 +11,7 @@ from array import array
 from collections.abc import Callable
 from typing import cast
 
-from muster.agents.http.response import Response
+from muster.agents.http.response import ResponseParser
 from muster.domain.agent import CATCH_UP, LATE
 from muster.domain.errors import OutcomeUnknown, OutOfTime, WireError
 
@@ -19,7 +19,7 @@ MOST_UNREAD_BYTES = 1024 * 1024  # of a stream: more waits in the kernel, and th
 _TURNS = 2  # of the loop: in the second of them it has read what the kernel already knew
 
 
-class Limit:
+class TimeLimit:
     """A time limit of an exchange; what has arrived by then is read before it ends the exchange."""
 
     __slots__ = ("_connection", "_end", "_handle", "_loop", "_seconds")
@@ -72,7 +72,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def __init__(self, place: str, most_bytes: int, buffer: memoryview, open_: "set[Connection]") -> None:
         self.place = place
-        self.response = Response(place, most_bytes)
+        self.response = ResponseParser(place, most_bytes)
         self.idle_since = 0.0
         self._loop = asyncio.get_running_loop()
         self._buffer = buffer  # shared: what is in it is read before anybody else's turn
@@ -132,15 +132,15 @@ class Connection(asyncio.BufferedProtocol):
     async def news(self, idle: float) -> None:
         """Wait until something of a stream arrives or leaves, but not for longer than the idle time."""
         self._expect()
-        limit = Limit(self, idle, self._starve, idle)
+        limit = TimeLimit(self, idle, self._starve, idle)
         try:
             await self.wait()
         finally:
             limit.cancel()
 
-    def limit(self, left: float, seconds: float) -> Limit:
+    def limit(self, left: float, seconds: float) -> TimeLimit:
         """End the exchange if it is not over in the time that is left of so many seconds."""
-        return Limit(self, left, self._expire, seconds)
+        return TimeLimit(self, left, self._expire, seconds)
 
     def arrived(self) -> int:
         """Give how many bytes wait in the kernel to be read."""

@@ -9,7 +9,7 @@ from itertools import chain, zip_longest
 from typing import Any
 
 from muster.agents.http.connection import Connection
-from muster.agents.http.request import Origin
+from muster.agents.http.request import HttpOrigin
 from muster.domain.agent import Timeouts
 from muster.domain.errors import Unreachable, Untrusted
 
@@ -17,7 +17,7 @@ READ_BYTES = 64 * 1024
 _TURNS = 10  # of the loop: an aborted transport gives its socket back within three
 
 
-class Connections:
+class ConnectionPool:
     """Free connections by origin; serves one event loop."""
 
     def __init__(self, *, most_bytes: int, keep: float, tls: ssl.SSLContext | None) -> None:
@@ -28,7 +28,7 @@ class Connections:
         self._sweeper: asyncio.TimerHandle | None = None
         self._closed = False
 
-    def take(self, origin: Origin) -> Connection | None:
+    def take(self, origin: HttpOrigin) -> Connection | None:
         """Give the connection that was used last, if one is free."""
         free = self._free.get(origin.place)
         while free:
@@ -38,7 +38,7 @@ class Connections:
             connection.abort()  # nothing was written to it yet, so another may be taken
         return None
 
-    async def open(self, origin: Origin, timeouts: Timeouts) -> tuple[Connection, float]:
+    async def open(self, origin: HttpOrigin, timeouts: Timeouts) -> tuple[Connection, float]:
         """Make a new connection and say how much of the call's time is left, or raise Unreachable."""
         self._check_open(origin)
         loop = asyncio.get_running_loop()
@@ -74,7 +74,7 @@ class Connections:
             if self._open:
                 await asyncio.sleep(0)
 
-    async def _connect(self, origin: Origin, seconds: float) -> Connection:
+    async def _connect(self, origin: HttpOrigin, seconds: float) -> Connection:
         limit = asyncio.timeout(seconds)
         try:
             context = self._context() if origin.secure else None
@@ -103,7 +103,7 @@ class Connections:
             self._tls.set_alpn_protocols(["http/1.1"])
         return self._tls
 
-    def _check_open(self, origin: Origin) -> None:
+    def _check_open(self, origin: HttpOrigin) -> None:
         if self._closed:
             raise Unreachable(f"{origin.place}: the connections of this agent are closed")
 

@@ -15,7 +15,7 @@ _HOST = re.compile(r"[A-Za-z0-9._~:%-]+")  # a name, or an address of numbers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Origin:
+class HttpOrigin:
     """One server; requests to the same one share connections."""
 
     place: str  # "https://api.example.org:8443", for messages; equal for equal origins
@@ -29,7 +29,7 @@ class Origin:
         return self.place.partition("://")[2]
 
 
-def split_url(url: str) -> tuple[Origin, SplitResult]:
+def split_url(url: str) -> tuple[HttpOrigin, SplitResult]:
     """Take an address apart, or raise BadConfiguration when nothing can be sent there."""
     try:
         parts = urlsplit(url)
@@ -39,7 +39,9 @@ def split_url(url: str) -> tuple[Origin, SplitResult]:
         raise _refused(url) from None
     if "@" in parts.netloc or not _HOST.fullmatch(host):
         raise _refused(url)
-    return Origin(place=_place(parts.scheme, host, port), host=host, port=port, secure=parts.scheme == "https"), parts
+    return HttpOrigin(
+        place=_place(parts.scheme, host, port), host=host, port=port, secure=parts.scheme == "https"
+    ), parts
 
 
 def _place(scheme: str, host: str, port: int) -> str:
@@ -64,10 +66,10 @@ _BAD_VALUE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")  # a line break would begin
 _AS_IT_IS = "/%:@!$&'()*+,;=~?"
 
 
-class Head(NamedTuple):
+class RequestHead(NamedTuple):
     """All of a request but its body."""
 
-    origin: Origin
+    origin: HttpOrigin
     text: bytes  # every line but the length of the body
 
     def request(self, body: bytes) -> bytes:
@@ -84,14 +86,14 @@ class Head(NamedTuple):
 
 
 @lru_cache(maxsize=256)
-def head_of(url: str, headers: tuple[tuple[str, str], ...], method: str = "POST") -> Head:
+def head_of(url: str, headers: tuple[tuple[str, str], ...], method: str = "POST") -> RequestHead:
     """Spell the head of a request, or raise BadConfiguration when an address or a header cannot be sent."""
     origin, parts = split_url(url)
     given = {name.lower(): _checked(name, value) for name, value in headers}
     fields = {"host": origin.authority, **_DEFAULTS, **given, "accept-encoding": "identity"}
     lines = [f"{method} {_target(parts)} HTTP/1.1", *(f"{name}: {value}" for name, value in fields.items())]
     try:
-        return Head(origin, "\r\n".join([*lines, ""]).encode())
+        return RequestHead(origin, "\r\n".join([*lines, ""]).encode())
     except UnicodeEncodeError:
         raise BadConfiguration(f"a header for {origin.place} is not Unicode") from None
 

@@ -7,7 +7,7 @@ import httptools
 from muster.domain.errors import OutcomeUnknown, Undecodable
 
 
-class Headers(Mapping[str, str]):
+class ResponseHeaders(Mapping[str, str]):
     """Finds headers by name in any case; those that came more than once are joined."""
 
     __slots__ = ("_lines",)
@@ -34,7 +34,7 @@ _PLAIN = (b"identity", b"")
 _WITHOUT_BODY = (204, 304)
 
 
-class Response:
+class ResponseParser:
     """One answer as it arrives; `whole` at its end, `reusable` when another may follow it."""
 
     __slots__ = (
@@ -73,9 +73,9 @@ class Response:
         self._silent = 0  # bytes since the parser last made something of them
 
     @property
-    def headers(self) -> Headers:
+    def headers(self) -> ResponseHeaders:
         """Give the headers."""
-        return Headers(self._lines)
+        return ResponseHeaders(self._lines)
 
     def take(self) -> bytes:
         """Hand over what has arrived of the body since the last time."""

@@ -10,14 +10,14 @@ _LINE_END = re.compile(rb"\r\n|\r|\n")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
-class Event(NamedTuple):
+class ServerSentEvent(NamedTuple):
     """One event: its name, and its data lines joined."""
 
     name: str
     data: bytes
 
 
-class Parser:
+class EventParser:
     """Remembers what has arrived of the event that is not whole yet."""
 
     def __init__(self, *, most_bytes: int = MOST_EVENT_BYTES) -> None:
@@ -30,7 +30,7 @@ class Parser:
         self._after_return = False  # the last byte was "\r": a "\n" that follows belongs to it
         self._at_start = True
 
-    def feed(self, chunk: bytes) -> list[Event]:
+    def feed(self, chunk: bytes) -> list[ServerSentEvent]:
         """Take some bytes and give the events that they finish."""
         if self._after_return and chunk.startswith(b"\n"):
             chunk = chunk[1:]
@@ -48,14 +48,14 @@ class Parser:
         if self._line_size + self._data_size > self._most_bytes:
             raise OutcomeUnknown(f"the stream sent an event longer than {self._most_bytes} bytes")
 
-    def _finish_lines(self, others: list[bytes]) -> list[Event]:
+    def _finish_lines(self, others: list[bytes]) -> list[ServerSentEvent]:
         lines = [b"".join(self._line), *others[:-1]]
         self._line, self._line_size = [], 0
         events = [event for line in lines if (event := self._take(line)) is not None]
         self._hold(others[-1])
         return events
 
-    def _take(self, line: bytes) -> Event | None:
+    def _take(self, line: bytes) -> ServerSentEvent | None:
         if self._at_start:
             self._at_start = False
             line = line.removeprefix(_BYTE_ORDER_MARK)
@@ -70,7 +70,7 @@ class Parser:
             self._name = value
         return None  # comments, `id` and `retry` say nothing about an answer
 
-    def _dispatch(self) -> Event | None:
+    def _dispatch(self) -> ServerSentEvent | None:
         name, data = self._name, self._data
         self._name, self._data, self._data_size = b"", [], 0
-        return Event(name.decode("utf-8", "replace") or "message", b"\n".join(data)) if data else None
+        return ServerSentEvent(name.decode("utf-8", "replace") or "message", b"\n".join(data)) if data else None

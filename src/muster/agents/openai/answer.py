@@ -30,7 +30,7 @@ class Details(msgspec.Struct, gc=False):
     cache_write_tokens: Any = None
 
 
-class Counts(msgspec.Struct, gc=False):
+class OpenAIUsage(msgspec.Struct, gc=False):
     """Usage as the API spells it, not trusted yet; the prompt's tokens include what the cache read and wrote."""
 
     prompt_tokens: Any = None
@@ -45,7 +45,7 @@ class Function(msgspec.Struct, gc=False):
     arguments: Any = None
 
 
-class Use(msgspec.Struct, gc=False):
+class OpenAIToolCall(msgspec.Struct, gc=False):
     """One tool call, or in a stream a piece of it."""
 
     index: int = 0
@@ -53,18 +53,18 @@ class Use(msgspec.Struct, gc=False):
     function: Function | None = None
 
 
-class Said(msgspec.Struct, gc=False):
+class OpenAIMessage(msgspec.Struct, gc=False):
     """What the model said, or in a stream a piece of it."""
 
     content: Any = None  # a string; with some servers a list of parts
     refusal: str | None = None
-    tool_calls: list[Use] | None = None
+    tool_calls: list[OpenAIToolCall] | None = None
 
 
 class Choice(msgspec.Struct, gc=False):
     """One of the answers; only the first is asked for."""
 
-    message: Said
+    message: OpenAIMessage
     finish_reason: str | None = None
     error: Any = None
 
@@ -75,7 +75,7 @@ class Completion(msgspec.Struct, gc=False):
     choices: list[Choice] | None = None
     id: str | None = None
     model: str | None = None
-    usage: Counts | Stray = None
+    usage: OpenAIUsage | Stray = None
     error: Any = None
 
 
@@ -183,20 +183,20 @@ def _stop(choice: Choice, calls: bool) -> Stop:
     return Stop.TOOL_USE if calls and stop is Stop.END else stop  # some servers say "stop" with tool calls
 
 
-def _calls(uses: list[Use]) -> tuple[ToolCall, ...]:
+def _calls(uses: list[OpenAIToolCall]) -> tuple[ToolCall, ...]:
     return tuple([_call(use, place) for place, use in enumerate(uses) if use.function is not None])
 
 
-def _call(use: Use, place: int) -> ToolCall:
+def _call(use: OpenAIToolCall, place: int) -> ToolCall:
     function = use.function or Function()
     return ToolCall(id=use.id or f"call_{place}", name=function.name or "", arguments=arguments_of(function.arguments))
 
 
-def _usage(counts: Counts | Stray) -> Usage | Impossible | None:
+def _usage(counts: OpenAIUsage | Stray) -> Usage | Impossible | None:
     """Read a usage; None when it does not say what went in and out."""
     if counts is None:
         return None
-    if not isinstance(counts, Counts) or (tokens := _tokens(counts)) is None:
+    if not isinstance(counts, OpenAIUsage) or (tokens := _tokens(counts)) is None:
         return Impossible.USAGE
     if counts.prompt_tokens is None or counts.completion_tokens is None:
         return None
@@ -206,7 +206,7 @@ def _usage(counts: Counts | Stray) -> Usage | Impossible | None:
     return Usage(input=max(0, sent - read - written), output=wrote, cache_read=read, cache_write=written)
 
 
-def _tokens(counts: Counts) -> tuple[int, ...] | None:
+def _tokens(counts: OpenAIUsage) -> tuple[int, ...] | None:
     details = counts.prompt_tokens_details
     if not isinstance(details, Details | None):
         return None

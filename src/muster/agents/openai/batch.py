@@ -7,19 +7,19 @@ from urllib.parse import quote
 
 import msgspec
 
-from muster.agents.base import Parcel
-from muster.agents.batch_client import Clerk, free_of_charge, leaf
+from muster.agents.base import BatchUpload
+from muster.agents.batch_client import ProviderClient, free_of_charge, leaf
 from muster.agents.faults import MOST_MESSAGE, Account, fingerprint, unpaid, unreadable
-from muster.agents.http.client import Cargo, Freight
+from muster.agents.http.client import BatchHttp, RequestBody
 from muster.agents.http.request import join
 from muster.agents.openai import answer
-from muster.agents.openai.batch_lines import ENDPOINT, OpenAISpelling
+from muster.agents.openai.batch_lines import ENDPOINT, OpenAIBatchFormat
 from muster.agents.payload import to_json
 from muster.domain.agent import Timeouts
-from muster.domain.batch import Desk, Found, Limits, Phase, Progress, Shortfall
+from muster.domain.batch import BatchEndpoint, BatchLimits, BatchProgress, ListedBatch, Phase, Shortfall
 
 KIND = "openai"
-LIMITS = Limits(requests=50_000, bytes=200_000_000)
+LIMITS = BatchLimits(requests=50_000, bytes=200_000_000)
 WINDOW = "24h"  # the only one there is
 PAGE = 100
 
@@ -34,17 +34,17 @@ class OpenAIBatches:
 
     limits = LIMITS
 
-    def __init__(self, *, key: str, variable: str, base_url: str, scope: str, http: Freight) -> None:
+    def __init__(self, *, key: str, variable: str, base_url: str, scope: str, http: BatchHttp) -> None:
         base_url = join(base_url, "")
         account = Account(place=f"the batches at {base_url}", variable=variable, key=key)
         headers = {"authorization": f"Bearer {key}"} if key else {}
-        self.desk = Desk(
+        self.desk = BatchEndpoint(
             kind=KIND, base_url=base_url, account=fingerprint(base_url, key), variable=variable, scope=scope
         )
-        self.spelling = OpenAISpelling(account)
-        self._clerk = Clerk(base_url=base_url, account=account, headers=headers, http=http, fault=answer.fault)
+        self.spelling = OpenAIBatchFormat(account)
+        self._clerk = ProviderClient(base_url=base_url, account=account, headers=headers, http=http, fault=answer.fault)
 
-    async def submit(self, parcel: Parcel, timeouts: Timeouts) -> str:
+    async def submit(self, parcel: BatchUpload, timeouts: Timeouts) -> str:
         """Create the batch, once, and give the provider's id."""
         file = parcel.file
         if file is None:
@@ -58,7 +58,7 @@ class OpenAIBatches:
         }
         return id_of(await self._clerk.tell("/batches", to_json(create), timeouts), "batch", self._clerk.account)
 
-    async def poll(self, provider_id: str, timeouts: Timeouts) -> Progress:
+    async def poll(self, provider_id: str, timeouts: Timeouts) -> BatchProgress:
         """Say how it stands."""
         progress, files = progress_of(await self._clerk.look(_path(provider_id), timeouts), self._clerk.account)
         paths = [f"/files/{quote(name, safe='')}/content" for name in files]
@@ -72,16 +72,16 @@ class OpenAIBatches:
         """Ask the provider to stop; one that has ended is left alone."""
         await self._clerk.cancel(f"{_path(provider_id)}/cancel", lambda: self.poll(provider_id, timeouts), timeouts)
 
-    def find(self, since: float, timeouts: Timeouts) -> AsyncIterator[Found]:
+    def find(self, since: float, timeouts: Timeouts) -> AsyncIterator[ListedBatch]:
         """Give the account's batches that were created since then, the newest first."""
 
-        async def turn(after: str) -> tuple[Sequence[Found], bool]:
+        async def turn(after: str) -> tuple[Sequence[ListedBatch], bool]:
             query = f"?limit={PAGE}" + (f"&after={quote(after, safe='')}" if after else "")
             return page_of(await self._clerk.look(f"/batches{query}", timeouts), self._clerk.account)
 
         return leaf(turn, since)
 
-    async def _upload(self, parcel: Parcel, timeouts: Timeouts) -> str:
+    async def _upload(self, parcel: BatchUpload, timeouts: Timeouts) -> str:
         cargo, kind = form_of(parcel)
         with free_of_charge():  # a file costs nothing, and one that nobody knows of harms nobody
             return id_of(await self._clerk.hand_in("/files", cargo, kind, timeouts), "file", self._clerk.account)
@@ -103,11 +103,11 @@ content-type: application/octet-stream\r
 """
 
 
-def form_of(parcel: Parcel) -> tuple[Cargo, str]:
+def form_of(parcel: BatchUpload) -> tuple[RequestBody, str]:
     """Give a batch as a form with its input file, and the content type that goes with it."""
     # JSON lines hold no bare line break before two dashes, so no boundary can occur in them.
     name = f"muster-{parcel.id}"
-    cargo = Cargo(
+    cargo = RequestBody(
         parcel.size,
         parcel.pieces(),
         before=_FORM.format(boundary=name, name=name).encode(),
@@ -189,7 +189,7 @@ def id_of(body: bytes, what: str, account: Account) -> str:
         raise unreadable(f"took a {what} and gave no id for it", account, body) from None
 
 
-def progress_of(body: bytes, account: Account) -> tuple[Progress, Sequence[str]]:
+def progress_of(body: bytes, account: Account) -> tuple[BatchProgress, Sequence[str]]:
     """Read how a batch stands, and the files that hold its results."""
     try:
         batch = _batch(body)
@@ -198,7 +198,7 @@ def progress_of(body: bytes, account: Account) -> tuple[Progress, Sequence[str]]
     counts = batch.request_counts
     ended = batch.status in _SHORTFALLS
     answered = counts.completed if ended and counts is not None else None
-    progress = Progress(
+    progress = BatchProgress(
         phase=_phase(batch.status),
         word=batch.status,
         total=None if counts is None else counts.total,
@@ -212,7 +212,7 @@ def progress_of(body: bytes, account: Account) -> tuple[Progress, Sequence[str]]
     return progress, [name for name in (batch.output_file_id, batch.error_file_id) if ended and named and name]
 
 
-def page_of(body: bytes, account: Account) -> tuple[Sequence[Found], bool]:
+def page_of(body: bytes, account: Account) -> tuple[Sequence[ListedBatch], bool]:
     """Read one page of the list, and whether there is another."""
     try:
         page = _page(body)
@@ -221,9 +221,9 @@ def page_of(body: bytes, account: Account) -> tuple[Sequence[Found], bool]:
     return [_found(batch) for batch in page.data], page.has_more
 
 
-def _found(batch: _Listed) -> Found:
+def _found(batch: _Listed) -> ListedBatch:
     label = batch.metadata.get(LABEL) if isinstance(batch.metadata, dict) else None
-    return Found(
+    return ListedBatch(
         id=batch.id,
         created_at=batch.created_at,
         requests=(batch.request_counts.total or None) if batch.request_counts else None,  # 0 until it was validated

@@ -63,7 +63,7 @@ _success = msgspec.json.Decoder(_Success).decode
 _line = reader(_Line, ("response", "body"))
 
 
-class OpenAISpelling:
+class OpenAIBatchFormat:
     """How batches of chat completions are written and read."""
 
     head = b""

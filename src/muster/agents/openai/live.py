@@ -9,17 +9,17 @@ import msgspec
 from muster.agents.faults import Account, error_of, unreadable
 from muster.agents.http.client import Http
 from muster.agents.http.request import join
-from muster.agents.http.sse import Event
+from muster.agents.http.sse import ServerSentEvent
 from muster.agents.model import ModelAgent
 from muster.agents.openai import answer, wire
 from muster.agents.openai.answer import (
     UNTIMED,
     Choice,
     Completion,
-    Counts,
     Function,
-    Said,
-    Use,
+    OpenAIMessage,
+    OpenAIToolCall,
+    OpenAIUsage,
     broken,
     complaint_of,
     reply_of,
@@ -36,7 +36,7 @@ from muster.domain.price import Price
 
 class _Part(msgspec.Struct, gc=False):
     index: int = 0
-    delta: Said | None = None
+    delta: OpenAIMessage | None = None
     finish_reason: str | None = None
     error: Any = None
 
@@ -45,14 +45,14 @@ class _Chunk(msgspec.Struct, gc=False):
     choices: list[_Part] | None = None
     id: str | None = None
     model: str | None = None
-    usage: Counts | Stray = None
+    usage: OpenAIUsage | Stray = None
     error: Any = None
 
 
 _chunk = reader(_Chunk)
 
 
-class Fold:
+class OpenAIStream:
     """Takes the events of one stream in order; `done` once the completion is whole."""
 
     def __init__(self, price: Price | None, ceiling: Ceiling, account: Account) -> None:
@@ -60,12 +60,12 @@ class Fold:
         self._completion = Completion()
         self._text: list[str] = []
         self._refusal: list[str] = []
-        self._uses: dict[int, Use] = {}
+        self._uses: dict[int, OpenAIToolCall] = {}
         self._arguments: dict[int, list[str]] = {}
         self._finish_reason: str | None = None
         self.done = False
 
-    def feed(self, event: Event) -> str:
+    def feed(self, event: ServerSentEvent) -> str:
         """Take one event and give the text that it adds."""
         if event.data.strip() == b"[DONE]":
             self.done = True
@@ -84,7 +84,7 @@ class Fold:
         # Some servers never send "[DONE]", and some give no reason; with neither nobody says that it ended.
         if self._finish_reason is None and not self.done:
             raise OutcomeUnknown(f"{self._account.place}: the stream ended before the completion did")
-        said = Said(
+        said = OpenAIMessage(
             content=joined(self._text),
             refusal=joined(self._refusal) or None,
             tool_calls=[self._use(index, use) for index, use in sorted(self._uses.items())],
@@ -111,17 +111,17 @@ class Fold:
         self._refusal.append(refusal)
         return text + refusal
 
-    def _grow(self, use: Use) -> None:
-        known = self._uses.setdefault(use.index, Use(index=use.index, function=Function()))
+    def _grow(self, use: OpenAIToolCall) -> None:
+        known = self._uses.setdefault(use.index, OpenAIToolCall(index=use.index, function=Function()))
         known.id = known.id or use.id
         if use.function is not None and known.function is not None:
             known.function.name = known.function.name or use.function.name
             if isinstance(use.function.arguments, str):
                 self._arguments.setdefault(use.index, []).append(use.function.arguments)
 
-    def _use(self, index: int, use: Use) -> Use:
+    def _use(self, index: int, use: OpenAIToolCall) -> OpenAIToolCall:
         name = use.function.name if use.function else None
-        return Use(id=use.id, function=Function(name=name, arguments=joined(self._arguments.get(index, ()))))
+        return OpenAIToolCall(id=use.id, function=Function(name=name, arguments=joined(self._arguments.get(index, ()))))
 
     def _error(self, trouble: Any) -> WireError:
         begun = self._completion.id is not None  # a piece came before; tokens, hidden ones too, may be owed
@@ -153,9 +153,9 @@ class OpenAIWire:
         """Read a failure."""
         return answer.fault(status, headers, body, self.account)
 
-    def fold(self, ceiling: Ceiling) -> Fold:
+    def fold(self, ceiling: Ceiling) -> OpenAIStream:
         """Begin to read a stream."""
-        return Fold(self.price, ceiling, self.account)
+        return OpenAIStream(self.price, ceiling, self.account)
 
 
 class OpenAIAgent(ModelAgent):

@@ -11,7 +11,7 @@ CHUNK = 262_144
 PIPE = 65_536  # what a pipe holds
 
 
-class Inlet:
+class InputPipe:
     """What a process reads: sent as fast as it takes it."""
 
     def __init__(self, pipe: RawIOBase | None, loop: asyncio.AbstractEventLoop) -> None:
@@ -67,7 +67,7 @@ class Inlet:
             self._loop.remove_writer(self._pipe)
 
 
-class Outlet:
+class OutputPipe:
     """What a process writes: handed over piece by piece, the end as nothing."""
 
     def __init__(self, pipe: RawIOBase | None, loop: asyncio.AbstractEventLoop, take: Callable[[bytes], None]) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import cast
 
 from muster.agents.processes import system
-from muster.agents.processes.pipes import Inlet, Outlet, filled
+from muster.agents.processes.pipes import InputPipe, OutputPipe, filled
 from muster.domain.agent import CATCH_UP, LATE
 from muster.domain.errors import NotStarted
 
@@ -20,7 +20,7 @@ HEAD = 32_768
 TAIL = 32_768
 
 
-class Log:
+class ErrorLog:
     """Keeps a bounded part of what was written."""
 
     def __init__(self) -> None:
@@ -60,7 +60,7 @@ INHERITED = ("PATH", "LANG")  # all that a child gets of ours without being told
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
+class ProcessCommand:
     """One process to be started; the command is never given to a shell."""
 
     agent: str  # whose process it will be, for messages
@@ -89,9 +89,11 @@ _TURNS = 2  # of the loop: in the second of them it has read what the kernel alr
 class Process:
     """A running process, its group and its pipes; made by `start`, and always to be ended."""
 
-    def __init__(self, order: Order, child: "subprocess.Popen[bytes]", inlet: RawIOBase | None, token: str) -> None:
+    def __init__(
+        self, order: ProcessCommand, child: "subprocess.Popen[bytes]", inlet: RawIOBase | None, token: str
+    ) -> None:
         self.order, self.token, self.pid = order, token, child.pid
-        self.log = Log()
+        self.log = ErrorLog()
         self.status: int | None = None  # how its first process ended: an exit code, or the signal as a negative number
         self._child = child
         self._loop = asyncio.get_running_loop()
@@ -101,9 +103,9 @@ class Process:
         self._unread = 0
         self._news: asyncio.Future[None] | None = None
         self._ending: asyncio.Task[bool] | None = None
-        self._input = Inlet(inlet, self._loop)
-        self._output = Outlet(_raw(child.stdout), self._loop, self._take_output)
-        self._errors = Outlet(_raw(child.stderr), self._loop, self._take_errors)
+        self._input = InputPipe(inlet, self._loop)
+        self._output = OutputPipe(_raw(child.stdout), self._loop, self._take_output)
+        self._errors = OutputPipe(_raw(child.stderr), self._loop, self._take_errors)
         self._handle = _handle(self.pid)
         self._timer: asyncio.TimerHandle | None = None
         if self._handle is not None:
@@ -268,7 +270,7 @@ class Process:
             _wake(self._news)
 
 
-def start(order: Order, token: str) -> Process:
+def start(order: ProcessCommand, token: str) -> Process:
     """Start a process in a session and group of its own; it carries the token for all its descendants."""
     if not order.command:
         raise NotStarted(
@@ -292,7 +294,7 @@ def start(order: Order, token: str) -> Process:
     return process
 
 
-def _spawn(order: Order, outlet: int, token: str) -> "subprocess.Popen[bytes]":
+def _spawn(order: ProcessCommand, outlet: int, token: str) -> "subprocess.Popen[bytes]":
     """Start a process; one that a signal for our own group, as from a terminal, ended before it left it is replaced."""
     while True:
         child = subprocess.Popen(  # noqa: S603  # no shell; the command is the operator's own
@@ -311,7 +313,7 @@ def _spawn(order: Order, outlet: int, token: str) -> "subprocess.Popen[bytes]":
             pass
 
 
-def _not_started(order: Order, error: Exception) -> NotStarted:
+def _not_started(order: ProcessCommand, error: Exception) -> NotStarted:
     where = f"it is started in {order.folder}" if order.folder else "it is started in this folder"
     return NotStarted(
         f"agent {order.agent!r}: failed to spawn {order.command[0]!r}: {error}",

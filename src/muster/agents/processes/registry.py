@@ -11,14 +11,14 @@ from typing import Protocol
 from muster.agents.processes import system
 from muster.agents.processes.process import DYING as DYING_SECONDS
 from muster.agents.processes.process import LOOK as LOOK_SECONDS
-from muster.agents.processes.process import Order, Process, start
+from muster.agents.processes.process import Process, ProcessCommand, start
 from muster.domain.errors import MusterError, NotStarted
 from muster.domain.run import Driver, OwnedProcess
 
 SWEEP_SECONDS = 1.0
 
 
-class Registry(Protocol):
+class ProcessRecorder(Protocol):
     """Remembers which processes are ours, so that they are found after a crash."""
 
     def note(self, process: OwnedProcess) -> Awaitable[None]:
@@ -28,14 +28,14 @@ class Registry(Protocol):
         """Forget a process that is seen dead."""
 
 
-class Household:
+class ProcessRegistry:
     """Starts processes and answers for them.
 
     Before the first of them is started the token of the house is durable, and every process carries it: so even one
     whose number was not written down before a crash is found, by what it carries.
     """
 
-    def __init__(self, registry: Registry, driver: Driver, now: Callable[[], float] = time.time) -> None:
+    def __init__(self, registry: ProcessRecorder, driver: Driver, now: Callable[[], float] = time.time) -> None:
         self._registry, self._driver, self._now = registry, driver, now
         self._token = f"muster-{secrets.token_hex(8)}"
         self._known: asyncio.Task[None] | None = None  # the token is durable when this is over
@@ -46,7 +46,7 @@ class Household:
         self._sweeping: asyncio.TimerHandle | None = None
 
     @asynccontextmanager
-    async def process(self, order: Order) -> AsyncIterator[Process]:
+    async def process(self, order: ProcessCommand) -> AsyncIterator[Process]:
         """Start a process and end it, with its whole group, when this is left."""
         await self._make_known(order)
         self._started += 1
@@ -82,7 +82,7 @@ class Household:
         """How many processes are not over."""
         return len(self._at_work)
 
-    async def _make_known(self, order: Order) -> None:
+    async def _make_known(self, order: ProcessCommand) -> None:
         """Let the token be durable; without it nothing is started, since nobody would find it after a crash."""
         if self._known is None:
             house = OwnedProcess(token=self._token, driver=self._driver, at=self._now())
@@ -151,7 +151,7 @@ DYING = 5.0
 LOOK = 0.005
 
 
-class Remains(Protocol):
+class ProcessRecords(Protocol):
     """What is remembered of processes."""
 
     async def all(self, host: str) -> Sequence[OwnedProcess]:
@@ -164,7 +164,7 @@ class Remains(Protocol):
 class Reaper:
     """Looks for orphans and ends them."""
 
-    def __init__(self, remains: Remains, host: str, is_gone: Callable[[Driver], bool]) -> None:
+    def __init__(self, remains: ProcessRecords, host: str, is_gone: Callable[[Driver], bool]) -> None:
         self._remains, self._host, self._is_gone = remains, host, is_gone
 
     async def reap(self) -> list[OwnedProcess]:

@@ -139,7 +139,7 @@ UNKNOWN = "unknown"  # the start of a process where there is no /proc
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Birth:
+class ProcessStart:
     """What `Driver.started` says: the boot, the clock tick, and the PID namespace in which a process started."""
 
     boot: str
@@ -147,11 +147,11 @@ class Birth:
     namespace: str | None = None  # the system knows none, or an older version wrote it
 
 
-def birth_of(started: str) -> Birth:
+def birth_of(started: str) -> ProcessStart:
     """Parse `Driver.started`."""
     boot, _, rest = started.partition("/")
     tick, _, namespace = rest.partition("/")
-    return Birth(boot=boot, tick=tick, namespace=namespace or None)
+    return ProcessStart(boot=boot, tick=tick, namespace=namespace or None)
 
 
 def this_process() -> Driver:

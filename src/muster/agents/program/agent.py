@@ -6,11 +6,11 @@ from dataclasses import replace
 from muster.agents.base import OnDelta
 from muster.agents.local import exit_of, retold
 from muster.agents.processes.conversation import Finished, converse
-from muster.agents.processes.process import Order
-from muster.agents.processes.registry import Household
-from muster.agents.program.answer import Answer
-from muster.agents.program.modes import Mode, Question, pose
-from muster.agents.usage import Bill, max_tokens_of
+from muster.agents.processes.process import ProcessCommand
+from muster.agents.processes.registry import ProcessRegistry
+from muster.agents.program.answer import ProgramAnswer
+from muster.agents.program.modes import Mode, ProgramRequest, pose
+from muster.agents.usage import ProcessBill, max_tokens_of
 from muster.domain.agent import Profile, Quote, Timeouts
 from muster.domain.call import Reply, Request, Trace
 from muster.domain.errors import AgentFailed, BadExit, BadOutput
@@ -30,15 +30,15 @@ class ProgramAgent:
         self,
         *,
         profile: Profile,
-        order: Order,
+        order: ProcessCommand,
         mode: Mode,
-        household: Household,
+        processes: ProcessRegistry,
         most: Microdollars = NOTHING,
         exits: tuple[int, ...] | None = None,
         quotes: bool = False,
     ) -> None:
         self._profile, self._order, self._mode = profile, order, mode
-        self._household, self._bill = household, Bill(most=most)
+        self._household, self._bill = processes, ProcessBill(most=most)
         self._exits = exits  # codes with which its output is an answer, also when there is none
         self._quotes = quotes  # its output is kept without secrets of others
 
@@ -75,12 +75,12 @@ class ProgramAgent:
             finished = await converse(process, timeouts)
         return await asyncio.to_thread(_without_secrets, finished) if self._quotes else finished
 
-    async def _read(self, question: Question, finished: Finished, request: Request) -> Answer:
+    async def _read(self, question: ProgramRequest, finished: Finished, request: Request) -> ProgramAnswer:
         if len(finished.output) < _LARGE:
             return self._judge(question, finished, request)
         return await asyncio.to_thread(self._judge, question, finished, request)
 
-    def _judge(self, question: Question, finished: Finished, request: Request) -> Answer:
+    def _judge(self, question: ProgramRequest, finished: Finished, request: Request) -> ProgramAnswer:
         """Read what a program left, or raise what is wrong with it under the name of the agent."""
         if finished.status not in (self._exits or (0,)):
             raise self._bad_exit(question, finished)
@@ -89,7 +89,7 @@ class ProgramAgent:
         except BadOutput as error:
             raise retold(error, f"agent {self._profile.name!r}: ", log=finished.log) from error
 
-    def _bad_exit(self, question: Question, finished: Finished) -> BadExit:
+    def _bad_exit(self, question: ProgramRequest, finished: Finished) -> BadExit:
         words, cost = question.last_words(finished.output)
         said = [part for part in (finished.log.strip()[:_SHOWN], words) if part]
         why = "; ".join(said) or f"it wrote nothing to standard error{self._end_of(finished.output)}"
@@ -103,7 +103,7 @@ class ProgramAgent:
         said = " ".join(output[-4 * _SHOWN :].decode("utf-8", "replace").split())[-_SHOWN:]
         return f"; its output ends: {said}" if said else ""
 
-    def _reply(self, answer: Answer, finished: Finished) -> Reply:
+    def _reply(self, answer: ProgramAnswer, finished: Finished) -> Reply:
         cost, lane = self._bill.settle(answer.cost)
         return Reply(
             text=answer.text,
@@ -125,7 +125,7 @@ def _without_secrets(finished: Finished) -> Finished:
     return replace(finished, output=said.encode("utf-8", "surrogateescape"), log=redactor.text(finished.log))
 
 
-def _answer(question: Question, finished: Finished, *, silent: bool) -> Answer:
+def _answer(question: ProgramRequest, finished: Finished, *, silent: bool) -> ProgramAnswer:
     if finished.broken:
         raise BadOutput("it exited without reading its input, so this is no answer to it")
     if not finished.output.strip() and not silent:
@@ -133,7 +133,7 @@ def _answer(question: Question, finished: Finished, *, silent: bool) -> Answer:
     return question.read(finished.output)
 
 
-def _fitting(answer: Answer, request: Request) -> Answer:
+def _fitting(answer: ProgramAnswer, request: Request) -> ProgramAnswer:
     """Give an answer with its data, where a schema was asked for; that of the exec protocol has its own."""
     if answer.tool_calls:
         return answer

@@ -17,7 +17,7 @@ _UNCOUNTED = Usage()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class ProgramAnswer:
     """One answer, read from the output."""
 
     text: str

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import isfinite
 
 from muster.agents.payload import count_of, microdollars_of
-from muster.agents.program.answer import EVALUATE, PROPOSE, Answer, counts, find_marked
+from muster.agents.program.answer import EVALUATE, PROPOSE, ProgramAnswer, counts, find_marked
 from muster.agents.usage import OWN_LIMITS
 from muster.domain.call import Usage
 from muster.domain.canonical import Json, canonical
@@ -176,7 +176,7 @@ Data = dict[str, Json]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Phase:
+class ExecPhase:
     """How the answers of one phase look."""
 
     noun: str
@@ -188,7 +188,7 @@ class Phase:
 
 
 PHASES = {
-    PROPOSE: Phase(
+    PROPOSE: ExecPhase(
         noun="proposal",
         example='{"thought_process": "…", "content": "…"}',
         is_own=is_proposal,
@@ -196,7 +196,7 @@ PHASES = {
         coerce=lambda text, _: coerced_proposal(text),
         text=lambda data: str(data["content"]),
     ),
-    EVALUATE: Phase(
+    EVALUATE: ExecPhase(
         noun="evaluations",
         example='{"evaluations": [{"target_id": "…", "score": 0.5, "justification": "…"}]}',
         is_own=is_evaluations,
@@ -207,7 +207,7 @@ PHASES = {
 }
 
 
-def decode(output: bytes, context: Context) -> Answer:
+def decode(output: bytes, context: Context) -> ProgramAnswer:
     """Read the answer to a context; raises BadOutput with what it cost, when that is said."""
     phase = PHASES[context["phase"]]
     try:
@@ -242,7 +242,7 @@ def last_words(output: bytes) -> tuple[str, Microdollars | None]:
     return "", microdollars_of(found["cost_usd"])
 
 
-def _unwrapped(phase: Phase, provider: ProviderEnvelope, context: Context) -> Data:
+def _unwrapped(phase: ExecPhase, provider: ProviderEnvelope, context: Context) -> Data:
     result = provider.result
     if isinstance(result, str):
         inner = find_marked(result, phase.is_own)
@@ -252,10 +252,12 @@ def _unwrapped(phase: Phase, provider: ProviderEnvelope, context: Context) -> Da
     raise BadOutput(f"the result in the envelope of its provider is neither text nor {phase.example}")
 
 
-def _answer(phase: Phase, data: Data, cost: Microdollars | None, provider: ProviderEnvelope | None) -> Answer:
+def _answer(
+    phase: ExecPhase, data: Data, cost: Microdollars | None, provider: ProviderEnvelope | None
+) -> ProgramAnswer:
     if provider is None:
-        return Answer(text=phase.text(data), data=data, cost=cost)
-    return Answer(
+        return ProgramAnswer(text=phase.text(data), data=data, cost=cost)
+    return ProgramAnswer(
         text=phase.text(data),
         data=data,
         cost=cost,
@@ -265,7 +267,7 @@ def _answer(phase: Phase, data: Data, cost: Microdollars | None, provider: Provi
     )
 
 
-def _failed(phase: Phase, error: BadOutput, output: bytes, cost: Microdollars | None = None) -> BadOutput:
+def _failed(phase: ExecPhase, error: BadOutput, output: bytes, cost: Microdollars | None = None) -> BadOutput:
     begins = readable(output[: 4 * _OUTPUT_QUOTED])[:_OUTPUT_QUOTED].strip()
     return BadOutput(
         f"failed to parse {phase.noun}: {error.message}; its output begins: {begins}",

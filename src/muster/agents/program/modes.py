@@ -8,7 +8,7 @@ from typing import Literal
 from muster.agents.local import retold, transcript_of
 from muster.agents.payload import microdollars_of, spelled
 from muster.agents.program import exec_protocol
-from muster.agents.program.answer import Answer, context_of, counts, find_marked, written
+from muster.agents.program.answer import ProgramAnswer, context_of, counts, find_marked, written
 from muster.agents.program.answer import encode as encode_context
 from muster.agents.program.exec_protocol import last_words
 from muster.domain.call import Request, Stop, ToolCall
@@ -22,25 +22,25 @@ LastWords = tuple[str, Microdollars | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class ProgramRequest:
     """A request in the words of one mode; reading is pure, and raises BadOutput."""
 
     input: bytes
-    read: Callable[[bytes], Answer]
+    read: Callable[[bytes], ProgramAnswer]
     last_words: Callable[[bytes], LastWords]  # of a program that failed: its own words for it, and what it cost
 
 
-def pose(mode: Mode, request: Request, agent: str, seconds: float) -> Question:
+def pose(mode: Mode, request: Request, agent: str, seconds: float) -> ProgramRequest:
     """Put a request in the words of a mode; raises InvalidRequest when there are none for it."""
     match mode:
         case "exec":
             context = context_of(request, agent, seconds)
             read = partial(exec_protocol.decode, context=context)
-            return Question(input=encode_context(context, agent), read=read, last_words=last_words)
+            return ProgramRequest(input=encode_context(context, agent), read=read, last_words=last_words)
         case "chat":
-            return Question(input=encode_chat(request, agent), read=decode_chat, last_words=last_words)
+            return ProgramRequest(input=encode_chat(request, agent), read=decode_chat, last_words=last_words)
         case "plain":
-            return Question(input=encode_plain(request), read=decode_plain, last_words=_silent)
+            return ProgramRequest(input=encode_plain(request), read=decode_plain, last_words=_silent)
 
 
 def _silent(_: bytes) -> LastWords:
@@ -66,7 +66,7 @@ def encode_chat(request: Request, agent: str) -> bytes:
     return written(spelled(request), agent)
 
 
-def decode_chat(output: bytes) -> Answer:
+def decode_chat(output: bytes) -> ProgramAnswer:
     """Read an answer: the last JSON object in the output that is one, or the whole output as text."""
     found = find_marked(parseable(output), _is_answer)
     if found is None:
@@ -82,9 +82,9 @@ def _is_answer(value: Mapping[str, Json]) -> bool:
     return isinstance(value.get("text"), str) or isinstance(value.get("content"), str) or "tool_calls" in value
 
 
-def _answer(found: Mapping[str, Json], cost: Microdollars | None) -> Answer:
+def _answer(found: Mapping[str, Json], cost: Microdollars | None) -> ProgramAnswer:
     calls = _calls(found.get("tool_calls"))
-    return Answer(
+    return ProgramAnswer(
         text=_string(found, "text") or _string(found, "content"),
         stop=_stop(_string(found, "stop_reason"), bool(calls)),
         tool_calls=calls,
@@ -136,6 +136,6 @@ def encode_plain(request: Request) -> bytes:
     return transcript_of(request).encode("utf-8", "backslashreplace")
 
 
-def decode_plain(output: bytes) -> Answer:
+def decode_plain(output: bytes) -> ProgramAnswer:
     """Give an output as it is, without the end of its last line."""
-    return Answer(text=readable(output).rstrip("\r\n"))
+    return ProgramAnswer(text=readable(output).rstrip("\r\n"))

@@ -12,11 +12,20 @@ import msgspec
 
 from muster.agents.base import OnDelta
 from muster.agents.faults import Account, Complaint, error_of, plain, retry_after
-from muster.agents.http.client import Answer, Http
+from muster.agents.http.client import Http, HttpResponse
 from muster.agents.http.request import head_of, join, split_url
 from muster.agents.payload import to_json
-from muster.agents.service.answer import Places, Said, Template, calls_of, counted_of, encode, parse, said_of
-from muster.agents.service.terms import Counted, Terms, stop_of
+from muster.agents.service.answer import (
+    BodyTemplate,
+    ServiceAnswer,
+    ServicePaths,
+    calls_of,
+    counted_of,
+    encode,
+    parse,
+    said_of,
+)
+from muster.agents.service.terms import Counted, ServiceTerms, stop_of
 from muster.agents.usage import ceiling_of
 from muster.domain.agent import Profile, Quote, Timeouts
 from muster.domain.call import Reply, Request, Stop, ToolCall, Trace
@@ -27,7 +36,7 @@ from muster.text.json_schema import require_schema, shaped
 
 _HEADERS = {"content-type": "application/json", "accept": "application/json, text/plain;q=0.9"}
 
-_FREE = Terms()
+_FREE = ServiceTerms()
 
 
 class ServiceAgent:
@@ -40,10 +49,10 @@ class ServiceAgent:
         account: Account,
         url: str,
         http: Http,
-        places: Places,
+        places: ServicePaths,
         headers: Mapping[str, str] | None = None,
-        template: Template | None = None,
-        terms: Terms = _FREE,
+        template: BodyTemplate | None = None,
+        terms: ServiceTerms = _FREE,
     ) -> None:
         given = {name.lower(): value for name, value in (headers or {}).items()}
         if account.key:
@@ -84,7 +93,9 @@ class ServiceAgent:
         """Give back the connections; may be called twice."""
         await self._http.close()
 
-    def _reply(self, request: Request, answer: Answer, value: Json | Missing, counted: Counted, size: int) -> Reply:
+    def _reply(
+        self, request: Request, answer: HttpResponse, value: Json | Missing, counted: Counted, size: int
+    ) -> Reply:
         said, calls = self._understand(answer, value)
         stop = stop_of(request, said.text, calls)
         data = self._data(request, answer, stop, said)
@@ -102,7 +113,7 @@ class ServiceAgent:
             trace=Trace(note=booked.note) if booked.note else None,
         )
 
-    def _understand(self, answer: Answer, value: Json | Missing) -> tuple[Said, tuple[ToolCall, ...]]:
+    def _understand(self, answer: HttpResponse, value: Json | Missing) -> tuple[ServiceAnswer, tuple[ToolCall, ...]]:
         """Find what was said and which tools were called, or raise what is wrong with the answer."""
         if not 200 <= answer.status < 300:
             raise fault_of(answer, self._account, self._veil)
@@ -114,9 +125,9 @@ class ServiceAgent:
             raise self._bad(answer, f"holds something else than tool calls at {place}", "give each a name")
         if said is None and not calls:
             raise self._bad(answer, *_not_found(self._places))
-        return said or Said(""), calls
+        return said or ServiceAnswer(""), calls
 
-    def _data(self, request: Request, answer: Answer, stop: Stop, said: Said) -> Json:
+    def _data(self, request: Request, answer: HttpResponse, stop: Stop, said: ServiceAnswer) -> Json:
         try:
             return shaped(request, stop, said.text, said.data)
         except BadOutput as error:
@@ -124,7 +135,7 @@ class ServiceAgent:
             message = f"{self._account.place} answered {answer.status}: {self._veil.over(error.message)}"
             raise BadOutput(message, status=answer.status) from error
 
-    def _bad(self, answer: Answer, why: str, suggestion: str) -> BadOutput:
+    def _bad(self, answer: HttpResponse, why: str, suggestion: str) -> BadOutput:
         shown = self._veil.beginning(answer.body)
         return BadOutput(
             f"{self._account.place} answered {answer.status}, but the answer {why}; it begins: {shown!r}",
@@ -133,7 +144,7 @@ class ServiceAgent:
         )
 
 
-def _not_found(places: Places) -> tuple[str, str]:
+def _not_found(places: ServicePaths) -> tuple[str, str]:
     setting = 'set `answer` in muster.toml to the JSONPath of the answer, such as answer = "$.result.text"'
     if "answer" in places.named:
         return f"has nothing at {places.answer[0].text}", setting
@@ -161,7 +172,7 @@ _NOT_THERE = (404, 405, 410)
 
 
 @dataclass(frozen=True, slots=True)
-class Veil:
+class SecretMask:
     """Covers in texts of strangers whatever we send that may be secret: values of headers and parts of the address."""
 
     secrets: tuple[str, ...] = field(repr=False)
@@ -177,7 +188,7 @@ class Veil:
         return self.over(plain(body))[:_SHOWN]
 
 
-def veil_of(url: str, headers: Mapping[str, str]) -> Veil:
+def veil_of(url: str, headers: Mapping[str, str]) -> SecretMask:
     """Collect what may be secret, the longest first, so that no rest of one is left."""
     parts = urlsplit(url)
     spelled = [field.rpartition("=")[2] for field in parts.query.split("&")]
@@ -185,10 +196,10 @@ def veil_of(url: str, headers: Mapping[str, str]) -> Veil:
     found |= {part for part in parts.path.split("/") if len(part) >= _LONG_NAME}
     for value in headers.values():
         found |= {value, value.rpartition(" ")[2]}  # "Bearer …": without its scheme too
-    return Veil(tuple(sorted((text for text in found if len(text) >= _SHORTEST_SECRET), key=len, reverse=True)))
+    return SecretMask(tuple(sorted((text for text in found if len(text) >= _SHORTEST_SECRET), key=len, reverse=True)))
 
 
-def fault_of(answer: Answer, account: Account, veil: Veil) -> WireError:
+def fault_of(answer: HttpResponse, account: Account, veil: SecretMask) -> WireError:
     """Give the error for an answer whose status is no success."""
     error = error_of(
         Complaint(

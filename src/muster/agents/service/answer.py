@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import msgspec
 
-from muster.agents.http.client import Answer
+from muster.agents.http.client import HttpResponse
 from muster.agents.payload import count_of, joined, microdollars_of, reader, spelled, spelled_message, to_json
 from muster.agents.service.terms import Counted, tool_calls_of
 from muster.agents.usage import max_tokens_of
@@ -41,7 +41,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Places:
+class ServicePaths:
     """Where the parts of an answer are found, each in the first of its places that holds one."""
 
     answer: tuple[JsonPath, ...]
@@ -53,22 +53,22 @@ class Places:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ServiceAnswer:
     """The answer itself: as text, and as data when there is no text at its place."""
 
     text: str
     data: Json = None
 
 
-def places_of(where: str, **named: str | None) -> Places:
+def places_of(where: str, **named: str | None) -> ServicePaths:
     """Compile the paths that the settings name, and the usual ones for all other parts."""
     given = {part: path for part, path in named.items() if path is not None}
     paths = {part: (given[part],) if part in given else usual for part, usual in _USUAL.items()}
     compiled = {part: tuple(compile_path(path, f"{where}: {part}") for path in some) for part, some in paths.items()}
-    return Places(**compiled, named=frozenset(given))
+    return ServicePaths(**compiled, named=frozenset(given))
 
 
-def parse(answer: Answer, places: Places) -> Json | Missing:
+def parse(answer: HttpResponse, places: ServicePaths) -> Json | Missing:
     """Read the body: JSON, or a plain text that is the answer itself; MISSING when it is neither."""
     plain = answer.headers.get("content-type", "").lower().startswith("text/plain")
     if plain and "answer" not in places.named:
@@ -79,7 +79,7 @@ def parse(answer: Answer, places: Places) -> Json | Missing:
         return MISSING
 
 
-def counted_of(value: Json, places: Places) -> Counted:
+def counted_of(value: Json, places: ServicePaths) -> Counted:
     """Read what the service says that it used; several numbers at one place are added."""
     told = [_told(value, paths) for paths in (places.input_tokens, places.output_tokens, places.cost_usd)]
     sent, wrote, cost = count_of(*told[0]), count_of(*told[1]), microdollars_of(*told[2])
@@ -87,7 +87,7 @@ def counted_of(value: Json, places: Places) -> Counted:
     return Counted(input=sent, output=wrote, cost=cost, wrong=wrong)
 
 
-def calls_of(value: Json, places: Places) -> tuple[ToolCall, ...] | None:
+def calls_of(value: Json, places: ServicePaths) -> tuple[ToolCall, ...] | None:
     """Read the tool calls; None when something is at the place that the person named and it is none."""
     calls = _search(value, places.tool_calls, _calls)
     if calls is not None or "tool_calls" not in places.named:
@@ -95,11 +95,11 @@ def calls_of(value: Json, places: Places) -> tuple[ToolCall, ...] | None:
     return None if any(found not in (None, []) for found in places.tool_calls[0].all(value)) else ()
 
 
-def said_of(value: Json, places: Places) -> Said | None:
+def said_of(value: Json, places: ServicePaths) -> ServiceAnswer | None:
     """Read the answer itself: any value where the person says that it is, else a text at one of the usual places."""
     if "answer" in places.named:
         return _search(value, places.answer, _anything)
-    return Said(value) if isinstance(value, str) else _search(value, places.answer, _text)
+    return ServiceAnswer(value) if isinstance(value, str) else _search(value, places.answer, _text)
 
 
 def _search(value: Json, paths: Iterable[JsonPath], read: Callable[[list[Json]], T | None]) -> T | None:
@@ -116,16 +116,16 @@ def _told(value: Json, paths: Iterable[JsonPath]) -> list[Json]:
     return next((values for values in found if values), [])
 
 
-def _text(found: list[Json]) -> Said | None:
-    return Said(joined(found)) if all(isinstance(text, str) for text in found) else None
+def _text(found: list[Json]) -> ServiceAnswer | None:
+    return ServiceAnswer(joined(found)) if all(isinstance(text, str) for text in found) else None
 
 
-def _anything(found: list[Json]) -> Said | None:
+def _anything(found: list[Json]) -> ServiceAnswer | None:
     """Take texts as they are, joined; anything else as JSON."""
     if (text := _text(found)) is not None:
         return text
     value = found[0] if len(found) == 1 else found
-    return None if value is None else Said(to_json(value).decode(), value)
+    return None if value is None else ServiceAnswer(to_json(value).decode(), value)
 
 
 def _calls(found: list[Json]) -> tuple[ToolCall, ...] | None:
@@ -138,7 +138,7 @@ _SLOT = re.compile(r"\{(prompt|system)\}")
 
 
 @dataclass(frozen=True, slots=True)
-class Template:
+class BodyTemplate:
     """A body in which "{messages}" stands for the conversation, and "{prompt}" and "{system}" for texts."""
 
     body: Mapping[str, Json]
@@ -157,7 +157,7 @@ class Template:
         return _mapped(self.body, fill)
 
 
-def template_of(body: Mapping[str, Json], where: str) -> Template:
+def template_of(body: Mapping[str, Json], where: str) -> BodyTemplate:
     """Read a template, or raise BadConfiguration when it would ask the same whatever is asked."""
     found: set[str] = set()
 
@@ -171,10 +171,10 @@ def template_of(body: Mapping[str, Json], where: str) -> Template:
             f"{where} has no place for the question, so every call would post the same",
             suggestions=('write "{prompt}" or "{messages}" where the question belongs',),
         )
-    return Template(body, "system" in found)
+    return BodyTemplate(body, "system" in found)
 
 
-def encode(request: Request, template: Template | None) -> bytes:
+def encode(request: Request, template: BodyTemplate | None) -> bytes:
     """Write a request as the body of a POST."""
     if template is not None:
         return to_json(template.fill(request))

@@ -41,7 +41,7 @@ class Booked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
+class ServiceTerms:
     """What the person said of the cost of a call: the most it can be, the price of tokens, or nothing."""
 
     most: Microdollars | None = None

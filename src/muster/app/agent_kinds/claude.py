@@ -8,7 +8,7 @@ from urllib.parse import quote
 from muster.agents.base import Agent
 from muster.agents.claude_code.agent import ClaudeCodeAgent
 from muster.agents.claude_code.setup import ADDRESS, Servers, Setup, with_key, with_subscription
-from muster.agents.processes.registry import Household
+from muster.agents.processes.registry import ProcessRegistry
 from muster.app.agent_kinds.base import UnreadyAgent, environment_for
 from muster.domain.agent import Profile
 from muster.domain.canonical import plain_json
@@ -26,7 +26,7 @@ def make_claude(
     section: ClaudeSection,
     *,
     profile: Profile,
-    household: Household,
+    processes: ProcessRegistry,
     variables: Mapping[str, str],
     folder: Path,
     home: Path,
@@ -44,7 +44,7 @@ def make_claude(
     house = None if section.subscription else house_of(home, name)
     return ClaudeCodeAgent(
         profile=profile,
-        household=household,
+        processes=processes,
         setup=_setup(section, key, house, _environment(section, child, key, house, variables), servers, folder),
         most=most,
         lane=Lane.IMPUTED if section.subscription else Lane.BILLED,

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from muster.agents.base import Agent
 from muster.agents.cli.agent import CliAgent
-from muster.agents.cli.dialect import Dialect, Output, Places
-from muster.agents.processes.process import Order
-from muster.agents.processes.registry import Household
+from muster.agents.cli.dialect import AnswerPaths, Dialect, Output
+from muster.agents.processes.process import ProcessCommand
+from muster.agents.processes.registry import ProcessRegistry
 from muster.app.agent_kinds.base import UnreadyAgent, environment_for
 from muster.domain.agent import Profile
 from muster.domain.errors import BadConfiguration
@@ -22,7 +22,7 @@ def make_cli(
     section: CliSection,
     *,
     profile: Profile,
-    household: Household,
+    processes: ProcessRegistry,
     variables: Mapping[str, str],
     folder: Path,
     unpriced_ok: bool,
@@ -36,8 +36,8 @@ def make_cli(
         return UnreadyAgent(profile, error)
     return CliAgent(
         profile=profile,
-        household=household,
-        order=Order(
+        processes=processes,
+        order=ProcessCommand(
             agent=name,
             command=(),
             folder=folder / (section.working_dir or "."),
@@ -56,12 +56,12 @@ def _dialect(name: str, section: CliSection) -> Dialect:
         resume=section.resume,
         model=section.model,
         output=Output(section.output),
-        places=Places(**dict(_places(name, section))),
+        places=AnswerPaths(**dict(_places(name, section))),
     )
 
 
 def _places(name: str, section: CliSection) -> Iterator[tuple[str, JsonPath]]:
-    for place in fields(Places):
+    for place in fields(AnswerPaths):
         text = getattr(section, place.name)
         if text is not None:
             yield place.name, compile_path(text, f"agents.{name}: {place.name}")

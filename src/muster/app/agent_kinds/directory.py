@@ -6,19 +6,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from muster.agents.base import Agent, BatchAgent, Batching
-from muster.agents.processes.registry import Household
+from muster.agents.processes.registry import ProcessRegistry
 from muster.app.agent_kinds.base import UnreadyAgent, profile_of
 from muster.app.agent_kinds.own import OwnAgents
-from muster.app.agent_kinds.providers import PROVIDERS, Desks, Entry
+from muster.app.agent_kinds.providers import PROVIDERS, BatchAgents, ModelEntry
 from muster.domain.agent import Command, Profile
-from muster.domain.batch import Desk
+from muster.domain.batch import BatchEndpoint
 from muster.domain.errors import BadConfiguration, did_you_mean
 from muster.domain.script import Script
 from muster.settings import Settings
 from muster.settings.sections import ClaudeSection, CliSection, ModelSection, ProgramSection
 
 if TYPE_CHECKING:
-    from muster.agents.http.client import Freight
+    from muster.agents.http.client import BatchHttp
 
 __all__ = ["PROVIDERS", "AgentDirectory"]
 
@@ -35,20 +35,20 @@ class AgentDirectory:
     def __init__(
         self,
         settings: Settings,
-        household: Household,
+        processes: ProcessRegistry,
         *,
         load_script: Callable[[Path], Script],
         allow_unpriced: bool = False,
         keyless: bool = False,
-        http: "Freight | None" = None,
+        http: "BatchHttp | None" = None,
     ) -> None:
         self._settings = settings
         self._keyless = keyless  # nobody is going to be asked: prices are known without a key
         self._load_script = load_script
         self._allow_unpriced = allow_unpriced
         self._http = http
-        self._desks = Desks(self._client)
-        self._own = OwnAgents(settings, household, self._client, unpriced_ok=allow_unpriced)
+        self._desks = BatchAgents(self._client)
+        self._own = OwnAgents(settings, processes, self._client, unpriced_ok=allow_unpriced)
         self._found: dict[str, Agent] = {}
         self._batchings: dict[str, Batching] = {}
 
@@ -88,7 +88,7 @@ class AgentDirectory:
         """Whether a call is tried again after an unknown outcome; processes of ours are not."""
         return not isinstance(self._settings.agents.get(name), ProgramSection | CliSection | ClaudeSection)
 
-    def reopen(self, desk: Desk) -> BatchAgent:
+    def reopen(self, desk: BatchEndpoint) -> BatchAgent:
         """Come back to where a batch was handed in, or raise BadConfiguration when the key is missing or another's."""
         key = self._settings.variable(desk.variable) if desk.variable else None
         return self._desks.reopen(desk, key)
@@ -100,7 +100,7 @@ class AgentDirectory:
         if self._http is not None:
             await self._http.close()
 
-    def _client(self) -> "Freight":
+    def _client(self) -> "BatchHttp":
         if self._http is None:
             from muster.agents.http.client import HttpClient
 
@@ -122,7 +122,7 @@ class AgentDirectory:
             return self._scripted(profile_of(name, section), section)
         return self._model(self._entry(name))
 
-    def _entry(self, name: str) -> Entry:
+    def _entry(self, name: str) -> ModelEntry:
         section = self._settings.agents.get(name)
         if isinstance(section, ModelSection):
             return self._declared(name, section)
@@ -157,15 +157,15 @@ class AgentDirectory:
             f"or an agent declared in muster.toml ({declared})",
         )
 
-    def _declared(self, name: str, section: ModelSection) -> Entry:
+    def _declared(self, name: str, section: ModelSection) -> ModelEntry:
         if section.model is None:
             raise BadConfiguration(f"agent {name!r} has no model", suggestions=(f'add model = "…" to [agents.{name}]',))
         return self._known(profile_of(name, section), section.kind, section.model, section)
 
-    def _known(self, profile: Profile, provider: str, model: str, section: ModelSection | None) -> Entry:
+    def _known(self, profile: Profile, provider: str, model: str, section: ModelSection | None) -> ModelEntry:
         known = PROVIDERS[provider]
         own_address = section.base_url if section else None
-        return Entry(
+        return ModelEntry(
             profile=profile,
             provider=provider,
             model=model,
@@ -182,7 +182,7 @@ class AgentDirectory:
         price = None if section.price is None else price_from_toml(**section.price.dollars())
         return scripted(section.model or "echo", script=script, profile=profile, price=price)
 
-    def _model(self, entry: Entry) -> Agent:
+    def _model(self, entry: ModelEntry) -> Agent:
         from muster.app.agent_kinds.providers import make_model
 
         try:
@@ -191,7 +191,7 @@ class AgentDirectory:
             return UnreadyAgent(entry.profile, error)
         return make_model(entry, key, self._client(), unpriced_ok=self._allow_unpriced)
 
-    def _make_batching(self, entry: Entry) -> Batching:
+    def _make_batching(self, entry: ModelEntry) -> Batching:
         from muster.agents.batch_client import quoter
         from muster.app.agent_kinds.providers import encoder_of
 
@@ -208,7 +208,7 @@ class AgentDirectory:
             ),
         )
 
-    def _key(self, entry: Entry) -> str:
+    def _key(self, entry: ModelEntry) -> str:
         """Give the key; a server with an address of the user's own and no `key_env` wants none."""
         name, variable = entry.profile.name, entry.variable
         if variable is None:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from muster.agents.base import Agent
-from muster.agents.processes.registry import Household
+from muster.agents.processes.registry import ProcessRegistry
 from muster.app.agent_kinds.base import profile_of
 from muster.domain.agent import Command
 from muster.settings import Settings
@@ -24,9 +24,9 @@ class OwnAgents:
     """Makes agents that answer on this machine or in the user's own service."""
 
     def __init__(
-        self, settings: Settings, household: Household, http: "Callable[[], Http]", *, unpriced_ok: bool
+        self, settings: Settings, processes: ProcessRegistry, http: "Callable[[], Http]", *, unpriced_ok: bool
     ) -> None:
-        self._settings, self._household, self._http = settings, household, http
+        self._settings, self._household, self._http = settings, processes, http
         self._unpriced_ok = unpriced_ok
 
     def command(self, command: Command) -> Agent:
@@ -35,7 +35,7 @@ class OwnAgents:
 
         return make_command(
             command,
-            household=self._household,
+            processes=self._household,
             variables=self._settings.variables,
             folder=self._settings.folder,
         )
@@ -46,7 +46,7 @@ class OwnAgents:
         """Make one agent."""
         profile = profile_of(name, section)
         folder, variables = self._settings.folder, self._settings.variables
-        process: dict[str, Any] = {"household": self._household, "variables": variables, "folder": folder}
+        process: dict[str, Any] = {"processes": self._household, "variables": variables, "folder": folder}
         match section:
             case ProgramSection():
                 from muster.app.agent_kinds.programs import make_program

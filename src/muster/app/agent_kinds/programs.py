@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from muster.agents.base import Agent
-from muster.agents.processes.process import Order
-from muster.agents.processes.registry import Household
+from muster.agents.processes.process import ProcessCommand
+from muster.agents.processes.registry import ProcessRegistry
 from muster.agents.program.agent import ProgramAgent
 from muster.app.agent_kinds.base import UnreadyAgent, environment_for
 from muster.domain.agent import Command, Pace, Profile
@@ -21,7 +21,7 @@ def make_program(
     section: ProgramSection,
     *,
     profile: Profile,
-    household: Household,
+    processes: ProcessRegistry,
     variables: Mapping[str, str],
     folder: Path,
 ) -> Agent:
@@ -31,28 +31,33 @@ def make_program(
         environment = environment_for(name, section, variables)
     except BadConfiguration as error:
         return UnreadyAgent(profile, error)
-    order = Order(
+    order = ProcessCommand(
         agent=name,
         command=section.command,
         folder=folder / (section.working_dir or "."),
         environment=environment,
     )
     most = Microdollars(section.reserve() or 0)
-    return ProgramAgent(profile=profile, order=order, mode=section.mode, household=household, most=most)
+    return ProgramAgent(profile=profile, order=order, mode=section.mode, processes=processes, most=most)
 
 
-def make_command(command: Command, *, household: Household, variables: Mapping[str, str], folder: Path) -> Agent:
+def make_command(command: Command, *, processes: ProcessRegistry, variables: Mapping[str, str], folder: Path) -> Agent:
     """Make an agent of a command that no section declares: one of a check."""
     section = ProgramSection(kind="program", command=command.argv, env=dict(command.environment))
     profile = Profile(name=command.name, lane="command", pace=Pace(concurrency=COMMANDS, gets_ahead=False))
-    order = Order(
+    order = ProcessCommand(
         agent=command.name,
         command=command.argv,
         folder=folder / command.folder,
         environment=environment_for(command.name, section, variables),
     )
     return ProgramAgent(
-        profile=profile, order=order, mode="plain", household=household, exits=command.exits, quotes=command.quotes
+        profile=profile,
+        order=order,
+        mode="plain",
+        processes=processes,
+        exits=command.exits,
+        quotes=command.quotes,
     )
 
 

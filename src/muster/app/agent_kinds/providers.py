@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from muster.agents.base import Agent, BatchAgent
 from muster.domain.agent import Profile
-from muster.domain.batch import Desk, Tariff
+from muster.domain.batch import BatchEndpoint, Tariff
 from muster.domain.call import Request
 from muster.domain.errors import BadConfiguration
 from muster.domain.price import Price
 from muster.settings.sections import ModelSection, PriceSection
 
 if TYPE_CHECKING:
-    from muster.agents.http.client import Freight, Http
+    from muster.agents.http.client import BatchHttp, Http
     from muster.agents.openai.wire import MaxTokens
 
 
@@ -58,7 +58,7 @@ PROVIDERS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class ModelEntry:
     """One model: who it is, where it is asked, and which variable holds the key."""
 
     profile: Profile
@@ -109,7 +109,7 @@ class Entry:
 _OPENAI_MODELS = re.compile(r"(gpt-|chatgpt-|o\d)")
 
 
-def make_model(entry: Entry, key: str, http: "Http", *, unpriced_ok: bool) -> Agent:
+def make_model(entry: ModelEntry, key: str, http: "Http", *, unpriced_ok: bool) -> Agent:
     """Make the agent of a model."""
     price = entry.price()
     near = entry.near() if price is None else ()
@@ -142,7 +142,7 @@ def make_model(entry: Entry, key: str, http: "Http", *, unpriced_ok: bool) -> Ag
     )
 
 
-def encoder_of(entry: Entry) -> Callable[[Request, bool], bytes]:
+def encoder_of(entry: ModelEntry) -> Callable[[Request, bool], bytes]:
     """Give the function that spells a request for a batch; its second argument says whether to mark for the cache."""
     if entry.api == ANTHROPIC:
         from muster.agents.anthropic import batch as anthropic
@@ -160,19 +160,19 @@ def _max_tokens(model: str) -> "MaxTokens":
     return MaxTokens.NEW if _OPENAI_MODELS.match(model) else MaxTokens.OLD
 
 
-class Desks:
+class BatchAgents:
     """Gives the same batch agent for the same desk."""
 
-    def __init__(self, http: "Callable[[], Freight]") -> None:
+    def __init__(self, http: "Callable[[], BatchHttp]") -> None:
         self._http = http
-        self._open: dict[Desk, BatchAgent] = {}
+        self._open: dict[BatchEndpoint, BatchAgent] = {}
 
-    def open(self, entry: Entry, key: str) -> BatchAgent:
+    def open(self, entry: ModelEntry, key: str) -> BatchAgent:
         """Give the batch agent of a model."""
         agent = self._agent(entry.api, key, entry.variable or "", entry.base_url, _scope(entry))
         return self._open.setdefault(agent.desk, agent)
 
-    def reopen(self, desk: Desk, key: str | None) -> BatchAgent:
+    def reopen(self, desk: BatchEndpoint, key: str | None) -> BatchAgent:
         """Come back to where a batch was handed in, with the key that its variable holds now."""
         from muster.agents.faults import fingerprint
 
@@ -206,7 +206,7 @@ class Desks:
         )
 
 
-def _scope(entry: Entry) -> str:
+def _scope(entry: ModelEntry) -> str:
     """Say what may stand together in one batch; everything, at Anthropic."""
     if entry.api == ANTHROPIC:
         return ""

@@ -14,7 +14,7 @@ from muster.agents.http.client import Http
 from muster.agents.prices import price_from_toml
 from muster.agents.service.agent import ServiceAgent
 from muster.agents.service.answer import places_of, template_of
-from muster.agents.service.terms import Terms
+from muster.agents.service.terms import ServiceTerms
 from muster.app.agent_kinds.base import UnreadyAgent
 from muster.domain.agent import Profile
 from muster.domain.errors import BadConfiguration
@@ -58,9 +58,9 @@ def make_function(name: str, section: PythonSection, *, profile: Profile, folder
     return FunctionAgent(profile=profile, function=function, terms=_terms(section))
 
 
-def _terms(section: HttpSection | PythonSection) -> Terms:
+def _terms(section: HttpSection | PythonSection) -> ServiceTerms:
     most = section.reserve()
-    return Terms(
+    return ServiceTerms(
         most=None if most is None else Microdollars(most),
         price=None if section.price is None else price_from_toml(**section.price.dollars()),
     )

@@ -7,13 +7,13 @@ import msgspec
 
 from muster.app.costs import Load
 from muster.app.reviews import NamedRun
-from muster.app.suite_plan import Survey
+from muster.app.suite_plan import SuitePlan
 from muster.app.views.runs import moment
 from muster.domain.money import to_usd
 from muster.domain.review import Review
 from muster.suites.evidence.export import Exported
 from muster.suites.evidence.rescoring import Rescoring
-from muster.suites.evidence.verification import Verification
+from muster.suites.evidence.verification import ArchiveVerification
 from muster.suites.format.suite import Examination
 from muster.suites.reviews import Agreement, ReviewedRun
 from muster.text.tree import Flaw
@@ -30,7 +30,7 @@ def load_view(load: Load) -> dict[str, Any]:
     }
 
 
-def plan_view(found: Survey, cap: int | None) -> dict[str, Any]:
+def plan_view(found: SuitePlan, cap: int | None) -> dict[str, Any]:
     """Return what a suite run would do and cost as JSON; with a budget, whether that is enough."""
     return {
         "suites": found.suites,
@@ -124,7 +124,7 @@ def exported_view(done: Exported) -> dict[str, Any]:
     }
 
 
-def verification_view(file: Path, found: Verification) -> dict[str, Any]:
+def verification_view(file: Path, found: ArchiveVerification) -> dict[str, Any]:
     """Return whether an archive is valid as JSON."""
     return {
         "file": str(file),

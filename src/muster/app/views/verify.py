@@ -3,7 +3,7 @@
 from typing import Any
 
 from muster.app.verifications import Fixed, LeftBehind, Prepared
-from muster.app.verify_plan import Part, VerifySurvey
+from muster.app.verify_plan import PlannedAgent, VerifyPlan
 from muster.app.views.suites import flaw_view, load_view
 from muster.domain.money import to_usd
 from muster.domain.run import Run
@@ -11,7 +11,7 @@ from muster.verify.declaration.declaration import Inspection
 from muster.verify.verification import LeftOut
 
 
-def verify_plan_view(found: VerifySurvey, prepared: Prepared, cap: int | None) -> dict[str, Any]:
+def verify_plan_view(found: VerifyPlan, prepared: Prepared, cap: int | None) -> dict[str, Any]:
     """Return what a verification would do and cost as JSON; with a budget, whether that is enough."""
     return {
         "files": found.files,
@@ -28,7 +28,7 @@ def verify_plan_view(found: VerifySurvey, prepared: Prepared, cap: int | None) -
     }
 
 
-def _part_view(part: Part) -> dict[str, Any]:
+def _part_view(part: PlannedAgent) -> dict[str, Any]:
     one = part.verifier
     return {
         "agent": one.name,

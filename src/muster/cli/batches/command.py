@@ -5,11 +5,11 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 from muster.cli.batches import reconcile
-from muster.cli.drive import Parting, parting
+from muster.cli.drive import PartingWords, parting
 from muster.cli.frame import command, group, with_muster
 from muster.cli.line import Argument, Group, Option
 from muster.cli.options import patient
-from muster.cli.terminal.output import Manner, answer, fail_with, note, print_json
+from muster.cli.terminal.output import OutputOptions, answer, fail_with, note, print_json
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 if TYPE_CHECKING:
     from muster.app import Muster, Patience
-    from muster.cli.terminal.progress import Sight
+    from muster.cli.terminal.progress import ProgressState
     from muster.domain.batch import Batch
     from muster.domain.ids import RunId
 
@@ -39,7 +39,7 @@ def register_errands(app: Group) -> None:
 
 
 @patient
-def fetch(manner: Manner, patience: "Patience", batch: BatchArgument) -> int:
+def fetch(manner: OutputOptions, patience: "Patience", batch: BatchArgument) -> int:
     """Wait for a batch and bring its results in."""
     from muster.domain.batch import BatchState
 
@@ -54,7 +54,7 @@ def fetch(manner: Manner, patience: "Patience", batch: BatchArgument) -> int:
 
 
 @patient
-def cancel(manner: Manner, patience: "Patience", batch: BatchArgument) -> int:
+def cancel(manner: OutputOptions, patience: "Patience", batch: BatchArgument) -> int:
     """Have the provider stop a batch; keep what it produced."""
 
     async def errand(muster: "Muster", found: "Batch") -> "Batch":
@@ -63,7 +63,7 @@ def cancel(manner: Manner, patience: "Patience", batch: BatchArgument) -> int:
     return _tell(manner, *_run(manner, patience, batch, errand))
 
 
-def say_how_to_go_on(said: Parting, batch: "Batch") -> None:
+def say_how_to_go_on(said: PartingWords, batch: "Batch") -> None:
     """Put down what is said to somebody who does not wait for a batch."""
     from muster.cli.batches.words import batch_name
     from muster.domain.batch import BatchState
@@ -74,7 +74,7 @@ def say_how_to_go_on(said: Parting, batch: "Batch") -> None:
     said.words, said.ways = f"interrupted; {batch_name(batch)} {where}; go on with: {way}", (way,)
 
 
-def _run(manner: Manner, patience: "Patience", reference: str, errand: "Errand") -> "tuple[Batch, list[RunId]]":
+def _run(manner: OutputOptions, patience: "Patience", reference: str, errand: "Errand") -> "tuple[Batch, list[RunId]]":
     """Do something that may take long to a batch, and give it with the runs that can be gone on with."""
     from muster.cli.terminal.progress import batch_sight, display, shown
     from muster.domain.batch import OVER
@@ -83,7 +83,7 @@ def _run(manner: Manner, patience: "Patience", reference: str, errand: "Errand")
         batch = await muster.batches.find(reference)
         say_how_to_go_on(said, batch)
 
-        async def look() -> "Sight":
+        async def look() -> "ProgressState":
             return batch_sight(await muster.batches.get(batch.id))
 
         if batch.state in OVER:
@@ -97,7 +97,7 @@ def _run(manner: Manner, patience: "Patience", reference: str, errand: "Errand")
         return with_muster(manner, work, patience=patience)
 
 
-def _tell(manner: Manner, batch: "Batch", runs: "list[RunId]") -> int:
+def _tell(manner: OutputOptions, batch: "Batch", runs: "list[RunId]") -> int:
     lines = [_summary(batch), *(f"go on with: {way}" for way in _ways_on(runs))]
     answer(manner, _data(batch, runs), lambda console: console.print("\n".join(lines), soft_wrap=True))
     return 0
@@ -125,15 +125,15 @@ def register_watch(app: Group) -> None:
 
 
 @patient
-def watch(manner: Manner, patience: "Patience", batch: BatchArgument) -> None:
+def watch(manner: OutputOptions, patience: "Patience", batch: BatchArgument) -> None:
     """Follow a batch until it is over; fetch it if nobody else does."""
     from muster.cli.batches.words import batch_summary
-    from muster.cli.terminal.progress import Hush, batch_sight, display
+    from muster.cli.terminal.progress import MutedDisplay, batch_sight, display
 
     async def work(muster: "Muster") -> "Batch":
         found = await muster.batches.find(batch)
         say_how_to_go_on(said, found)
-        with Hush() if manner.json else display(manner, stays=False) as screen:
+        with MutedDisplay() if manner.json else display(manner, stays=False) as screen:
             lines = _JsonLines()
             show = lines if manner.json else lambda seen: screen.show(batch_sight(seen))
             async for seen in muster.batches.watch(found):
@@ -167,7 +167,7 @@ app = group("Everything about batches: see, fetch, cancel and reconcile them.")
 
 @command(app, "list")
 def list_batches(
-    manner: Manner,
+    manner: OutputOptions,
     state: Annotated[
         str | None, Option("--state", metavar="STATE", help="Only planned, sent, running, ended, collected, …")
     ] = None,
@@ -211,7 +211,7 @@ def _states(name: str | None) -> "tuple[BatchState, ...]":
 
 @command(app, "show")
 def show(
-    manner: Manner,
+    manner: OutputOptions,
     batch: BatchArgument,
     lines: Annotated[bool, Option("--lines", help="Its results instead, as the provider wrote them.")] = False,
 ) -> None:
@@ -232,7 +232,7 @@ def show(
         _show(manner, batch)
 
 
-def _show(manner: Manner, reference: str) -> None:
+def _show(manner: OutputOptions, reference: str) -> None:
     async def work(muster: "Muster") -> Any:
         found = await muster.batches.find(reference)
         return found, await muster.batches.runs(found.id)
@@ -251,7 +251,7 @@ def _show(manner: Manner, reference: str) -> None:
 
 @command(app, "stats")
 def stats(
-    manner: Manner,
+    manner: OutputOptions,
     window: Annotated[str, Option("--since", metavar="WHEN", help="So long ago (7d, 24h, 30m), or a date.")] = "7d",
 ) -> None:
     """Say how long batches took, how they ended, and what they saved."""

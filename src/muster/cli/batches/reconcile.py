@@ -7,11 +7,11 @@ from muster.cli.drive import parting
 from muster.cli.frame import command, with_muster
 from muster.cli.line import Group, Option
 from muster.cli.options import patient
-from muster.cli.terminal.output import Manner, answer, fail_with, note, warn
+from muster.cli.terminal.output import OutputOptions, answer, fail_with, note, warn
 
 if TYPE_CHECKING:
     from muster.app import Muster, Patience
-    from muster.app.batches import Held, Reconciled
+    from muster.app.batches import HeldBatch, Reconciled
     from muster.domain.batch import BatchState
     from muster.domain.ids import RunId
 
@@ -27,7 +27,7 @@ def register(app: Group) -> None:
 
 @patient
 def reconcile(
-    manner: Manner,
+    manner: OutputOptions,
     patience: "Patience",
     resubmit: Annotated[
         bool, Option("--resubmit", help="Give up what cannot be found; its calls may be paid twice.")
@@ -50,7 +50,7 @@ def reconcile(
     return _tell(manner, found)
 
 
-async def _reconcile(muster: "Muster", manner: Manner, patience: "Patience", resubmit: bool) -> "list[Found]":
+async def _reconcile(muster: "Muster", manner: OutputOptions, patience: "Patience", resubmit: bool) -> "list[Found]":
     from muster.cli.batches.words import some_batches
     from muster.cli.terminal.format import span
 
@@ -61,14 +61,14 @@ async def _reconcile(muster: "Muster", manner: Manner, patience: "Patience", res
     if unclear and resubmit:
         warn(f"--resubmit: {TWICE}")
 
-    def tell_holder(held: "Held") -> None:
+    def tell_holder(held: "HeldBatch") -> None:
         note(manner, holder_words(held, patience))
 
     decided = await muster.batches.reconcile(resubmit=resubmit, on_held=tell_holder)
     return [(one, list(await muster.batches.resumable(one.batch.id))) for one in decided]
 
 
-def holder_words(held: "Held", patience: "Patience") -> str:
+def holder_words(held: "HeldBatch", patience: "Patience") -> str:
     """Say who is at a batch, and how long that is waited for: how patient the other is, only it knows for sure."""
     from muster.app import Patience
     from muster.cli.batches.words import batch_name
@@ -82,7 +82,7 @@ def holder_words(held: "Held", patience: "Patience") -> str:
     )
 
 
-def _tell(manner: Manner, found: "list[Found]") -> int:
+def _tell(manner: OutputOptions, found: "list[Found]") -> int:
     from muster.app.views.runs import reconciled_view
 
     still_open = [one for one, _ in found if one.error is not None]

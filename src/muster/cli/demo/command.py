@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from muster.app import open_muster
 from muster.cli.demo import work
-from muster.cli.demo.stage import DemoFailed, Stage, set_up
+from muster.cli.demo.stage import DemoFailed, DemoStage, set_up
 from muster.cli.drive import completed
 from muster.cli.frame import command
 from muster.cli.line import Group
-from muster.cli.terminal.output import Manner, answer, fail_with
+from muster.cli.terminal.output import OutputOptions, answer, fail_with
 from muster.cli.terminal.progress import Display, run_sight
 from muster.domain.canonical import digest
 from muster.domain.entry import Entry, EntryKind
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from muster.app import Muster
-    from muster.cli.demo.examination import Examination
+    from muster.cli.demo.examination import DemoSuite
 
 
 def register(app: Group) -> None:
@@ -32,7 +32,7 @@ def register(app: Group) -> None:
     command(app, "demo")(demo)
 
 
-def demo(manner: Manner) -> int:
+def demo(manner: OutputOptions) -> int:
     """Show a real piece of work, and a suite, that need no key."""
     import asyncio
 
@@ -46,19 +46,19 @@ def demo(manner: Manner) -> int:
     return 0
 
 
-async def _perform(manner: Manner) -> "tuple[Outcome, Examination]":
+async def _perform(manner: OutputOptions) -> "tuple[DemoOutcome, DemoSuite]":
     from muster.cli.demo.examination import examine
 
     return await play(_screen(manner)), await examine(_screen(manner))
 
 
-def _screen(manner: Manner) -> "Display":
-    from muster.cli.terminal.progress import Hush, display
+def _screen(manner: OutputOptions) -> "Display":
+    from muster.cli.terminal.progress import MutedDisplay, display
 
-    return Hush() if manner.quiet or manner.json else display(manner)
+    return MutedDisplay() if manner.quiet or manner.json else display(manner)
 
 
-def _tell(console: "Console", outcome: "Outcome", found: "Examination") -> None:
+def _tell(console: "Console", outcome: "DemoOutcome", found: "DemoSuite") -> None:
     from muster.cli.suites.table import tell_report
 
     _tell_proof(console, outcome)
@@ -71,7 +71,7 @@ def _tell(console: "Console", outcome: "Outcome", found: "Examination") -> None:
     console.print("next:   muster init my-agent   ·   muster ask sim/echo hello   ·   muster doctor", soft_wrap=True)
 
 
-def _tell_proof(console: "Console", outcome: "Outcome") -> None:
+def _tell_proof(console: "Console", outcome: "DemoOutcome") -> None:
     from rich.panel import Panel
     from rich.table import Table
 
@@ -135,7 +135,7 @@ START_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class DemoOutcome:
     """What the demo showed."""
 
     run: Run
@@ -166,7 +166,7 @@ class Outcome:
         }
 
 
-async def play(display: Display) -> Outcome:
+async def play(display: Display) -> DemoOutcome:
     """Play it from beginning to end."""
     async with set_up() as stage, open_muster(settings=stage.settings) as muster:
         with display:
@@ -177,10 +177,12 @@ async def play(display: Display) -> Outcome:
             replay = await _replay(muster, run, display)
             after = await stage.audit()
         proof = await _prove(muster, run, after.by_digest)
-        return Outcome(run=run, kept=kept, proof=proof, replay=replay, replay_requests=after.requests - before.requests)
+        return DemoOutcome(
+            run=run, kept=kept, proof=proof, replay=replay, replay_requests=after.requests - before.requests
+        )
 
 
-async def _work_and_kill(stage: Stage, muster: "Muster", display: Display) -> None:
+async def _work_and_kill(stage: DemoStage, muster: "Muster", display: Display) -> None:
     """Act one and two: another process works, and is killed while calls are on the wire."""
     async with stage.child() as child:
         calls = len(work.LETTERS) * work.SAMPLES

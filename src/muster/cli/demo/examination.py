@@ -12,14 +12,14 @@ from muster.app import open_muster
 from muster.app.reports import write_file
 from muster.app.suite_values import CaseLine, Status, SuiteReport
 from muster.cli.drive import completed
-from muster.cli.suites.order import SuiteSights
+from muster.cli.suites.order import SuiteProgress
 from muster.cli.terminal.progress import Display, shown
 from muster.domain.run import Run
 from muster.settings import load_settings
 
 if TYPE_CHECKING:
     from muster.app import Muster
-    from muster.cli.terminal.progress import Sight
+    from muster.cli.terminal.progress import ProgressState
 
 SUITE = "suite"  # beside this file
 AGENTS = ("careful", "hasty")
@@ -29,7 +29,7 @@ HOME, REPORT = ".muster", "report.html"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Examination:
+class DemoSuite:
     """What the suite came to, and where everything of it lies."""
 
     report: SuiteReport
@@ -71,7 +71,7 @@ class Examination:
         }
 
 
-async def examine(display: Display) -> Examination:
+async def examine(display: Display) -> DemoSuite:
     """Run the suite in a folder that stays, for whoever wants to look around; one that was not finished goes away."""
     folder = Path(tempfile.mkdtemp(prefix="muster-demo-"))
     try:
@@ -81,7 +81,7 @@ async def examine(display: Display) -> Examination:
         raise
 
 
-async def _examine(folder: Path, display: Display) -> Examination:
+async def _examine(folder: Path, display: Display) -> DemoSuite:
     with as_file(files("muster.cli.demo") / SUITE) as packed:
         shutil.copytree(packed, folder, dirs_exist_ok=True)
     settings = load_settings(folder / HOME, folder=folder, environment={})
@@ -90,7 +90,7 @@ async def _examine(folder: Path, display: Display) -> Examination:
             display.tell("A suite of six cases for two scripted agents, and a scripted judge.")
             report = await muster.report_of(await _run(muster, folder, display))
         assert isinstance(report.summary, SuiteReport)  # noqa: S101  # of a run of the workload `suite`
-        found = Examination(report=report.summary, folder=folder)
+        found = DemoSuite(report=report.summary, folder=folder)
         await write_file(found.file, lambda out: report.write("html", out))
         return found
 
@@ -98,9 +98,9 @@ async def _examine(folder: Path, display: Display) -> Examination:
 async def _run(muster: "Muster", folder: Path, display: Display) -> Run:
     spec = {"path": [str(folder)], "agents": list(AGENTS), "judge": JUDGE}
     handle = await muster.start("suite", spec)
-    sights = SuiteSights(muster)
+    sights = SuiteProgress(muster)
 
-    async def look() -> "Sight":
+    async def look() -> "ProgressState":
         return await sights.look(await handle.run(), muster.runs.calls_on_wire)
 
     run = await shown(handle.wait(), look, display)

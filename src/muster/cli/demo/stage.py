@@ -26,7 +26,7 @@ class DemoFailed(MusterError):
     code = "demo"
 
 
-class Stage:
+class DemoStage:
     """Where the demo happens."""
 
     def __init__(self, folder: Path, addresses: Mapping[str, str]) -> None:
@@ -68,7 +68,7 @@ class Stage:
 
 
 @asynccontextmanager
-async def set_up() -> AsyncIterator[Stage]:
+async def set_up() -> AsyncIterator[DemoStage]:
     """Set up the stage and clear it away."""
     with tempfile.TemporaryDirectory(prefix="muster-demo-") as name:
         folder = Path(name)
@@ -80,7 +80,7 @@ async def set_up() -> AsyncIterator[Stage]:
             sys.executable, "-m", "muster.sim", *options, stdin=PIPE, stdout=PIPE, start_new_session=True
         )
         async with ended(server):
-            yield Stage(folder, await _addresses(server))
+            yield DemoStage(folder, await _addresses(server))
 
 
 async def _addresses(server: Process) -> Mapping[str, str]:

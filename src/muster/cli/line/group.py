@@ -10,7 +10,7 @@ from muster.cli.line.misuse import Misuse
 from muster.cli.line.reading import read_before
 
 
-class Command:
+class CliCommand:
     """A function with a name to type; its first argument is the manner, the rest is what the command takes."""
 
     def __init__(self, function: Callable[..., int | None], shared: Callable[..., Any]) -> None:
@@ -34,7 +34,7 @@ class Command:
         return help_of_command(path, self.about, (*self.own(), *self.shared()), width)
 
 
-class Default(Command):
+class Default(CliCommand):
     """What a group does when the words name none of its members; its help is that of the group."""
 
     def __init__(self, group: "Group", function: Callable[..., int | None], shared: Callable[..., Any]) -> None:
@@ -51,7 +51,7 @@ class Group:
 
     def __init__(self, about: str, shared: Callable[..., Any], more: Callable[..., int | None] | None = None) -> None:
         self.about, self._shared, self.more = about, shared, more
-        self.members: dict[str, Command | Group] = {}
+        self.members: dict[str, CliCommand | Group] = {}
         self._default: Default | None = None
 
     def set_default(self, function: Callable[..., int | None]) -> None:
@@ -72,9 +72,9 @@ class Group:
 
     def add(self, name: str, member: "Callable[..., int | None] | Group") -> None:
         """Put a command or a group under a name."""
-        self.members[name] = member if isinstance(member, Group) else Command(member, self._shared)
+        self.members[name] = member if isinstance(member, Group) else CliCommand(member, self._shared)
 
-    def find(self, name: str, path: str) -> "Command | Group":
+    def find(self, name: str, path: str) -> "CliCommand | Group":
         """Give what has this name, or raise Misuse."""
         if name not in self.members:
             raise Misuse(f"there is no command {name!r}", path)

@@ -12,12 +12,12 @@ from muster.cli.batches.words import batch_name, calls
 from muster.cli.drive import drive
 from muster.cli.frame import command, with_muster
 from muster.cli.line import Argument, Group, Option
-from muster.cli.options import Sending, patient, sent
+from muster.cli.options import DispatchOptions, patient, sent
 from muster.cli.runs.display import tokens_line, tool_line
 from muster.cli.runs.words import saving_words
-from muster.cli.terminal.output import Manner, answer, clean, fail_with, note, quote_log, warn
+from muster.cli.terminal.output import OutputOptions, answer, clean, fail_with, note, quote_log, warn
 from muster.cli.terminal.progress import Display
-from muster.cli.terminal.stream import Writer
+from muster.cli.terminal.stream import AnswerWriter
 from muster.domain.call import Reply
 from muster.domain.errors import BadArgument
 from muster.domain.money import Lane, show_usd, to_usd
@@ -36,8 +36,8 @@ def register(app: Group) -> None:
 @patient
 @sent
 def ask(
-    manner: Manner,
-    sending: Sending,
+    manner: OutputOptions,
+    sending: DispatchOptions,
     patience: "Patience",
     agent: Annotated[str, Argument(metavar="AGENT", help="anthropic/MODEL, openai/MODEL, sim/echo, …")],
     prompt: Annotated[
@@ -58,7 +58,7 @@ def ask(
 ) -> int:
     """Ask one question and print the answer."""
     from muster.app.ask import Question
-    from muster.cli.terminal.progress import Silence, display
+    from muster.cli.terminal.progress import SilentDisplay, display
 
     question = Question(
         agent=agent,
@@ -78,8 +78,8 @@ def ask(
         tells=not manner.quiet and not manner.json,
     )
 
-    async def work(muster: "Muster") -> "Answer":
-        return await put(muster, inquiry, display(manner, stays=False) if sending.batch else Silence())
+    async def work(muster: "Muster") -> "AskOutcome":
+        return await put(muster, inquiry, display(manner, stays=False) if sending.batch else SilentDisplay())
 
     found = with_muster(manner, work, allow_unpriced=allow_unpriced, patience=patience, create=True)
     return conclude(manner, found, printed=question.stream)
@@ -112,7 +112,7 @@ WARNINGS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class AskOutcome:
     """What became of a question."""
 
     run: Run
@@ -121,7 +121,7 @@ class Answer:
     workers: int = 0
 
 
-def conclude(manner: Manner, found: Answer, *, printed: bool) -> int:
+def conclude(manner: OutputOptions, found: AskOutcome, *, printed: bool) -> int:
     """Print what is left to print; a reply that is not good, or cost more than it may, makes the exit code 1."""
     if found.reply is None:
         return leave(manner, found.run, found.batches, found.workers)
@@ -158,7 +158,7 @@ def _tell_trace(reply: Reply) -> None:
             warn(f"note: {reply.trace.note}")
 
 
-def _answer_json(manner: Manner, found: Answer, reply: Reply) -> int:
+def _answer_json(manner: OutputOptions, found: AskOutcome, reply: Reply) -> int:
     data, quality = _data(found, reply), _quality(reply)
     over = found.run.overdraft
     if over is not None:
@@ -169,7 +169,7 @@ def _answer_json(manner: Manner, found: Answer, reply: Reply) -> int:
     return fail_with(manner, {"code": quality, "message": WARNINGS[quality], "suggestions": []}, 1, data)
 
 
-def _data(found: Answer, reply: Reply) -> dict[str, Any]:
+def _data(found: AskOutcome, reply: Reply) -> dict[str, Any]:
     return {
         "run": found.run.id,
         "state": str(found.run.state),
@@ -184,7 +184,7 @@ def _data(found: Answer, reply: Reply) -> dict[str, Any]:
     }
 
 
-def _footer(found: Answer, reply: Reply) -> str:
+def _footer(found: AskOutcome, reply: Reply) -> str:
     uncertain = found.run.spent.uncertain
     parts = [
         reply.model or str(found.run.spec["agent"]),
@@ -199,7 +199,7 @@ def _footer(found: Answer, reply: Reply) -> str:
     return " · ".join(part for part in parts if part)
 
 
-def leave(manner: Manner, run: Run, found: RunBatches, workers: int) -> int:
+def leave(manner: OutputOptions, run: Run, found: RunBatches, workers: int) -> int:
     """Say where the answers will come from, and how to go on."""
     batches = found.under_way or found.batches
     ways = [f"muster runs resume {run.id}", *(f"muster batch watch {batch.id}" for batch in batches)]
@@ -218,18 +218,18 @@ class Inquiry:
     """A question, and how it is put."""
 
     question: Question
-    sending: Sending
+    sending: DispatchOptions
     budget: str | None = None
     name: str | None = None
     timeout: float | None = None
     tells: bool = True  # why it takes long, on standard error
 
 
-async def put(muster: "Muster", inquiry: Inquiry, display: Display) -> Answer:
+async def put(muster: "Muster", inquiry: Inquiry, display: Display) -> AskOutcome:
     """Ask, and return the run with the reply; detached, without one."""
     check_name(inquiry.name)
     question, sending = inquiry.question, inquiry.sending
-    writer = Writer(muster.settings.secrets) if question.stream else None
+    writer = AnswerWriter(muster.settings.secrets) if question.stream else None
     options = muster.runs.options(
         budget_usd=inquiry.budget, name=inquiry.name, timeout=inquiry.timeout, dispatch=sending.dispatch
     )
@@ -245,11 +245,11 @@ async def put(muster: "Muster", inquiry: Inquiry, display: Display) -> Answer:
             writer.break_line()
     batches = await muster.runs.batches_of(run.id)
     if run.is_detached:
-        return Answer(run=run, reply=None, batches=batches, workers=await muster.runs.workers())
+        return AskOutcome(run=run, reply=None, batches=batches, workers=await muster.runs.workers())
     reply = await muster.answer_of(run.id)
     if writer is not None:
         writer.finish(reply.text)
-    return Answer(run=run, reply=reply, batches=batches)
+    return AskOutcome(run=run, reply=reply, batches=batches)
 
 
 def check_name(name: str | None) -> None:
@@ -260,7 +260,7 @@ def check_name(name: str | None) -> None:
         )
 
 
-async def _watch_retries(handle: "RunHandle", writer: "Writer | None", inquiry: Inquiry) -> None:
+async def _watch_retries(handle: "RunHandle", writer: "AnswerWriter | None", inquiry: Inquiry) -> None:
     async for event in handle.events():
         if event.kind != "call.retry":
             continue

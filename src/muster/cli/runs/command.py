@@ -3,13 +3,13 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from muster.cli.drive import Parting, parting
+from muster.cli.drive import PartingWords, parting
 from muster.cli.frame import command, group, with_muster
 from muster.cli.line import Argument, Group, Option
 from muster.cli.options import patient
 from muster.cli.runs import resume, start
 from muster.cli.suites import run
-from muster.cli.terminal.output import Manner, answer, note, print_json, say
+from muster.cli.terminal.output import OutputOptions, answer, note, print_json, say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from muster.app import Muster, Patience
     from muster.app.run_details import CallDetails, RunDetails
-    from muster.cli.terminal.progress import Display, Sight
+    from muster.cli.terminal.progress import Display, ProgressState
     from muster.domain.batch import Batch
     from muster.domain.ids import RunId
     from muster.domain.run import Run, RunState
@@ -31,7 +31,7 @@ def register_cancel(app: Group) -> None:
 
 @patient
 def cancel(
-    manner: Manner,
+    manner: OutputOptions,
     patience: "Patience",
     run: Annotated[str, Argument(metavar="RUN", help="An id, the beginning of one, a name, or `last`.")],
 ) -> None:
@@ -50,7 +50,7 @@ def cancel(
     answer(manner, data, lambda console: console.print(text, soft_wrap=True))
 
 
-async def _cancel(muster: "Muster", reference: str, display: "Display", said: Parting) -> "Run":
+async def _cancel(muster: "Muster", reference: str, display: "Display", said: PartingWords) -> "Run":
     from muster.cli.batches.words import some_batches
 
     run = await muster.runs.find(reference)
@@ -69,7 +69,7 @@ async def _with_batches(muster: "Muster", run: "Run", batches: "Sequence[Batch]"
     from muster.cli.terminal.progress import run_sight, shown
     from muster.domain.batch import UNDER_WAY
 
-    async def look() -> "Sight":
+    async def look() -> "ProgressState":
         fresh = [await muster.batches.get(batch.id) for batch in batches]
         left = [batch for batch in fresh if batch.state in UNDER_WAY]
         return run_sight(await muster.runs.get(run.id), 0, left)
@@ -96,7 +96,7 @@ def register_transfer(app: Group) -> None:
 
 
 def export(
-    manner: Manner,
+    manner: OutputOptions,
     run: RunArgument,
     output: Annotated[Path, Option("--output", "-o", metavar="FILE", help="Ends in .gz: compressed.")],
 ) -> None:
@@ -111,7 +111,9 @@ def export(
     answer(manner, data, lambda console: console.print(text, soft_wrap=True))
 
 
-def import_(manner: Manner, file: Annotated[Path, Argument(metavar="FILE", help="A file that export wrote.")]) -> None:
+def import_(
+    manner: OutputOptions, file: Annotated[Path, Argument(metavar="FILE", help="A file that export wrote.")]
+) -> None:
     """Store a run from a file; it keeps its id."""
 
     async def work(muster: "Muster") -> "tuple[Run, dict[str, Any]]":
@@ -134,7 +136,7 @@ app = group("Everything about runs: see them, go on with them, move them.")
 
 @command(app, "list")
 def list_runs(
-    manner: Manner,
+    manner: OutputOptions,
     limit: Annotated[int, Option("--limit", metavar="N", min=1, help="How many.")] = 20,
     state: Annotated[
         str | None,
@@ -186,7 +188,7 @@ def _states(name: str | None) -> "tuple[RunState, ...]":
 
 @command(app, "show")
 def show(
-    manner: Manner,
+    manner: OutputOptions,
     run: RunArgument,
     calls: Annotated[bool, Option("--calls", help=f"Its first {FIRST} calls too.")] = False,
     events: Annotated[bool, Option("--events", help=f"Its last {FIRST} events too.")] = False,
@@ -211,7 +213,7 @@ def show(
 
 
 @command(app, "watch")
-def watch(manner: Manner, run: RunArgument) -> int:
+def watch(manner: OutputOptions, run: RunArgument) -> int:
     """Follow a run until it is over or stands still; exits as the run's own command does."""
     from muster.app.views.runs import event_view
     from muster.cli.outcomes import exit_code_of_run
@@ -237,7 +239,7 @@ def watch(manner: Manner, run: RunArgument) -> int:
 
 @command(app, "delete")
 def delete(
-    manner: Manner, runs: Annotated[list[str], Argument(metavar="RUN…", help="Runs that nobody drives.")]
+    manner: OutputOptions, runs: Annotated[list[str], Argument(metavar="RUN…", help="Runs that nobody drives.")]
 ) -> None:
     """Forget runs with everything in them."""
 

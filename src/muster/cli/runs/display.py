@@ -156,7 +156,7 @@ RUNS_LEAST_MISSED = ("age", "done")
 CALLS_LEAST_MISSED = ("quality", "attempts", "time", "agent")
 
 
-class Attempt(Protocol):
+class AttemptRow(Protocol):
     """One attempt of a call, as it is stored."""
 
     @property
@@ -211,7 +211,7 @@ def _state(entry: Entry) -> Text:
     return Text(f"{entry.state}{why}", style=colour)
 
 
-def attempts_table(attempts: Sequence[Attempt]) -> Table:
+def attempts_table(attempts: Sequence[AttemptRow]) -> Table:
     """Draw attempts whose outcome is unknown, with the most they can have cost."""
     table = Table(box=SIMPLE_HEAD, pad_edge=False, title="outcome unknown", title_justify="left", title_style="yellow")
     table.add_column("key", overflow="fold")

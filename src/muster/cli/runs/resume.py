@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 from muster.cli.frame import command, with_muster
 from muster.cli.line import Argument, Group, Option
 from muster.cli.options import patient
-from muster.cli.terminal.output import Manner, answer, fail_with, note
+from muster.cli.terminal.output import OutputOptions, answer, fail_with, note
 
 if TYPE_CHECKING:
     from muster.app import Muster, Patience
     from muster.app.handle import RunHandle
-    from muster.cli.outcome import Wanted
+    from muster.cli.outcome import WantedReport
     from muster.domain.run import Run
 
 RunArgument = Annotated[str, Argument(metavar="RUN", help="An id, the beginning of one, a name, or `last`.")]
@@ -35,7 +35,7 @@ def register(app: Group) -> None:
 
 @patient
 def resume(
-    manner: Manner,
+    manner: OutputOptions,
     patience: "Patience",
     run: RunArgument,
     budget: BudgetOption = None,
@@ -61,7 +61,7 @@ def resume(
 
 
 async def prepare_resume(
-    muster: "Muster", manner: Manner, reference: str, budget: str | None, *, here: bool = True
+    muster: "Muster", manner: OutputOptions, reference: str, budget: str | None, *, here: bool = True
 ) -> "Run":
     """Give the run to go on with; what would keep this process from its batches is told before anything changes."""
     from muster.cli.drive import refuse_driven
@@ -85,7 +85,7 @@ async def prepare_resume(
 
 @patient
 def fork(
-    manner: Manner,
+    manner: OutputOptions,
     patience: "Patience",
     run: RunArgument,
     from_key: Annotated[str, Option("--from", metavar="KEY", help="The first key to ask anew.")],
@@ -103,7 +103,7 @@ def fork(
     return go_on(manner, prepare, patience, allow_unpriced=allow_unpriced)
 
 
-def replay(manner: Manner, run: RunArgument) -> int:
+def replay(manner: OutputOptions, run: RunArgument) -> int:
     """Do a run again from what is stored; nobody is asked."""
 
     async def prepare(muster: "Muster") -> "Run":
@@ -115,12 +115,12 @@ def replay(manner: Manner, run: RunArgument) -> int:
 
 
 def go_on(
-    manner: Manner,
+    manner: OutputOptions,
     prepare: "Callable[[Muster], Awaitable[Run]]",
     patience: "Patience | None",
     *,
     allow_unpriced: bool,
-    wanted: "tuple[Wanted, ...]" = (),
+    wanted: "tuple[WantedReport, ...]" = (),
 ) -> int:
     """Drive a run to its end; it ends as the command does that starts such runs, with the same exit code."""
 
@@ -145,7 +145,7 @@ def _is_over(run: "Run") -> bool:
     return run.state is RunState.COMPLETED
 
 
-async def drive_any(muster: "Muster", handle: "RunHandle", manner: Manner, *, with_result: bool = False) -> int:
+async def drive_any(muster: "Muster", handle: "RunHandle", manner: OutputOptions, *, with_result: bool = False) -> int:
     """Drive a run of any workload and sum it up; gives the exit code, and raises what stopped it."""
     import json
 
@@ -170,7 +170,7 @@ async def drive_any(muster: "Muster", handle: "RunHandle", manner: Manner, *, wi
     return 0 if over is None else fail_with(manner, over, 1, data)
 
 
-def _answer_queued(manner: Manner, queued: dict[str, Any]) -> None:
+def _answer_queued(manner: OutputOptions, queued: dict[str, Any]) -> None:
     workers = queued["workers"]
     alive = "1 worker is" if workers == 1 else f"{workers} workers are"
     who = f"{alive} there to drive it" if workers else "no worker is alive; start one with: muster worker"

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from muster.cli.frame import command, with_muster
 from muster.cli.line import Argument, Group, Option
-from muster.cli.options import Sending, patient, sent
-from muster.cli.terminal.output import Manner
+from muster.cli.options import DispatchOptions, patient, sent
+from muster.cli.terminal.output import OutputOptions
 
 if TYPE_CHECKING:
     from muster.app import Muster, Patience
@@ -31,8 +31,8 @@ def register(app: Group) -> None:
 @patient
 @sent
 def start(
-    manner: Manner,
-    sending: Sending,
+    manner: OutputOptions,
+    sending: DispatchOptions,
     patience: "Patience",
     workload: Annotated[
         str, Argument(metavar="WORKLOAD", help="A name that a module under `[workloads] import` registers.")

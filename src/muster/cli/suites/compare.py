@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from muster.cli.frame import command, group, with_muster
 from muster.cli.line import Argument, Group, Option
-from muster.cli.terminal.output import Manner, answer, fail_with, note
+from muster.cli.terminal.output import OutputOptions, answer, fail_with, note
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,7 +29,7 @@ def register_compare(app: Group) -> None:
 
 
 def compare(
-    manner: Manner,
+    manner: OutputOptions,
     a: Annotated[str, Argument(metavar="A", help=_SIDE)],
     b: Annotated[str, Argument(metavar="B", help="The same: what is compared with A.")],
     threshold: Annotated[
@@ -47,14 +47,14 @@ def compare(
     format_: Annotated[str, Option("--format", metavar="FORMAT", help="terminal or markdown.")] = TERMINAL,
 ) -> int:
     """Compare two suite runs, paired by case and epoch. Exits 1 when B is worse or the evidence is not enough."""
-    from muster.app.suite_values import Terms
+    from muster.app.suite_values import ComparisonTerms
     from muster.domain.errors import BadArgument
 
     if format_ not in (TERMINAL, MARKDOWN):
         raise BadArgument(f"there is no format {format_!r}", suggestions=(TERMINAL, MARKDOWN))
     if inconclusive not in (OK, FAIL):
         raise BadArgument(f"--inconclusive is {OK} or {FAIL}, not {inconclusive!r}", suggestions=(OK, FAIL))
-    terms = Terms(threshold=threshold, alpha=alpha, margin=margin, accept_unsure=inconclusive == OK)
+    terms = ComparisonTerms(threshold=threshold, alpha=alpha, margin=margin, accept_unsure=inconclusive == OK)
 
     async def work(muster: "Muster") -> "RunComparison":
         return await muster.suites.compare(a, b, terms, subject=subject, on_note=lambda text: note(manner, text))
@@ -62,7 +62,7 @@ def compare(
     return _tell(manner, with_muster(manner, work), format_)
 
 
-def _tell(manner: Manner, found: "RunComparison", format_: str) -> int:
+def _tell(manner: OutputOptions, found: "RunComparison", format_: str) -> int:
     from muster.app.suite_values import comparison_json, comparison_markdown
     from muster.cli.suites.compare_table import tell_comparison
 
@@ -84,7 +84,7 @@ app = group("Names for runs that others are compared with.")
 
 @command(app, "set")
 def set_baseline(
-    manner: Manner,
+    manner: OutputOptions,
     name: NameArgument,
     run: Annotated[str, Argument(metavar="RUN|FILE", help="A run, or a file that `muster runs export` wrote.")],
 ) -> None:
@@ -98,7 +98,7 @@ def set_baseline(
 
 
 @command(app, "list")
-def list_baselines(manner: Manner) -> None:
+def list_baselines(manner: OutputOptions) -> None:
     """List all baselines."""
 
     from muster.app.views.suites import baseline_view
@@ -118,7 +118,7 @@ def list_baselines(manner: Manner) -> None:
 
 
 @command(app, "remove")
-def remove(manner: Manner, name: NameArgument) -> None:
+def remove(manner: OutputOptions, name: NameArgument) -> None:
     """Forget a name; the run stays."""
 
     async def work(muster: "Muster") -> None:

@@ -11,9 +11,9 @@ from muster.app.suite_values import (
     WORDS,
     Change,
     Comparison,
+    ComparisonVerdict,
     RunComparison,
     SubjectComparison,
-    Verdict,
     between,
     limits,
     summary,
@@ -22,11 +22,11 @@ from muster.cli.terminal.output import clean
 from muster.text.words import percent
 
 COLOURS = {
-    Verdict.BETTER: "green",
-    Verdict.SAME: "green",
-    Verdict.NOT_WORSE: "green",
-    Verdict.WORSE: "red",
-    Verdict.UNSURE: "yellow",
+    ComparisonVerdict.BETTER: "green",
+    ComparisonVerdict.SAME: "green",
+    ComparisonVerdict.NOT_WORSE: "green",
+    ComparisonVerdict.WORSE: "red",
+    ComparisonVerdict.UNSURE: "yellow",
 }
 MOST_CHANGES = 50
 

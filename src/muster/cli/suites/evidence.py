@@ -14,12 +14,12 @@ from muster.app.suite_values import WORDS, Status
 from muster.app.views.suites import rescoring_view
 from muster.cli.frame import command, group, with_muster
 from muster.cli.line import Argument, Option
-from muster.cli.terminal.output import Manner, answer, clean, fail_with, note
+from muster.cli.terminal.output import OutputOptions, answer, clean, fail_with, note
 from muster.text.words import count, one_line
 
 if TYPE_CHECKING:
     from muster.app import Muster
-    from muster.app.evidence import Exported, Verification
+    from muster.app.evidence import ArchiveVerification, Exported
 
 
 KEY_NAME = "evidence.key"
@@ -34,7 +34,7 @@ app = group("Signed evidence of suite runs: make it, check it, score it again.")
 
 @command(app, "keygen")
 def keygen(
-    manner: Manner,
+    manner: OutputOptions,
     output: Annotated[
         Path | None, Option("--output", "-o", metavar="FILE", help=f"Where to (<home>/{KEY_NAME}).")
     ] = None,
@@ -53,7 +53,7 @@ def keygen(
 
 @command(app, "export")
 def export(
-    manner: Manner,
+    manner: OutputOptions,
     run: Annotated[
         str, Argument(metavar="RUN", help="An id, the beginning of one, a name, or `last`: the last suite run.")
     ],
@@ -76,7 +76,7 @@ def export(
 
 
 @command(app, "verify")
-def verify(manner: Manner, file: FileArgument, public_key: PublicKeyOption = None) -> int:
+def verify(manner: OutputOptions, file: FileArgument, public_key: PublicKeyOption = None) -> int:
     """Check that nothing in an archive was changed since it was signed. Needs no store and no network."""
     from muster.app.evidence import load_public_key
     from muster.app.evidence import verify as check
@@ -91,7 +91,7 @@ def verify(manner: Manner, file: FileArgument, public_key: PublicKeyOption = Non
 
 @command(app, "rescore")
 def rescore(
-    manner: Manner,
+    manner: OutputOptions,
     file: FileArgument,
     public_key: PublicKeyOption = None,
     allow_redacted: Annotated[
@@ -117,13 +117,13 @@ _UNTRUSTED = (
 )
 
 
-def _default_key(manner: Manner) -> Path:
+def _default_key(manner: OutputOptions) -> Path:
     from muster.settings import load_settings
 
     return load_settings(manner.home).home / KEY_NAME
 
 
-def _tell_export(manner: Manner, done: "Exported") -> None:
+def _tell_export(manner: OutputOptions, done: "Exported") -> None:
     from muster.app.views.suites import exported_view
 
     removed = sum(sum(kinds.values()) for kinds in done.redacted.values())
@@ -132,7 +132,7 @@ def _tell_export(manner: Manner, done: "Exported") -> None:
     answer(manner, exported_view(done), lambda console: console.print(text, soft_wrap=True))
 
 
-def _tell_invalid(manner: Manner, file: Path, found: "Verification") -> int:
+def _tell_invalid(manner: OutputOptions, file: Path, found: "ArchiveVerification") -> int:
     from muster.app.views.suites import verification_view
 
     told = {
@@ -143,7 +143,7 @@ def _tell_invalid(manner: Manner, file: Path, found: "Verification") -> int:
     return fail_with(manner, told, 1, verification_view(file, found))
 
 
-def _words(file: Path, found: "Verification") -> str:
+def _words(file: Path, found: "ArchiveVerification") -> str:
     run = found.predicate.get("run") or {}
     head = f"valid: {file}, {len(found.members)} files of run {run.get('id', '?')}, signed with key {found.signer}"
     return f"{head}\n{'signed with the key that was named' if found.trusted else _UNTRUSTED}"
@@ -157,7 +157,7 @@ MOST_CHARACTERS = 120  # of a line that others wrote
 REDACTED = "cannot be scored again, because secrets were removed"
 
 
-def tell_rescoring(manner: Manner, file: Path, found: Rescoring) -> int:
+def tell_rescoring(manner: OutputOptions, file: Path, found: Rescoring) -> int:
     """Say what is the same and what is not; gives the exit code."""
     data = rescoring_view(file, found)
     if manner.json and not found.ok:

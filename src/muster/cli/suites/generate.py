@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from muster.app.generation import write_cases, yaml_text
 from muster.cli.frame import command, with_muster
 from muster.cli.line import Group, Option
-from muster.cli.terminal.output import Manner, answer, clean, console, fail_with, note
+from muster.cli.terminal.output import OutputOptions, answer, clean, console, fail_with, note
 from muster.domain.money import show_usd, to_usd
 from muster.domain.run import Run
 
@@ -27,7 +27,7 @@ def register(app: Group) -> None:
 
 
 def generate(
-    manner: Manner,
+    manner: OutputOptions,
     agent: Annotated[str, Option("--agent", metavar="AGENT", help="Who writes the cases.")],
     skill: Annotated[str, Option("--skill", metavar="NAME", help="A new suite: what it tests.")] = "",
     description: Annotated[str, Option("--description", metavar="TEXT", help="What that is for.")] = "",
@@ -59,7 +59,7 @@ def generate(
     return conclude(manner, run, wish)
 
 
-def conclude(manner: Manner, run: Run, wish: "Generation") -> int:
+def conclude(manner: OutputOptions, run: Run, wish: "Generation") -> int:
     """Write what was generated and tell it; fewer cases than were asked for make the exit code 1."""
     result: Mapping[str, Any] = run.result
     cases = result["cases"]

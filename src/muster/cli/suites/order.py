@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 from muster.app.costs import Quoting
 from muster.app.reports import SuiteReport
 from muster.app.run_options import RunOptions
-from muster.app.suite_plan import Survey
+from muster.app.suite_plan import SuitePlan
 from muster.app.suite_values import NOTHING, SuiteSpec, read_spec, report_json
 from muster.app.suites import AnswerSource, SuiteChoice
-from muster.cli.drive import FreshEvents, Sights
-from muster.cli.options import Sending, Terms
+from muster.cli.drive import FreshEvents, ProgressSource
+from muster.cli.options import DispatchOptions, RunTerms
 from muster.cli.outcome import (
     SUITE_FORMATS,
-    Outcome,
     Reportable,
-    Wanted,
+    RunOutcome,
+    WantedReport,
     drive_and_conclude,
     wanted_reports,
     write_reports,
@@ -26,8 +26,8 @@ from muster.cli.outcome import (
 from muster.cli.runs.ask import check_name
 from muster.cli.runs.resume import new_run_words
 from muster.cli.suites.table import tell_report
-from muster.cli.terminal.output import Manner, note, warn
-from muster.cli.terminal.progress import Sight, facts, run_sight
+from muster.cli.terminal.output import OutputOptions, note, warn
+from muster.cli.terminal.progress import ProgressState, facts, run_sight
 from muster.domain.batch import Batch
 from muster.domain.entry import Event
 from muster.domain.run import Run
@@ -40,26 +40,28 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
+class SuiteOrder:
     """How a suite is to be run, apart from what it is about."""
 
-    terms: Terms
-    sending: Sending
-    reports: tuple[Wanted, ...] = ()
+    terms: RunTerms
+    sending: DispatchOptions
+    reports: tuple[WantedReport, ...] = ()
 
     @staticmethod
-    def of(terms: Terms, sending: Sending, manner: Manner) -> "Order":
+    def of(terms: RunTerms, sending: DispatchOptions, manner: OutputOptions) -> "SuiteOrder":
         """Check what was said before anything is opened."""
         check_name(terms.name)
         parse_budget(terms.budget)
-        return Order(terms=terms, sending=sending, reports=wanted_reports(terms.reports, SUITE_FORMATS, manner))
+        return SuiteOrder(terms=terms, sending=sending, reports=wanted_reports(terms.reports, SUITE_FORMATS, manner))
 
     def options(self, muster: "Muster") -> RunOptions:
         """Return the options of the run."""
         return self.terms.options(muster, self.sending.dispatch)
 
 
-async def carry_out(muster: "Muster", chosen: SuiteChoice, source: AnswerSource, order: Order, manner: Manner) -> int:
+async def carry_out(
+    muster: "Muster", chosen: SuiteChoice, source: AnswerSource, order: SuiteOrder, manner: OutputOptions
+) -> int:
     """Run suites as they were chosen; returns the exit code."""
     spec = await muster.suites.spec(chosen, source)
     options = order.options(muster)
@@ -72,7 +74,9 @@ async def carry_out(muster: "Muster", chosen: SuiteChoice, source: AnswerSource,
     return await drive_and_conclude(muster, handle, SuiteEnding(), order.reports, manner)
 
 
-async def judge_again(muster: "Muster", reference: str, said: Mapping[str, Any], order: Order, manner: Manner) -> int:
+async def judge_again(
+    muster: "Muster", reference: str, said: Mapping[str, Any], order: SuiteOrder, manner: OutputOptions
+) -> int:
     """Judge the answers of a run anew; returns the exit code."""
     before = await muster.suites.find(reference)
     options = order.options(muster)
@@ -92,7 +96,7 @@ def _source_words(source: AnswerSource) -> str:
     return f"; answers come from {where} and {'nobody' if source.answers is None else 'no agent'} is asked"
 
 
-def tell_warnings(found: Survey, spec: SuiteSpec) -> None:
+def tell_warnings(found: SuitePlan, spec: SuiteSpec) -> None:
     """Print what is wrong or doubtful in the cases, also when quiet: some of them are not asked."""
     if spec.threshold <= NOTHING:
         warn("warning: --threshold 0: a case without a threshold of its own passes whatever it scores")
@@ -102,7 +106,7 @@ def tell_warnings(found: Survey, spec: SuiteSpec) -> None:
         warn(f"warning: {found.more_warnings:,} more; muster validate PATH shows them")
 
 
-def _first_words(found: Survey) -> str:
+def _first_words(found: SuitePlan) -> str:
     """Say what is about to happen, before anything is spent."""
     calls = sum(load.calls for load in found.agents.values())
     suites = "1 suite" if found.suites == 1 else f"{found.suites} suites"
@@ -114,21 +118,23 @@ def _first_words(found: Survey) -> str:
 class SuiteEnding:
     """Ends suite runs."""
 
-    def sights(self, muster: "Muster") -> Sights:
+    def sights(self, muster: "Muster") -> ProgressSource:
         """Look at a run while it is driven."""
-        return SuiteSights(muster)
+        return SuiteProgress(muster)
 
     def require_places(self, muster: "Muster") -> None:
         """Refuse nothing: only the reports that are asked for are left behind."""
 
-    async def outcome(self, muster: "Muster", run: Run, wanted: tuple[Wanted, ...], manner: Manner) -> Outcome:
+    async def outcome(
+        self, muster: "Muster", run: Run, wanted: tuple[WantedReport, ...], manner: OutputOptions
+    ) -> RunOutcome:
         """Write what a run leaves behind, and sum it up; raises NotFound for one that had not begun."""
         found = await muster.report_of(run)
         report = found.summary
         assert isinstance(report, SuiteReport)  # noqa: S101  # of a run of the workload `suite`
         for path in await write_reports(Reportable(report=found, reference=run.id), wanted):
             note(manner, f"wrote {path}")
-        return Outcome(
+        return RunOutcome(
             ok=report.ok,
             verdict=report.verdict,
             data=report_json(report),
@@ -148,7 +154,7 @@ def _again(run: Run) -> tuple[str, ...]:
     )
 
 
-class SuiteSights:
+class SuiteProgress:
     """Looks at a suite run."""
 
     def __init__(self, muster: "Muster") -> None:
@@ -158,7 +164,7 @@ class SuiteSights:
         self._cases = 0
         self._counts: Counter[str] = Counter()
 
-    async def look(self, run: Run, on_wire: int, batches: "Sequence[Batch]" = ()) -> Sight:
+    async def look(self, run: Run, on_wire: int, batches: "Sequence[Batch]" = ()) -> ProgressState:
         """Give what is to be seen."""
         async for event in self._events.of(run):
             self._take(event)
@@ -166,7 +172,7 @@ class SuiteSights:
         if self._total is None:  # calls are another unit, so nothing is counted before the cases are
             return replace(usual, total=None, done=0)
         ended = ", ".join(f"{count:,} {status.replace('_', ' ')}" for status, count in self._counts.items())
-        return Sight(
+        return ProgressState(
             title=usual.title,
             words=", ".join(part for part in (ended, facts(run, on_wire, "calls ")) if part),
             done=self._done,

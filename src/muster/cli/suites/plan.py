@@ -5,16 +5,16 @@ from typing import TYPE_CHECKING, Annotated
 
 from muster.cli.frame import command, with_muster
 from muster.cli.line import Group, Option
-from muster.cli.options import Sending, sent
+from muster.cli.options import DispatchOptions, sent
 from muster.cli.suites.run import chosen
-from muster.cli.terminal.output import Manner, answer
+from muster.cli.terminal.output import OutputOptions, answer
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from muster.app import Muster
     from muster.app.costs import Load
-    from muster.app.suite_plan import Survey
+    from muster.app.suite_plan import SuitePlan
     from muster.app.suites import SuiteChoice
 
 
@@ -26,9 +26,9 @@ def register(app: Group) -> None:
 @sent
 @chosen
 def plan(
-    manner: Manner,
+    manner: OutputOptions,
     chosen: "SuiteChoice",
-    sending: Sending,
+    sending: DispatchOptions,
     budget: Annotated[str | None, Option("--budget", metavar="USD", help="Say whether it would be enough.")] = None,
     allow_unpriced: Annotated[
         bool, Option("--allow-unpriced", help="Count models whose price is not known as free.")
@@ -36,7 +36,7 @@ def plan(
 ) -> None:
     """Say how many calls a run would make, of how many tokens, and what that could cost."""
 
-    async def work(muster: "Muster") -> "Survey":
+    async def work(muster: "Muster") -> "SuitePlan":
         from muster.app.suites import AnswerSource
         from muster.cli.suites.order import tell_warnings
 
@@ -61,7 +61,7 @@ def parse_cap(budget: str | None) -> int | None:
     return parse_budget(budget)
 
 
-def _tell(console: "Console", found: "Survey", cap: int | None) -> None:
+def _tell(console: "Console", found: "SuitePlan", cap: int | None) -> None:
     from rich.table import Table
 
     from muster.cli.terminal.format import Column, filled, fitting
@@ -86,7 +86,7 @@ def _tell(console: "Console", found: "Survey", cap: int | None) -> None:
         console.print(line, soft_wrap=True)
 
 
-def _notes(found: "Survey", cap: int | None) -> list[str]:
+def _notes(found: "SuitePlan", cap: int | None) -> list[str]:
     from muster.app.suite_values import MOST_TOOL_TURNS
 
     lines = []

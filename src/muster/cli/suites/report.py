@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from muster.cli.frame import command, with_muster
 from muster.cli.line import Argument, Group, Option
-from muster.cli.terminal.output import Manner, answer
+from muster.cli.terminal.output import OutputOptions, answer
 
 if TYPE_CHECKING:
     from muster.app import Muster
-    from muster.cli.outcome import Reportable, Wanted
+    from muster.cli.outcome import Reportable, WantedReport
 
 
 def register(app: Group) -> None:
@@ -18,7 +18,7 @@ def register(app: Group) -> None:
 
 
 def report(
-    manner: Manner,
+    manner: OutputOptions,
     run: Annotated[
         str, Argument(metavar="RUN|FILE", help="A run or an exported file; `last`: the last suite or verification.")
     ],
@@ -37,9 +37,9 @@ def report(
     import asyncio
 
     from muster.app.reports import require_writable
-    from muster.cli.outcome import ALL_FORMATS, STDOUT, Reportable, Wanted, wanted_format
+    from muster.cli.outcome import ALL_FORMATS, STDOUT, Reportable, WantedReport, wanted_format
 
-    wanted = Wanted(format=wanted_format(format_, ALL_FORMATS), path=None if output == STDOUT else Path(output))
+    wanted = WantedReport(format=wanted_format(format_, ALL_FORMATS), path=None if output == STDOUT else Path(output))
     if wanted.path is not None:
         require_writable(wanted.path)
     if Path(run).is_file():
@@ -53,7 +53,7 @@ def report(
     with_muster(manner, work)
 
 
-async def _of_file(manner: Manner, file: Path, wanted: "Wanted") -> None:
+async def _of_file(manner: OutputOptions, file: Path, wanted: "WantedReport") -> None:
     """Report the run of a file; the user's own store is not opened."""
     from muster.app.reports import report_of_file
     from muster.cli.outcome import Reportable
@@ -62,7 +62,7 @@ async def _of_file(manner: Manner, file: Path, wanted: "Wanted") -> None:
         await _give(manner, Reportable(report=found, reference=str(file)), wanted)
 
 
-async def _give(manner: Manner, found: "Reportable", wanted: "Wanted") -> None:
+async def _give(manner: OutputOptions, found: "Reportable", wanted: "WantedReport") -> None:
     from muster.cli.outcome import wanted_format, write_reports
 
     wanted_format(wanted.format, found.formats)

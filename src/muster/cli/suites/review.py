@@ -11,13 +11,13 @@ from rich.text import Text
 from muster.app.suite_values import WORDS, Agreement, ReviewedRun
 from muster.cli.frame import command, with_muster
 from muster.cli.line import Argument, Group, Option
-from muster.cli.terminal.output import Manner, answer, clean, note
+from muster.cli.terminal.output import OutputOptions, answer, clean, note
 from muster.text.words import count, percent
 
 if TYPE_CHECKING:
     from muster.app import Muster
     from muster.app.reviews import ReviewDraft
-    from muster.app.suites import Reviewed
+    from muster.app.suites import AddedReview
     from muster.domain.run import Run
 
 
@@ -27,7 +27,7 @@ def register(app: Group) -> None:
 
 
 def review(
-    manner: Manner,
+    manner: OutputOptions,
     run: Annotated[
         str, Argument(metavar="RUN", help="An id, the beginning of one, a name, or `last`: the last suite run.")
     ],
@@ -53,10 +53,10 @@ def review(
     _add(manner, run, draft)
 
 
-def _add(manner: Manner, run: str, draft: "ReviewDraft") -> None:
+def _add(manner: OutputOptions, run: str, draft: "ReviewDraft") -> None:
     from muster.app.views.suites import review_view
 
-    async def work(muster: "Muster") -> "Reviewed":
+    async def work(muster: "Muster") -> "AddedReview":
         return await muster.suites.review(run, draft)
 
     found = with_muster(manner, work)
@@ -66,7 +66,7 @@ def _add(manner: Manner, run: str, draft: "ReviewDraft") -> None:
     answer(manner, review_view(made), lambda console: console.print(text, soft_wrap=True))
 
 
-def _list(manner: Manner, reference: str) -> None:
+def _list(manner: OutputOptions, reference: str) -> None:
     from muster.app.views.suites import reviews_view
 
     async def work(muster: "Muster") -> "tuple[Run, ReviewedRun]":

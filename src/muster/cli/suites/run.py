@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from muster.cli.frame import command, with_muster
 from muster.cli.line import Argument, Group, Option
-from muster.cli.options import Sending, Terms, bundle, on_terms, patient, sent
-from muster.cli.terminal.output import Manner
+from muster.cli.options import DispatchOptions, RunTerms, bundle, on_terms, patient, sent
+from muster.cli.terminal.output import OutputOptions
 
 if TYPE_CHECKING:
     from muster.app import Muster, Patience
@@ -90,10 +90,10 @@ def register_run(app: Group) -> None:
 @on_terms
 @chosen
 def run(
-    manner: Manner,
+    manner: OutputOptions,
     chosen: "SuiteChoice",
-    terms: Terms,
-    sending: Sending,
+    terms: RunTerms,
+    sending: DispatchOptions,
     patience: "Patience",
     replay: Annotated[
         str | None,
@@ -105,9 +105,9 @@ def run(
     ] = None,
 ) -> int:
     """Run suites and print how the cases ended."""
-    from muster.cli.suites.order import Order, carry_out
+    from muster.cli.suites.order import SuiteOrder, carry_out
 
-    order = Order.of(terms, sending, manner)
+    order = SuiteOrder.of(terms, sending, manner)
 
     async def work(muster: "Muster") -> int:
         return await carry_out(muster, chosen, await muster.suites.source(replay=replay, reuse=reuse), order, manner)
@@ -124,9 +124,9 @@ def register_rejudge(app: Group) -> None:
 @sent
 @on_terms
 def rejudge(
-    manner: Manner,
-    terms: Terms,
-    sending: Sending,
+    manner: OutputOptions,
+    terms: RunTerms,
+    sending: DispatchOptions,
     patience: "Patience",
     run: Annotated[str, Argument(metavar="RUN|FILE", help="A suite run, or a file it was exported to.")],
     judge: Annotated[str, Option("--judge", metavar="J", help="The agent that judges now.")],
@@ -141,10 +141,10 @@ def rejudge(
     ] = None,
 ) -> int:
     """Judge the answers of a suite run anew; they are not paid for again."""
-    from muster.cli.suites.order import Order, judge_again
+    from muster.cli.suites.order import SuiteOrder, judge_again
 
     said = {"judge": judge, "judge_samples": judge_samples, "evaluator": evaluator, "threshold": threshold}
-    order = Order.of(terms, sending, manner)
+    order = SuiteOrder.of(terms, sending, manner)
 
     async def work(muster: "Muster") -> int:
         return await judge_again(muster, run, said, order, manner)

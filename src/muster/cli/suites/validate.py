@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from muster.cli.frame import command
 from muster.cli.line import Argument, Group
-from muster.cli.terminal.output import Manner, answer, fail_with, warn
+from muster.cli.terminal.output import OutputOptions, answer, fail_with, warn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +24,7 @@ def register_validate(app: Group) -> None:
     command(app, "validate")(validate)
 
 
-def validate(manner: Manner, paths: AnyPathsArgument) -> int:
+def validate(manner: OutputOptions, paths: AnyPathsArgument) -> int:
     """Say whether suites and verification agents are valid; exit 2 when one is not."""
     from muster.app.validation import validate as validated
     from muster.app.views.suites import examination_view
@@ -46,7 +46,7 @@ def validate(manner: Manner, paths: AnyPathsArgument) -> int:
     return 0
 
 
-def refused(manner: Manner, flaws: "Sequence[Flaw]", data: Any) -> int:
+def refused(manner: OutputOptions, flaws: "Sequence[Flaw]", data: Any) -> int:
     """Tell everything that is wrong, and give the exit code for it."""
     if manner.json:
         told = {"code": "bad_file", "message": str(flaws[0]), "suggestions": []}
@@ -73,7 +73,7 @@ def register_lint(app: Group) -> None:
     command(app, "lint")(lint)
 
 
-def lint(manner: Manner, paths: PathsArgument) -> int:
+def lint(manner: OutputOptions, paths: PathsArgument) -> int:
     """Say what is doubtful in suites; exit 1 when anything is, and 2 when a suite is not valid."""
     from muster.app.validation import findings as findings_of
     from muster.app.validation import validate_suites

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Manner:
+class OutputOptions:
     """What the shared options say, for one command."""
 
     command: str = ""
@@ -23,9 +23,9 @@ class Manner:
     quiet: bool = False
     home: Path | None = None
 
-    def joined(self, other: "Manner") -> "Manner":
+    def joined(self, other: "OutputOptions") -> "OutputOptions":
         """Take over what was said further to the right; a flag that was given stays given."""
-        return Manner(
+        return OutputOptions(
             command=other.command or self.command,
             json=self.json or other.json,
             quiet=self.quiet or other.quiet,
@@ -46,7 +46,7 @@ def console(*, stderr: bool = False) -> "Console":
     return Console(file=file, width=width, highlight=False, markup=False, emoji=False)
 
 
-def answer(manner: Manner, data: Any, tell: Callable[["Console"], None]) -> None:
+def answer(manner: OutputOptions, data: Any, tell: Callable[["Console"], None]) -> None:
     """Give the answer: one envelope, or for a person."""
     if manner.json:
         print_json({"ok": True, "command": manner.command, "data": data})
@@ -66,7 +66,7 @@ def say(text: str) -> None:
     sys.stdout.flush()
 
 
-def note(manner: Manner, text: str) -> None:
+def note(manner: OutputOptions, text: str) -> None:
     """Say something that is good to know; not when quiet."""
     if not manner.quiet:
         warn(text)
@@ -85,7 +85,7 @@ def _without_secrets(text: str) -> str:
     return redact(text).text
 
 
-def fail(manner: Manner, error: "MusterError", data: Any = None) -> int:
+def fail(manner: OutputOptions, error: "MusterError", data: Any = None) -> int:
     """Tell an error and give its exit code; with `data`, what there is in spite of it."""
     from muster.domain.errors import exit_code_of
 
@@ -116,7 +116,7 @@ def _told_safely(told: Mapping[str, Any]) -> Any:
     return Redactor().json(told)
 
 
-def fail_with(manner: Manner, told: Mapping[str, Any], exit_code: int, data: Any = None) -> int:
+def fail_with(manner: OutputOptions, told: Mapping[str, Any], exit_code: int, data: Any = None) -> int:
     """Tell what went wrong, in the manner asked for."""
     if manner.json:
         envelope = {"ok": False, "command": manner.command, "error": _told_safely(told)}
@@ -145,7 +145,7 @@ def clean(text: str) -> str:
     return _CONTROL.sub("", _SEQUENCE.sub("", text))
 
 
-class Cleaner:
+class TerminalCleaner:
     """Cleans text that comes in pieces; a sequence may be cut anywhere."""
 
     def __init__(self) -> None:

@@ -14,14 +14,14 @@ from rich.text import Text
 
 from muster.cli.batches.words import calls, standing
 from muster.cli.terminal.format import span
-from muster.cli.terminal.output import Manner, clean, console, warn
+from muster.cli.terminal.output import OutputOptions, clean, console, warn
 from muster.domain.batch import Batch
 from muster.domain.money import show_usd
 from muster.domain.run import Run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sight:
+class ProgressState:
     """One look at something that takes its time."""
 
     title: str
@@ -33,9 +33,9 @@ class Sight:
     since: float | None = None  # when that, or the whole, began
 
 
-def run_sight(run: Run, on_wire: int, batches: Sequence[Batch] = ()) -> Sight:
+def run_sight(run: Run, on_wire: int, batches: Sequence[Batch] = ()) -> ProgressState:
     """Look at a run, and at the batches that it waits for."""
-    return Sight(
+    return ProgressState(
         title=f"run {run.id}",
         words=facts(run, on_wire),
         done=run.calls.done,
@@ -45,12 +45,12 @@ def run_sight(run: Run, on_wire: int, batches: Sequence[Batch] = ()) -> Sight:
     )
 
 
-def batch_sight(batch: Batch) -> Sight:
+def batch_sight(batch: Batch) -> ProgressState:
     """Look at one batch."""
     title, since = f"batch {batch.id}", began([batch])
     if batch.done is None:
-        return Sight(title=title, words=f"{standing(batch)}, {calls(batch.requests)}", since=since)
-    return Sight(title=title, words=standing(batch), done=batch.done, total=batch.requests, since=since)
+        return ProgressState(title=title, words=f"{standing(batch)}, {calls(batch.requests)}", since=since)
+    return ProgressState(title=title, words=standing(batch), done=batch.done, total=batch.requests, since=since)
 
 
 def facts(run: Run, on_wire: int, noun: str = "") -> str:
@@ -95,24 +95,24 @@ class Display(Protocol):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None: ...
 
-    def show(self, sight: Sight, *, last: bool = False) -> None:
+    def show(self, sight: ProgressState, *, last: bool = False) -> None:
         """Show how it stands."""
 
     def tell(self, text: str) -> None:
         """Say something in between."""
 
 
-def display(manner: Manner, *, stays: bool = True) -> Display:
+def display(manner: OutputOptions, *, stays: bool = True) -> Display:
     """Choose the display for where we are; `stays` says whether a bar is left to be seen at the end."""
     if manner.quiet:
-        return Silence()
+        return SilentDisplay()
     if not sys.stderr.isatty():
-        return Lines()
+        return LineDisplay()
 
-    return Bar(stays=stays)
+    return BarDisplay(stays=stays)
 
 
-async def shown(work: Awaitable[T], look: Callable[[], Awaitable[Sight]], display: Display) -> T:
+async def shown(work: Awaitable[T], look: Callable[[], Awaitable[ProgressState]], display: Display) -> T:
     """Do some work and show how it stands until it is done."""
     working = asyncio.ensure_future(work)
     try:
@@ -124,7 +124,7 @@ async def shown(work: Awaitable[T], look: Callable[[], Awaitable[Sight]], displa
         working.cancel()
 
 
-class Silence:
+class SilentDisplay:
     """Shows nothing; what must be known is still told."""
 
     def __enter__(self) -> Self:
@@ -135,7 +135,7 @@ class Silence:
     ) -> None:
         pass
 
-    def show(self, sight: Sight, *, last: bool = False) -> None:
+    def show(self, sight: ProgressState, *, last: bool = False) -> None:
         """Show nothing."""
 
     def tell(self, text: str) -> None:
@@ -143,21 +143,21 @@ class Silence:
         warn(text)
 
 
-class Hush(Silence):
+class MutedDisplay(SilentDisplay):
     """Says nothing at all."""
 
     def tell(self, text: str) -> None:
         """Say nothing."""
 
 
-class Lines(Silence):
+class LineDisplay(SilentDisplay):
     """Prints a line when something changed, at most one a second; and now and then a sign of life while it waits."""
 
     def __init__(self) -> None:
-        self._printed: Sight | None = None
+        self._printed: ProgressState | None = None
         self._printed_at = float("-inf")
 
-    def show(self, sight: Sight, *, last: bool = False) -> None:
+    def show(self, sight: ProgressState, *, last: bool = False) -> None:
         """Print how it stands, if it is time."""
         now = time.monotonic()
         begins_to_wait = bool(sight.waits) and (self._printed is None or not self._printed.waits)
@@ -169,14 +169,14 @@ class Lines(Silence):
             warn(line(sight, time.time()))
 
 
-def line(sight: Sight, now: float) -> str:
+def line(sight: ProgressState, now: float) -> str:
     """Put a sight on one line."""
     count = "" if sight.total is None else f"{sight.done:,} of {sight.total:,} {sight.unit} done, "
     waits = f"; {sight.waits}" if sight.waits else ""
     return f"{sight.title}: {count}{sight.words}{waits}{age(sight, now)}"
 
 
-def age(sight: Sight, now: float) -> str:
+def age(sight: ProgressState, now: float) -> str:
     """Say in brackets since when it goes on."""
     return "" if sight.since is None else f" ({span(now - sight.since)})"
 
@@ -207,7 +207,7 @@ class Underlined(Progress):
             yield Text(f"  {self.under}", style="dim", overflow="fold")
 
 
-class Bar:
+class BarDisplay:
     """Draws a bar on standard error; one that does not stay is gone when it is done."""
 
     def __init__(self, *, stays: bool = True) -> None:
@@ -238,7 +238,7 @@ class Bar:
         self._progress.under = ""  # what was waited for is past, one way or another
         self._progress.stop()
 
-    def show(self, sight: Sight, *, last: bool = False) -> None:
+    def show(self, sight: ProgressState, *, last: bool = False) -> None:
         """Draw how it stands."""
         now = time.time()
         self._progress.under = clean(f"{sight.waits}{age(sight, now)}") if sight.waits else ""

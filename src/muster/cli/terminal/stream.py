@@ -3,15 +3,15 @@
 import sys
 from collections.abc import Sequence
 
-from muster.cli.terminal.output import Cleaner, clean, warn
+from muster.cli.terminal.output import TerminalCleaner, clean, warn
 
 
-class Writer:
+class AnswerWriter:
     """Writes an answer to the terminal while it comes, without anything that a terminal would obey."""
 
     def __init__(self, secrets: Sequence[str] = ()) -> None:
         self._secrets = secrets
-        self._curtain, self._cleaner = Curtain(secrets), Cleaner()
+        self._curtain, self._cleaner = StreamRedactor(secrets), TerminalCleaner()
         self._parts: list[str] = []
         self._shown = ""  # the last piece that was written
 
@@ -24,7 +24,7 @@ class Writer:
         if any(self._parts):
             self.break_line()
             warn("(the answer broke off; it is asked for again)")
-        self._parts, self._curtain, self._cleaner = [], Curtain(self._secrets), Cleaner()
+        self._parts, self._curtain, self._cleaner = [], StreamRedactor(self._secrets), TerminalCleaner()
 
     def break_line(self) -> None:
         """End the line that is being written."""
@@ -53,7 +53,7 @@ class Writer:
 HIDDEN = "[redacted]"
 
 
-class Curtain:
+class StreamRedactor:
     """Lets a text through piece by piece; what could be the beginning of a secret waits for the next piece."""
 
     def __init__(self, secrets: Sequence[str] = ()) -> None:

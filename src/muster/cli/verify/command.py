@@ -4,11 +4,11 @@ from typing import TYPE_CHECKING, Annotated
 
 from muster.cli.frame import command, default, group, with_muster
 from muster.cli.line import Argument, Group, Option
-from muster.cli.options import Terms, bundle, patient, terms_with
+from muster.cli.options import RunTerms, bundle, patient, terms_with
 from muster.cli.runs.resume import BudgetOption, UnpricedOption, go_on, prepare_resume
-from muster.cli.terminal.output import Manner
+from muster.cli.terminal.output import OutputOptions
 from muster.cli.verify import metrics, plan, setup
-from muster.cli.verify.options import Asked, VerifySending, asked, verify_sent
+from muster.cli.verify.options import VerifyArguments, VerifyDispatchOptions, asked, verify_sent
 
 if TYPE_CHECKING:
     from muster.app import Muster, Patience
@@ -22,7 +22,7 @@ def register(app: Group) -> None:
 
 @patient
 def resume(
-    manner: Manner,
+    manner: OutputOptions,
     patience: "Patience",
     run: Annotated[
         str, Argument(metavar="RUN", help="An id, the beginning of one, a name, or `last`: the last verification.")
@@ -62,17 +62,17 @@ app = group(ABOUT)
 @verify_sent
 @asked
 def verify(
-    manner: Manner,
-    asked: Asked,
-    sent: VerifySending,
-    terms: Terms,
+    manner: OutputOptions,
+    asked: VerifyArguments,
+    sent: VerifyDispatchOptions,
+    terms: RunTerms,
     patience: "Patience",
     fix: Annotated[bool, Option("--fix", help="Make the changes that findings propose, and verify once more.")] = False,
 ) -> int:
     """Verify files."""
-    from muster.cli.verify.order import Order, carry_out
+    from muster.cli.verify.order import VerifyOrder, carry_out
 
-    order = Order.of(asked, sent, terms, manner, fix=fix)
+    order = VerifyOrder.of(asked, sent, terms, manner, fix=fix)
 
     async def work(muster: "Muster") -> int:
         return await carry_out(muster, order, manner)

@@ -11,7 +11,7 @@ from muster.app.verify_values import Ending, VerifyMetrics
 from muster.cli.frame import command, with_muster
 from muster.cli.line import Group, Option
 from muster.cli.terminal.format import Column, fitted, local, span
-from muster.cli.terminal.output import Manner, answer, clean
+from muster.cli.terminal.output import OutputOptions, answer, clean
 from muster.cli.verify.table import TITLES, WIDE
 from muster.domain.money import show_usd
 from muster.text.words import count, percent
@@ -26,7 +26,7 @@ def register(app: Group) -> None:
 
 
 def metrics(
-    manner: Manner,
+    manner: OutputOptions,
     window: Annotated[str, Option("--since", metavar="WHEN", help="So long ago (7d, 24h, 30m), or a date.")] = "7d",
 ) -> None:
     """Say how long verifications took, how they ended, what agents found, and what a cycle cost."""

@@ -6,16 +6,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from muster.cli.line import Argument, Option
-from muster.cli.options import Sending, bundle, fallback_of
+from muster.cli.options import DispatchOptions, bundle, fallback_of
 
 if TYPE_CHECKING:
     from muster.app.verifications import VerifyChoice
-    from muster.app.verify_plan import Part
-    from muster.app.verify_values import Selection
+    from muster.app.verify_plan import PlannedAgent
+    from muster.app.verify_values import FileSelection
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class VerifyArguments:
     """What was said on the command line about files and agents."""
 
     paths: tuple[str, ...] = ()
@@ -29,12 +29,12 @@ class Asked:
     agents_file: Path | None = None
     model: str | None = None
 
-    def selection(self, markers: Path) -> "Selection":
+    def selection(self, markers: Path) -> "FileSelection":
         """Say how files are chosen; with --changed a word is the commit to compare with."""
-        from muster.app.verify_values import Selection
+        from muster.app.verify_values import FileSelection
 
         changed = self.changed is not None
-        return Selection(
+        return FileSelection(
             paths=() if changed else self.paths,
             changed=changed,
             ref=self._commit() if changed else None,
@@ -93,9 +93,9 @@ def asked_of(
         Option("--agents", metavar="FILE", help="Who verifies (verify.yaml; without one, the shipped agents)."),
     ] = None,
     model: Annotated[str | None, Option("--model", metavar="M", help="Who is asked for agents that name none.")] = None,
-) -> Asked:
+) -> VerifyArguments:
     """Collect what was given."""
-    return Asked(
+    return VerifyArguments(
         paths=tuple(paths or ()),
         changed=changed,
         staged=staged,
@@ -113,14 +113,14 @@ asked = bundle("asked", asked_of)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VerifySending:
+class VerifyDispatchOptions:
     """How the calls of a verification are sent."""
 
-    sending: Sending
+    sending: DispatchOptions
     live: bool = False  # whatever the agents' own declarations say
     cache: bool = True
 
-    def require_batches(self, parts: "Iterable[Part]") -> None:
+    def require_batches(self, parts: "Iterable[PlannedAgent]") -> None:
         """Raise BadArgument when batches are to be left to the provider and no agent that was chosen goes into one."""
         from muster.domain.errors import BadArgument
         from muster.domain.run import Mode
@@ -145,7 +145,7 @@ def verify_sending_of(
         str, Option("--fallback", metavar="live|fail", help="What becomes of calls that failed in 3 batches.")
     ] = "fail",
     no_cache: Annotated[bool, Option("--no-cache", help="Do not mark the files for the provider's cache.")] = False,
-) -> VerifySending:
+) -> VerifyDispatchOptions:
     """Check what was given."""
     from muster.domain.errors import BadArgument
     from muster.domain.run import Dispatch, Fallback, Mode
@@ -161,7 +161,9 @@ def verify_sending_of(
         raise BadArgument("--fallback is about batches, and with --live there are none")
     mode = Mode.BATCH if batch else Mode.LIVE
     dispatch = Dispatch(mode=mode, fallback=fallback_of(fallback), cache=not no_cache)
-    return VerifySending(sending=Sending(dispatch=dispatch, detach=detach), live=live, cache=not no_cache)
+    return VerifyDispatchOptions(
+        sending=DispatchOptions(dispatch=dispatch, detach=detach), live=live, cache=not no_cache
+    )
 
 
 verify_sent = bundle("sent", verify_sending_of)

@@ -11,21 +11,21 @@ from muster.app.costs import Quoting
 from muster.app.reports import VerifyReport
 from muster.app.verifications import Fixed, LeftBehind, Prepared
 from muster.app.views.verify import fixed_view, left_behind_view
-from muster.cli.drive import FreshEvents, Sights, drive
-from muster.cli.options import Terms
+from muster.cli.drive import FreshEvents, ProgressSource, drive
+from muster.cli.options import RunTerms
 from muster.cli.outcome import (
     VERIFY_FORMATS,
-    Outcome,
     Reportable,
-    Wanted,
+    RunOutcome,
+    WantedReport,
     drive_and_conclude,
     wanted_reports,
     write_reports,
 )
 from muster.cli.runs.ask import check_name
-from muster.cli.terminal.output import Manner, note, warn
-from muster.cli.terminal.progress import Sight, display, run_sight
-from muster.cli.verify.options import Asked, VerifySending
+from muster.cli.terminal.output import OutputOptions, note, warn
+from muster.cli.terminal.progress import ProgressState, display, run_sight
+from muster.cli.verify.options import VerifyArguments, VerifyDispatchOptions
 from muster.cli.verify.plan import first_words, tell_nothing
 from muster.cli.verify.table import tell_left_behind, tell_report
 from muster.domain.batch import Batch
@@ -47,17 +47,24 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
+class VerifyOrder:
     """What is to be verified, by whom, and on which terms."""
 
-    asked: Asked
-    sent: VerifySending
-    terms: Terms
-    reports: tuple[Wanted, ...] = ()
+    asked: VerifyArguments
+    sent: VerifyDispatchOptions
+    terms: RunTerms
+    reports: tuple[WantedReport, ...] = ()
     fix: bool = False
 
     @staticmethod
-    def of(asked: Asked, sent: VerifySending, terms: Terms, manner: Manner, *, fix: bool = False) -> "Order":
+    def of(
+        asked: VerifyArguments,
+        sent: VerifyDispatchOptions,
+        terms: RunTerms,
+        manner: OutputOptions,
+        *,
+        fix: bool = False,
+    ) -> "VerifyOrder":
         """Check what was said before anything is opened."""
         check_name(terms.name)
         parse_budget(terms.budget)
@@ -68,16 +75,18 @@ class Order:
                 suggestions=(f"leave one of them out: --fix or {other}",),
             )
         reports = wanted_reports(terms.reports, VERIFY_FORMATS, manner)
-        return Order(asked=asked, sent=sent, terms=terms, reports=reports, fix=fix)
+        return VerifyOrder(asked=asked, sent=sent, terms=terms, reports=reports, fix=fix)
 
 
-def preparing(muster: "Muster", asked: Asked, sent: VerifySending) -> "AbstractAsyncContextManager[Prepared]":
+def preparing(
+    muster: "Muster", asked: VerifyArguments, sent: VerifyDispatchOptions
+) -> "AbstractAsyncContextManager[Prepared]":
     """Choose the files and the agents."""
     selection = asked.selection(muster.settings.verify.pending)
     return muster.verify.prepare(Path.cwd(), selection, asked.choice(live=sent.live, cache=sent.cache))
 
 
-async def carry_out(muster: "Muster", order: Order, manner: Manner) -> int:
+async def carry_out(muster: "Muster", order: VerifyOrder, manner: OutputOptions) -> int:
     """Verify as it was ordered; gives the exit code."""
     begun = await _begin(muster, order, manner)
     if isinstance(begun, Prepared):
@@ -89,7 +98,7 @@ async def carry_out(muster: "Muster", order: Order, manner: Manner) -> int:
         after = await _begin(muster, left, manner)
         return None if isinstance(after, Prepared) else after
 
-    ending = FixingEnding(again) if order.fix else WavesEnding()
+    ending = FixingEnding(again) if order.fix else VerifyEnding()
     return await drive_and_conclude(muster, begun, ending, order.reports, manner)
 
 
@@ -99,7 +108,7 @@ def _rest(budget: str | None, spent: Microdollars) -> str | None:
     return None if cap is None else f"{max(cap - spent, 1) / 1_000_000:.6f}"
 
 
-async def _begin(muster: "Muster", order: Order, manner: Manner) -> "RunHandle | Prepared":
+async def _begin(muster: "Muster", order: VerifyOrder, manner: OutputOptions) -> "RunHandle | Prepared":
     """Start a verification; returns what was prepared instead when there is nothing to verify."""
     async with preparing(muster, order.asked, order.sent) as prepared:
         if not prepared.spec.files:
@@ -111,18 +120,20 @@ async def _begin(muster: "Muster", order: Order, manner: Manner) -> "RunHandle |
         return await muster.verify.start(prepared, options, detach=order.sent.sending.detach)
 
 
-class WavesEnding:
+class VerifyEnding:
     """Ends verifications."""
 
-    def sights(self, muster: "Muster") -> Sights:
+    def sights(self, muster: "Muster") -> ProgressSource:
         """Look at a run while it is driven."""
-        return WavesSights(muster)
+        return VerifyProgress(muster)
 
     def require_places(self, muster: "Muster") -> None:
         """Refuse, before anything is spent, when the reports of waves or the log cannot be written."""
         muster.verify.require_folders()
 
-    async def outcome(self, muster: "Muster", run: Run, wanted: tuple[Wanted, ...], manner: Manner) -> Outcome:
+    async def outcome(
+        self, muster: "Muster", run: Run, wanted: tuple[WantedReport, ...], manner: OutputOptions
+    ) -> RunOutcome:
         """Write what a run leaves behind, and sum it up; raises NotFound for one that had not begun."""
         try:
             found = Reportable(report=await muster.report_of(run), reference=run.id)
@@ -133,7 +144,7 @@ class WavesEnding:
             muster.verify.tidy(run)
         report = found.report.summary
         assert isinstance(report, VerifyReport)  # noqa: S101  # of a run of the workload `waves`
-        return Outcome(
+        return RunOutcome(
             ok=report.ok,
             verdict=report.verdict,
             data=await _data(found, report, left) if manner.json else {},
@@ -154,7 +165,7 @@ def _tell(console: "Console", report: VerifyReport, left: LeftBehind, reference:
     tell_left_behind(console, left, Path.cwd())
 
 
-class WavesSights:
+class VerifyProgress:
     """Looks at a verification."""
 
     def __init__(self, muster: "Muster") -> None:
@@ -163,12 +174,12 @@ class WavesSights:
         self._begun: dict[int, int] = {}  # calls by wave
         self._words = ""
 
-    async def look(self, run: Run, on_wire: int, batches: "Sequence[Batch]" = ()) -> Sight:
+    async def look(self, run: Run, on_wire: int, batches: "Sequence[Batch]" = ()) -> ProgressState:
         """Give what is to be seen."""
         async for event in self._events.of(run):
             self._take(event)
         usual = run_sight(run, on_wire, batches)
-        return Sight(
+        return ProgressState(
             title=usual.title,
             words=", ".join(part for part in (self._words, usual.words) if part),
             done=usual.done,
@@ -197,13 +208,15 @@ class WavesSights:
 Again = Callable[[Microdollars], Awaitable["RunHandle | None"]]  # with what was spent before
 
 
-class FixingEnding(WavesEnding):
+class FixingEnding(VerifyEnding):
     """Ends a verification that did not pass by mending what it found, and by verifying that; once."""
 
     def __init__(self, again: Again) -> None:
         self._again = again
 
-    async def outcome(self, muster: "Muster", run: Run, wanted: tuple[Wanted, ...], manner: Manner) -> Outcome:
+    async def outcome(
+        self, muster: "Muster", run: Run, wanted: tuple[WantedReport, ...], manner: OutputOptions
+    ) -> RunOutcome:
         """Give what the last of the two verifications came to; a changed file that it did not see is no success."""
         first = await super().outcome(muster, run, (), manner)
         if first.ok or run.state is not RunState.COMPLETED:
@@ -219,7 +232,7 @@ class FixingEnding(WavesEnding):
             found = replace(found, ok=False, verdict=verdict)
         return replace(found, data={**found.data, "fix": fixed_view(run, fixed)}) if manner.json else found
 
-    async def _verified_again(self, muster: "Muster", run: Run, manner: Manner) -> Run:
+    async def _verified_again(self, muster: "Muster", run: Run, manner: OutputOptions) -> Run:
         """Verify what was changed; where that cannot be done, the first verification is what counts."""
         try:
             handle = await self._again(run.total.settled)
@@ -232,7 +245,7 @@ class FixingEnding(WavesEnding):
         return await drive(muster, handle, display(manner), self.sights(muster))
 
 
-def _words(first: Outcome, run: Run, fixed: Fixed) -> str:
+def _words(first: RunOutcome, run: Run, fixed: Fixed) -> str:
     if not fixed.changed:
         lines = ["nothing was changed: no finding proposes a change that can be made"]
     else:

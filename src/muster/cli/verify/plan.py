@@ -4,14 +4,14 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 from muster.app.verifications import Prepared
-from muster.app.verify_plan import VerifySurvey
-from muster.app.verify_values import LeftOut, Selection
+from muster.app.verify_plan import VerifyPlan
+from muster.app.verify_values import FileSelection, LeftOut
 from muster.app.views.verify import left_out_view
 from muster.cli.batches.words import calls
 from muster.cli.frame import command, with_muster
 from muster.cli.line import Group, Option
-from muster.cli.terminal.output import Manner, answer, fail_with
-from muster.cli.verify.options import Asked, VerifySending, asked, verify_sent
+from muster.cli.terminal.output import OutputOptions, answer, fail_with
+from muster.cli.verify.options import VerifyArguments, VerifyDispatchOptions, asked, verify_sent
 from muster.text.words import count, one_line
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from muster.app import Muster
-    from muster.app.verify_plan import Part
+    from muster.app.verify_plan import PlannedAgent
 
 
 WIDE, NARROW = 24, 16  # columns for the names of agents, and for whom they ask
@@ -34,9 +34,9 @@ def register(app: Group) -> None:
 @verify_sent
 @asked
 def plan(
-    manner: Manner,
-    asked: Asked,
-    sent: VerifySending,
+    manner: OutputOptions,
+    asked: VerifyArguments,
+    sent: VerifyDispatchOptions,
     budget: Annotated[str | None, Option("--budget", metavar="USD", help="Say whether it would be enough.")] = None,
     allow_unpriced: Annotated[
         bool, Option("--allow-unpriced", help="Count models whose price is not known as free.")
@@ -64,7 +64,7 @@ def plan(
     return with_muster(manner, work, allow_unpriced=allow_unpriced, keyless=True)
 
 
-def _tell(console: "Console", found: "VerifySurvey", prepared: "Prepared", cap: int | None) -> None:
+def _tell(console: "Console", found: "VerifyPlan", prepared: "Prepared", cap: int | None) -> None:
     from muster.cli.terminal.output import clean
 
     console.print(clean(f"{extent(found, prepared)}, agents from {prepared.agents_file}"), soft_wrap=True)
@@ -73,7 +73,7 @@ def _tell(console: "Console", found: "VerifySurvey", prepared: "Prepared", cap: 
         console.print(clean(line), soft_wrap=True)
 
 
-def plan_table(found: "VerifySurvey", width: int) -> "Table":
+def plan_table(found: "VerifyPlan", width: int) -> "Table":
     """Draw who would be asked; what there is no room for is left out, but never names and the most it can cost."""
     from muster.cli.suites.plan import most_words
     from muster.cli.terminal.format import Column, fitted
@@ -98,7 +98,7 @@ def plan_table(found: "VerifySurvey", width: int) -> "Table":
     return table
 
 
-def _whom(part: "Part") -> str:
+def _whom(part: "PlannedAgent") -> str:
     import shlex
 
     from muster.cli.terminal.output import clean
@@ -109,7 +109,7 @@ def _whom(part: "Part") -> str:
     return clean(one.model) + (" in batches" if part.batch else "")
 
 
-def _notes(found: "VerifySurvey", cap: int | None) -> list[str]:
+def _notes(found: "VerifyPlan", cap: int | None) -> list[str]:
     from muster.cli.suites.plan import bound_words
 
     lines = [*(f"left out: {one}" for one in left_out(found.left_out)), *redactions(found)]
@@ -126,7 +126,7 @@ NAMED_OF_A_GROUP = 2
 LONGEST_PATH = 60
 
 
-def first_words(found: VerifySurvey, prepared: Prepared) -> str:
+def first_words(found: VerifyPlan, prepared: Prepared) -> str:
     """Say what is about to happen, before anything is spent."""
     lines = [f"{extent(found, prepared)}, agents from {prepared.agents_file}"]
     if found.left_out:
@@ -134,7 +134,7 @@ def first_words(found: VerifySurvey, prepared: Prepared) -> str:
     return "\n".join([*lines, *redactions(found)])
 
 
-def extent(found: VerifySurvey, prepared: Prepared) -> str:
+def extent(found: VerifyPlan, prepared: Prepared) -> str:
     """Say how much it is: files, bytes of those that are allowed, waves, agents, calls."""
     limit = prepared.spec.limits.total_bytes
     size = f"{kilobytes(found.bytes)} of {kilobytes(limit)} kB"
@@ -147,7 +147,7 @@ def kilobytes(number: int) -> str:
     return f"{number / 1000:.1f}" if number < 10_000 else f"{number / 1000:,.0f}"
 
 
-def redactions(found: VerifySurvey) -> Iterator[str]:
+def redactions(found: VerifyPlan) -> Iterator[str]:
     """Say that secrets are taken out."""
     if found.redacted:
         are = "is" if found.redacted == 1 else "are"
@@ -176,7 +176,7 @@ def _some(paths: Sequence[str]) -> str:
     return ", ".join([*named, "…"] if len(paths) > NAMED_OF_A_GROUP else named)
 
 
-def tell_nothing(manner: Manner, selection: Selection, prepared: Prepared, *, allowed: bool) -> int:
+def tell_nothing(manner: OutputOptions, selection: FileSelection, prepared: Prepared, *, allowed: bool) -> int:
     """Say that there is nothing to verify, and why; a success only if that is allowed."""
     why, named = _why(selection, prepared), left_out(prepared.left_out)
     data = {"verified": 0, "why": why, "left_out": [left_out_view(one) for one in prepared.left_out]}
@@ -188,7 +188,7 @@ def tell_nothing(manner: Manner, selection: Selection, prepared: Prepared, *, al
     return fail_with(manner, {"code": NOTHING, "message": f"nothing to verify: {why}", "suggestions": ways}, 1, data)
 
 
-def _why(selection: Selection, prepared: Prepared) -> str:
+def _why(selection: FileSelection, prepared: Prepared) -> str:
     if prepared.left_out:
         number = len(prepared.left_out)
         return "the only file is left out" if number == 1 else f"all {number:,} files are left out"

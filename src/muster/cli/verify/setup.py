@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from muster.cli.frame import command, group
 from muster.cli.line import Argument, Group, Option
-from muster.cli.terminal.output import Manner, answer
+from muster.cli.terminal.output import OutputOptions, answer
 
 if TYPE_CHECKING:
     from muster.app.verify_secrets import Allowed, Installed
@@ -17,7 +17,7 @@ app = group("The hook with which git verifies what is about to be committed.")
 
 @command(app, "install")
 def install(
-    manner: Manner,
+    manner: OutputOptions,
     force: Annotated[bool, Option("--force", help="Take the place of another hook, which is kept beside it.")] = False,
 ) -> None:
     """Write a pre-commit hook that verifies what is staged: live, and with nothing staged a commit goes through."""
@@ -43,7 +43,7 @@ def register(app: Group) -> None:
 
 
 def allow_secret(
-    manner: Manner,
+    manner: OutputOptions,
     place: Annotated[str, Argument(metavar="FILE:LINE", help="Where a secret was found, as findings name it.")],
     agents: Annotated[
         Path | None, Option("--agents", metavar="FILE", help="The file to write to; without, the verify.yaml in use.")

@@ -31,7 +31,7 @@ class Patience:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tools:
+class BatchServices:
     """The tools of one process for its batches."""
 
     store: Store
@@ -53,7 +53,7 @@ class NotThere(WireError):
     """The provider answered, but what was asked for is not there yet."""
 
 
-class Pulse:
+class PollDelays:
     """Delays between questions: from short to long, with chance in them so that many processes do not ask in step."""
 
     def __init__(self, patience: Patience, random: Random) -> None:
@@ -76,7 +76,7 @@ class Asker:
 
     async def ask(self, question: Callable[[], Awaitable[T]], what: str, until: float) -> T | None:
         """Ask; None when the time is over. A 404 may pass, but not for ever."""
-        pulse = Pulse(self._patience, self._random)
+        pulse = PollDelays(self._patience, self._random)
         missing_since: float | None = None
         while True:
             try:

@@ -13,17 +13,17 @@ from pathlib import Path
 
 from muster.agents.base import BatchAgent
 from muster.domain.agent import Timeouts
-from muster.domain.batch import UNDER_WAY, Batch, BatchState, Desk, Limits, Phase
+from muster.domain.batch import UNDER_WAY, Batch, BatchEndpoint, BatchLimits, BatchState, Phase
 from muster.domain.budget import Decision, Granted, Refused, Wait
 from muster.domain.errors import KeyTaken, LeftWaiting, MusterError, StoreFailed
 from muster.domain.ids import BatchId, RunId, new_batch_id, new_nonce
 from muster.domain.run import Driver
-from muster.engine.batches.base import Asker, Tools
+from muster.engine.batches.base import Asker, BatchServices
 from muster.engine.batches.collect import Collector
 from muster.engine.batches.dismiss import Dismisser
 from muster.engine.batches.follow import Follower, Poller, Step
 from muster.engine.batches.parking import Outcome, Parked, Waiters
-from muster.engine.batches.resolve import Claims, Resolver, lost
+from muster.engine.batches.resolve import BatchResolver, Claims, lost
 from muster.engine.batches.results import own_folder
 from muster.engine.batches.send import Composition, Sender, compose
 
@@ -31,12 +31,12 @@ LOOK_SECONDS = 2.0
 CANCEL_SECONDS = 5.0  # that a process which ends waits for a provider to take a cancel
 
 
-class Pool:
+class Batcher:
     """The parked calls of this process."""
 
     def __init__(
         self,
-        tools: Tools,
+        tools: BatchServices,
         *,
         claims: Claims,
         follower: Follower,
@@ -48,8 +48,8 @@ class Pool:
         self._kill, self._patience = tools.kill, tools.patience
         self._follower, self._waiters = follower, waiters
         self._claims, self._dismisser, self._poller = claims, dismisser, poller
-        self._lanes: dict[Desk, deque[Parked]] = {}
-        self._agents: dict[Desk, BatchAgent] = {}
+        self._lanes: dict[BatchEndpoint, deque[Parked]] = {}
+        self._agents: dict[BatchEndpoint, BatchAgent] = {}
         self._short: list[Parked] = []  # what did not fit under a budget the last time
         self._moving = 0
         self._inside = 0
@@ -164,7 +164,7 @@ class Pool:
 
     async def cancel(self, batch: BatchId) -> bool:
         """Ask the provider to stop a batch and wait until what it produced is here; False when it is over."""
-        if not await self._store.batch_book.ask_cancel(batch):
+        if not await self._store.batch_writer.ask_cancel(batch):
             return False
         await self._follower.to_end(batch)
         return True
@@ -278,7 +278,7 @@ class Pool:
             self._lanes[parked.batching.agent.desk].append(parked)
         self._short.clear()
 
-    async def _flush(self, desk: Desk) -> None:
+    async def _flush(self, desk: BatchEndpoint) -> None:
         lane = self._lanes[desk]
         self._forget_canceled(lane)
         while lane:
@@ -289,15 +289,15 @@ class Pool:
                 await self._store_plan(composition, lane)
             self._forget_canceled(lane)
 
-    async def _compose(self, desk: Desk, lane: deque[Parked]) -> Composition:
-        nonce = await self._store.batch_book.nonce(new_nonce(self._random))
+    async def _compose(self, desk: BatchEndpoint, lane: deque[Parked]) -> Composition:
+        nonce = await self._store.batch_writer.nonce(new_nonce(self._random))
         name = new_batch_id(self._clock.now(), self._random)
         composition = Composition(id=name, nonce=nonce, agent=self._agents[desk], most=self._most(desk))
-        return await compose(composition, lane, self._clock.now(), self._store.batch_book)
+        return await compose(composition, lane, self._clock.now(), self._store.batch_writer)
 
-    def _most(self, desk: Desk) -> Limits:
+    def _most(self, desk: BatchEndpoint) -> BatchLimits:
         limits, patience = self._agents[desk].limits, self._patience
-        return Limits(
+        return BatchLimits(
             requests=min(limits.requests, patience.most_requests or limits.requests),
             bytes=min(limits.bytes, patience.most_bytes or limits.bytes),
         )
@@ -306,7 +306,7 @@ class Pool:
         """Reserve the money and store the batch; calls without money wait, and the others are composed anew."""
         self._kill.reach("batch.before_plan")
         try:
-            decisions = await self._store.batch_book.plan(composition.plan(self._clock.now()))
+            decisions = await self._store.batch_writer.plan(composition.plan(self._clock.now()))
         except MusterError as error:
             for parked in composition.parked:
                 self._fail(parked, error)
@@ -363,13 +363,13 @@ TIMEOUTS = Timeouts(call=60.0)
 CREATE_TIMEOUTS = Timeouts(call=600.0)  # the provider may have to look at a quarter of a gigabyte
 
 
-def make_pool(tools: Tools, spool: Path) -> Pool:
+def make_pool(tools: BatchServices, spool: Path) -> Batcher:
     """Make the pool of this process."""
     waiters, asker = Waiters(), Asker(tools.clock, tools.random, tools.patience)
     folder = own_folder(spool, tools.driver, tools.is_gone, tools.clock.now())
     dismisser = Dismisser(store=tools.store, clock=tools.clock, waiters=waiters)
     claims = Claims(tools)
-    resolver = Resolver(tools, claims=claims, asker=asker)
+    resolver = BatchResolver(tools, claims=claims, asker=asker)
     poller = Poller(tools, asker=asker, dismisser=dismisser)
     steps: dict[BatchState, Step] = {
         BatchState.PLANNED: Sender(tools, claims=claims, dismisser=dismisser, resolver=resolver),
@@ -380,4 +380,4 @@ def make_pool(tools: Tools, spool: Path) -> Pool:
     follower = Follower(
         store=tools.store, clock=tools.clock, waiters=waiters, steps=steps, deadline=tools.patience.deadline
     )
-    return Pool(tools, claims=claims, follower=follower, waiters=waiters, dismisser=dismisser, poller=poller)
+    return Batcher(tools, claims=claims, follower=follower, waiters=waiters, dismisser=dismisser, poller=poller)

@@ -12,20 +12,15 @@ from itertools import count
 from pathlib import Path
 
 from muster.agents.base import BatchAgent
-from muster.domain.batch import (
-    Batch,
-    BatchState,
-    Progress,
-    Shortfall,
-)
+from muster.domain.batch import Batch, BatchProgress, BatchState, Shortfall
 from muster.domain.errors import TryLater
-from muster.engine.batches.base import Asker, NotThere, Pulse, Tools
+from muster.engine.batches.base import Asker, BatchServices, NotThere, PollDelays
 from muster.engine.batches.dismiss import PAGE, Dismisser
 from muster.engine.batches.follow import unread
 from muster.engine.batches.parking import Waiters
 from muster.engine.batches.resolve import rejection
-from muster.engine.batches.results import Ended, Odd, Reading, Splitter, Spool, missing
-from muster.store.base import Advance, Page
+from muster.engine.batches.results import Ended, OddLines, ResultReader, Splitter, Spool, missing
+from muster.store.base import Advance, ResultPage
 
 MEMBER_BYTES = 64 * 1024  # around an answer in a line of results, at most
 TOKEN_BYTES = 64  # of an answer as JSON, at most and on average
@@ -38,7 +33,7 @@ class Collector:
 
     def __init__(
         self,
-        tools: Tools,
+        tools: BatchServices,
         *,
         asker: Asker,
         dismisser: Dismisser,
@@ -57,7 +52,7 @@ class Collector:
         Answers that the provider counts and that are not in its results are paid for: their members wait, and the
         results are fetched again after growing pauses.
         """
-        pulse = Pulse(self._patience, self._random)
+        pulse = PollDelays(self._patience, self._random)
         for download in count(1):
             with self._waiters.answering():  # but not while it pauses: others need not wait for that
                 lacking = await self._collect(batch, until, last=download >= self._patience.downloads)
@@ -94,7 +89,7 @@ class Collector:
         """Return whether any member has no outcome yet."""
         return bool(await self._store.batches.waiting(batch.id, -1, 1))
 
-    async def _lacking(self, batch: Batch, progress: Progress, odds: Sequence[Odd]) -> int:
+    async def _lacking(self, batch: Batch, progress: BatchProgress, odds: Sequence[OddLines]) -> int:
         """Return how many answers the provider counts that were never in its results."""
         if not await self._waiting(batch):
             return 0
@@ -115,8 +110,8 @@ class Collector:
             await self._advance(replace(fresh, epoch=batch.epoch, note=note), "batch.short")
 
     async def _read_sources(
-        self, agent: BatchAgent, batch: Batch, progress: Progress, until: float
-    ) -> Sequence[Odd] | None:
+        self, agent: BatchAgent, batch: Batch, progress: BatchProgress, until: float
+    ) -> Sequence[OddLines] | None:
         odds = []
         for source in progress.sources:
             odd = await self._read_source(agent, batch, source, until)
@@ -125,10 +120,10 @@ class Collector:
             odds.append(odd)
         return odds
 
-    async def _with_sources(self, agent: BatchAgent, batch: Batch, until: float) -> Progress | None:
+    async def _with_sources(self, agent: BatchAgent, batch: Batch, until: float) -> BatchProgress | None:
         """Ask where the results are; an ended batch without an address may get one, but not for ever."""
 
-        async def look() -> Progress:
+        async def look() -> BatchProgress:
             progress = await agent.poll(batch.provider_id or "", self._timeouts)
             if not progress.sources and (progress.shortfall is Shortfall.NONE or progress.answered):
                 raise NotThere(f"batch {batch.provider_id} has ended and names no results")
@@ -136,7 +131,7 @@ class Collector:
 
         return await self._asker.ask(look, f"the address of the results of batch {batch.provider_id}", until)
 
-    async def _read_source(self, agent: BatchAgent, batch: Batch, source: str, until: float) -> Odd | None:
+    async def _read_source(self, agent: BatchAgent, batch: Batch, source: str, until: float) -> OddLines | None:
         """Bring one source of results into the store; None when the time is over or the batch is not ours."""
         spool = self._spooling(batch)
         try:
@@ -152,9 +147,9 @@ class Collector:
     def _spooling(self, batch: Batch) -> Spool:
         return Spool(self._spool / batch.id, places=batch.requests, page=PAGE)
 
-    async def _download(self, agent: BatchAgent, batch: Batch, source: str, spool: Spool, until: float) -> Odd:
+    async def _download(self, agent: BatchAgent, batch: Batch, source: str, spool: Spool, until: float) -> OddLines:
         """Write the results to disk, sorted by members; lines that are of no member are put aside."""
-        odd, splitter, received = Odd(), Splitter(), 0
+        odd, splitter, received = OddLines(), Splitter(), 0
         spool.begin()
         try:
             async with aclosing(agent.results(source, self._timeouts)) as chunks:
@@ -180,7 +175,7 @@ class Collector:
             return False
         return received > frame + TOKEN_BYTES * await self._store.batches.max_tokens(batch.id)
 
-    async def _confirm(self, batch: Batch, spool: Spool, odd: Odd) -> bool:
+    async def _confirm(self, batch: Batch, spool: Spool, odd: OddLines) -> bool:
         """Say whether an adopted batch is ours, by its custom ids."""
         if spool.lines:
             await self._advance(replace(batch, adopted=False, note="its custom ids confirm it"), "batch.confirmed")
@@ -189,14 +184,14 @@ class Collector:
             return False
         return True
 
-    async def _settle_pages(self, agent: BatchAgent, batch: Batch, spool: Spool, odd: Odd) -> None:
+    async def _settle_pages(self, agent: BatchAgent, batch: Batch, spool: Spool, odd: OddLines) -> None:
         """Settle page after page; while one is being written, the next is read."""
         before: Writing | None = None
         for first, after, lines in spool.pages():
-            reading = Reading(agent, batch, wanted=self._waiters.places(batch.id), odd=odd)
+            reading = ResultReader(agent, batch, wanted=self._waiters.places(batch.id), odd=odd)
             members = await self._store.batches.members(batch.id, first, after)
             # Queued at once, so that the writer never waits for us.
-            written = self._store.batch_book.settle(reading.page(lines, members, self._clock.now()))
+            written = self._store.batch_writer.settle(reading.page(lines, members, self._clock.now()))
             await asyncio.sleep(0)  # lets the writer begin
             await self._hand_out(batch, before)
             before = written, reading.outcomes
@@ -212,9 +207,9 @@ class Collector:
         for place, outcome in outcomes:
             self._waiters.answer(batch.id, place, outcome)
 
-    async def _tell(self, batch: Batch, odd: Odd) -> None:
-        page = Page(batch=batch.id, settlements=(), lines=odd.lines, at=self._clock.now())
-        await self._store.batch_book.settle(page)
+    async def _tell(self, batch: Batch, odd: OddLines) -> None:
+        page = ResultPage(batch=batch.id, settlements=(), lines=odd.lines, at=self._clock.now())
+        await self._store.batch_writer.settle(page)
         await self._advance(replace(batch, adopted=False, note=str(odd)), "batch.odd")
 
     async def _finish(self, batch: Batch, shortfall: Shortfall) -> None:
@@ -233,12 +228,12 @@ class Collector:
         self._kill.reach("batch.collected")
 
     async def _advance(self, batch: Batch, kind: str) -> None:
-        await self._store.batch_book.advance(
+        await self._store.batch_writer.advance(
             Advance(batch=batch, was=BatchState.ENDED, kind=kind, at=self._clock.now())
         )
 
 
-def _sort(agent: BatchAgent, batch: Batch, lines: Sequence[bytes], spool: Spool, odd: Odd) -> None:
+def _sort(agent: BatchAgent, batch: Batch, lines: Sequence[bytes], spool: Spool, odd: OddLines) -> None:
     """Put lines where their members are."""
     names = batch.names
     for line in lines:
@@ -249,7 +244,7 @@ def _sort(agent: BatchAgent, batch: Batch, lines: Sequence[bytes], spool: Spool,
             _read_and_sort(agent, batch, line, spool, odd)
 
 
-def _read_and_sort(agent: BatchAgent, batch: Batch, line: bytes, spool: Spool, odd: Odd) -> None:
+def _read_and_sort(agent: BatchAgent, batch: Batch, line: bytes, spool: Spool, odd: OddLines) -> None:
     read = agent.spelling.read(line)
     place = None if read is None else batch.names.place(read[0])
     if place is None or place >= batch.requests:

@@ -3,16 +3,16 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from muster.domain.batch import Batch, BatchState, Seated
+from muster.domain.batch import Batch, BatchMember, BatchState
 from muster.domain.entry import AttemptState, Failed, Settlement
 from muster.domain.errors import BatchCanceled, OutcomeUnknown, Paid, TryLater, WireError
 from muster.engine.batches.parking import Waiters
 from muster.engine.clock import Clock
-from muster.store.base import Advance, Dismissal, Page, Store
+from muster.store.base import Advance, Dismissal, ResultPage, Store
 
 PAGE = 1000
 
-Fate = Callable[[Seated], tuple[Failed, WireError]]
+Fate = Callable[[BatchMember], tuple[Failed, WireError]]
 
 
 class Dismisser:
@@ -41,8 +41,8 @@ class Dismisser:
         while members := await self._store.batches.waiting(batch.id, after, PAGE):
             fates = [(member, *fate(member)) for member in members]
             settlements = [settlement_of(member, failed, self._clock.now()) for member, failed, _ in fates]
-            page = Page(batch=batch.id, settlements=settlements, at=self._clock.now())
-            count += await self._store.batch_book.settle(page)
+            page = ResultPage(batch=batch.id, settlements=settlements, at=self._clock.now())
+            count += await self._store.batch_writer.settle(page)
             for member, _, error in fates:
                 self._waiters.answer(batch.id, member.place, error)
             after = members[-1].place
@@ -61,7 +61,7 @@ class Dismisser:
         over = replace(batch, state=state, note=note, error=error.record(), collected_at=now)
         advance = Advance(batch=over, was=was, kind=f"batch.{state}", at=now)
         outcome, _ = fate_of(error, ended_as)
-        if not await self._store.batch_book.dismiss(Dismissal(advance=advance, outcome=outcome)):
+        if not await self._store.batch_writer.dismiss(Dismissal(advance=advance, outcome=outcome)):
             return False
         self._waiters.end(batch.id, error)
         return True
@@ -81,6 +81,6 @@ def fate_of(error: WireError, ended_as: AttemptState = AttemptState.FAILED) -> t
     return failed, error
 
 
-def settlement_of(member: Seated, outcome: Failed, at: float) -> Settlement:
+def settlement_of(member: BatchMember, outcome: Failed, at: float) -> Settlement:
     """Make the settlement of a member that brought no reply."""
     return Settlement(attempt=member.attempt, outcome=outcome, reserved=member.reserved, levels=member.levels, at=at)

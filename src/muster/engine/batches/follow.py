@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Protocol
 
-from muster.domain.batch import OVER, Batch, BatchState, Phase, Progress
+from muster.domain.batch import OVER, Batch, BatchProgress, BatchState, Phase
 from muster.domain.errors import (
     BadConfiguration,
     BatchLost,
@@ -22,7 +22,7 @@ from muster.domain.errors import (
     WireError,
 )
 from muster.domain.ids import BatchId, RunId
-from muster.engine.batches.base import Asker, Pulse, Tools
+from muster.engine.batches.base import Asker, BatchServices, PollDelays
 from muster.engine.batches.dismiss import Dismisser
 from muster.engine.batches.parking import Waiters
 from muster.engine.clock import Clock
@@ -173,7 +173,7 @@ CANCELING = "the provider was asked to cancel it"  # the note of a batch
 class Poller:
     """Takes a batch from running to ended, or to refused when the provider finds it invalid."""
 
-    def __init__(self, tools: Tools, *, asker: Asker, dismisser: Dismisser) -> None:
+    def __init__(self, tools: BatchServices, *, asker: Asker, dismisser: Dismisser) -> None:
         self._store, self._directory, self._clock = tools.store, tools.directory, tools.clock
         self._random, self._kill, self._patience = tools.random, tools.kill, tools.patience
         self._timeouts = tools.timeouts
@@ -182,7 +182,7 @@ class Poller:
     async def __call__(self, batch: Batch, until: float) -> None:
         """Ask until the batch has ended; a wish to cancel is passed on once."""
         agent = self._directory.reopen(batch.desk)
-        pulse = Pulse(self._patience, self._random)
+        pulse = PollDelays(self._patience, self._random)
         told = False
         while True:
             batch = await self._store.batches.get(batch.id) or batch
@@ -201,7 +201,7 @@ class Poller:
                 return
             await self._sleep(batch, delay, told)
 
-    async def look(self, batch: Batch) -> Progress | None:
+    async def look(self, batch: Batch) -> BatchProgress | None:
         """Ask how a batch stands; raises BatchLost when the provider has it no more."""
         agent = self._directory.reopen(batch.desk)
         question = partial(agent.poll, batch.provider_id or "", self._timeouts)
@@ -231,7 +231,7 @@ class Poller:
         await self._advance(replace(batch, note=CANCELING), "batch.canceling")
         return True
 
-    async def _learn(self, batch: Batch, progress: Progress) -> bool:
+    async def _learn(self, batch: Batch, progress: BatchProgress) -> bool:
         """Store what the provider says; True when it has ended."""
         now = self._clock.now()
         seen = replace(batch, word=progress.word, done=progress.done, polled_at=now)
@@ -249,6 +249,6 @@ class Poller:
         return False
 
     async def _advance(self, batch: Batch, kind: str) -> None:
-        await self._store.batch_book.advance(
+        await self._store.batch_writer.advance(
             Advance(batch=batch, was=BatchState.RUNNING, kind=kind, at=self._clock.now())
         )

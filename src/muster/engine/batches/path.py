@@ -16,7 +16,7 @@ from muster.domain.money import Microdollars
 from muster.domain.run import Dispatch, Fallback
 from muster.engine.activity import Activity
 from muster.engine.batches.parking import Outcome, Parked
-from muster.engine.call_state import Asking, Equipment, require_unicode
+from muster.engine.call_state import CallServices, CallState, require_unicode
 from muster.engine.children import Inheritance
 from muster.engine.mapping import item_under_way
 
@@ -28,7 +28,7 @@ class BatchPath:
 
     def __init__(
         self,
-        equipment: Equipment,
+        equipment: CallServices,
         *,
         run: RunId,
         epoch: int,
@@ -39,7 +39,7 @@ class BatchPath:
         find: Find,
         check: Callable[[], None],
         halt: Callable[[StopRun], None],
-        live: Callable[[Asking], Awaitable[Reply]],
+        live: Callable[[CallState], Awaitable[Reply]],
         on_overdraft: Callable[[str, Microdollars, Microdollars], None],
         capped: Callable[[], bool],
     ) -> None:
@@ -49,7 +49,7 @@ class BatchPath:
         self._find, self._check, self._live, self._on_overdraft = find, check, live, on_overdraft
         self._halt, self._capped = halt, capped
 
-    async def ask(self, asking: Asking, batching: Batching) -> Reply:
+    async def ask(self, asking: CallState, batching: Batching) -> Reply:
         """Get the reply from the journal or from batches, and after enough of them live, if the run says so."""
         last: TryLater | None = None
         waited = False
@@ -81,7 +81,7 @@ class BatchPath:
                     item.unpark()
         return await self._after_batches(asking, last)
 
-    async def _look(self, asking: Asking, batching: Batching, waited: bool) -> Reply | Awaitable[Outcome] | None:
+    async def _look(self, asking: CallState, batching: Batching, waited: bool) -> Reply | Awaitable[Outcome] | None:
         """Look the call up: gives its reply, or what to wait for, or nothing when it was in enough batches."""
         with self._with.pool.moving():
             while True:
@@ -100,13 +100,13 @@ class BatchPath:
             return waiting if asking.known else _then_look(waiting)
         return self._park(asking, batching) if asking.turn < self._dispatch.batches else None
 
-    async def _settled_meanwhile(self, asking: Asking, entry: Entry | None) -> bool:
+    async def _settled_meanwhile(self, asking: CallState, entry: Entry | None) -> bool:
         """Whether the call was in a batch at the first look and had its outcome at the second: ask nothing twice."""
         if entry is None and self._inheritance.empty:
             return False
         return await self._find(asking.key, asking.identity.digest) != entry
 
-    async def _remember(self, asking: Asking, entry: Entry | None) -> None:
+    async def _remember(self, asking: CallState, entry: Entry | None) -> None:
         """Learn from the journal how often the call was tried; what failed for good starts anew."""
         if entry is None:
             return
@@ -118,13 +118,13 @@ class BatchPath:
         if asking.turn:  # a batch that a person gave up says nothing about the call
             asking.turn -= await self._with.store.batches.abandoned(self._run, asking.key, asking.base)
 
-    async def _held(self, asking: Asking) -> tuple[BatchId, int] | None:
+    async def _held(self, asking: CallState) -> tuple[BatchId, int] | None:
         """Give the batch that holds the call, in this run or in one that it comes from."""
         if asking.known:
             return await self._with.store.batches.parked(self._run, asking.key)
         return await self._inheritance.parked(asking.key, asking.identity.digest)
 
-    def _park(self, asking: Asking, batching: Batching) -> Awaitable[Outcome]:
+    def _park(self, asking: CallState, batching: Batching) -> Awaitable[Outcome]:
         require_unicode(asking)
         return self._with.pool.park(
             Parked(
@@ -143,7 +143,7 @@ class BatchPath:
             )
         )
 
-    def _mind_cost(self, asking: Asking, batching: Batching, reply: Reply) -> None:
+    def _mind_cost(self, asking: CallState, batching: Batching, reply: Reply) -> None:
         """Tell when a reply cost more than was reserved for it."""
         if not self._capped():
             return
@@ -151,7 +151,7 @@ class BatchPath:
         if reply.cost > most:
             self._on_overdraft(asking.key, reply.cost, most)
 
-    async def _after_batches(self, asking: Asking, last: TryLater | None) -> Reply:
+    async def _after_batches(self, asking: CallState, last: TryLater | None) -> Reply:
         """Send the call live, or give it up."""
         if self._dispatch.fallback is Fallback.LIVE:
             asking.turn = 0
@@ -161,7 +161,7 @@ class BatchPath:
             f"call {asking.key!r} failed in {asking.turn} batches: {reason}",
             last=last or TryLater(reason),
         )
-        await self._with.store.batch_book.give_up(
+        await self._with.store.batch_writer.give_up(
             self._run, self._epoch, asking.key, error.record(), self._with.clock.now()
         )
         raise error

@@ -13,11 +13,11 @@ from typing import Any, TypeVar
 
 from muster.agents.base import BatchAgent
 from muster.domain.agent import Timeouts
-from muster.domain.batch import Batch, BatchState, Found
+from muster.domain.batch import Batch, BatchState, ListedBatch
 from muster.domain.errors import BadConfiguration, BatchLost, BatchOpen, CallFailed, Conflict
 from muster.domain.ids import BatchId
 from muster.domain.run import Driver
-from muster.engine.batches.base import Asker, Pulse, Tools
+from muster.engine.batches.base import Asker, BatchServices, PollDelays
 from muster.store.base import Advance, BatchClaim
 
 LEASE_SECONDS = 30.0
@@ -30,8 +30,8 @@ T = TypeVar("T")
 class Claims:
     """Takes, keeps and releases the claims of this process."""
 
-    def __init__(self, tools: Tools) -> None:
-        self._batches, self._book, self._clock = tools.store.batches, tools.store.batch_book, tools.clock
+    def __init__(self, tools: BatchServices) -> None:
+        self._batches, self._book, self._clock = tools.store.batches, tools.store.batch_writer, tools.clock
         self._driver, self._is_gone = tools.driver, tools.is_gone
 
     def holder(self, batch: Batch) -> Driver | None:
@@ -119,7 +119,7 @@ class Adopt:
 class Several:
     """Each of these may be the one; their custom ids tell when they end."""
 
-    found: tuple[Found, ...]
+    found: tuple[ListedBatch, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +130,7 @@ class Nothing:
 Judgment = Adopt | Several | Nothing
 
 
-def judge(batch: Batch, listed: Sequence[Found], known: frozenset[str]) -> Judgment:
+def judge(batch: Batch, listed: Sequence[ListedBatch], known: frozenset[str]) -> Judgment:
     """Decide which batch of the provider's list is ours."""
     strangers = [found for found in listed if found.id not in known and found.id not in batch.rejected]
     for found in strangers:
@@ -147,16 +147,16 @@ def judge(batch: Batch, listed: Sequence[Found], known: frozenset[str]) -> Judgm
     return Adopt(id=fitting[0].id, sure=False, why=why)
 
 
-def _fits(batch: Batch, found: Found) -> bool:
+def _fits(batch: Batch, found: ListedBatch) -> bool:
     sent = batch.sent_at or batch.created_at
     in_time = sent - SKEW <= found.created_at <= sent + LONGEST_CREATE + SKEW
     return in_time and found.requests in (None, batch.requests)
 
 
-class Resolver:
+class BatchResolver:
     """Takes a batch whose create is unresolved to running, or back to planned when it cannot have been created."""
 
-    def __init__(self, tools: Tools, *, claims: Claims, asker: Asker) -> None:
+    def __init__(self, tools: BatchServices, *, claims: Claims, asker: Asker) -> None:
         self._store, self._directory, self._clock = tools.store, tools.directory, tools.clock
         self._random, self._patience, self._timeouts = tools.random, tools.patience, tools.timeouts
         self._claims, self._asker = claims, asker
@@ -182,7 +182,7 @@ class Resolver:
             await self._claims.change(batch, "batch.put_back", state=BatchState.PLANNED, sent_at=None, note=note)
             return
         agent = self._directory.reopen(batch.desk)
-        pulse = Pulse(self._patience, self._random)
+        pulse = PollDelays(self._patience, self._random)
         since = self._looking_since.setdefault(batch.id, self._clock.monotonic())
         while self._clock.monotonic() < until:
             judgment = await self._look(agent, batch, until)
@@ -199,8 +199,8 @@ class Resolver:
     async def _look(self, agent: BatchAgent, batch: Batch, until: float) -> Judgment | None:
         since = (batch.sent_at or batch.created_at) - SKEW
 
-        async def read_list() -> list[Found]:
-            listed: list[Found] = []
+        async def read_list() -> list[ListedBatch]:
+            listed: list[ListedBatch] = []
             async for found in agent.find(since, self._timeouts):
                 listed.append(found)
                 if len(listed) >= MOST_LISTED or self._clock.monotonic() >= until:
@@ -243,7 +243,7 @@ class Resolver:
                 return Adopt(id=found.id, sure=True, why="its results carry our custom ids")
         return several
 
-    async def _is_ours(self, agent: BatchAgent, batch: Batch, found: Found) -> bool | None:
+    async def _is_ours(self, agent: BatchAgent, batch: Batch, found: ListedBatch) -> bool | None:
         progress = await agent.poll(found.id, self._timeouts)
         for source in progress.sources:
             name = await first_name(agent, source, self._timeouts)

@@ -16,14 +16,14 @@ from typing import BinaryIO, TypeVar
 from urllib.parse import quote, unquote
 
 from muster.agents.base import BatchAgent
-from muster.domain.batch import Answered, Batch, Errored, MemberResult, Seated, Shortfall
+from muster.domain.batch import Answered, Batch, BatchMember, Errored, MemberResult, Shortfall
 from muster.domain.call import Reply, Timings
 from muster.domain.entry import AttemptState, Failed, Replied, Settlement
 from muster.domain.errors import BatchCanceled, Expired, OutcomeUnknown, StoreFailed, WireError
 from muster.domain.money import NOTHING, Lane, Microdollars
 from muster.domain.run import Driver
 from muster.engine.batches.dismiss import fate_of, settlement_of
-from muster.store.base import Page
+from muster.store.base import ResultPage
 
 T = TypeVar("T")
 
@@ -179,7 +179,7 @@ MOST_BYTES = 100_000  # of each
 
 
 @dataclass(slots=True)
-class Odd:
+class OddLines:
     """What was strange about the lines of one source."""
 
     unreadable: int = 0
@@ -223,23 +223,23 @@ _PARKED = AttemptState.PARKED
 _ENDED_AS = {Expired: AttemptState.EXPIRED, BatchCanceled: AttemptState.CANCELED}
 
 
-class Reading:
+class ResultReader:
     """Reads one page: the lines that were used, and the outcomes that somebody waits for, are there afterwards."""
 
-    def __init__(self, agent: BatchAgent, batch: Batch, *, wanted: Container[int], odd: Odd) -> None:
+    def __init__(self, agent: BatchAgent, batch: Batch, *, wanted: Container[int], odd: OddLines) -> None:
         self._spelling, self._batch, self._names = agent.spelling, batch, batch.names
         self._wanted, self._odd = wanted, odd
         self._timings = Timings(waited=batch.seconds)  # parked: no clock of a call or a case goes on
         self.lines: list[bytes] = []
         self.outcomes: list[tuple[int, Ended]] = []
 
-    def page(self, lines: Sequence[tuple[int, bytes]], members: Iterable[Seated], at: float) -> Page:
+    def page(self, lines: Sequence[tuple[int, bytes]], members: Iterable[BatchMember], at: float) -> ResultPage:
         """Give the page, which is read when its settlements are gone through."""
         settlements = self._settlements(lines, {member.place: member for member in members}, at)
-        return Page(batch=self._batch.id, settlements=settlements, lines=self.lines, at=at)
+        return ResultPage(batch=self._batch.id, settlements=settlements, lines=self.lines, at=at)
 
     def _settlements(
-        self, lines: Sequence[tuple[int, bytes]], members: Mapping[int, Seated], at: float
+        self, lines: Sequence[tuple[int, bytes]], members: Mapping[int, BatchMember], at: float
     ) -> Iterator[Settlement]:
         """Settle the members that are still parked, about in their order; the first good line of each counts."""
         read: set[int] = set()
@@ -266,7 +266,7 @@ class Reading:
                     self.outcomes.append((place, outcome))
                 yield self._settlement(member, outcome, at)
 
-    def _read(self, glanced: int, line: bytes, members: Mapping[int, Seated]) -> tuple[int, MemberResult] | None:
+    def _read(self, glanced: int, line: bytes, members: Mapping[int, BatchMember]) -> tuple[int, MemberResult] | None:
         """Read a line; whose it is says its name, and not what was seen of it at a glance."""
         read = self._spelling.read(line)
         if read is None:
@@ -281,14 +281,14 @@ class Reading:
             return None
         return place, result
 
-    def _outcome(self, member: Seated, result: MemberResult) -> Ended:
+    def _outcome(self, member: BatchMember, result: MemberResult) -> Ended:
         if isinstance(result, Answered):
             return self._answer(member, result)
         if isinstance(result, Errored):
             return result.error
         return _dropped(self._batch, result.why)
 
-    def _answer(self, member: Seated, result: Answered) -> Ended:
+    def _answer(self, member: BatchMember, result: Answered) -> Ended:
         tariff, n = self._batch.tariffs[member.agent], member.attempt.n
         try:
             reply = self._spelling.decode(result.answer, tariff, member.size, member.max_tokens, self._timings)
@@ -297,7 +297,7 @@ class Reading:
         booked = reply.booked(member.reserved)
         return booked if n == 1 else booked.finished(n, self._timings.waited, 0.0)
 
-    def _settlement(self, member: Seated, outcome: Ended, at: float) -> Settlement:
+    def _settlement(self, member: BatchMember, outcome: Ended, at: float) -> Settlement:
         if isinstance(outcome, WireError):
             failed, _ = fate_of(outcome, _ENDED_AS.get(type(outcome), AttemptState.FAILED))
             return settlement_of(member, failed, at)
@@ -311,7 +311,7 @@ class Reading:
             position=member.position,
         )
 
-    def _live_cost(self, member: Seated, reply: Reply) -> Microdollars:
+    def _live_cost(self, member: BatchMember, reply: Reply) -> Microdollars:
         """Return what a live call would have cost; nothing where the cost is uncertain, as it is not compared."""
         live = self._batch.tariffs[member.agent].live
         return NOTHING if live is None or reply.lane is Lane.UNCERTAIN else live.cost(reply.usage)

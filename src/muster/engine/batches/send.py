@@ -10,8 +10,8 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
-from muster.agents.base import BatchAgent, Parcel
-from muster.domain.batch import Batch, BatchState, Limits, Member, Names, Plan, Tariff
+from muster.agents.base import BatchAgent, BatchUpload
+from muster.domain.batch import Batch, BatchLimits, BatchState, Member, Names, Plan, Tariff
 from muster.domain.call import SHORTEST_CACHED, Request
 from muster.domain.errors import (
     CallFailed,
@@ -25,11 +25,11 @@ from muster.domain.errors import (
     WireError,
 )
 from muster.domain.ids import BatchId
-from muster.engine.batches.base import Pulse, Tools
+from muster.engine.batches.base import BatchServices, PollDelays
 from muster.engine.batches.dismiss import Dismisser
 from muster.engine.batches.parking import Parked
-from muster.engine.batches.resolve import Claims, Resolver
-from muster.store.base import BatchBook
+from muster.engine.batches.resolve import BatchResolver, Claims
+from muster.store.base import BatchWriter
 
 LOOK_SECONDS = 1.0
 
@@ -37,7 +37,7 @@ LOOK_SECONDS = 1.0
 class Sender:
     """Takes a batch from planned to running, or to refused."""
 
-    def __init__(self, tools: Tools, *, claims: Claims, dismisser: Dismisser, resolver: Resolver) -> None:
+    def __init__(self, tools: BatchServices, *, claims: Claims, dismisser: Dismisser, resolver: BatchResolver) -> None:
         self._store, self._directory, self._clock = tools.store, tools.directory, tools.clock
         self._random, self._kill, self._patience = tools.random, tools.kill, tools.patience
         self._timeouts = tools.create_timeouts
@@ -49,7 +49,7 @@ class Sender:
             await self._dismisser.cancel(batch, "it was canceled before it was sent")
             return
         agent = self._directory.reopen(batch.desk)
-        pulse = Pulse(self._patience, self._random)
+        pulse = PollDelays(self._patience, self._random)
         while self._clock.monotonic() < until:
             fresh = await self._store.batches.get(batch.id)
             if fresh is None or fresh.state is not BatchState.PLANNED or fresh.cancel_requested:
@@ -75,7 +75,7 @@ class Sender:
                 await self._resolver.if_unclaimed(other, until)
         await self._store.changes.wait(LOOK_SECONDS)
 
-    async def _submit(self, agent: BatchAgent, claimed: Batch, pulse: Pulse) -> float | None:
+    async def _submit(self, agent: BatchAgent, claimed: Batch, pulse: PollDelays) -> float | None:
         """Create the batch; returns the seconds to wait when nothing was created and it is worth another try."""
         try:
             provider_id = await agent.submit(self._parcel(claimed), self._timeouts)
@@ -108,7 +108,7 @@ class Sender:
             with contextlib.suppress(WireError):  # its members are in the books as uncertain in any case
                 await agent.cancel(provider_id, self._timeouts)
 
-    async def _failed(self, claimed: Batch, error: WireError, pulse: Pulse) -> float | None:
+    async def _failed(self, claimed: Batch, error: WireError, pulse: PollDelays) -> float | None:
         fresh = await self._store.batches.get(claimed.id) or claimed
         created = fresh.desk.kind != "openai" or fresh.file is not None  # else it got no further than its upload
         if created and (isinstance(error, OutcomeUnknown | ProviderFault) or error.paid is Paid.UNKNOWN):
@@ -122,7 +122,7 @@ class Sender:
         await self._dismisser.refuse(replace(fresh, epoch=claimed.epoch), error, BatchState.SENT)
         return None
 
-    def _parcel(self, claimed: Batch) -> Parcel:
+    def _parcel(self, claimed: Batch) -> BatchUpload:
         async def remember(file: str) -> None:
             # Refused, this ends the submission: the create must not leave without its claim.
             await self._claims.change(claimed, "batch.uploaded", file=file, note=f"its requests are uploaded as {file}")
@@ -130,7 +130,7 @@ class Sender:
         def pieces() -> AsyncIterator[bytes]:
             return self._store.batches.bodies(claimed.id)
 
-        return Parcel(
+        return BatchUpload(
             id=claimed.id,
             requests=claimed.requests,
             size=claimed.bytes,
@@ -152,7 +152,7 @@ class Composition:
     id: BatchId
     nonce: str
     agent: BatchAgent
-    most: Limits
+    most: BatchLimits
     members: list[Member] = field(default_factory=list)
     parked: list[Parked] = field(default_factory=list)
     tariffs: dict[str, Tariff] = field(default_factory=dict)
@@ -174,7 +174,7 @@ class Composition:
         )
 
 
-async def compose(composition: Composition, lane: deque[Parked], at: float, book: BatchBook) -> Composition:
+async def compose(composition: Composition, lane: deque[Parked], at: float, book: BatchWriter) -> Composition:
     """Take calls from the lane, oldest first, until the batch is full."""
     spelling = composition.agent.spelling
     shared, names = shared_prefixes(lane, composition.most.requests), Names(composition.nonce, composition.id)

@@ -7,11 +7,11 @@ import msgspec
 
 from muster.domain.canonical import Json
 from muster.sim.anthropic import Anthropic
-from muster.sim.ask import Dialect, Refused, Said
-from muster.sim.batches.batch import ENDED, Batch, Member, Phase, Verdict, moment
-from muster.sim.batches.desk import Answer, Call, Endpoint, Work, say_json
-from muster.sim.batches.registry import Office, limit_of, page_after, page_before
-from muster.sim.faults import Kind, Op
+from muster.sim.ask import SimAnswer, SimRefusal, WireProtocol
+from muster.sim.batches.batch import ENDED, MemberOutcome, SimBatch, SimBatchMember, SimBatchPhase, moment
+from muster.sim.batches.desk import Call, Endpoint, EndpointAnswer, Work, say_json
+from muster.sim.batches.registry import BatchRegistry, limit_of, page_after, page_before
+from muster.sim.faults import FaultKind, Op
 from muster.sim.options import Options
 from muster.sim.playback import request_id
 
@@ -35,10 +35,10 @@ class _Create(msgspec.Struct):
 _read = msgspec.json.Decoder(_Create).decode
 
 
-class AnthropicBatches:
+class AnthropicBatchEndpoints:
     """Answers whoever has batches at Anthropic."""
 
-    def __init__(self, office: Office, options: Options) -> None:
+    def __init__(self, office: BatchRegistry, options: Options) -> None:
         self._office = office
         self._most_requests = options.batch_requests or MOST_REQUESTS
         self.most_bytes = options.batch_bytes or MOST_BYTES
@@ -59,16 +59,16 @@ class AnthropicBatches:
 
     def _create(self, call: Call) -> Work:
         if call.request.oversized or len(call.request.body) > self.most_bytes:
-            raise Refused(413, f"a batch may not be larger than {self.most_bytes} bytes")
+            raise SimRefusal(413, f"a batch may not be larger than {self.most_bytes} bytes")
         requests = _requests(call.request.body, self._most_requests)
         yield
         members = list(_members(requests))
         yield
         fault = self._office.pick_fault(call.request.body)
-        if fault is not None and fault.kind is Kind.VALIDATION_FAILURE:
-            raise Refused(400, "requests: the batch is not valid, by the fault plan")
+        if fault is not None and fault.kind is FaultKind.VALIDATION_FAILURE:
+            raise SimRefusal(400, "requests: the batch is not valid, by the fault plan")
         batch = self._office.open(self._wording, call.account, members, fault=fault)
-        return say_json(self._spell(call, batch, Phase.RUNNING))
+        return say_json(self._spell(call, batch, SimBatchPhase.RUNNING))
 
     def _list(self, call: Call) -> Work:
         batches = self._office.newest_first(self._wording, call.account)
@@ -83,7 +83,7 @@ class AnthropicBatches:
 
     def _retrieve(self, call: Call) -> Work:
         batch = self._find(call)
-        if batch.strikes(Kind.LATE_404, "retrieve"):
+        if batch.strikes(FaultKind.LATE_404, "retrieve"):
             raise _not_found(call.id)
         yield from self._office.settle([batch])
         return say_json(self._look(call, batch))
@@ -92,35 +92,35 @@ class AnthropicBatches:
         batch = self._find(call)
         yield from self._office.settle([batch])
         if batch.phase in ENDED:
-            raise Refused(400, f"batch {batch.id} has ended and cannot be canceled")
+            raise SimRefusal(400, f"batch {batch.id} has ended and cannot be canceled")
         batch.canceled = batch.settled
-        return say_json(self._spell(call, batch, Phase.CANCELING))
+        return say_json(self._spell(call, batch, SimBatchPhase.CANCELING))
 
     def _delete(self, call: Call) -> Work:
         batch = self._find(call)
         yield from self._office.settle([batch])
         if not batch.closed:
-            raise Refused(400, f"batch {batch.id} has not ended; cancel it before you delete it")
+            raise SimRefusal(400, f"batch {batch.id} has not ended; cancel it before you delete it")
         self._office.drop(batch)
         return say_json({"id": batch.id, "type": "message_batch_deleted"})
 
     def _results(self, call: Call) -> Work:
         batch = self._find(call)
         yield from self._office.settle([batch])
-        if not batch.closed or batch.strikes(Kind.LATE_404, "results"):
-            raise Refused(404, f"batch {batch.id} has no results yet")
-        return Answer(lines=batch.output + batch.errors)
+        if not batch.closed or batch.strikes(FaultKind.LATE_404, "results"):
+            raise SimRefusal(404, f"batch {batch.id} has no results yet")
+        return EndpointAnswer(lines=batch.output + batch.errors)
 
-    def _find(self, call: Call) -> Batch:
+    def _find(self, call: Call) -> SimBatch:
         batch = self._office.find(self._wording, call.account, call.id)
         if batch is None:
             raise _not_found(call.id)
         return batch
 
-    def _look(self, call: Call, batch: Batch) -> Json:
+    def _look(self, call: Call, batch: SimBatch) -> Json:
         return disturb(batch, self._spell(call, batch, batch.phase))
 
-    def _spell(self, call: Call, batch: Batch, phase: Phase) -> Json:
+    def _spell(self, call: Call, batch: SimBatch, phase: SimBatchPhase) -> Json:
         return spell_batch(batch, phase, live=self._live, origin=call.origin)
 
 
@@ -129,27 +129,27 @@ def _requests(body: bytes, most: int) -> list[_Request]:
         requests = _read(body).requests
     except msgspec.ValidationError as error:
         what, _, place = str(error).partition(" - at `$.")
-        raise Refused(400, f"{place.rstrip('`') or 'body'}: {what}") from None
+        raise SimRefusal(400, f"{place.rstrip('`') or 'body'}: {what}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise Refused(400, f"the request body is not valid JSON: {error}") from None
+        raise SimRefusal(400, f"the request body is not valid JSON: {error}") from None
     if not 0 < len(requests) <= most:
-        raise Refused(400, f"requests: List should have between 1 and {most} items, not {len(requests)}")
+        raise SimRefusal(400, f"requests: List should have between 1 and {most} items, not {len(requests)}")
     return requests
 
 
-def _members(requests: list[_Request]) -> Iterator[Member]:
+def _members(requests: list[_Request]) -> Iterator[SimBatchMember]:
     seen: set[str] = set()
     for index, request in enumerate(requests):
         if CUSTOM_ID.fullmatch(request.custom_id) is None:
-            raise Refused(400, f"requests.{index}.custom_id: String should match pattern '^{CUSTOM_ID.pattern}$'")
+            raise SimRefusal(400, f"requests.{index}.custom_id: String should match pattern '^{CUSTOM_ID.pattern}$'")
         if request.custom_id in seen:
-            raise Refused(400, f"requests.{index}.custom_id: {request.custom_id} is there twice")
+            raise SimRefusal(400, f"requests.{index}.custom_id: {request.custom_id} is there twice")
         seen.add(request.custom_id)
-        yield Member(request.custom_id, request.params)
+        yield SimBatchMember(request.custom_id, request.params)
 
 
-def _not_found(name: str) -> Refused:
-    return Refused(404, f"there is no batch with the id {name}")
+def _not_found(name: str) -> SimRefusal:
+    return SimRefusal(404, f"there is no batch with the id {name}")
 
 
 ELSEWHERE = "http://127.0.0.2:9"  # a loopback address where nobody listens
@@ -163,34 +163,34 @@ class MessageBatches:
 
     provider = "anthropic"
     prefix = "msgbatch_sim_"
-    dialect: Dialect = Anthropic()
+    dialect: WireProtocol = Anthropic()
 
-    def status(self, phase: Phase) -> str:
+    def status(self, phase: SimBatchPhase) -> str:
         """Name a phase."""
         if phase in ENDED:
             return "ended"
-        return "canceling" if phase is Phase.CANCELING else "in_progress"
+        return "canceling" if phase is SimBatchPhase.CANCELING else "in_progress"
 
-    def answered(self, custom_id: str, said: Said) -> bytes:
+    def answered(self, custom_id: str, said: SimAnswer) -> bytes:
         """Spell the line of a member that succeeded."""
         return b'{"custom_id":%b,"result":{"type":"succeeded","message":%b}}\n' % (
             _encode(custom_id),
             self.dialect.whole(said),
         )
 
-    def refused(self, custom_id: str, refused: Refused, number: int) -> bytes:
+    def refused(self, custom_id: str, refused: SimRefusal, number: int) -> bytes:
         """Spell the line of a member that failed."""
         return b'{"custom_id":%b,"result":{"type":"errored","error":%b}}\n' % (
             _encode(custom_id),
             self.dialect.error(refused, request_id(number)),
         )
 
-    def unmet(self, custom_id: str, verdict: Verdict, number: int) -> bytes:
+    def unmet(self, custom_id: str, verdict: MemberOutcome, number: int) -> bytes:
         """Spell the line of a member that was canceled or expired."""
         return b'{"custom_id":%b,"result":{"type":"%b"}}\n' % (_encode(custom_id), verdict.encode())
 
 
-def spell_batch(batch: Batch, phase: Phase, *, live: bool, origin: str) -> Json:
+def spell_batch(batch: SimBatch, phase: SimBatchPhase, *, live: bool, origin: str) -> Json:
     """Spell a batch in a phase."""
     ended = phase in ENDED
     return {
@@ -207,23 +207,23 @@ def spell_batch(batch: Batch, phase: Phase, *, live: bool, origin: str) -> Json:
     }
 
 
-def disturb(batch: Batch, spelled: Json) -> Json:
+def disturb(batch: SimBatch, spelled: Json) -> Json:
     """Spell a batch wrongly if its fault wants it."""
-    if batch.strikes(Kind.UNKNOWN_STATUS):
+    if batch.strikes(FaultKind.UNKNOWN_STATUS):
         return spelled | {"processing_status": UNKNOWN}
     if spelled["results_url"] is None:
         return spelled
-    if batch.strikes(Kind.NO_RESULTS_URL):
+    if batch.strikes(FaultKind.NO_RESULTS_URL):
         return spelled | {"results_url": None}
-    if batch.strikes(Kind.FOREIGN_RESULTS_URL):
+    if batch.strikes(FaultKind.FOREIGN_RESULTS_URL):
         return spelled | {"results_url": _results_url(batch, ELSEWHERE)}
     return spelled
 
 
-def _counts(batch: Batch, *, told: bool) -> dict[str, int]:
-    counts = {verdict.value: batch.counts[verdict] if told else 0 for verdict in Verdict}
+def _counts(batch: SimBatch, *, told: bool) -> dict[str, int]:
+    counts = {verdict.value: batch.counts[verdict] if told else 0 for verdict in MemberOutcome}
     return {"processing": batch.size - sum(counts.values()), **counts}
 
 
-def _results_url(batch: Batch, origin: str) -> str:
+def _results_url(batch: SimBatch, origin: str) -> str:
     return f"{origin}/anthropic/v1/messages/batches/{batch.id}/results"

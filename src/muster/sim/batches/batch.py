@@ -10,8 +10,8 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from muster.domain.canonical import Json
-from muster.sim.ask import Dialect, Refused, Said
-from muster.sim.faults import Fault, Kind
+from muster.sim.ask import SimAnswer, SimRefusal, WireProtocol
+from muster.sim.faults import Fault, FaultKind
 
 LIFETIME = 24 * 60 * 60.0
 HALF = 0.5
@@ -62,7 +62,7 @@ VALIDATED = 0.05  # of its time, a batch is being validated
 PROCESSED = 0.95  # and after this, its results are being put together
 
 
-class Verdict(StrEnum):
+class MemberOutcome(StrEnum):
     """What became of a member."""
 
     SUCCEEDED = "succeeded"  # the only one that is paid
@@ -71,7 +71,7 @@ class Verdict(StrEnum):
     EXPIRED = "expired"
 
 
-class Phase(StrEnum):
+class SimBatchPhase(StrEnum):
     """How far a batch has got."""
 
     VALIDATING = "validating"
@@ -84,10 +84,10 @@ class Phase(StrEnum):
     CANCELED = "cancelled"
 
 
-ENDED = frozenset({Phase.FAILED, Phase.COMPLETED, Phase.EXPIRED, Phase.CANCELED})
+ENDED = frozenset({SimBatchPhase.FAILED, SimBatchPhase.COMPLETED, SimBatchPhase.EXPIRED, SimBatchPhase.CANCELED})
 
 
-class Member(NamedTuple):  # there are a hundred thousand of them
+class SimBatchMember(NamedTuple):  # there are a hundred thousand of them
     """One request of a batch, not yet understood."""
 
     custom_id: str
@@ -99,30 +99,30 @@ class Wording(Protocol):
 
     provider: str
     prefix: str  # of the ids of batches
-    dialect: Dialect
+    dialect: WireProtocol
 
-    def status(self, phase: Phase) -> str:
+    def status(self, phase: SimBatchPhase) -> str:
         """Name a phase."""
 
-    def answered(self, custom_id: str, said: Said) -> bytes:
+    def answered(self, custom_id: str, said: SimAnswer) -> bytes:
         """Spell the line of a member that succeeded."""
 
-    def refused(self, custom_id: str, refused: Refused, number: int) -> bytes:
+    def refused(self, custom_id: str, refused: SimRefusal, number: int) -> bytes:
         """Spell the line of a member that failed."""
 
-    def unmet(self, custom_id: str, verdict: Verdict, number: int) -> bytes:
+    def unmet(self, custom_id: str, verdict: MemberOutcome, number: int) -> bytes:
         """Spell the line of a member that was canceled or expired."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class Batch:
+class SimBatch:
     """A batch as the provider keeps it; whoever looks at it has it brought up to date first."""
 
     id: str
     account: str
     wording: Wording
     schedule: Schedule
-    members: list[Member]  # in the order of processing; emptied when all is done
+    members: list[SimBatchMember]  # in the order of processing; emptied when all is done
     about: Mapping[str, Json] = field(default_factory=dict)  # what its creator wants to see again
     problems: tuple[Json, ...] = ()  # why it is not valid
     fault: Fault | None = None
@@ -132,7 +132,7 @@ class Batch:
     closed: bool = False  # nothing will change any more
     filed: bool = False  # its results are files (OpenAI)
     canceled: float | None = None  # when
-    counts: Counter[Verdict] = field(default_factory=Counter)
+    counts: Counter[MemberOutcome] = field(default_factory=Counter)
     models: set[str] = field(default_factory=set)
     output: list[bytes] = field(default_factory=list)
     errors: list[bytes] = field(default_factory=list)
@@ -143,22 +143,22 @@ class Batch:
         self.settled = self.schedule.created
 
     @property
-    def phase(self) -> Phase:
+    def phase(self) -> SimBatchPhase:
         """How far it had got when it was brought up to date; time goes on while others look."""
         return self.phase_at(self.settled)
 
-    def phase_at(self, now: float) -> Phase:
+    def phase_at(self, now: float) -> SimBatchPhase:
         """Tell how far it gets."""
         if self.problems:
-            return Phase.FAILED
+            return SimBatchPhase.FAILED
         if self.canceled is not None:
-            return Phase.CANCELED
+            return SimBatchPhase.CANCELED
         progress = self.schedule.progress(now)
         if progress >= 1:
-            return Phase.COMPLETED if self.schedule.share >= 1 else Phase.EXPIRED
+            return SimBatchPhase.COMPLETED if self.schedule.share >= 1 else SimBatchPhase.EXPIRED
         if progress < VALIDATED:
-            return Phase.VALIDATING
-        return Phase.RUNNING if progress < PROCESSED else Phase.FINALIZING
+            return SimBatchPhase.VALIDATING
+        return SimBatchPhase.RUNNING if progress < PROCESSED else SimBatchPhase.FINALIZING
 
     def ended(self) -> float:
         """Tell when it ended."""
@@ -168,18 +168,18 @@ class Batch:
         """Count the members that must be processed by now; a cancel stops it where it is."""
         return self.done if self.problems or self.canceled is not None else self.schedule.due(self.size, now)
 
-    def note(self, verdict: Verdict, *lines: bytes) -> None:
+    def note(self, verdict: MemberOutcome, *lines: bytes) -> None:
         """Note what became of the next member."""
         self.done += 1
         self.counts[verdict] += 1
-        (self.output if verdict is Verdict.SUCCEEDED else self.errors).extend(lines)
+        (self.output if verdict is MemberOutcome.SUCCEEDED else self.errors).extend(lines)
 
     def close(self) -> None:
         """Let go of what is no longer needed."""
         self.closed = True
         self.members = []
 
-    def strikes(self, kind: Kind, place: str = "") -> bool:
+    def strikes(self, kind: FaultKind, place: str = "") -> bool:
         """Say whether its fault is of this kind and still seen at this place, and count that it was."""
         if self.fault is None or self.fault.kind is not kind:
             return False

@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from muster.domain.canonical import Json
-from muster.sim.ask import Dialect, Refused
+from muster.sim.ask import SimRefusal, WireProtocol
 from muster.sim.batches.multipart import without_boundary
 from muster.sim.door import account_of, check_key
 from muster.sim.faults import HONEST, Fault, Op
@@ -17,7 +17,7 @@ from muster.sim.playback import (
     ENDINGS,
     SILENT,
     SOON,
-    Ending,
+    ConnectionEnd,
     Headers,
     Part,
     Play,
@@ -52,7 +52,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class EndpointAnswer:
     """What an endpoint answers: a JSON value, or lines of a file."""
 
     body: bytes = b""
@@ -60,7 +60,7 @@ class Answer:
     status: int = 200
 
 
-Work = Generator[None, None, Answer]  # yields where others may be served first
+Work = Generator[None, None, EndpointAnswer]  # yields where others may be served first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,10 +73,10 @@ class Endpoint:
     work: Callable[[Call], Work]
 
 
-class Desk:
+class BatchRouter:
     """Takes requests to the endpoints of one provider."""
 
-    def __init__(self, dialect: Dialect, rehearsal: Rehearsal) -> None:
+    def __init__(self, dialect: WireProtocol, rehearsal: Rehearsal) -> None:
         self._dialect = dialect
         self._rehearsal = rehearsal
         self._book = rehearsal.book
@@ -88,11 +88,11 @@ class Desk:
         number = next(self._rehearsal.numbers)
         try:
             key = check_key(request, self._rehearsal.options.key)
-        except Refused as refused:
+        except SimRefusal as refused:
             return self._rehearsal.refuse(self._dialect, refused, number)
         call = Call(account=account_of(key), request=request, id=name)
         fault = self._pick(endpoint.op, call)
-        ending = Ending.KEEP if fault is None else (SILENT | ENDINGS).get(fault.kind, Ending.KEEP)
+        ending = ConnectionEnd.KEEP if fault is None else (SILENT | ENDINGS).get(fault.kind, ConnectionEnd.KEEP)
         return Play(parts=self._perform(endpoint, call, number, fault), ending=ending)
 
     def _pick(self, op: Op, call: Call) -> Fault | None:
@@ -108,9 +108,9 @@ class Desk:
         refusal = None
         try:
             answer = yield from _breathing(_done(endpoint, call, fault))
-        except Refused as refused:
+        except SimRefusal as refused:
             refusal = refused
-            answer = Answer(status=refused.status, body=self._dialect.error(refused, request_id(number)))
+            answer = EndpointAnswer(status=refused.status, body=self._dialect.error(refused, request_id(number)))
         if fault is not None and fault.kind in SILENT:
             yield self._latency, b""
             return
@@ -119,7 +119,7 @@ class Desk:
         yield from _staged(answer, headers, self._latency, None if fault is None or fault.kind in HONEST else fault)
 
 
-def immediately(work: Callable[[Call], Answer]) -> Callable[[Call], Work]:
+def immediately(work: Callable[[Call], EndpointAnswer]) -> Callable[[Call], Work]:
     """Make an endpoint of work that is done in no time."""
 
     def begin(call: Call) -> Work:
@@ -129,9 +129,9 @@ def immediately(work: Callable[[Call], Answer]) -> Callable[[Call], Work]:
     return begin
 
 
-def say_json(value: Json) -> Answer:
+def say_json(value: Json) -> EndpointAnswer:
     """Answer with a JSON value."""
-    return Answer(body=_encode(value))
+    return EndpointAnswer(body=_encode(value))
 
 
 def _name(call: Call) -> str:
@@ -142,21 +142,21 @@ def _done(endpoint: Endpoint, call: Call, fault: Fault | None) -> Work:
     if fault is not None:
         refuse_honestly(fault)
         if not fault.paid:
-            return Answer()
+            return EndpointAnswer()
     return (yield from endpoint.work(call))
 
 
-def _breathing(work: Work) -> Generator[Part, None, Answer]:
+def _breathing(work: Work) -> Generator[Part, None, EndpointAnswer]:
     while True:
         try:
             next(work)
         except StopIteration as stop:
-            answer: Answer = stop.value
+            answer: EndpointAnswer = stop.value
             return answer
         yield SOON, b""
 
 
-def _staged(answer: Answer, headers: Headers, latency: float, fault: Fault | None) -> Iterable[Part]:
+def _staged(answer: EndpointAnswer, headers: Headers, latency: float, fault: Fault | None) -> Iterable[Part]:
     if answer.lines is None:
         return stage_whole(answer.body, headers, latency, fault, answer.status).parts
     return stage_lines(answer.lines, headers, latency, fault)

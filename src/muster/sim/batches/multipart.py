@@ -5,7 +5,7 @@ from email.message import Message
 from email.parser import BytesHeaderParser
 from typing import NamedTuple
 
-from muster.sim.ask import Refused
+from muster.sim.ask import SimRefusal
 from muster.sim.http import HttpRequest
 
 FORM = "multipart/form-data"
@@ -23,7 +23,7 @@ def fields_of(request: HttpRequest) -> dict[str, Field]:
     """Read the form of a request, or refuse it."""
     boundary = _boundary(request)
     if boundary is None:
-        raise Refused(400, f"the content type is not {FORM} with a boundary")
+        raise SimRefusal(400, f"the content type is not {FORM} with a boundary")
     return {field.name: field for field in _fields(request.body, boundary)}
 
 
@@ -47,7 +47,7 @@ def _fields(body: bytes, boundary: bytes) -> Iterator[Field]:
     while not body.startswith(b"--", start):
         end = body.find(mark, start)
         if end < 0:
-            raise Refused(400, "the form ends without its last boundary")
+            raise SimRefusal(400, "the form ends without its last boundary")
         yield _field(body, start, end)
         start = end + len(mark)
 
@@ -55,16 +55,16 @@ def _fields(body: bytes, boundary: bytes) -> Iterator[Field]:
 def _after(body: bytes, mark: bytes, start: int) -> int:
     found = body.find(mark, start)
     if found < 0:
-        raise Refused(400, "the form does not have its boundary")
+        raise SimRefusal(400, "the form does not have its boundary")
     return found + len(mark)
 
 
 def _field(body: bytes, start: int, end: int) -> Field:
     blank = body.find(b"\r\n\r\n", start, end)
     if blank < 0:
-        raise Refused(400, "a field of the form has no head")
+        raise SimRefusal(400, "a field of the form has no head")
     head = BytesHeaderParser().parsebytes(body[start:blank].strip())
     name = head.get_param("name", header="content-disposition")
     if not isinstance(name, str):
-        raise Refused(400, "a field of the form has no name")
+        raise SimRefusal(400, "a field of the form has no name")
     return Field(name, head.get_filename(), body[blank + 4 : end])

@@ -3,13 +3,13 @@
 import msgspec
 
 from muster.domain.canonical import Json
-from muster.sim.ask import Dialect, Refused, Said
-from muster.sim.batches.batch import ENDED, Batch, Phase, Verdict
+from muster.sim.ask import SimAnswer, SimRefusal, WireProtocol
+from muster.sim.batches.batch import ENDED, MemberOutcome, SimBatch, SimBatchPhase
 from muster.sim.batches.desk import Call, Endpoint, Work, say_json
 from muster.sim.batches.openai_input import InputReader, Problem
-from muster.sim.batches.registry import File, Office, limit_of, page_after
+from muster.sim.batches.registry import BatchRegistry, File, limit_of, page_after
 from muster.sim.door import body_of
-from muster.sim.faults import Fault, Kind, Op
+from muster.sim.faults import Fault, FaultKind, Op
 from muster.sim.openai import OpenAI, invalid
 from muster.sim.options import Options
 from muster.sim.playback import request_id
@@ -23,14 +23,14 @@ MOST_LISTED = 100
 MOST_METADATA = 16
 
 
-class OpenAIBatches:
+class OpenAIBatchEndpoints:
     """Answers whoever has batches at OpenAI."""
 
-    def __init__(self, office: Office, options: Options) -> None:
+    def __init__(self, office: BatchRegistry, options: Options) -> None:
         self._office = office
         self._most_requests = options.batch_requests or MOST_REQUESTS
         self._live = options.live_counts is not False
-        self._wording = Batches()
+        self._wording = CompletionBatches()
 
     def endpoints(self) -> tuple[Endpoint, ...]:
         """Give the table of endpoints."""
@@ -55,7 +55,7 @@ class OpenAIBatches:
         batch = self._office.open(
             self._wording, call.account, reader.members, fault=fault, about=about, problems=problems
         )
-        return say_json(self._spell(batch, Phase.VALIDATING))
+        return say_json(self._spell(batch, SimBatchPhase.VALIDATING))
 
     def _list(self, call: Call) -> Work:
         batches = self._office.newest_first(self._wording, call.account)
@@ -65,7 +65,7 @@ class OpenAIBatches:
 
     def _retrieve(self, call: Call) -> Work:
         batch = self._find(call)
-        if batch.strikes(Kind.LATE_404, "retrieve"):
+        if batch.strikes(FaultKind.LATE_404, "retrieve"):
             raise _not_found(call.id)
         yield from self._office.settle([batch])
         return say_json(self._look(batch))
@@ -76,24 +76,24 @@ class OpenAIBatches:
         if batch.canceled is not None:
             return say_json(self._look(batch))
         if batch.phase in ENDED:
-            raise Refused(409, f"Cannot cancel a batch with status '{batch.phase}'.")
+            raise SimRefusal(409, f"Cannot cancel a batch with status '{batch.phase}'.")
         batch.canceled = batch.settled
-        return say_json(self._spell(batch, Phase.CANCELING))
+        return say_json(self._spell(batch, SimBatchPhase.CANCELING))
 
-    def _find(self, call: Call) -> Batch:
+    def _find(self, call: Call) -> SimBatch:
         batch = self._office.find(self._wording, call.account, call.id)
         if batch is None:
             raise _not_found(call.id)
         return batch
 
-    def _look(self, batch: Batch) -> Json:
+    def _look(self, batch: SimBatch) -> Json:
         if batch.closed and not batch.filed:
             self._file(batch)
         return disturb(batch, self._spell(batch, batch.phase))
 
-    def _file(self, batch: Batch) -> None:
+    def _file(self, batch: SimBatch) -> None:
         batch.filed = True
-        answered = batch.counts[Verdict.SUCCEEDED]  # their lines may be lost; the file is there all the same
+        answered = batch.counts[MemberOutcome.SUCCEEDED]  # their lines may be lost; the file is there all the same
         for name, lines, count in (
             (output_id(batch), batch.output, answered),
             (error_id(batch), batch.errors, len(batch.errors)),
@@ -111,7 +111,7 @@ class OpenAIBatches:
                     ),
                 )
 
-    def _spell(self, batch: Batch, phase: Phase) -> Json:
+    def _spell(self, batch: SimBatch, phase: SimBatchPhase) -> Json:
         return spell_batch(batch, phase, live=self._live)
 
 
@@ -142,57 +142,60 @@ def _is_metadata(metadata: Json) -> bool:
 
 
 def _problems(fault: Fault | None) -> list[Json]:
-    if fault is None or fault.kind is not Kind.VALIDATION_FAILURE:
+    if fault is None or fault.kind is not FaultKind.VALIDATION_FAILURE:
         return []
     return [Problem("invalid_batch", "The batch is not valid, by the fault plan.").spell(None)]
 
 
-def _not_found(name: str) -> Refused:
-    return Refused(404, f"No batch found with id '{name}'.")
+def _not_found(name: str) -> SimRefusal:
+    return SimRefusal(404, f"No batch found with id '{name}'.")
 
 
 UNKNOWN = "pondering"
 FILES = ("output_file_id", "error_file_id")
 UNMET = {
-    Verdict.EXPIRED: ("batch_expired", "This request could not be executed before the completion window expired."),
-    Verdict.CANCELED: ("batch_cancelled", "This request was not executed before the batch was cancelled."),
+    MemberOutcome.EXPIRED: (
+        "batch_expired",
+        "This request could not be executed before the completion window expired.",
+    ),
+    MemberOutcome.CANCELED: ("batch_cancelled", "This request was not executed before the batch was cancelled."),
 }
 
 _encode = msgspec.json.Encoder().encode
 
 
-class Batches:
+class CompletionBatches:
     """Words the results of batches of chat completions."""
 
     provider = "openai"
     prefix = "batch_sim_"
-    dialect: Dialect = OpenAI()
+    dialect: WireProtocol = OpenAI()
 
-    def status(self, phase: Phase) -> str:
+    def status(self, phase: SimBatchPhase) -> str:
         """Name a phase; the names of phases are this provider's."""
         return phase.value
 
-    def answered(self, custom_id: str, said: Said) -> bytes:
+    def answered(self, custom_id: str, said: SimAnswer) -> bytes:
         """Spell the line of a member that succeeded."""
         return _line(custom_id, said.number, _response(200, said.number, self.dialect.whole(said)), b"null")
 
-    def refused(self, custom_id: str, refused: Refused, number: int) -> bytes:
+    def refused(self, custom_id: str, refused: SimRefusal, number: int) -> bytes:
         """Spell the line of a member that failed."""
         error = self.dialect.error(refused, request_id(number))
         return _line(custom_id, number, _response(refused.status, number, error), b"null")
 
-    def unmet(self, custom_id: str, verdict: Verdict, number: int) -> bytes:
+    def unmet(self, custom_id: str, verdict: MemberOutcome, number: int) -> bytes:
         """Spell the line of a member that was canceled or expired."""
         code, message = UNMET[verdict]
         return _line(custom_id, number, b"null", _encode({"code": code, "message": message}))
 
 
-def spell_batch(batch: Batch, phase: Phase, *, live: bool) -> Json:
+def spell_batch(batch: SimBatch, phase: SimBatchPhase, *, live: bool) -> Json:
     """Spell a batch in a phase; its files are named when there is something in them."""
     at = int(batch.ended())
-    began = None if phase in (Phase.VALIDATING, Phase.FAILED) else int(batch.schedule.created)
-    finished = phase in (Phase.COMPLETED, Phase.EXPIRED)
-    errors = {"object": "list", "data": list(batch.problems)} if phase is Phase.FAILED else None
+    began = None if phase in (SimBatchPhase.VALIDATING, SimBatchPhase.FAILED) else int(batch.schedule.created)
+    finished = phase in (SimBatchPhase.COMPLETED, SimBatchPhase.EXPIRED)
+    errors = {"object": "list", "data": list(batch.problems)} if phase is SimBatchPhase.FAILED else None
     return {
         "id": batch.id,
         "object": "batch",
@@ -200,45 +203,45 @@ def spell_batch(batch: Batch, phase: Phase, *, live: bool) -> Json:
         "model": next(iter(batch.models), None),
         "errors": errors,
         "status": batch.wording.status(phase),
-        "output_file_id": output_id(batch) if phase in ENDED and batch.counts[Verdict.SUCCEEDED] else None,
+        "output_file_id": output_id(batch) if phase in ENDED and batch.counts[MemberOutcome.SUCCEEDED] else None,
         "error_file_id": error_id(batch) if phase in ENDED and batch.errors else None,
         "created_at": int(batch.schedule.created),
         "in_progress_at": began,
         "expires_at": int(batch.schedule.expires),
-        "finalizing_at": at if finished or phase is Phase.FINALIZING else None,
-        "completed_at": at if phase is Phase.COMPLETED else None,
-        "failed_at": int(batch.schedule.created) if phase is Phase.FAILED else None,
-        "expired_at": at if phase is Phase.EXPIRED else None,
+        "finalizing_at": at if finished or phase is SimBatchPhase.FINALIZING else None,
+        "completed_at": at if phase is SimBatchPhase.COMPLETED else None,
+        "failed_at": int(batch.schedule.created) if phase is SimBatchPhase.FAILED else None,
+        "expired_at": at if phase is SimBatchPhase.EXPIRED else None,
         "cancelling_at": None if batch.canceled is None else at,
-        "cancelled_at": at if phase is Phase.CANCELED else None,
+        "cancelled_at": at if phase is SimBatchPhase.CANCELED else None,
         "request_counts": _counts(batch, phase, told=live or phase in ENDED),
     }
 
 
-def disturb(batch: Batch, spelled: Json) -> Json:
+def disturb(batch: SimBatch, spelled: Json) -> Json:
     """Spell a batch wrongly if its fault wants it."""
-    if batch.strikes(Kind.UNKNOWN_STATUS):
+    if batch.strikes(FaultKind.UNKNOWN_STATUS):
         return spelled | {"status": UNKNOWN}
-    if any(spelled[name] for name in FILES) and batch.strikes(Kind.NO_RESULTS_URL):
+    if any(spelled[name] for name in FILES) and batch.strikes(FaultKind.NO_RESULTS_URL):
         return spelled | dict.fromkeys(FILES)
     return spelled
 
 
-def output_id(batch: Batch) -> str:
+def output_id(batch: SimBatch) -> str:
     """Name the file with the answers."""
     return f"file-{batch.id}-output"
 
 
-def error_id(batch: Batch) -> str:
+def error_id(batch: SimBatch) -> str:
     """Name the file with what failed."""
     return f"file-{batch.id}-errors"
 
 
-def _counts(batch: Batch, phase: Phase, *, told: bool) -> dict[str, int]:
-    if phase in (Phase.VALIDATING, Phase.FAILED):
+def _counts(batch: SimBatch, phase: SimBatchPhase, *, told: bool) -> dict[str, int]:
+    if phase in (SimBatchPhase.VALIDATING, SimBatchPhase.FAILED):
         return {"total": 0, "completed": 0, "failed": 0}
-    completed = batch.counts[Verdict.SUCCEEDED] if told else 0
-    failed = batch.counts[Verdict.ERRORED] + batch.counts[Verdict.EXPIRED] if told else 0
+    completed = batch.counts[MemberOutcome.SUCCEEDED] if told else 0
+    failed = batch.counts[MemberOutcome.ERRORED] + batch.counts[MemberOutcome.EXPIRED] if told else 0
     return {"total": batch.size, "completed": completed, "failed": failed}
 
 

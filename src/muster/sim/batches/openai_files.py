@@ -1,10 +1,10 @@
 """Files of OpenAI: the endpoints under `/v1/files`."""
 
-from muster.sim.ask import Refused
-from muster.sim.batches.desk import Answer, Call, Endpoint, immediately, say_json
+from muster.sim.ask import SimRefusal
+from muster.sim.batches.desk import Call, Endpoint, EndpointAnswer, immediately, say_json
 from muster.sim.batches.multipart import fields_of
-from muster.sim.batches.registry import File, Office, limit_of, page_after, spell_file
-from muster.sim.faults import Kind, Op
+from muster.sim.batches.registry import BatchRegistry, File, limit_of, page_after, spell_file
+from muster.sim.faults import FaultKind, Op
 from muster.sim.openai import invalid
 from muster.sim.options import Options
 
@@ -17,7 +17,7 @@ FRAME_BYTES = 64 * 1024  # what a form has around its file, generously
 class OpenAIFiles:
     """Answers whoever has files at OpenAI."""
 
-    def __init__(self, office: Office, options: Options) -> None:
+    def __init__(self, office: BatchRegistry, options: Options) -> None:
         self._office = office
         self._most_bytes = options.batch_bytes or MOST_BYTES
         self.most_bytes = self._most_bytes + FRAME_BYTES
@@ -33,7 +33,7 @@ class OpenAIFiles:
             Endpoint(method=b"GET", path=f"{one}/content", op=Op.FILE_CONTENT, work=immediately(self._content)),
         )
 
-    def _upload(self, call: Call) -> Answer:
+    def _upload(self, call: Call) -> EndpointAnswer:
         if call.request.oversized:
             raise self._too_large()
         fields = fields_of(call.request)
@@ -54,7 +54,7 @@ class OpenAIFiles:
         self._office.files.put(call.account, file)
         return say_json(spell_file(file))
 
-    def _list(self, call: Call) -> Answer:
+    def _list(self, call: Call) -> EndpointAnswer:
         files = self._office.files.newest_first(call.account)
         if call.query.get("order") == "asc":
             files.reverse()
@@ -63,19 +63,19 @@ class OpenAIFiles:
         page = page_after(wanted, limit_of(call.query, MOST_LISTED, MOST_LISTED), call.query.get("after"))
         return say_json({"object": "list", "data": [spell_file(file) for file in page.things], **page.ends})
 
-    def _retrieve(self, call: Call) -> Answer:
+    def _retrieve(self, call: Call) -> EndpointAnswer:
         return say_json(spell_file(self._find(call)))
 
-    def _delete(self, call: Call) -> Answer:
+    def _delete(self, call: Call) -> EndpointAnswer:
         file = self._find(call)
         self._office.files.drop(call.account, file.id)
         return say_json({"id": file.id, "object": "file", "deleted": True})
 
-    def _content(self, call: Call) -> Answer:
+    def _content(self, call: Call) -> EndpointAnswer:
         file = self._find(call)
-        if file.batch is not None and file.batch.strikes(Kind.LATE_404, file.id):
+        if file.batch is not None and file.batch.strikes(FaultKind.LATE_404, file.id):
             raise _not_found(call.id)
-        return Answer(lines=file.lines)
+        return EndpointAnswer(lines=file.lines)
 
     def _find(self, call: Call) -> File:
         file = self._office.files.get(call.account, call.id)
@@ -83,9 +83,9 @@ class OpenAIFiles:
             raise _not_found(call.id)
         return file
 
-    def _too_large(self) -> Refused:
-        return Refused(413, f"the file is larger than {self._most_bytes} bytes", code="file_too_large", param="file")
+    def _too_large(self) -> SimRefusal:
+        return SimRefusal(413, f"the file is larger than {self._most_bytes} bytes", code="file_too_large", param="file")
 
 
-def _not_found(name: str) -> Refused:
-    return Refused(404, f"No such File object: {name}", param="id")
+def _not_found(name: str) -> SimRefusal:
+    return SimRefusal(404, f"No such File object: {name}", param="id")

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from muster.domain.canonical import Json
-from muster.sim.batches.batch import Member
+from muster.sim.batches.batch import SimBatchMember
 
 MOST_PROBLEMS = 100
 STEP = 1000  # lines at a time, so that others are served in between
@@ -48,7 +48,7 @@ class InputReader:
         self._endpoint = endpoint
         self._most = most
         self._seen: set[str] = set()
-        self.members: list[Member] = []
+        self.members: list[SimBatchMember] = []
         self.problems: list[Json] = []
         self.model: str | None = None
 
@@ -72,14 +72,14 @@ class InputReader:
         except Problem as problem:
             self.problems.append(problem.spell(number))
 
-    def _member(self, line: bytes) -> Member:
+    def _member(self, line: bytes) -> SimBatchMember:
         try:
             found = _read_line(line)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise Problem("invalid_json_line", f"This line is not a request in JSON: {error}.") from None
         self._check_address(found)
         self._check_model(found)
-        return Member(self._custom_id(found), found.body)
+        return SimBatchMember(self._custom_id(found), found.body)
 
     def _custom_id(self, found: _Line) -> str:
         if not found.custom_id:

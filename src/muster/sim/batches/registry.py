@@ -8,19 +8,19 @@ from itertools import count
 from typing import Generic, Protocol, TypeVar
 
 from muster.domain.canonical import Json
-from muster.sim.ask import Refused
-from muster.sim.audit import Book
-from muster.sim.batches.batch import Batch, Member, Schedule, Verdict, Wording, make_schedule, moment
+from muster.sim.ask import SimRefusal
+from muster.sim.audit import AuditLog
+from muster.sim.batches.batch import MemberOutcome, Schedule, SimBatch, SimBatchMember, Wording, make_schedule, moment
 from muster.sim.batches.settling import Settler
-from muster.sim.faults import Fault, Kind, Op, Plans
+from muster.sim.faults import Fault, FaultKind, Op, Plans
 from muster.sim.options import Options
 
 
-class Office:
+class BatchRegistry:
     """Every batch of a server, in the order of creation, deleted ones too."""
 
     def __init__(
-        self, options: Options, book: Book, plans: Plans, settler: Settler, clock: Callable[[], float]
+        self, options: Options, book: AuditLog, plans: Plans, settler: Settler, clock: Callable[[], float]
     ) -> None:
         self._seconds = options.batch_ms / 1000
         self._book = book
@@ -33,20 +33,20 @@ class Office:
 
     def clear(self) -> None:
         """Forget every batch."""
-        self.batches: list[Batch] = []
-        self._open: list[Batch] = []
-        self._shelf: Shelf[Batch] = Shelf()
-        self.files: Shelf[File] = Shelf()
+        self.batches: list[SimBatch] = []
+        self._open: list[SimBatch] = []
+        self._shelf: AccountShelf[SimBatch] = AccountShelf()
+        self.files: AccountShelf[File] = AccountShelf()
 
-    def find(self, wording: Wording, account: str, name: str) -> Batch | None:
+    def find(self, wording: Wording, account: str, name: str) -> SimBatch | None:
         """Find a batch of an account."""
         return self._shelf.get(_owner(wording, account), name)
 
-    def newest_first(self, wording: Wording, account: str) -> list[Batch]:
+    def newest_first(self, wording: Wording, account: str) -> list[SimBatch]:
         """Give the batches of an account."""
         return self._shelf.newest_first(_owner(wording, account))
 
-    def drop(self, batch: Batch) -> None:
+    def drop(self, batch: SimBatch) -> None:
         """Keep a batch no longer, but for the audit."""
         self._shelf.drop(_owner(batch.wording, batch.account), batch.id)
         batch.output, batch.errors = [], []
@@ -65,20 +65,20 @@ class Office:
         self,
         wording: Wording,
         account: str,
-        members: list[Member],
+        members: list[SimBatchMember],
         *,
         fault: Fault | None = None,
         about: Mapping[str, Json] | None = None,
         problems: Iterable[Json] = (),
-    ) -> Batch:
+    ) -> SimBatch:
         """Open a batch; its members are processed in an order of their own."""
         name = f"{wording.prefix}{next(self.numbers):08d}"
         random.Random(f"{self._plans.faults.seed}:{name}").shuffle(members)  # noqa: S311 - no secret
-        batch = Batch(
+        batch = SimBatch(
             id=name,
             account=account,
             wording=wording,
-            schedule=self.schedule(self.now(), expiring=fault is not None and fault.kind is Kind.EXPIRY),
+            schedule=self.schedule(self.now(), expiring=fault is not None and fault.kind is FaultKind.EXPIRY),
             members=members,
             about=about or {},
             problems=tuple(problems),
@@ -87,7 +87,7 @@ class Office:
         self.put(batch)
         return batch
 
-    def put(self, batch: Batch, *, listed: bool = True) -> None:
+    def put(self, batch: SimBatch, *, listed: bool = True) -> None:
         """Keep a batch; one that its owner has deleted is kept for the audit only."""
         self.batches.append(batch)
         if not batch.closed:
@@ -99,7 +99,7 @@ class Office:
         """Plan a batch of this server."""
         return make_schedule(created, self._seconds, expiring=expiring)
 
-    def settle(self, only: Iterable[Batch] | None = None) -> Iterator[None]:
+    def settle(self, only: Iterable[SimBatch] | None = None) -> Iterator[None]:
         """Bring these batches up to date, or all of them, in small steps."""
         now = self.now()
         for batch in tuple(self._open) if only is None else only:
@@ -110,7 +110,7 @@ class Office:
         """Tell the audit about every batch."""
         return tuple(self._entry(batch) for batch in self.batches)
 
-    def _entry(self, batch: Batch) -> Json:
+    def _entry(self, batch: SimBatch) -> Json:
         return {
             "id": batch.id,
             "provider": batch.wording.provider,
@@ -118,7 +118,7 @@ class Office:
             "created_at": moment(batch.schedule.created),
             "status": batch.wording.status(batch.phase),
             "requests": batch.size,
-            **{verdict.value: batch.counts[verdict] for verdict in Verdict},
+            **{verdict.value: batch.counts[verdict] for verdict in MemberOutcome},
             "metadata": batch.about.get("metadata"),
             "models": sorted(batch.models),
         }
@@ -139,7 +139,7 @@ class Named(Protocol):
 T = TypeVar("T", bound=Named)
 
 
-class Shelf(Generic[T]):
+class AccountShelf(Generic[T]):
     """Keeps things apart by account: under one key, nobody sees those of another."""
 
     def __init__(self) -> None:
@@ -167,7 +167,7 @@ class Shelf(Generic[T]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Page(Generic[T]):
+class ListPage(Generic[T]):
     """Some of a list, and whether there are more in the direction it was read."""
 
     things: Sequence[T]
@@ -180,24 +180,24 @@ class Page(Generic[T]):
         return {"has_more": self.more, "first_id": first, "last_id": last}
 
 
-def page_after(things: Sequence[T], limit: int, after: str | None) -> Page[T]:
+def page_after(things: Sequence[T], limit: int, after: str | None) -> ListPage[T]:
     """Give the things that follow `after`, or the first ones."""
     start = 0 if after is None else _place(things, after) + 1
-    return Page(things=things[start : start + limit], more=start + limit < len(things))
+    return ListPage(things=things[start : start + limit], more=start + limit < len(things))
 
 
-def page_before(things: Sequence[T], limit: int, before: str) -> Page[T]:
+def page_before(things: Sequence[T], limit: int, before: str) -> ListPage[T]:
     """Give the things that come just before `before`."""
     end = _place(things, before)
     start = max(0, end - limit)
-    return Page(things=things[start:end], more=start > 0)
+    return ListPage(things=things[start:end], more=start > 0)
 
 
 def limit_of(query: Mapping[str, str], default: int, most: int) -> int:
     """Read how many things are wanted on a page."""
     limit = query.get("limit", str(default))
     if not limit.isdecimal() or not 1 <= int(limit) <= most:
-        raise Refused(400, f"limit: expected a number from 1 to {most}", code="invalid_value", param="limit")
+        raise SimRefusal(400, f"limit: expected a number from 1 to {most}", code="invalid_value", param="limit")
     return int(limit)
 
 
@@ -205,7 +205,7 @@ def _place(things: Sequence[T], name: str) -> int:
     for index, thing in enumerate(things):
         if thing.id == name:
             return index
-    raise Refused(400, f"there is nothing with the id {name} to list from")
+    raise SimRefusal(400, f"there is nothing with the id {name} to list from")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -217,7 +217,7 @@ class File:
     purpose: str
     created: float
     lines: Sequence[bytes]  # an upload is one
-    batch: Batch | None = None
+    batch: SimBatch | None = None
 
     @property
     def size(self) -> int:

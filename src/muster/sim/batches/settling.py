@@ -3,13 +3,13 @@
 import json
 from collections.abc import Iterator
 
-from muster.sim.ask import Refused
-from muster.sim.audit import Book
-from muster.sim.batches.batch import ENDED, Batch, Member, Phase, Verdict
+from muster.sim.ask import SimRefusal
+from muster.sim.audit import AuditLog
+from muster.sim.batches.batch import ENDED, MemberOutcome, SimBatch, SimBatchMember, SimBatchPhase
 from muster.sim.door import read_body
-from muster.sim.faults import Fault, Kind, Op, Plans
+from muster.sim.faults import Fault, FaultKind, Op, Plans
 from muster.sim.playback import refuse_honestly
-from muster.sim.speaker import Speaker, name_of
+from muster.sim.speaker import Responder, name_of
 
 STEP = 100  # members at a time, so that others are served in between
 NOBODY = "nobody-sent-this"
@@ -18,13 +18,13 @@ NOBODY = "nobody-sent-this"
 class Settler:
     """Brings batches up to date; two that do so at once share the work."""
 
-    def __init__(self, speaker: Speaker, book: Book, plans: Plans, numbers: Iterator[int]) -> None:
+    def __init__(self, speaker: Responder, book: AuditLog, plans: Plans, numbers: Iterator[int]) -> None:
         self._speaker = speaker
         self._book = book
         self._plans = plans
         self._numbers = numbers
 
-    def settle(self, batch: Batch, now: float) -> Iterator[None]:
+    def settle(self, batch: SimBatch, now: float) -> Iterator[None]:
         """Process what is due, and at the end give the rest its verdict; between the steps others may run."""
         while batch.done < batch.due(now):
             for member in batch.members[batch.done : min(batch.due(now), batch.done + STEP)]:
@@ -32,22 +32,24 @@ class Settler:
             yield
         batch.settled = max(batch.settled, now)
         if batch.phase in ENDED and not batch.closed:
-            self._close(batch, Verdict.EXPIRED if batch.phase is Phase.EXPIRED else Verdict.CANCELED)
+            self._close(
+                batch, MemberOutcome.EXPIRED if batch.phase is SimBatchPhase.EXPIRED else MemberOutcome.CANCELED
+            )
 
-    def _close(self, batch: Batch, verdict: Verdict) -> None:
+    def _close(self, batch: SimBatch, verdict: MemberOutcome) -> None:
         if not batch.problems:
             for member in batch.members[batch.done :]:
                 batch.note(verdict, batch.wording.unmet(member.custom_id, verdict, next(self._numbers)))
         batch.close()
 
-    def _process(self, batch: Batch, member: Member) -> None:
+    def _process(self, batch: SimBatch, member: SimBatchMember) -> None:
         number = next(self._numbers)
         try:
             self._answer(batch, member, number)
-        except Refused as refused:
-            batch.note(Verdict.ERRORED, batch.wording.refused(member.custom_id, refused, number))
+        except SimRefusal as refused:
+            batch.note(MemberOutcome.ERRORED, batch.wording.refused(member.custom_id, refused, number))
 
-    def _answer(self, batch: Batch, member: Member, number: int) -> None:
+    def _answer(self, batch: SimBatch, member: SimBatchMember, number: int) -> None:
         body = read_body(member.body)
         ask = batch.wording.dialect.read(body)
         batch.models.add(ask.model)
@@ -55,12 +57,12 @@ class Settler:
         name = name_of(body)
         fault = self._pick(name, ask.model, ask.text)
         if fault is not None and not fault.paid:
-            batch.note(Verdict.EXPIRED, batch.wording.unmet(member.custom_id, Verdict.EXPIRED, number))
+            batch.note(MemberOutcome.EXPIRED, batch.wording.unmet(member.custom_id, MemberOutcome.EXPIRED, number))
             return
         said = self._speaker.say(ask, name, number, batch=True)
         line = batch.wording.answered(member.custom_id, said)
         stray = b"" if fault is None else batch.wording.answered(NOBODY, said)
-        batch.note(Verdict.SUCCEEDED, *_disturbed(line, stray, fault))
+        batch.note(MemberOutcome.SUCCEEDED, *_disturbed(line, stray, fault))
 
     def _pick(self, name: str, model: str, text: str) -> Fault | None:
         plan = self._plans.of(Op.MEMBER)
@@ -73,15 +75,15 @@ class Settler:
 
 def _disturbed(line: bytes, stray: bytes, fault: Fault | None) -> tuple[bytes, ...]:
     match fault.kind if fault else None:
-        case Kind.DUPLICATE:
+        case FaultKind.DUPLICATE:
             return line, line
-        case Kind.NO_LINE:
+        case FaultKind.NO_LINE:
             return ()
-        case Kind.UNKNOWN_ID:
+        case FaultKind.UNKNOWN_ID:
             return line, stray
-        case Kind.TRUNCATED:
+        case FaultKind.TRUNCATED:
             return (line[: len(line) // 2] + b"\n",)
-        case Kind.GARBAGE:
+        case FaultKind.GARBAGE:
             return (_without_answer(line),)
     return (line,)
 

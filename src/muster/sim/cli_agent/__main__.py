@@ -6,17 +6,17 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 
-from muster.sim.cli_agent.actor import Actor, Part
+from muster.sim.cli_agent.actor import Actor, ActorScript
 from muster.sim.cli_agent.moods import mood_of
 from muster.sim.cli_agent.script import BadScript, Step, choose, load
-from muster.sim.cli_agent.session import Audit, Memory, UnknownSession, Voice
+from muster.sim.cli_agent.session import CallLog, LineWriter, SessionMemory, UnknownSession
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Play one call, and give the exit code."""
     given = _parser(os.environ).parse_args(arguments)
     prompt = sys.stdin.buffer.read().decode("utf-8", "backslashreplace") if given.prompt is None else given.prompt
-    memory = Memory(given.state)
+    memory = SessionMemory(given.state)
     try:
         part = _part(given, prompt, memory)
     except BadScript as error:
@@ -25,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except UnknownSession as error:
         sys.stderr.write(f"{error}\n")
         return 1
-    return Actor(part, Voice(), memory, Audit(given.audit, prompt, part.session)).run()
+    return Actor(part, LineWriter(), memory, CallLog(given.audit, prompt, part.session)).run()
 
 
 def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
@@ -49,8 +49,8 @@ def _narrow(prog: str) -> argparse.HelpFormatter:
     return argparse.HelpFormatter(prog, width=100)
 
 
-def _part(given: argparse.Namespace, prompt: str, memory: Memory) -> Part:
-    return Part(
+def _part(given: argparse.Namespace, prompt: str, memory: SessionMemory) -> ActorScript:
+    return ActorScript(
         prompt=prompt,
         steps=_steps(given.script, prompt),
         session=given.resume or given.session_id or _session(prompt),

@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 
 from muster.sim.cli_agent import moods, tools
 from muster.sim.cli_agent.script import Step
-from muster.sim.cli_agent.session import Audit, Memory, Voice, pieces
+from muster.sim.cli_agent.session import CallLog, LineWriter, SessionMemory, pieces
 
 _NAMES = ["Read", "Write", "Edit", "Bash", "Grep"]
 _PLACE = re.compile(r"\{(prompt|model|session|turns)\}")
 _BYTES_PER_TOKEN = 4
 
 
-class Part(NamedTuple):
+class ActorScript(NamedTuple):
     """What is played, and for whom."""
 
     prompt: str
@@ -31,7 +31,7 @@ class Part(NamedTuple):
 class Actor:
     """Plays one call from its first line to its result."""
 
-    def __init__(self, part: Part, voice: Voice, memory: Memory, audit: Audit) -> None:
+    def __init__(self, part: ActorScript, voice: LineWriter, memory: SessionMemory, audit: CallLog) -> None:
         self._part, self._voice, self._memory, self._audit = part, voice, memory, audit
         self._began = time.monotonic()
         self._said = ""
@@ -109,7 +109,7 @@ class Actor:
         )
         return ids
 
-    def _end(self, ids: list[str], outcomes: list[tools.Outcome]) -> None:
+    def _end(self, ids: list[str], outcomes: list[tools.ToolOutcome]) -> None:
         content = [
             {"type": "tool_result", "tool_use_id": id_, "content": outcome.text, "is_error": outcome.failed}
             for id_, outcome in zip(ids, outcomes, strict=True)
@@ -123,7 +123,7 @@ class Actor:
         request = {"subtype": "can_use_tool", "tool_name": tool["name"], "input": given}
         self._tell("control_request", request_id=f"permission_{ids[0]}", request=request)
         refusal = _refusal()
-        outcome = tools.use(tool, given) if refusal is None else tools.Outcome(refusal, failed=True)
+        outcome = tools.use(tool, given) if refusal is None else tools.ToolOutcome(refusal, failed=True)
         self._end(ids, [outcome])
 
     def _crash(self, how: int | dict[str, Any]) -> None:

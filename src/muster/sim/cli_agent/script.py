@@ -16,7 +16,7 @@ class BadScript(Exception):
     """A script or a mood cannot be played; the message says why."""
 
 
-class Kind(NamedTuple):
+class StepKind(NamedTuple):
     """What a step takes, and what it does."""
 
     takes: tuple[type, ...]
@@ -24,35 +24,41 @@ class Kind(NamedTuple):
 
 
 STEPS = {
-    "say": Kind((str,), "says a text, in words as they come and then as a whole"),
-    "think": Kind((str,), "shows a thought"),
-    "tool": Kind((dict,), "uses a tool: name, input, result, failed, meanwhile (steps before its result)"),
-    "tools": Kind((list,), "uses several tools at once"),
-    "ask_permission": Kind((str, dict), "asks whether it may use a tool, and waits for the answer on standard input"),
-    "wait": Kind((int, float), "does nothing for so many seconds"),
-    "hang": Kind((bool,), "does nothing for ever"),
-    "crash": Kind((int, dict), "dies: code or signal, after partial (text on its output) and log (on standard error)"),
-    "children": Kind((int, dict), "starts processes that stay: count, escape (leave the group), hold_output"),
-    "ignore_term": Kind((bool,), "does not end when it is asked to"),
-    "noise": Kind((str, dict), "writes a line that is no JSON: text, to (stdout or stderr), invalid (no UTF-8), size"),
-    "no_exit": Kind((bool,), "stays when it has answered"),
-    "cost": Kind((int, float), "says that it has cost so many dollars"),
-    "turns": Kind((int,), "says that it took so many turns"),
-    "result": Kind((str,), "answers with this text and not with what it said last"),
-    "structured": Kind((dict, list), "answers with data too"),
-    "error": Kind((str, dict), "answers that it failed: text, subtype"),
-    "close_stdout": Kind((bool,), "closes its output and goes on"),
+    "say": StepKind((str,), "says a text, in words as they come and then as a whole"),
+    "think": StepKind((str,), "shows a thought"),
+    "tool": StepKind((dict,), "uses a tool: name, input, result, failed, meanwhile (steps before its result)"),
+    "tools": StepKind((list,), "uses several tools at once"),
+    "ask_permission": StepKind(
+        (str, dict), "asks whether it may use a tool, and waits for the answer on standard input"
+    ),
+    "wait": StepKind((int, float), "does nothing for so many seconds"),
+    "hang": StepKind((bool,), "does nothing for ever"),
+    "crash": StepKind(
+        (int, dict), "dies: code or signal, after partial (text on its output) and log (on standard error)"
+    ),
+    "children": StepKind((int, dict), "starts processes that stay: count, escape (leave the group), hold_output"),
+    "ignore_term": StepKind((bool,), "does not end when it is asked to"),
+    "noise": StepKind(
+        (str, dict), "writes a line that is no JSON: text, to (stdout or stderr), invalid (no UTF-8), size"
+    ),
+    "no_exit": StepKind((bool,), "stays when it has answered"),
+    "cost": StepKind((int, float), "says that it has cost so many dollars"),
+    "turns": StepKind((int,), "says that it took so many turns"),
+    "result": StepKind((str,), "answers with this text and not with what it said last"),
+    "structured": StepKind((dict, list), "answers with data too"),
+    "error": StepKind((str, dict), "answers that it failed: text, subtype"),
+    "close_stdout": StepKind((bool,), "closes its output and goes on"),
 }
 
 
-class Rule(NamedTuple):
+class ScriptRule(NamedTuple):
     """Steps for the prompts in which an expression is found."""
 
     match: "re.Pattern[str]"
     steps: list[Step]
 
 
-def load(path: str) -> list[Rule]:
+def load(path: str) -> list[ScriptRule]:
     """Read a script."""
     try:
         with open(path, encoding="utf-8") as file:  # noqa: PTH123  # pathlib would be a tenth of the start
@@ -64,7 +70,7 @@ def load(path: str) -> list[Rule]:
     return [_rule(rule, f"{path}: rule {number}") for number, rule in enumerate(rules, 1)]
 
 
-def choose(rules: Sequence[Rule], prompt: str) -> list[Step] | None:
+def choose(rules: Sequence[ScriptRule], prompt: str) -> list[Step] | None:
     """Give the steps of the first rule that fits a prompt."""
     return next((rule.steps for rule in rules if rule.match.search(prompt)), None)
 
@@ -78,14 +84,14 @@ def check(steps: object, place: str) -> list[Step]:
     return steps
 
 
-def _rule(rule: object, place: str) -> Rule:
+def _rule(rule: object, place: str) -> ScriptRule:
     if not isinstance(rule, dict) or not rule.keys() <= {"match", "steps"}:
         raise BadScript(f"{place}: must have steps, may have match, and nothing else")
     try:
         match = re.compile(rule.get("match", ""))
     except (re.error, TypeError) as error:
         raise BadScript(f"{place}: match is no regular expression: {error}") from error
-    return Rule(match, check(rule.get("steps"), place))
+    return ScriptRule(match, check(rule.get("steps"), place))
 
 
 def _check(step: object, place: str) -> None:

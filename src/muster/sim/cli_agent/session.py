@@ -11,7 +11,7 @@ _WORD = re.compile(r"\s*\S+\s*|\s+")
 _PIECES = 500  # a long text is handed over in so many pieces at most
 
 
-class Voice:
+class LineWriter:
     """Writes to an output that may be closed early; what is written after that is lost."""
 
     def __init__(self, output: int = 1) -> None:
@@ -49,7 +49,7 @@ class UnknownSession(Exception):
     """There is no session of this name."""
 
 
-class Memory:
+class SessionMemory:
     """A folder with one small file for each session; without a folder nothing is remembered."""
 
     def __init__(self, folder: str | None) -> None:
@@ -84,7 +84,7 @@ class Memory:
 _SHOWN = 80
 
 
-class Audit:
+class CallLog:
     """A file that many processes append to, each line in one write; without a file nothing is written."""
 
     def __init__(self, path: str | None, prompt: str, session: str) -> None:

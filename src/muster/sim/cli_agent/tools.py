@@ -3,22 +3,22 @@
 from typing import Any, NamedTuple
 
 
-class Outcome(NamedTuple):
+class ToolOutcome(NamedTuple):
     """What a tool gave."""
 
     text: str
     failed: bool = False
 
 
-def use(tool: dict[str, Any], given: dict[str, Any]) -> Outcome:
+def use(tool: dict[str, Any], given: dict[str, Any]) -> ToolOutcome:
     """Use a tool; one that is not real gives what the script says."""
     act = _REAL.get(tool["name"])
     if act is None or "result" in tool:
-        return Outcome(str(tool.get("result", "")), bool(tool.get("failed", False)))
+        return ToolOutcome(str(tool.get("result", "")), bool(tool.get("failed", False)))
     try:
-        return Outcome(act(given))
+        return ToolOutcome(act(given))
     except (OSError, ValueError, KeyError) as error:
-        return Outcome(f"{type(error).__name__}: {error}", failed=True)
+        return ToolOutcome(f"{type(error).__name__}: {error}", failed=True)
 
 
 def _read(given: dict[str, Any]) -> str:

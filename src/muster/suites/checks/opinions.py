@@ -14,7 +14,7 @@ _SHOWN = 5  # items, or failures, that are named in a sentence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Opinion:
+class EvaluatorOpinion:
     """What one evaluator says; `passed` is None when it cannot say."""
 
     passed: bool | None
@@ -23,7 +23,7 @@ class Opinion:
     items: tuple[ItemScore, ...] = ()
 
 
-_CONTENT = Opinion(passed=True, score=1.0)  # made once: most cases come to this
+_CONTENT = EvaluatorOpinion(passed=True, score=1.0)  # made once: most cases come to this
 
 
 def check_rubric(case: Case, observation: Observation) -> tuple[tuple[ItemScore, ...], str]:
@@ -41,56 +41,64 @@ def check_rubric(case: Case, observation: Observation) -> tuple[tuple[ItemScore,
     return tuple(items), broken
 
 
-def by_rules(items: tuple[ItemScore, ...], checks: Sequence[CheckResult], threshold: float) -> Opinion:
+def by_rules(items: tuple[ItemScore, ...], checks: Sequence[CheckResult], threshold: float) -> EvaluatorOpinion:
     """Give the weighted mean of the checked items; without such items the checks alone decide."""
     if not items and checks and reaches(1.0, threshold):
         return _CONTENT
     score = weighted_mean(items)
     if score is None and not checks:
         why = "no check fits: it has neither an output check, a tool check nor a rubric item with an auto_check"
-        return Opinion(passed=None, why=f"{why}; let a judge decide, or add a check", items=items)
+        return EvaluatorOpinion(passed=None, why=f"{why}; let a judge decide, or add a check", items=items)
     return _against(threshold, 1.0 if score is None else score, items)
 
 
-def by_golden(case: Case, observation: Observation, items: tuple[ItemScore, ...]) -> Opinion:
+def by_golden(case: Case, observation: Observation, items: tuple[ItemScore, ...]) -> EvaluatorOpinion:
     """Compare the last answer with the golden text, whose own threshold decides."""
     golden = case.golden
     if golden is None:
-        return Opinion(passed=None, why="it has no golden text to compare with", items=items)
+        return EvaluatorOpinion(passed=None, why="it has no golden text to compare with", items=items)
     if not observation.answers:
-        return Opinion(passed=False, score=0.0, why="there is no answer to compare with the golden text", items=items)
+        return EvaluatorOpinion(
+            passed=False, score=0.0, why="there is no answer to compare with the golden text", items=items
+        )
     score = similarity(observation.text, golden)
     if reaches(score, golden.threshold):
-        return Opinion(passed=True, score=score, items=items)
+        return EvaluatorOpinion(passed=True, score=score, items=items)
     why = f"its likeness to {golden.path} is {score:.3f}, below {golden.threshold:g}"
-    return Opinion(passed=False, score=score, why=why, items=items)
+    return EvaluatorOpinion(passed=False, score=score, why=why, items=items)
 
 
-def by_process(case: Case, judgement: Judgement | None, items: tuple[ItemScore, ...], threshold: float) -> Opinion:
+def by_process(
+    case: Case, judgement: Judgement | None, items: tuple[ItemScore, ...], threshold: float
+) -> EvaluatorOpinion:
     """Give the weighted mean of what a command scored; what it says outright must be true as well."""
     if judgement is None or judgement.failed:
-        return Opinion(passed=None, why=_why_failed(judgement, Evaluator.PROCESS), items=items)
+        return EvaluatorOpinion(passed=None, why=_why_failed(judgement, Evaluator.PROCESS), items=items)
     given = _given(case, judgement)
     every = _joined(given, items)
     score = weighted_mean(given)
     if judgement.passed is False:
-        return Opinion(passed=False, score=score or 0.0, why=f"{judgement.by} says that it did not pass", items=every)
+        return EvaluatorOpinion(
+            passed=False, score=score or 0.0, why=f"{judgement.by} says that it did not pass", items=every
+        )
     if score is None and judgement.passed is None:
         why = f"{judgement.by} scored no item of the rubric"
-        return Opinion(passed=None, why=why, items=every)
+        return EvaluatorOpinion(passed=None, why=why, items=every)
     return _against(threshold, 1.0 if score is None else score, every)
 
 
-def by_judge(case: Case, judgement: Judgement | None, items: tuple[ItemScore, ...], threshold: float) -> Opinion:
+def by_judge(
+    case: Case, judgement: Judgement | None, items: tuple[ItemScore, ...], threshold: float
+) -> EvaluatorOpinion:
     """Give the weighted mean of what a judge scored, which must be everything that has no check of its own."""
     if judgement is None or judgement.failed:
-        return Opinion(passed=None, why=_why_failed(judgement, Evaluator.JUDGE), items=items)
+        return EvaluatorOpinion(passed=None, why=_why_failed(judgement, Evaluator.JUDGE), items=items)
     every = _joined(_given(case, judgement), items)
     missing = [item.id for item in every if item.score is None]
     score = weighted_mean(every)
     if missing or score is None:
         named = ", ".join(missing[:_SHOWN]) or "anything"
-        return Opinion(passed=None, why=f"{judgement.by} gave no score for {named}", items=every)
+        return EvaluatorOpinion(passed=None, why=f"{judgement.by} gave no score for {named}", items=every)
     return _against(threshold, score, every)
 
 
@@ -145,12 +153,12 @@ def _joined(given: tuple[ItemScore, ...], items: tuple[ItemScore, ...]) -> tuple
     return (*(by_id.get(item.id, item) for item in items), *(item for item in given if item.id not in known))
 
 
-def _against(threshold: float, score: float, items: tuple[ItemScore, ...]) -> Opinion:
+def _against(threshold: float, score: float, items: tuple[ItemScore, ...]) -> EvaluatorOpinion:
     if reaches(score, threshold):
-        return Opinion(passed=True, score=score, items=items)
+        return EvaluatorOpinion(passed=True, score=score, items=items)
     low = [f"{item.id} {item.score:.2f}" for item in items if item.score is not None and item.score < 1]
     named = f": {', '.join(low[:_SHOWN])}" if low else ""
-    return Opinion(
+    return EvaluatorOpinion(
         passed=False, score=score, why=f"scored {score:.2f}, below the threshold {threshold:g}{named}", items=items
     )
 

@@ -10,7 +10,7 @@ from muster.domain.call import Quality
 from muster.domain.errors import BadArgument
 from muster.domain.money import NOTHING, Microdollars
 from muster.suites.case import Case, CheckKind, Evaluator
-from muster.suites.checks.opinions import Opinion, by_golden, by_judge, by_process, by_rules, check_rubric
+from muster.suites.checks.opinions import EvaluatorOpinion, by_golden, by_judge, by_process, by_rules, check_rubric
 from muster.suites.checks.output import check_output
 from muster.suites.checks.tool_calls import check_tools
 from muster.suites.verdict import CaseResult, CheckResult, ItemScore, Judgement, Observation, Status
@@ -103,7 +103,7 @@ def _opinion(
     items: tuple[ItemScore, ...],
     checks: tuple[CheckResult, ...],
     threshold: float,
-) -> Opinion:
+) -> EvaluatorOpinion:
     if evaluator is Evaluator.RULES:
         return by_rules(items, checks, threshold)
     if evaluator is Evaluator.GOLDEN:
@@ -113,7 +113,7 @@ def _opinion(
     return by_judge(case, judgements.get(evaluator), items, threshold)
 
 
-def _merged(opinions: Sequence[Opinion]) -> tuple[ItemScore, ...]:
+def _merged(opinions: Sequence[EvaluatorOpinion]) -> tuple[ItemScore, ...]:
     """Give every score once; an item without any only when nobody scored it."""
     every = {(item.id, item.by): item for opinion in opinions for item in opinion.items}
     scored = {item.id for item in every.values() if item.score is not None}
@@ -123,7 +123,7 @@ def _merged(opinions: Sequence[Opinion]) -> tuple[ItemScore, ...]:
 def _ruling(
     checks: tuple[CheckResult, ...],
     broken: str,
-    opinions: Sequence[Opinion],
+    opinions: Sequence[EvaluatorOpinion],
     items: tuple[ItemScore, ...],
     threshold: float,
 ) -> Ruling:
@@ -149,7 +149,7 @@ def _named(check: CheckResult) -> str:
     return f'{check.name} "{check.expected}"' if check.name in _NAMED and check.expected else check.name
 
 
-def _failure(opinions: Sequence[Opinion], items: tuple[ItemScore, ...], threshold: float) -> str:
+def _failure(opinions: Sequence[EvaluatorOpinion], items: tuple[ItemScore, ...], threshold: float) -> str:
     for opinion in opinions:
         if opinion.passed is False:
             return opinion.why
@@ -159,7 +159,7 @@ def _failure(opinions: Sequence[Opinion], items: tuple[ItemScore, ...], threshol
     return ""
 
 
-def _gap(opinions: Sequence[Opinion], items: tuple[ItemScore, ...]) -> str:
+def _gap(opinions: Sequence[EvaluatorOpinion], items: tuple[ItemScore, ...]) -> str:
     for opinion in opinions:
         if opinion.passed is None:
             return opinion.why

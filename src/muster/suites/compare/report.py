@@ -8,11 +8,17 @@ import msgspec
 from muster.reporting.markdown import in_cell, inline
 from muster.statistics.intervals import Interval
 from muster.suites.compare.runs import RunComparison, Side, SubjectComparison
-from muster.suites.compare.values import Change, Comparison, Verdict, counted
+from muster.suites.compare.values import Change, Comparison, ComparisonVerdict, counted
 from muster.suites.reports.rows import WORDS
 from muster.text.words import count, percent
 
-SIGNS = {Verdict.BETTER: "🟢", Verdict.SAME: "⚪", Verdict.NOT_WORSE: "⚪", Verdict.WORSE: "🔴", Verdict.UNSURE: "🟡"}
+SIGNS = {
+    ComparisonVerdict.BETTER: "🟢",
+    ComparisonVerdict.SAME: "⚪",
+    ComparisonVerdict.NOT_WORSE: "⚪",
+    ComparisonVerdict.WORSE: "🔴",
+    ComparisonVerdict.UNSURE: "🟡",
+}
 MOST_CHANGES = 50  # a comment has an end
 
 

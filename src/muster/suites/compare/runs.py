@@ -11,16 +11,31 @@ from muster.domain.canonical import canonical
 from muster.domain.errors import BadArgument, NotFound
 from muster.domain.run import RunState
 from muster.suites.compare.test import ALPHA, THRESHOLD, compare
-from muster.suites.compare.values import Change, Comparison, Outcome, Verdict
+from muster.suites.compare.values import Change, Comparison, ComparisonVerdict, EpochOutcome
 from muster.suites.reports.run import SuiteRun
 from muster.suites.verdict import CaseResult
 
-__all__ = ["Change", "Comparison", "RunComparison", "Side", "SubjectComparison", "Terms", "Verdict", "compare_runs"]
+__all__ = [
+    "Change",
+    "Comparison",
+    "ComparisonTerms",
+    "ComparisonVerdict",
+    "RunComparison",
+    "Side",
+    "SubjectComparison",
+    "compare_runs",
+]
 
 
 # From the worst on: of several subjects the worst counts.
-_WORST_FIRST = (Verdict.WORSE, Verdict.UNSURE, Verdict.NOT_WORSE, Verdict.BETTER, Verdict.SAME)
-GOOD = frozenset({Verdict.BETTER, Verdict.SAME, Verdict.NOT_WORSE})
+_WORST_FIRST = (
+    ComparisonVerdict.WORSE,
+    ComparisonVerdict.UNSURE,
+    ComparisonVerdict.NOT_WORSE,
+    ComparisonVerdict.BETTER,
+    ComparisonVerdict.SAME,
+)
+GOOD = frozenset({ComparisonVerdict.BETTER, ComparisonVerdict.SAME, ComparisonVerdict.NOT_WORSE})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +48,7 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
+class ComparisonTerms:
     """How sure one wants to be: differences below the threshold do not matter, false alarms are rarer than alpha.
 
     With a margin it is asked whether B is not worse by more than that. `accept_unsure`: too little evidence is enough.
@@ -71,10 +86,10 @@ class RunComparison:
     b: Side
     subjects: tuple[SubjectComparison, ...]
     notes: tuple[str, ...]
-    terms: Terms
+    terms: ComparisonTerms
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> ComparisonVerdict:
         """The worst that is said about any subject."""
         found = {one.comparison.verdict for one in self.subjects}
         return next(verdict for verdict in _WORST_FIRST if verdict in found)
@@ -93,14 +108,14 @@ class RunComparison:
         return all(self._accepts(one.comparison) for one in self.subjects)
 
     def _accepts(self, found: Comparison) -> bool:
-        unsure = self.terms.accept_unsure and found.verdict is Verdict.UNSURE and found.compared > 0
+        unsure = self.terms.accept_unsure and found.verdict is ComparisonVerdict.UNSURE and found.compared > 0
         return found.verdict in GOOD or unsure
 
 
-Outcomes = dict[tuple[str, int], Outcome]
+Outcomes = dict[tuple[str, int], EpochOutcome]
 
 
-async def compare_runs(a: Side, b: Side, terms: Terms) -> RunComparison:
+async def compare_runs(a: Side, b: Side, terms: ComparisonTerms) -> RunComparison:
     """Compare two runs, each subject with the one of the same label."""
     before, after = await _outcomes(a.suite), await _outcomes(b.suite)
     pairs = _pairs(a, b, before, after)
@@ -128,8 +143,8 @@ async def _outcomes(suite: SuiteRun) -> dict[str, Outcomes]:
     return found
 
 
-def _outcome(result: CaseResult) -> Outcome:
-    return Outcome(status=result.status, score=result.score)
+def _outcome(result: CaseResult) -> EpochOutcome:
+    return EpochOutcome(status=result.status, score=result.score)
 
 
 def _pairs(a: Side, b: Side, before: Mapping[str, Outcomes], after: Mapping[str, Outcomes]) -> list[tuple[str, str]]:

@@ -24,10 +24,10 @@ from muster.statistics.sample_size import (
     needed_for_margin,
     spread_of,
 )
-from muster.suites.compare.values import Change, Comparison, Outcome, Verdict, counted
+from muster.suites.compare.values import Change, Comparison, ComparisonVerdict, EpochOutcome, counted
 from muster.suites.verdict import NOT_RUN, Status
 
-Outcomes = Mapping[tuple[str, int], Outcome]
+Outcomes = Mapping[tuple[str, int], EpochOutcome]
 
 NO_RESULT = frozenset({Status.ERROR, Status.TIMED_OUT, Status.UNJUDGED, Status.SKIPPED})
 
@@ -38,8 +38,8 @@ class Pair:
 
     case: str
     epoch: int
-    before: Outcome
-    after: Outcome | None
+    before: EpochOutcome
+    after: EpochOutcome | None
 
     @property
     def hollow(self) -> bool:
@@ -115,11 +115,11 @@ def _word(status: Status) -> str:
     return status.value.replace("_", " ")
 
 
-def _passed(outcome: Outcome | None) -> bool:
+def _passed(outcome: EpochOutcome | None) -> bool:
     return outcome is not None and outcome.status is Status.PASSED
 
 
-def _score(outcome: Outcome | None) -> float:
+def _score(outcome: EpochOutcome | None) -> float:
     if outcome is None or outcome.status in NO_RESULT:
         return 0.0
     return float(outcome.status is Status.PASSED) if outcome.score is None else outcome.score
@@ -187,7 +187,7 @@ def compare(
     if not pairing.pairs:
         why = "A and B have no case in common that was run in A"
         return Comparison(
-            verdict=Verdict.UNSURE, why=why, threshold=threshold, alpha=alpha, margin=margin, new=pairing.new
+            verdict=ComparisonVerdict.UNSURE, why=why, threshold=threshold, alpha=alpha, margin=margin, new=pairing.new
         )
     evidence = _weigh(pairing.pairs, terms)
     verdict, why, needed = _decide(pairing.pairs, evidence, terms)
@@ -235,28 +235,28 @@ def _limit(differences: Sequence[float], terms: _Terms) -> float:
     return lower_limit(differences, alpha=terms.alpha, resamples=terms.resamples, seed=terms.seed)
 
 
-def _decide(pairs: Sequence[Pair], evidence: _Evidence, terms: _Terms) -> tuple[Verdict, str, Needed | None]:
+def _decide(pairs: Sequence[Pair], evidence: _Evidence, terms: _Terms) -> tuple[ComparisonVerdict, str, Needed | None]:
     """Take the verdict of the numbers, unless too little stands behind it."""
     if all(pair.lost for pair in pairs):
-        return Verdict.WORSE, "B has no result for any case", None
+        return ComparisonVerdict.WORSE, "B has no result for any case", None
     verdict, why = _verdict(evidence, terms)
-    if verdict is Verdict.UNSURE:
+    if verdict is ComparisonVerdict.UNSURE:
         needed = _needed(evidence, terms)
         return verdict, why + (f"; {_more(needed)}" if needed else ""), needed
-    if verdict is Verdict.WORSE:
+    if verdict is ComparisonVerdict.WORSE:
         return verdict, why, None
     lost = sum(pair.lost and pair.passes[0] for pair in pairs)
     if lost:
         told = f"{counted(lost, repeated=evidence.repeated)} that passed in A have no result in B"
-        return Verdict.UNSURE, f"{told}, so it is not called {verdict.value}", None
+        return ComparisonVerdict.UNSURE, f"{told}, so it is not called {verdict.value}", None
     solid = [pair for pair in pairs if not pair.hollow]
     if len(solid) < len(pairs) and not (solid and _verdict(_weigh(solid, terms), terms)[0] is verdict):
         why = f"without the cases that had no result in A, too little shows that B is {verdict.value}"
-        return Verdict.UNSURE, why, None
+        return ComparisonVerdict.UNSURE, why, None
     return verdict, why, None
 
 
-def _verdict(evidence: _Evidence, terms: _Terms) -> tuple[Verdict, str]:
+def _verdict(evidence: _Evidence, terms: _Terms) -> tuple[ComparisonVerdict, str]:
     """Take the verdict of the tests; with a margin it is only good if the limits lie within it."""
     verdict, why = _by_numbers(evidence, terms)
     if terms.margin is None or evidence.limits is None:
@@ -264,15 +264,18 @@ def _verdict(evidence: _Evidence, terms: _Terms) -> tuple[Verdict, str]:
     least = min(evidence.limits)
     sure = f"{100 * (1 - terms.alpha):.4g} % sure"
     if least > -terms.margin:
-        if verdict is Verdict.BETTER:
+        if verdict is ComparisonVerdict.BETTER:
             return verdict, why
         return (
-            Verdict.NOT_WORSE,
+            ComparisonVerdict.NOT_WORSE,
             f"worse by {max(0.0, -least):.3f} at most ({sure}), and the margin is {terms.margin:g}",
         )
-    if verdict is Verdict.WORSE:
+    if verdict is ComparisonVerdict.WORSE:
         return verdict, why
-    return Verdict.UNSURE, f"B may be worse by {-least:.3f} ({sure}), which is more than the margin of {terms.margin:g}"
+    return (
+        ComparisonVerdict.UNSURE,
+        f"B may be worse by {-least:.3f} ({sure}), which is more than the margin of {terms.margin:g}",
+    )
 
 
 def _needed(evidence: _Evidence, terms: _Terms) -> Needed | None:
@@ -307,22 +310,25 @@ def _epochs(needed: Needed) -> str:
     return "; more epochs of the same cases alone would not, however many"
 
 
-def _by_numbers(evidence: _Evidence, terms: _Terms) -> tuple[Verdict, str]:
+def _by_numbers(evidence: _Evidence, terms: _Terms) -> tuple[ComparisonVerdict, str]:
     by_passing, by_score = _significant(evidence, terms)
     if by_score and not by_passing and abs(evidence.score_difference) < terms.threshold:
         by_score = False  # sure, and too small to matter
         if not (evidence.b or evidence.c) and evidence.pairs >= FEWEST:
-            return Verdict.SAME, f"scores differ by less than {terms.threshold:g}, and no case changed sides"
+            return ComparisonVerdict.SAME, f"scores differ by less than {terms.threshold:g}, and no case changed sides"
     if by_passing or by_score:
         return _direction(evidence, by_passing)
     if _alike(evidence, terms.threshold):
-        return Verdict.SAME, f"pass rate and score differ by less than {terms.threshold:g}"
+        return ComparisonVerdict.SAME, f"pass rate and score differ by less than {terms.threshold:g}"
     if evidence.pairs < FEWEST:
         few = "is" if evidence.pairs == 1 else "are"
-        return Verdict.UNSURE, f"{_all(evidence)} {few} too few to tell; it takes {FEWEST} at least"
+        return ComparisonVerdict.UNSURE, f"{_all(evidence)} {few} too few to tell; it takes {FEWEST} at least"
     once = ", each case counted once" if evidence.repeated else ""
     told = f"{evidence.regressed:,} regressed and {evidence.improved:,} improved"
-    return Verdict.UNSURE, f"of {_all(evidence)} {told}, which may be chance (p = {evidence.pass_p:.3g}{once})"
+    return (
+        ComparisonVerdict.UNSURE,
+        f"of {_all(evidence)} {told}, which may be chance (p = {evidence.pass_p:.3g}{once})",
+    )
 
 
 def _all(evidence: _Evidence) -> str:
@@ -338,12 +344,12 @@ def _significant(evidence: _Evidence, terms: _Terms) -> tuple[bool, bool]:
     return by_passing, by_score and interval is not None and not interval.holds(0)
 
 
-def _direction(evidence: _Evidence, by_passing: bool) -> tuple[Verdict, str]:
+def _direction(evidence: _Evidence, by_passing: bool) -> tuple[ComparisonVerdict, str]:
     """Go where the tests point; when pass rate and score point to different sides nobody can tell."""
     passing, scoring = evidence.pass_difference, evidence.score_difference
     if passing * scoring < 0 or (by_passing and (evidence.c - evidence.b) * passing < 0):
-        return Verdict.UNSURE, "pass rate and score moved in different directions"
-    verdict = Verdict.BETTER if passing + scoring > 0 else Verdict.WORSE
+        return ComparisonVerdict.UNSURE, "pass rate and score moved in different directions"
+    verdict = ComparisonVerdict.BETTER if passing + scoring > 0 else ComparisonVerdict.WORSE
     what = f"pass rate {passing:+.3f}" if by_passing else f"score {scoring:+.3f}"
     p = evidence.pass_p if by_passing else evidence.score_p
     return verdict, f"{what}, which is hardly chance (p = {p:.2g})"
@@ -355,7 +361,7 @@ def _alike(evidence: _Evidence, threshold: float) -> bool:
 
 
 def _comparison(
-    verdict: Verdict, why: str, needed: Needed | None, evidence: _Evidence, pairing: Pairing, terms: _Terms
+    verdict: ComparisonVerdict, why: str, needed: Needed | None, evidence: _Evidence, pairing: Pairing, terms: _Terms
 ) -> Comparison:
     pass_at_least, score_at_least = evidence.limits or (None, None)
     changed = [(pair, pair.passes) for pair in pairing.pairs]

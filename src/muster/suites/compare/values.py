@@ -8,7 +8,7 @@ from muster.statistics.sample_size import Needed
 from muster.suites.verdict import Status
 
 
-class Verdict(StrEnum):
+class ComparisonVerdict(StrEnum):
     """Whether B is better than A."""
 
     BETTER = "better"
@@ -19,7 +19,7 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class EpochOutcome:
     """How one epoch of a case ended in one of the runs."""
 
     status: Status
@@ -43,7 +43,7 @@ class Change:
 class Comparison:
     """A and B, paired by case and epoch. Differences are B less A, as the mean over cases of the mean over epochs."""
 
-    verdict: Verdict
+    verdict: ComparisonVerdict
     why: str
     threshold: float
     alpha: float

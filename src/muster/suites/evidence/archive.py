@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, TypeVar
 import msgspec
 
 from muster.domain.errors import BadArgument
-from muster.suites.evidence.layout import MOST_LINE, MOST_MEMBERS, NAME, Fault
+from muster.suites.evidence.layout import MOST_LINE, MOST_MEMBERS, NAME, EvidenceFault
 
 BLOCK = 512
 END = bytes(2 * BLOCK)
@@ -23,7 +23,7 @@ _SIZE = re.compile(rb"[0-7]{11}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Member:
+class ArchiveMember:
     """One file of an archive, and where its contents stand."""
 
     name: str
@@ -45,7 +45,7 @@ class TarWriter:
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
-        self.members: list[Member] = []
+        self.members: list[ArchiveMember] = []
 
     @contextmanager
     def member(self, name: str) -> "Iterator[Content]":
@@ -61,7 +61,7 @@ class TarWriter:
         self._file.seek(place)
         self._file.write(header(name, content.size))
         self._file.seek(end)
-        self.members.append(Member(name=name, start=place + BLOCK, size=content.size, sha256=content.sha256))
+        self.members.append(ArchiveMember(name=name, start=place + BLOCK, size=content.size, sha256=content.sha256))
 
     def put(self, name: str, data: bytes) -> None:
         """Write a member that is at hand."""
@@ -96,46 +96,46 @@ class Content:
 class Scan:
     """What an archive holds: all members, and the contents of those that were asked for."""
 
-    members: tuple[Member, ...]
+    members: tuple[ArchiveMember, ...]
     kept: Mapping[str, bytes]
 
 
 def scan(file: BinaryIO, keep: Mapping[str, int]) -> Scan:
     """Read an archive once from end to end; `keep` names what is wanted, with the most bytes that it may have."""
-    members: list[Member] = []
+    members: list[ArchiveMember] = []
     kept: dict[str, bytes] = {}
     names = set[str]()
     while (block := file.read(BLOCK)) != bytes(BLOCK):
         if len(members) >= MOST_MEMBERS:
-            raise Fault("the archive", f"it holds more than {MOST_MEMBERS:,} files")
+            raise EvidenceFault("the archive", f"it holds more than {MOST_MEMBERS:,} files")
         name, size = _read_header(block, len(members) + 1)
         if name in names:
-            raise Fault(name, "it is in the archive twice")
+            raise EvidenceFault(name, "it is in the archive twice")
         names.add(name)
         start, most = file.tell(), keep.get(name, 0)
         if name in keep and size > most:
-            raise Fault(name, f"it is larger than {most:,} bytes")
+            raise EvidenceFault(name, f"it is larger than {most:,} bytes")
         data = bytearray()
         sha256 = _read_contents(file, name, size, data if name in keep else None)
         if name in keep:
             kept[name] = bytes(data)
-        members.append(Member(name=name, start=start, size=size, sha256=sha256))
+        members.append(ArchiveMember(name=name, start=start, size=size, sha256=sha256))
     if file.read(BLOCK + 1) != bytes(BLOCK):
-        raise Fault("the archive", "something else than its end stands at its end")
+        raise EvidenceFault("the archive", "something else than its end stands at its end")
     return Scan(members=tuple(members), kept=kept)
 
 
 def _read_header(block: bytes, number: int) -> tuple[str, int]:
     where = f"file {number} of the archive"
     if len(block) < BLOCK:
-        raise Fault("the archive", "it is cut short")
+        raise EvidenceFault("the archive", "it is cut short")
     raw = block[:100].rstrip(b"\0")
     name = raw.decode("ascii", "backslashreplace")
     if not NAME.fullmatch(name):
-        raise Fault(where, f"{name!r} is no name of a file of evidence")
+        raise EvidenceFault(where, f"{name!r} is no name of a file of evidence")
     digits = block[124:135]
     if not _SIZE.fullmatch(digits) or header(name, int(digits, 8)) != block:
-        raise Fault(where, f"the header of {name} is not as it was written")
+        raise EvidenceFault(where, f"the header of {name} is not as it was written")
     return name, int(digits, 8)
 
 
@@ -144,36 +144,36 @@ def _read_contents(file: BinaryIO, name: str, size: int, into: bytearray | None)
     while left:
         chunk = file.read(min(CHUNK, left))
         if not chunk:
-            raise Fault(name, "it is cut short")
+            raise EvidenceFault(name, "it is cut short")
         digest.update(chunk)
         left -= len(chunk)
         if into is not None:
             into += chunk
     padding = -size % BLOCK
     if file.read(padding) != bytes(padding):
-        raise Fault(name, "what fills its last block up is not empty")
+        raise EvidenceFault(name, "what fills its last block up is not empty")
     return digest.hexdigest()
 
 
 T = TypeVar("T")
 
 
-def records(file: BinaryIO, member: Member) -> Iterator[dict[str, Any]]:
+def records(file: BinaryIO, member: ArchiveMember) -> Iterator[dict[str, Any]]:
     """Give the JSON objects of a file, one for each line; several files can be read side by side."""
     for number, line in enumerate(_lines(file, member), 1):
         try:
             record = json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise Fault(member.name, f"line {number} is no JSON") from error
+            raise EvidenceFault(member.name, f"line {number} is no JSON") from error
         if not isinstance(record, dict):
-            raise Fault(member.name, f"line {number} is no JSON object")
+            raise EvidenceFault(member.name, f"line {number} is no JSON object")
         yield record
 
 
 class Stream:
     """Gives the records of a file in their order, each to whoever asks for it by name when its turn has come."""
 
-    def __init__(self, file: BinaryIO, member: Member, name_of: Callable[[dict[str, Any]], str]) -> None:
+    def __init__(self, file: BinaryIO, member: ArchiveMember, name_of: Callable[[dict[str, Any]], str]) -> None:
         self._records, self._member, self._name_of = records(file, member), member, name_of
         self._next = next(self._records, None)
 
@@ -182,7 +182,7 @@ class Stream:
         try:
             mine = self._next is not None and self._name_of(self._next) == name
         except (KeyError, TypeError) as error:
-            raise Fault(self._member.name, "a line of it is not as it should be") from error
+            raise EvidenceFault(self._member.name, "a line of it is not as it should be") from error
         return self._advance() if mine else None
 
     def rest(self) -> Iterator[dict[str, Any]]:
@@ -200,10 +200,10 @@ def read_as(kind: type[T], record: Any, member: str) -> T:
     try:
         return msgspec.convert(record, kind)
     except (msgspec.ValidationError, ValueError, TypeError, ArithmeticError) as error:
-        raise Fault(member, f"a line of it is no {kind.__name__}") from error
+        raise EvidenceFault(member, f"a line of it is no {kind.__name__}") from error
 
 
-def _lines(file: BinaryIO, member: Member) -> Iterator[bytes]:
+def _lines(file: BinaryIO, member: ArchiveMember) -> Iterator[bytes]:
     held: list[bytes] = []
     length = 0
     for chunk in _chunks(file, member):
@@ -213,13 +213,13 @@ def _lines(file: BinaryIO, member: Member) -> Iterator[bytes]:
             held, length = [], 0
         length += len(rest)
         if length > MOST_LINE:
-            raise Fault(member.name, f"a line is longer than {MOST_LINE:,} bytes")
+            raise EvidenceFault(member.name, f"a line is longer than {MOST_LINE:,} bytes")
         held.append(rest)
     if length:
-        raise Fault(member.name, "its last line has no end")
+        raise EvidenceFault(member.name, "its last line has no end")
 
 
-def _chunks(file: BinaryIO, member: Member) -> Iterator[bytes]:
+def _chunks(file: BinaryIO, member: ArchiveMember) -> Iterator[bytes]:
     digest, place, end = hashlib.sha256(), member.start, member.start + member.size
     while place < end:
         chunk = os.pread(file.fileno(), min(CHUNK, end - place), place)
@@ -229,15 +229,15 @@ def _chunks(file: BinaryIO, member: Member) -> Iterator[bytes]:
         place += len(chunk)
         yield chunk
     if digest.hexdigest() != member.sha256:  # somebody writes to the file while it is read
-        raise Fault(member.name, "it was changed while it was read")
+        raise EvidenceFault(member.name, "it was changed while it was read")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Archive:
+class EvidenceArchive:
     """The files of an archive; one that is missing is a fault when it is asked for."""
 
     file: BinaryIO
-    members: Mapping[str, Member]
+    members: Mapping[str, ArchiveMember]
 
     def records(self, name: str) -> Iterator[dict[str, Any]]:
         """Give the records of a file, one after the other."""
@@ -251,7 +251,7 @@ class Archive:
         """Give the records of a file to whoever asks for them by name in their order."""
         return Stream(self.file, self._member(name), name_of)
 
-    def _member(self, name: str) -> Member:
+    def _member(self, name: str) -> ArchiveMember:
         if name not in self.members:
-            raise Fault(name, "it is missing")
+            raise EvidenceFault(name, "it is missing")
         return self.members[name]

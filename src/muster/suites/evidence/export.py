@@ -38,7 +38,7 @@ from muster.suites.evidence.layout import (
 from muster.suites.evidence.verification import sign
 from muster.suites.journal import ANSWERS as RECORDED_ANSWERS
 from muster.suites.reports.run import SuiteRun
-from muster.suites.statistics import Tally
+from muster.suites.statistics import SubjectTally
 from muster.suites.verdict import CaseResult
 from muster.text.redaction import Redactor
 
@@ -111,7 +111,7 @@ class _Exporting:
         self._touched_calls: set[str] = set()
         self._touched_files: set[str] = set()
         self._written: set[bytes] = set()  # calls, by the digest of their key: 100,000 keys would fill the memory
-        self._figures = Figures()
+        self._figures = SubjectTallies()
 
     async def write(self, path: Path) -> Exported:
         """Write everything, and sign it."""
@@ -329,17 +329,17 @@ class FigureDifference:
     now: Json
 
 
-class Figures:
+class SubjectTallies:
     """The growing figures of all subjects."""
 
     def __init__(self) -> None:
-        self._tallies: dict[str, Tally] = {}
+        self._tallies: dict[str, SubjectTally] = {}
         self.statuses: Counter[str] = Counter()
 
     def add(self, result: CaseResult) -> None:
         """Add one result."""
         self.statuses[str(result.status)] += 1
-        self._tallies.setdefault(result.subject, Tally()).add(result)
+        self._tallies.setdefault(result.subject, SubjectTally()).add(result)
 
     def json(self) -> dict[str, Json]:
         """Give the figures as they stand in an archive."""

@@ -29,7 +29,7 @@ def prompt_name(number: int) -> str:
     return f"{PROMPTS}{number:04}.txt"
 
 
-class Fault(Exception):
+class EvidenceFault(Exception):
     """Something in an archive is not as it was signed; never leaves this room."""
 
     def __init__(self, where: str, what: str) -> None:

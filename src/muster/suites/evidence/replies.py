@@ -11,10 +11,10 @@ from muster.domain.canonical import Json
 from muster.domain.money import Microdollars
 from muster.suites.case import Case, Evaluator
 from muster.suites.checks.tool_calls import quality_in, use, wants_tools
-from muster.suites.evidence.archive import Archive, read_as
+from muster.suites.evidence.archive import EvidenceArchive, read_as
 from muster.suites.evidence.export import keys_of
-from muster.suites.evidence.layout import ANSWERS, CALLS, RUN, Fault
-from muster.suites.journal import Snapshot, case_key
+from muster.suites.evidence.layout import ANSWERS, CALLS, RUN, EvidenceFault
+from muster.suites.journal import SuiteSnapshot, case_key
 from muster.suites.judge.rubric import Calls, Heard, retell_command, retell_judge
 from muster.suites.spec import SuiteSpec
 from muster.suites.verdict import OUT_OF_TIME, CaseResult, ItemScore, Judgement, Observation
@@ -96,7 +96,7 @@ def is_marked(value: Json) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Testimony:
+class RecordedVerdict:
     """What the archive holds about one result."""
 
     case: Mapping[str, Any]  # its line
@@ -121,24 +121,24 @@ class Testimony:
         return any(map(is_marked, (self.case, *self.asked, *self.judged, self.answer)))
 
 
-class Witnesses:
+class RecordedReplies:
     """Goes through calls and recorded answers side by side with the results that they belong to."""
 
-    def __init__(self, archive: Archive, *, recorded: bool) -> None:
+    def __init__(self, archive: EvidenceArchive, *, recorded: bool) -> None:
         self._calls = archive.stream(CALLS, lambda call: str(call["key"]))
         self._answers = archive.stream(ANSWERS, lambda answer: str(answer["case"])) if recorded else None
-        self._of = Testimony(case={}, recorded=recorded)
+        self._of = RecordedVerdict(case={}, recorded=recorded)
 
     def turn_to(self, line: Mapping[str, Any], case: Case) -> None:
         """Go on to the next case."""
         answer = None if self._answers is None else self._answers.take(case.id)
-        self._of = Testimony(case=line, answer=answer, recorded=self._of.recorded)
+        self._of = RecordedVerdict(case=line, answer=answer, recorded=self._of.recorded)
 
-    def hear(self, result: CaseResult) -> Testimony:
+    def hear(self, result: CaseResult) -> RecordedVerdict:
         """Give everything about the next result."""
         found = [self._calls.take(key) for key in keys_of(result)]
         asked, judged = found[: len(result.keys)], found[len(result.keys) :]
-        return Testimony(
+        return RecordedVerdict(
             case=self._of.case,
             asked=tuple(call for call in asked if call is not None),
             judged=tuple(call for call in judged if call is not None),
@@ -230,7 +230,7 @@ def _name(value: object) -> str:
 MOST_SUBJECTS = 10_000  # of one case; nobody tests more, and a forged spec must not keep anybody busy for ever
 
 
-class Roll:
+class UnitRoll:
     """The units of one case; each must be judged once."""
 
     def __init__(self, labels: Mapping[str, None], epochs: int) -> None:
@@ -258,21 +258,21 @@ class Roll:
         return (unit for unit in units if unit not in self._seen)
 
 
-class Units:
+class EvidenceUnits:
     """The units of a run, and which of them a verdict mentions."""
 
-    def __init__(self, spec: SuiteSpec, snapshot: Snapshot) -> None:
+    def __init__(self, spec: SuiteSpec, snapshot: SuiteSnapshot) -> None:
         self._spec, self._snapshot = spec, snapshot
         self._usual: Mapping[str, None] | None = None
         self._mentioned: set[bytes] = set()  # by digest: the keys of 100,000 units would fill the memory
 
-    def roll(self, case: Case) -> Roll:
+    def roll(self, case: Case) -> UnitRoll:
         """Give the units of a case."""
         if case.agents or case.flaw:
-            return Roll(self._labels(case), self._spec.epochs)
+            return UnitRoll(self._labels(case), self._spec.epochs)
         if self._usual is None:
             self._usual = self._labels(case)
-        return Roll(self._usual, self._spec.epochs)
+        return UnitRoll(self._usual, self._spec.epochs)
 
     def mention(self, result: CaseResult) -> None:
         """Note that there is a verdict on a unit."""
@@ -291,7 +291,7 @@ class Units:
     def _labels(self, case: Case) -> Mapping[str, None]:
         agents, prompts = case.agents or self._spec.agents, self._snapshot.prompts
         if len(agents) * max(1, len(prompts)) > MOST_SUBJECTS:
-            raise Fault(RUN, f"a case of it is asked of more than {MOST_SUBJECTS:,} subjects")
+            raise EvidenceFault(RUN, f"a case of it is asked of more than {MOST_SUBJECTS:,} subjects")
         return dict.fromkeys(subject.label for subject in self._spec.tested_on(case, self._snapshot))
 
 

@@ -15,12 +15,12 @@ from muster.domain.errors import BadFile, MusterError
 from muster.domain.run import RunState
 from muster.suites.case import Case
 from muster.suites.checks.scoring import evaluators_of, score
-from muster.suites.evidence.archive import Archive, read_as
-from muster.suites.evidence.export import TOLERANCE, FigureDifference, Figures, differences
-from muster.suites.evidence.layout import CASES, RUN, STATEMENT, STATISTICS, SUITE, VERDICTS, Fault
-from muster.suites.evidence.replies import Roll, Testimony, Units, Witnesses, retold, unsaid
-from muster.suites.evidence.verification import Verification, open_archive, verify_file
-from muster.suites.journal import Snapshot
+from muster.suites.evidence.archive import EvidenceArchive, read_as
+from muster.suites.evidence.export import TOLERANCE, FigureDifference, SubjectTallies, differences
+from muster.suites.evidence.layout import CASES, RUN, STATEMENT, STATISTICS, SUITE, VERDICTS, EvidenceFault
+from muster.suites.evidence.replies import EvidenceUnits, RecordedReplies, RecordedVerdict, UnitRoll, retold, unsaid
+from muster.suites.evidence.verification import ArchiveVerification, open_archive, verify_file
+from muster.suites.journal import SuiteSnapshot
 from muster.suites.spec import SuiteSpec, read_spec
 from muster.suites.verdict import CaseResult, Status
 
@@ -51,7 +51,7 @@ class Difference:
 class Rescoring:
     """What came of scoring an archive again."""
 
-    verification: Verification
+    verification: ArchiveVerification
     allow_redacted: bool = False
     same: int = 0
     different: int = 0
@@ -76,10 +76,10 @@ def rescore(path: Path, public_key: "Ed25519PublicKey | None" = None, *, allow_r
             found = verify_file(file, public_key)
             if not found.valid:
                 return Rescoring(verification=found)
-            archive = Archive(file=file, members={member.name: member for member in found.members})
+            archive = EvidenceArchive(file=file, members={member.name: member for member in found.members})
             return _Rescoring(archive, found, allow_redacted).all()
-        except Fault as fault:
-            invalid = Verification(valid=False, trusted=found.trusted, where=fault.where, what=fault.what)
+        except EvidenceFault as fault:
+            invalid = ArchiveVerification(valid=False, trusted=found.trusted, where=fault.where, what=fault.what)
             return Rescoring(verification=invalid)
         except OSError as error:
             raise BadFile(str(path), f"cannot be read: {error.strerror}") from error
@@ -88,14 +88,14 @@ def rescore(path: Path, public_key: "Ed25519PublicKey | None" = None, *, allow_r
 class _Rescoring:
     """Goes through cases, verdicts and calls side by side, as they were written."""
 
-    def __init__(self, archive: Archive, verification: Verification, allow_redacted: bool) -> None:
+    def __init__(self, archive: EvidenceArchive, verification: ArchiveVerification, allow_redacted: bool) -> None:
         self._archive, self._verification, self._allow_redacted = archive, verification, allow_redacted
         run = archive.first(RUN)
         self._spec, self._completed = _spec_of(run), run.get("state") == RunState.COMPLETED
-        self._snapshot = read_as(Snapshot, archive.first(SUITE), SUITE)
-        self._units = Units(self._spec, self._snapshot)
-        self._witnesses = Witnesses(archive, recorded=self._spec.answers is not None)
-        self._figures = Figures()
+        self._snapshot = read_as(SuiteSnapshot, archive.first(SUITE), SUITE)
+        self._units = EvidenceUnits(self._spec, self._snapshot)
+        self._witnesses = RecordedReplies(archive, recorded=self._spec.answers is not None)
+        self._figures = SubjectTallies()
         self._cases = self._same = self._different = self._blurred = self._missing = 0
         self._differences: list[Difference] = []
 
@@ -105,7 +105,7 @@ class _Rescoring:
         try:
             figures = tuple(islice(self._compare_figures(), KEPT))
         except (ArithmeticError, ValueError) as error:  # numbers that no agent ever gave
-            raise Fault(STATISTICS, "the figures of these results cannot be computed") from error
+            raise EvidenceFault(STATISTICS, "the figures of these results cannot be computed") from error
         unmentioned, keys = self._count_unmentioned()
         return Rescoring(
             verification=self._verification,
@@ -134,7 +134,7 @@ class _Rescoring:
             result, _ = self._hear(verdict)
             self._differ(_difference(result, None, NO_CASE))
 
-    def _weigh(self, case: Case, verdict: dict[str, Any], roll: Roll) -> None:
+    def _weigh(self, case: Case, verdict: dict[str, Any], roll: UnitRoll) -> None:
         """Score one verdict again and compare."""
         was, testimony = self._hear(verdict)
         if flaw := roll.tick(was):
@@ -150,12 +150,12 @@ class _Rescoring:
         self._figures.add(was if redacted else now)
         self._differ(_difference(was, now, flaw or now.why, redacted=redacted))
 
-    def _hear(self, verdict: dict[str, Any]) -> tuple[CaseResult, Testimony]:
+    def _hear(self, verdict: dict[str, Any]) -> tuple[CaseResult, RecordedVerdict]:
         result = read_as(CaseResult, verdict.get("result"), VERDICTS)
         self._units.mention(result)
         return result, self._witnesses.hear(result)
 
-    def _count_missing(self, case: Case, roll: Roll) -> None:
+    def _count_missing(self, case: Case, roll: UnitRoll) -> None:
         """Count the units without a verdict; a run that was not completed may have such."""
         self._missing += roll.missing
         if not self._completed or not roll.missing:
@@ -192,10 +192,10 @@ def _spec_of(run: dict[str, Any]) -> SuiteSpec:
     try:
         return read_spec(run["spec"])
     except (MusterError, KeyError) as error:
-        raise Fault(RUN, "the spec of the run cannot be read") from error
+        raise EvidenceFault(RUN, "the spec of the run cannot be read") from error
 
 
-def _scored(case: Case, result: CaseResult, testimony: Testimony, spec: SuiteSpec) -> CaseResult:
+def _scored(case: Case, result: CaseResult, testimony: RecordedVerdict, spec: SuiteSpec) -> CaseResult:
     evaluators = evaluators_of(case, spec.evaluator)
     seen = testimony.observation(case, result)
     return score(

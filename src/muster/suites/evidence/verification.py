@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from muster.domain.canonical import Json, canonical
 from muster.domain.errors import BadFile, NotFound
-from muster.suites.evidence.archive import Member, Scan, scan
+from muster.suites.evidence.archive import ArchiveMember, Scan, scan
 from muster.suites.evidence.keys import key_id, parse_public_key, public_pem
-from muster.suites.evidence.layout import MOST_KEY, MOST_STATEMENT, PUBLIC_KEY, STATEMENT, Fault
+from muster.suites.evidence.layout import MOST_KEY, MOST_STATEMENT, PUBLIC_KEY, STATEMENT, EvidenceFault
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
@@ -30,7 +30,7 @@ class Statement:
     predicate: Mapping[str, Json]
 
 
-def sign(members: Sequence[Member], predicate: Mapping[str, Json], key: "Ed25519PrivateKey") -> bytes:
+def sign(members: Sequence[ArchiveMember], predicate: Mapping[str, Json], key: "Ed25519PrivateKey") -> bytes:
     """Make the signed envelope over all files of an archive."""
     from securesystemslib.dsse import Envelope
     from securesystemslib.signer import CryptoSigner  # type: ignore[attr-defined]
@@ -90,7 +90,7 @@ def read_statement(data: bytes) -> SignedStatement:
             raise ValueError("spelling")
         return SignedStatement(_statement_of(payload), envelope)
     except Exception as error:  # whatever a stranger wrote there
-        raise Fault(STATEMENT, "it is not as it was written") from error
+        raise EvidenceFault(STATEMENT, "it is not as it was written") from error
 
 
 def _statement_of(payload: dict[str, Any]) -> Statement:
@@ -101,7 +101,7 @@ def _statement_of(payload: dict[str, Any]) -> Statement:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verification:
+class ArchiveVerification:
     """What came of checking an archive; `trusted`: against a key that the person named."""
 
     valid: bool
@@ -109,7 +109,7 @@ class Verification:
     where: str = ""  # the first thing that is wrong
     what: str = ""
     signer: str = ""  # the key, by its name
-    members: tuple[Member, ...] = ()
+    members: tuple[ArchiveMember, ...] = ()
     predicate: Mapping[str, Json] = field(default_factory=dict)
 
 
@@ -123,7 +123,7 @@ def open_archive(path: Path) -> BinaryIO:
         raise BadFile(str(path), f"cannot be read: {error.strerror}") from error
 
 
-def verify(path: Path, public_key: "Ed25519PublicKey | None" = None) -> Verification:
+def verify(path: Path, public_key: "Ed25519PublicKey | None" = None) -> ArchiveVerification:
     """Check an archive with a key, or else with the one that it brings along."""
     with open_archive(path) as file:
         try:
@@ -132,7 +132,7 @@ def verify(path: Path, public_key: "Ed25519PublicKey | None" = None) -> Verifica
             raise BadFile(str(path), f"cannot be read: {error.strerror}") from error
 
 
-def verify_file(file: BinaryIO, public_key: "Ed25519PublicKey | None" = None) -> Verification:
+def verify_file(file: BinaryIO, public_key: "Ed25519PublicKey | None" = None) -> ArchiveVerification:
     """Check an archive that is open."""
     trusted = public_key is not None
     try:
@@ -141,9 +141,9 @@ def verify_file(file: BinaryIO, public_key: "Ed25519PublicKey | None" = None) ->
         key = _own_key(_kept(found, PUBLIC_KEY)) if public_key is None else public_key
         _check_signature(found, signed, key, trusted=trusted)
         _compare(found.members, signed.statement)
-    except Fault as fault:
-        return Verification(valid=False, trusted=trusted, where=fault.where, what=fault.what)
-    return Verification(
+    except EvidenceFault as fault:
+        return ArchiveVerification(valid=False, trusted=trusted, where=fault.where, what=fault.what)
+    return ArchiveVerification(
         valid=True,
         trusted=trusted,
         signer=key_id(key),
@@ -154,7 +154,7 @@ def verify_file(file: BinaryIO, public_key: "Ed25519PublicKey | None" = None) ->
 
 def _kept(found: Scan, name: str) -> bytes:
     if name not in found.kept:
-        raise Fault(name, "it is missing")
+        raise EvidenceFault(name, "it is missing")
     return found.kept[name]
 
 
@@ -162,9 +162,9 @@ def _own_key(data: bytes) -> "Ed25519PublicKey":
     try:
         key = parse_public_key(data)
     except ValueError as error:
-        raise Fault(PUBLIC_KEY, f"it {error}") from None
+        raise EvidenceFault(PUBLIC_KEY, f"it {error}") from None
     if public_pem(key) != data:
-        raise Fault(PUBLIC_KEY, "it is not as it was written")
+        raise EvidenceFault(PUBLIC_KEY, "it is not as it was written")
     return key
 
 
@@ -173,26 +173,26 @@ def _check_signature(found: Scan, signed: SignedStatement, key: "Ed25519PublicKe
         return
     stated, held = dict(signed.statement.subjects), {member.name: member.sha256 for member in found.members}
     if not trusted and stated.get(PUBLIC_KEY) != held.get(PUBLIC_KEY):
-        raise Fault(PUBLIC_KEY, "it is not the file that was signed")
+        raise EvidenceFault(PUBLIC_KEY, "it is not the file that was signed")
     if trusted and signed.signer != key_id(key):
-        raise Fault("the signature", "it was made with another key than the one that was named")
-    raise Fault("the signature", "it does not fit what it is to sign")
+        raise EvidenceFault("the signature", "it was made with another key than the one that was named")
+    raise EvidenceFault("the signature", "it does not fit what it is to sign")
 
 
-def _compare(members: tuple[Member, ...], statement: Statement) -> None:
+def _compare(members: tuple[ArchiveMember, ...], statement: Statement) -> None:
     """Find the first file that is not as the statement says."""
     if members[-1].name != STATEMENT:
-        raise Fault(STATEMENT, "it is not the last file of the archive")
+        raise EvidenceFault(STATEMENT, "it is not the last file of the archive")
     stated = dict(statement.subjects)
     for member in members[:-1]:
         if member.name not in stated:
-            raise Fault(member.name, "nobody signed a file of this name")
+            raise EvidenceFault(member.name, "nobody signed a file of this name")
         if stated[member.name] != member.sha256:
-            raise Fault(member.name, "it is not the file that was signed")
+            raise EvidenceFault(member.name, "it is not the file that was signed")
     held = [member.name for member in members[:-1]]
     if missing := sorted(stated.keys() - set(held)):
-        raise Fault(missing[0], "it is missing")
+        raise EvidenceFault(missing[0], "it is missing")
     if held != [name for name, _ in statement.subjects]:
         pairs = zip(held, statement.subjects, strict=False)
         first = next((name for name, (expected, _) in pairs if name != expected), STATEMENT)
-        raise Fault(first, "it does not stand where it was written")
+        raise EvidenceFault(first, "it does not stand where it was written")

@@ -7,9 +7,9 @@ from functools import lru_cache
 from muster.domain.errors import MusterError
 from muster.suites.case import Case, CheckKind, OutputCheck
 from muster.suites.format.forms import DatasetForm
-from muster.suites.format.reading import Shelf
+from muster.suites.format.reading import SuiteFiles
 from muster.suites.format.resolve import require_id
-from muster.suites.format.variables import Row, Template, Unfilled, rows
+from muster.suites.format.variables import CaseTemplate, Row, Unfilled, rows
 from muster.text.complaints import Complaints
 from muster.text.json_paths import compile_path
 from muster.text.json_schema import schema_flaw
@@ -18,7 +18,7 @@ from muster.text.tree import Flaw, Place, Unreadable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class FilledCase:
     """One case as it came out of its file; with flaws it is only a draft, and cannot be asked."""
 
     case: Case
@@ -26,31 +26,31 @@ class Outcome:
     doubts: tuple[Flaw, ...] = ()
 
     @staticmethod
-    def of(case: Case, complaints: Complaints, doubts: tuple[Flaw, ...] = ()) -> "Outcome":
+    def of(case: Case, complaints: Complaints, doubts: tuple[Flaw, ...] = ()) -> "FilledCase":
         """Return a case with what was said about it."""
-        return Outcome(case=case, flaws=tuple(complaints.flaws), doubts=(*doubts, *complaints.doubts))
+        return FilledCase(case=case, flaws=tuple(complaints.flaws), doubts=(*doubts, *complaints.doubts))
 
 
 def filled(
-    case: Case, complaints: Complaints, variables: Mapping[str, str], dataset: DatasetForm | None, shelf: Shelf
-) -> Iterator[Outcome]:
+    case: Case, complaints: Complaints, variables: Mapping[str, str], dataset: DatasetForm | None, shelf: SuiteFiles
+) -> Iterator[FilledCase]:
     """Return what comes of a resolved case, verified; rows are read only for a case that is good so far."""
     if dataset is not None and not complaints.flaws:
         yield from _from_rows(case, complaints, variables, dataset, shelf)
         return
     try:
-        case = Template(case).fill(variables) if variables and dataset is None else case
+        case = CaseTemplate(case).fill(variables) if variables and dataset is None else case
     except Unfilled as error:
         complaints.say_of_mark(error.mark, error.message)
     else:
         if dataset is None:
             verify(case, complaints)
-    yield Outcome.of(case, complaints)
+    yield FilledCase.of(case, complaints)
 
 
 def _from_rows(
-    case: Case, complaints: Complaints, variables: Mapping[str, str], dataset: DatasetForm, shelf: Shelf
-) -> Iterator[Outcome]:
+    case: Case, complaints: Complaints, variables: Mapping[str, str], dataset: DatasetForm, shelf: SuiteFiles
+) -> Iterator[FilledCase]:
     try:
         filling = _Filling(case, complaints, variables, dataset)
         empty = True
@@ -65,7 +65,7 @@ def _from_rows(
         place = dataset.file if error.line is None else f"{dataset.file}:{error.line}"
         complaints.say(("dataset",), error.message if dataset.file in error.message else f"{place}: {error.message}")
     if complaints.flaws:
-        yield Outcome(case=case, flaws=tuple(complaints.flaws))
+        yield FilledCase(case=case, flaws=tuple(complaints.flaws))
 
 
 class _Filling:
@@ -73,12 +73,12 @@ class _Filling:
 
     def __init__(self, case: Case, complaints: Complaints, variables: Mapping[str, str], dataset: DatasetForm) -> None:
         self._case, self._complaints, self._dataset = case, complaints, dataset
-        self._template = Template(case)
+        self._template = CaseTemplate(case)
         self._variables = dict(variables)
         self._known: frozenset[int] = frozenset()
         self._doubts = tuple(complaints.doubts)
 
-    def case(self, row: Row) -> Outcome:
+    def case(self, row: Row) -> FilledCase:
         """Return the case of a row, with what is wrong with it; the first brings what was said about all of them."""
         name = str(row.number) if self._dataset.id is None else row.text(self._dataset.id)
         complaints = self._complaints.of(f"{self._case.id}/{name or row.number}", f"{self._dataset.file}:{row.line}")
@@ -89,7 +89,7 @@ class _Filling:
         if case is not None and not complaints.flaws and not complaints.doubts:
             self._known = self._known or checks_of(self._case)
         doubts, self._doubts = self._doubts, ()
-        return Outcome.of(case or replace(self._case, id=whole), complaints, doubts)
+        return FilledCase.of(case or replace(self._case, id=whole), complaints, doubts)
 
     def _filled(self, name: str, row: Row, complaints: Complaints) -> Case | None:
         require_id(name, self._case.suite, complaints.say)

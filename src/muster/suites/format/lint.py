@@ -9,7 +9,7 @@ from typing import Any
 
 from muster.suites.case import CheckKind, Evaluator
 from muster.suites.format.forms import CaseForm, CheckForm, HeadForm
-from muster.suites.format.reading import Reading
+from muster.suites.format.reading import SuiteReader
 from muster.suites.format.suite import examine
 from muster.text.complaints import Complaints
 from muster.text.files import opened, shown, whole_text
@@ -27,14 +27,14 @@ def lint(path: Path) -> tuple[Flaw, ...]:
     examination = examine(path, MOST_FINDINGS)
     if examination.flaws:
         raise examination.flaws[0].error()
-    reading = Reading(path)
+    reading = SuiteReader(path)
     try:
         return tuple(islice(_findings(reading, examination.doubts), MOST_FINDINGS))
     except Unreadable as error:  # it was sound a moment ago
         raise reading.flaw(error).error() from None
 
 
-def _findings(reading: Reading, doubts: tuple[Flaw, ...]) -> Iterator[Flaw]:
+def _findings(reading: SuiteReader, doubts: tuple[Flaw, ...]) -> Iterator[Flaw]:
     head = reading.head
     if head is None:  # it was sound a moment ago
         return

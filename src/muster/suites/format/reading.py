@@ -25,7 +25,7 @@ MOST_PROMPT = 4_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
+class WrittenCase:
     """One case as it stands in the file; without a form it does not fit one."""
 
     tree: Any
@@ -35,14 +35,14 @@ class Written:
     complaints: Complaints
 
 
-class Reading:
+class SuiteReader:
     """One suite file that is being read."""
 
     def __init__(self, path: Path) -> None:
         if not path.exists():
             raise NotFound(f"there is no {path}")
         self.path, self.file = path, shown(path)
-        self.shelf = Shelf(path.parent)
+        self.shelf = SuiteFiles(path.parent)
         self.tree = Map(1)
         self.head: HeadForm | None = None  # None when it does not fit
         self.prompt: str | None = None
@@ -60,7 +60,7 @@ class Reading:
         """The skill or agent that is tested, or else the name of the file."""
         return self.head.skill_or_agent if self.head is not None else self.path.stem
 
-    def written(self) -> Iterator[Written]:
+    def written(self) -> Iterator[WrittenCase]:
         """Give the cases as they stand there; raises Unreadable when the file changed since its head was read."""
         if not self.tree:  # not even the head could be read
             return
@@ -70,7 +70,7 @@ class Reading:
             form = rest = None
             if isinstance(tree, Unreadable):
                 complaints.flaws.append(self.flaw(tree))
-                yield Written(tree=None, line=line, form=None, complaints=complaints)
+                yield WrittenCase(tree=None, line=line, form=None, complaints=complaints)
                 continue
             complaints.take_names(unknown_names(CaseForm, tree))
             try:
@@ -78,7 +78,7 @@ class Reading:
             except ValidationError as error:
                 complaints.take(error)
                 rest = rest_of(tree, places_of(error), f"{self.name}/line-{line}")
-            yield Written(tree=tree, line=line, form=form, complaints=complaints, rest=rest)
+            yield WrittenCase(tree=tree, line=line, form=form, complaints=complaints, rest=rest)
 
     def flaw(self, error: Unreadable) -> Flaw:
         """Say that the file cannot be read."""
@@ -121,7 +121,7 @@ _FENCES = (".git", "muster.toml")  # a folder with one of them is the root of a 
 _UNFENCED = 3  # folders above the suite that are looked into when nothing says where the project ends
 
 
-class Shelf:
+class SuiteFiles:
     """Finds and reads what stands near one suite."""
 
     def __init__(self, folder: Path) -> None:

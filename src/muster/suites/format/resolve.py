@@ -24,7 +24,7 @@ from muster.suites.case import (
 )
 from muster.suites.format.forms import CaseForm, CheckForm, EvaluatorForm, HeadForm, RubricForm, ToolForm
 from muster.suites.format.names import STAND_IN
-from muster.suites.format.reading import Shelf
+from muster.suites.format.reading import SuiteFiles
 from muster.suites.format.variables import JsonText, spell
 from muster.text.complaints import Complaints
 from muster.text.json_documents import flaw_of
@@ -36,10 +36,10 @@ LONGEST_ID = 200
 _CONFIG = "evaluator_config"
 
 
-class Resolver:
+class CaseResolver:
     """Resolves the cases of one suite."""
 
-    def __init__(self, head: HeadForm, shelf: Shelf, file: str, *, partial: bool = False) -> None:
+    def __init__(self, head: HeadForm, shelf: SuiteFiles, file: str, *, partial: bool = False) -> None:
         self._head, self._shelf, self._file, self._partial = head, shelf, file, partial
 
     def resolve(self, form: CaseForm, line: int, complaints: Complaints) -> Case:
@@ -53,7 +53,7 @@ class _Resolution:
     """The work on one case."""
 
     def __init__(
-        self, head: HeadForm, shelf: Shelf, form: CaseForm, complaints: Complaints, file: str, *, partial: bool
+        self, head: HeadForm, shelf: SuiteFiles, form: CaseForm, complaints: Complaints, file: str, *, partial: bool
     ) -> None:
         self._partial = partial  # parts are missing that were complained about: what follows from that is not told
         self._head, self._shelf, self._form, self._say = head, shelf, form, complaints.say

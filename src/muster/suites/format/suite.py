@@ -8,10 +8,10 @@ from typing import Any
 
 from muster.domain.canonical import Json
 from muster.suites.case import DEFAULT_THRESHOLD, Case
-from muster.suites.format.filling import Outcome, filled, verify
+from muster.suites.format.filling import FilledCase, filled, verify
 from muster.suites.format.forms import CaseForm, CheckForm, EvaluatorForm, HeadForm, RubricForm
-from muster.suites.format.reading import Reading, Written
-from muster.suites.format.resolve import LONGEST_ID, Resolver, is_usable_id, require_id
+from muster.suites.format.reading import SuiteReader, WrittenCase
+from muster.suites.format.resolve import LONGEST_ID, CaseResolver, is_usable_id, require_id
 from muster.text.tree import MOST_FLAWS, Flaw, Place, Unreadable
 
 DOMINANT = 0.9  # share of the weights; 0.7 and 0.3 are common, and meant
@@ -91,7 +91,7 @@ class Suite:
     file: str
     prompt: str | None
     bundle: Mapping[str, Json]
-    _reading: Reading = field(repr=False, compare=False)
+    _reading: SuiteReader = field(repr=False, compare=False)
 
     @property
     def doubts(self) -> tuple[Flaw, ...]:
@@ -101,9 +101,9 @@ class Suite:
     def cases(self) -> Iterator[Case]:
         """Give the cases one by one; raises BadFile at the first that is wrong."""
         for found in resolved(self._reading):
-            for flaw in found.flaws if isinstance(found, Outcome) else (found,):
+            for flaw in found.flaws if isinstance(found, FilledCase) else (found,):
                 raise flaw.error()
-            if isinstance(found, Outcome):
+            if isinstance(found, FilledCase):
                 yield found.case
 
     def cases_to_run(self) -> Iterator[tuple[Case, tuple[Flaw, ...]]]:
@@ -136,7 +136,7 @@ class Examination:
 
 def open_suite(path: Path) -> Suite:
     """Open a suite; raises NotFound, or BadFile when its head is wrong or the file cannot be parsed."""
-    reading = Reading(path)
+    reading = SuiteReader(path)
     if reading.flaws or reading.head is None:
         raise reading.flaws[0].error()
     return Suite(
@@ -150,7 +150,7 @@ def open_suite(path: Path) -> Suite:
 
 def examine(path: Path, most_doubts: int = MOST_FLAWS) -> Examination:
     """Look through a whole suite and say everything that is wrong with it, up to a bound."""
-    reading = Reading(path)
+    reading = SuiteReader(path)
     cases = 0
     flaws: list[Flaw] = []
     doubts = list(reading.doubts[:most_doubts])
@@ -168,7 +168,7 @@ def examine(path: Path, most_doubts: int = MOST_FLAWS) -> Examination:
     return Examination(name=reading.name, cases=cases, flaws=tuple(flaws), doubts=tuple(doubts))
 
 
-def resolved(reading: Reading) -> Iterator[Outcome | Flaw]:
+def resolved(reading: SuiteReader) -> Iterator[FilledCase | Flaw]:
     """Return every case with what is wrong with it, as they come, and the flaws of the file itself."""
     yield from reading.flaws
     seen = _Seen()
@@ -184,19 +184,19 @@ def resolved(reading: Reading) -> Iterator[Outcome | Flaw]:
         yield reading.flaw(error)
 
 
-def _resolve(reading: Reading, written: Written) -> Iterator[Outcome]:
+def _resolve(reading: SuiteReader, written: WrittenCase) -> Iterator[FilledCase]:
     head, form, complaints = reading.head, written.form, written.complaints
     if head is None or form is None:
         _look_at_rest(reading, written)
-        yield Outcome.of(_draft(reading, written), complaints)
+        yield FilledCase.of(_draft(reading, written), complaints)
         return
     for place, code, message in lenient(form):
         complaints.doubt(place, message, code)
-    case = Resolver(head, reading.shelf, reading.file).resolve(form, written.line, complaints)
+    case = CaseResolver(head, reading.shelf, reading.file).resolve(form, written.line, complaints)
     yield from filled(case, complaints, {**head.variables, **form.variables}, form.dataset, reading.shelf)
 
 
-def _look_at_rest(reading: Reading, written: Written) -> None:
+def _look_at_rest(reading: SuiteReader, written: WrittenCase) -> None:
     """Complain about everything else in a case that does not fit, or whose head does not: all is told at once."""
     form = written.form or written.rest
     if form is None:
@@ -206,12 +206,12 @@ def _look_at_rest(reading: Reading, written: Written) -> None:
     head = reading.head or HeadForm(schema_version=1, skill_or_agent="unknown")
     if reading.head is not None and isinstance(written.tree.get("id"), str):
         require_id(form.id, head.skill_or_agent, written.complaints.say)
-    case = Resolver(head, reading.shelf, reading.file, partial=True).resolve(form, written.line, written.complaints)
+    case = CaseResolver(head, reading.shelf, reading.file, partial=True).resolve(form, written.line, written.complaints)
     if not (reading.tree.get("variables") or form.variables or form.dataset):
         verify(case, written.complaints)
 
 
-def _draft(reading: Reading, written: Written) -> Case:
+def _draft(reading: SuiteReader, written: WrittenCase) -> Case:
     """Return what can be said of a case that fits no form: enough to choose it, to skip it and to report it."""
     tree = written.tree if isinstance(written.tree, Mapping) else {}
     head = reading.head
@@ -244,7 +244,7 @@ class _Seen:
         self._digests: set[bytes] = set()
         self._renamed = 0
 
-    def once(self, outcome: Outcome) -> Outcome:
+    def once(self, outcome: FilledCase) -> FilledCase:
         """Return a case under an id of its own; one whose id another case has is wrong."""
         case = outcome.case
         usable = is_usable_id(case.id, case.suite)

@@ -54,7 +54,7 @@ class Unfilled(Exception):
         self.mark, self.message = mark, message
 
 
-class Template:
+class CaseTemplate:
     """A case whose texts are waiting for variables; raises Unfilled when one has braces that name nothing."""
 
     def __init__(self, case: Case) -> None:

@@ -25,7 +25,7 @@ _NOT_IN_NAMES = re.compile(r"[^a-z0-9]+")
 _UNREADABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")  # in no text file
 
 
-class Rejected(Exception):
+class RejectedCase(Exception):
     """A case that is not taken: the kind of the reason, and the reason in full."""
 
     def __init__(self, kind: str, why: str) -> None:
@@ -37,7 +37,7 @@ def draft_of(written: Json) -> dict[str, Any]:
     """Give a case in the words of the suite format, under the name that the model gave it; or raise Rejected."""
     wrong = flaw_of(written) or schema_flaw(written, CASE_SCHEMA)
     if wrong:
-        raise Rejected("malformed", wrong)
+        raise RejectedCase("malformed", wrong)
     _require_bounds(written)
     for text in _texts(written):
         _require_text(text)
@@ -68,31 +68,31 @@ def slug(text: str) -> str:
 def _require_bounds(written: Mapping[str, Any]) -> None:
     for name in ("tags", "messages", "output", "rubric"):
         if len(written[name]) > MOST_PARTS:
-            raise Rejected("too large", f"it has more than {MOST_PARTS} {name}")
+            raise RejectedCase("too large", f"it has more than {MOST_PARTS} {name}")
 
 
 def _require_text(text: str) -> None:
     if len(text) > MOST_TEXT:
-        raise Rejected("too large", f"a text in it has more than {MOST_TEXT:,} characters")
+        raise RejectedCase("too large", f"a text in it has more than {MOST_TEXT:,} characters")
     if _UNREADABLE.search(text):
-        raise Rejected("malformed", "a text in it holds characters that no text file can")
+        raise RejectedCase("malformed", "a text in it holds characters that no text file can")
     if "{{" in text:  # in a suite they name variables, and nothing of a model's is ever expanded
-        raise Rejected("braces", "a text in it holds {{, which would name a variable")
+        raise RejectedCase("braces", "a text in it holds {{, which would name a variable")
 
 
 def _require_sense(written: Mapping[str, Any]) -> None:
     if not written["description"].strip():
-        raise Rejected("no description", "it has no description")
+        raise RejectedCase("no description", "it has no description")
     last = written["messages"][-1] if written["messages"] else {}
     if last.get("role") != "user" or not last["content"].strip():
-        raise Rejected("no question", "its last message is none of the user's")
+        raise RejectedCase("no question", "its last message is none of the user's")
     if not written["output"] and not written["rubric"]:
-        raise Rejected("nothing to check", "it has no check and no rubric")
+        raise RejectedCase("nothing to check", "it has no check and no rubric")
 
 
 def _checks(written: Mapping[str, Any]) -> list[dict[str, Any]]:
     if any(not check["value"].strip() for check in written["output"]):
-        raise Rejected("empty check", "it has a check without a value")
+        raise RejectedCase("empty check", "it has a check without a value")
     return [_only(check, "kind", "value") for check in written["output"]]
 
 
@@ -101,10 +101,10 @@ def _rubric(written: Mapping[str, Any]) -> list[dict[str, Any]]:
     items = written["rubric"]
     total = sum(item["weight"] for item in items)
     if any(item["weight"] <= 0 or not item["description"].strip() for item in items):
-        raise Rejected("empty rubric item", "it has a rubric item without a weight or a description")
+        raise RejectedCase("empty rubric item", "it has a rubric item without a weight or a description")
     ids = [slug(item["id"]) for item in items]
     if not all(ids) or len(set(ids)) < len(ids):
-        raise Rejected("rubric ids", "its rubric items have no ids of their own")
+        raise RejectedCase("rubric ids", "its rubric items have no ids of their own")
     return [
         {"id": id_, "description": item["description"].strip(), "weight": round(item["weight"] / total, 4)}
         for id_, item in zip(ids, items, strict=True)
@@ -171,7 +171,7 @@ _MOST_SHOWN = 40  # cases that are there already
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Subject:
+class GenerationSubject:
     """What the cases are for."""
 
     skill: str
@@ -180,7 +180,7 @@ class Subject:
     there: Sequence[str] = field(default_factory=tuple)  # what is tested already, one line for each case
 
 
-def question_for(subject: Subject, wanted: int, rejected: Sequence[str]) -> Request:
+def question_for(subject: GenerationSubject, wanted: int, rejected: Sequence[str]) -> Request:
     """Ask for some cases more; what was rejected the last time is told."""
     parts = [f"The agent is called {subject.skill}."]
     if subject.description:
@@ -223,7 +223,7 @@ def likeness(one: Shingles, other: Shingles) -> float:
     return len(one & other) / len(one | other)
 
 
-class Crowd:
+class KnownCases:
     """Texts that are there already, and who is among them."""
 
     def __init__(self) -> None:
@@ -247,10 +247,10 @@ def prove(skill: str, case: Mapping[str, Any]) -> None:
         path.write_text(json.dumps(suite, ensure_ascii=False), encoding="utf-8")  # JSON is YAML
         examined = examine(path)
         for flaw in (*examined.flaws, *examined.doubts):  # what a suite in use may have, a new one need not
-            raise Rejected("invalid", flaw.message)
+            raise RejectedCase("invalid", flaw.message)
         found = list(open_suite(path).cases())
     if [each.id for each in found] != [case["id"]] or spoken(found[0]) != asked_in(case):
-        raise Rejected("invalid", "it is read back otherwise than it was written")
+        raise RejectedCase("invalid", "it is read back otherwise than it was written")
 
 
 def the_suite(folder: str) -> Suite:

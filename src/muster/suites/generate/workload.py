@@ -15,9 +15,9 @@ from muster.domain.errors import BadArgument, BadOutput, CallFailed, RetriesExha
 from muster.engine.context import Context
 from muster.engine.workload import workload
 from muster.suites.generate.draft import (
-    Crowd,
-    Rejected,
-    Subject,
+    GenerationSubject,
+    KnownCases,
+    RejectedCase,
     asked_in,
     draft_of,
     prove,
@@ -40,13 +40,13 @@ class Known(msgspec.Struct, frozen=True):
     cases: tuple[tuple[str, str, str], ...] = ()  # id, description, what is asked
 
 
-class Desk:
+class GeneratedCases:
     """All cases that are there: known before, taken, rejected."""
 
     def __init__(self, known: Known, description: str) -> None:
         self._known, self._description = known, description
         self._ids = {id_ for id_, _, _ in known.cases}
-        self._crowd = Crowd()
+        self._crowd = KnownCases()
         for id_, _, text in known.cases:
             self._crowd.add(id_, text)
         self.cases: list[dict[str, Any]] = []
@@ -58,20 +58,20 @@ class Desk:
         """Say how many cases are still to be written."""
         return count - len(self.cases)
 
-    def subject(self) -> Subject:
+    def subject(self) -> GenerationSubject:
         """Say what the next cases are for."""
         there = [(id_, description) for id_, description, _ in self._known.cases]
         there += [(case["id"], case["description"]) for case in self.cases]
         lines = tuple(f"{id_}: {' '.join(description.split())}"[:_LONGEST_LINE] for id_, description in there)
         known = self._known
-        return Subject(skill=known.skill, description=self._description, prompt=known.prompt, there=lines)
+        return GenerationSubject(skill=known.skill, description=self._description, prompt=known.prompt, there=lines)
 
     def take(self, reply: Reply, count: int) -> int:
         """Take what is good of a reply; gives how many that were."""
         before, self.reasons = len(self.cases), []
         try:
             written = _written(reply)
-        except Rejected as rejected:
+        except RejectedCase as rejected:
             self.spoil(rejected.why)
             return 0
         for place, case in enumerate(written[: 2 * A_ROUND], 1):
@@ -79,21 +79,21 @@ class Desk:
                 break
             try:
                 self._take(case)
-            except Rejected as rejected:
+            except RejectedCase as rejected:
                 self._reject(f"case {place}", rejected)
         return len(self.cases) - before
 
     def spoil(self, why: str) -> None:
         """Note a reply of which nothing can be used."""
         self.reasons = []
-        self._reject("the reply", Rejected("unusable reply", why))
+        self._reject("the reply", RejectedCase("unusable reply", why))
 
     def _take(self, written: Json) -> None:
         case = draft_of(written)
         case["id"] = self._name(case.get("id") or "case")
         twin = self._crowd.alike(asked_in(case))
         if twin is not None:
-            raise Rejected("near-duplicate", f"it asks nearly the same as {twin}")
+            raise RejectedCase("near-duplicate", f"it asks nearly the same as {twin}")
         prove(self._known.skill, case)
         self._crowd.add(case["id"], asked_in(case))
         self._ids.add(case["id"])
@@ -108,7 +108,7 @@ class Desk:
             unused = f"{wanted}-{number}"
         return unused
 
-    def _reject(self, what: str, rejected: Rejected) -> None:
+    def _reject(self, what: str, rejected: RejectedCase) -> None:
         self.rejected[rejected.kind] += 1
         reason = f"{what}: {rejected.why}"[:_LONGEST_LINE]
         self.all_reasons.append(reason)
@@ -119,13 +119,13 @@ class Desk:
 def _written(reply: Reply) -> list[Json]:
     """Give the cases in a reply."""
     if reply.quality is not Quality.GOOD:
-        raise Rejected("unusable reply", f"it was {reply.quality}")
+        raise RejectedCase("unusable reply", f"it was {reply.quality}")
     try:
         found = find(reply.text, lambda value: isinstance(value.get("cases"), list))
     except BadOutput as error:
-        raise Rejected("unusable reply", error.message) from error
+        raise RejectedCase("unusable reply", error.message) from error
     if found is None:
-        raise Rejected("unusable reply", 'it holds no JSON object with the key "cases"')
+        raise RejectedCase("unusable reply", 'it holds no JSON object with the key "cases"')
     cases: list[Json] = found["cases"]
     return cases
 
@@ -151,7 +151,7 @@ async def generate(ctx: Context, spec: Any) -> Json:
     """Have cases written; gives those that were taken, and why others were not."""
     wanted = _read(spec)
     known = msgspec.convert(await ctx.step("known", lambda: msgspec.to_builtins(_look(wanted))), Known)
-    desk = Desk(known, wanted.description)
+    desk = GeneratedCases(known, wanted.description)
     failure, number, fruitless = "", 0, 0
     most = _SPARE + 2 * ceil(wanted.count / A_ROUND)
     while desk.missing(wanted.count) and number < most and fruitless < _FRUITLESS and not failure:
@@ -193,7 +193,7 @@ def _look(spec: Spec) -> Known:
     return Known(skill=suite.name, prompt=suite.prompt or "", cases=cases)
 
 
-def _failure(error: WireError, desk: Desk) -> str:
+def _failure(error: WireError, desk: GeneratedCases) -> str:
     """Say why there is no use in going on; an answer of a program in another shape is only rejected.
 
     It is told as the journal has it, so that a replay says the same.

@@ -72,7 +72,7 @@ _ODD = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class JudgeQuestion:
     """What is asked, and what a reply to it must hold."""
 
     request: Request
@@ -89,7 +89,7 @@ def rubric_of(case: Case) -> tuple[RubricItem, ...]:
     return (RubricItem(id=OVERALL, description=wanted),)
 
 
-def pose(case: Case, observation: Observation) -> Question:
+def pose(case: Case, observation: Observation) -> JudgeQuestion:
     """Put the question about one answer."""
     rubric = rubric_of(case)
     calls = [_call_json(call) for call in observation.tool_calls]
@@ -101,10 +101,10 @@ def pose(case: Case, observation: Observation) -> Question:
         max_tokens=_TOKENS + _TOKENS_FOR_ITEM * len(rubric),
         schema=SCHEMA,
     )
-    return Question(request=request, rubric=rubric, answers=observation.answers, fence=fence)
+    return JudgeQuestion(request=request, rubric=rubric, answers=observation.answers, fence=fence)
 
 
-def pose_again(question: Question, reply: str, flaw: str) -> Request:
+def pose_again(question: JudgeQuestion, reply: str, flaw: str) -> Request:
     """Ask for a repair: the same conversation, the judge's reply, and what is wrong with it."""
     complaint = (
         f"Your reply cannot be used: {flaw}\n"
@@ -194,7 +194,7 @@ _BAD = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class ItemVerdict:
     """What a judge said about one item."""
 
     id: str
@@ -205,25 +205,25 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class JudgeReading:
     """What came of a reply; with a flaw it is to be repaired, and without verdicts it cannot be used at all."""
 
-    verdicts: tuple[Verdict, ...] = ()  # in the order of the rubric
+    verdicts: tuple[ItemVerdict, ...] = ()  # in the order of the rubric
     flaw: str = ""
 
 
-def read(reply: Reply, question: Question) -> Reading:
+def read(reply: Reply, question: JudgeQuestion) -> JudgeReading:
     """Read a reply."""
     if reply.quality in _BAD:
-        return Reading(flaw=f"{_BAD[reply.quality]}.")
+        return JudgeReading(flaw=f"{_BAD[reply.quality]}.")
     if question.fence.token in reply.text:
-        return Reading(flaw="it repeats the fence of the data; give only the JSON object.")
+        return JudgeReading(flaw="it repeats the fence of the data; give only the JSON object.")
     found = _verdict_in(reply)
     if isinstance(found, str):
-        return Reading(flaw=found)
+        return JudgeReading(flaw=found)
     items: list[Mapping[str, Json]] = found["items"]
     flaw = _ids_flaw(items, question) or _scores_flaw(items)
-    return Reading(flaw=flaw) if flaw else _judged(items, question)
+    return JudgeReading(flaw=flaw) if flaw else _judged(items, question)
 
 
 def _verdict_in(reply: Reply) -> dict[str, Json] | str:
@@ -249,7 +249,7 @@ def _fitting(found: dict[str, Json]) -> dict[str, Json] | str:
     return f"the JSON does not fit: {wrong}." if wrong else found
 
 
-def _ids_flaw(items: list[Mapping[str, Json]], question: Question) -> str:
+def _ids_flaw(items: list[Mapping[str, Json]], question: JudgeQuestion) -> str:
     counted = Counter(str(item["id"]) for item in items)
     wanted = [item.id for item in question.rubric]
     problems = (
@@ -265,23 +265,23 @@ def _scores_flaw(items: list[Mapping[str, Json]]) -> str:
     return f"scores must be from 0 to 1: {', '.join(wrong)}" if wrong else ""
 
 
-def _judged(items: list[Mapping[str, Json]], question: Question) -> Reading:
+def _judged(items: list[Mapping[str, Json]], question: JudgeQuestion) -> JudgeReading:
     said = {item["id"]: item for item in items}
     answers = [_plain(answer) for answer in question.answers]
     verdicts = tuple(_verdict(said[item.id], answers) for item in question.rubric)
     loose = [verdict.id for verdict in verdicts if verdict.quoted is False]
     if not loose:
-        return Reading(verdicts=verdicts)
+        return JudgeReading(verdicts=verdicts)
     flaw = (
         f"the evidence for these items does not stand in any answer: {', '.join(loose)}. Copy it word by word from an "
         "answer of the agent's, without leaving anything out, or let it be empty."
     )
-    return Reading(verdicts=verdicts, flaw=flaw)
+    return JudgeReading(verdicts=verdicts, flaw=flaw)
 
 
-def _verdict(item: Mapping[str, Json], answers: list[str]) -> Verdict:
+def _verdict(item: Mapping[str, Json], answers: list[str]) -> ItemVerdict:
     evidence = str(item["evidence"]).strip()
-    return Verdict(
+    return ItemVerdict(
         id=str(item["id"]),
         score=float(item["score"]),
         evidence=evidence,

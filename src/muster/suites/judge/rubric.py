@@ -18,7 +18,16 @@ from muster.judging.base import FAILED_CALL, cause_of, code_of, words_of
 from muster.suites.case import DEFAULT_THRESHOLD, Case, RubricItem
 from muster.suites.checks.opinions import weighted_mean
 from muster.suites.judge.command import failed, read_answer
-from muster.suites.judge.question import VERSION, Question, Reading, Verdict, pose, pose_again, read, rubric_of
+from muster.suites.judge.question import (
+    VERSION,
+    ItemVerdict,
+    JudgeQuestion,
+    JudgeReading,
+    pose,
+    pose_again,
+    read,
+    rubric_of,
+)
 from muster.suites.verdict import ItemScore, Judgement, Observation
 from muster.text.thresholds import reaches
 
@@ -29,7 +38,7 @@ BY = "judge"
 class Sample:
     """What one sample came to: verdicts in the order of the rubric, or why there are none."""
 
-    verdicts: tuple[Verdict, ...] = ()
+    verdicts: tuple[ItemVerdict, ...] = ()
     failure: str = ""
     model: str = ""
     cost: Microdollars = NOTHING
@@ -59,7 +68,7 @@ def _items(rubric: tuple[RubricItem, ...], good: Sequence[Sample]) -> tuple[Item
     return tuple(_item(item, [sample.verdicts[place] for sample in good]) for place, item in enumerate(rubric))
 
 
-def _item(item: RubricItem, verdicts: Sequence[Verdict]) -> ItemScore:
+def _item(item: RubricItem, verdicts: Sequence[ItemVerdict]) -> ItemScore:
     mean = fsum(verdict.score for verdict in verdicts) / len(verdicts)
     nearest = min(verdicts, key=lambda verdict: abs(verdict.score - mean))
     return ItemScore(
@@ -137,7 +146,7 @@ def keys_of(key: str, judge: str, samples: int) -> list[str]:
     return [f"{key}/judge/{judge}/{number}" for number in range(1, samples + 1)]
 
 
-def flaw_of(heard: Heard, question: Question) -> str:
+def flaw_of(heard: Heard, question: JudgeQuestion) -> str:
     """Say what is to be repaired in a reply; nothing when it is good, or when there is none."""
     return "" if _is_lost(heard) else _reading(heard, question).flaw
 
@@ -149,11 +158,11 @@ def missing(case: Case, observation: Observation) -> str:
     return "" if observation.answers else "there is no answer to judge"
 
 
-def _sample(question: Question, judge: str, key: str, calls: Calls) -> Sample:
+def _sample(question: JudgeQuestion, judge: str, key: str, calls: Calls) -> Sample:
     """Tell one sample again: its first reply, and the repair when that one has a flaw."""
     replies: list[Reply | None] = []
     keys: tuple[str, ...] = ()
-    reading = Reading()
+    reading = JudgeReading()
     for place in (key, f"{key}/repair"):
         heard, keys = calls.get(place, NOT_RECORDED), (*keys, place)
         if _is_lost(heard):
@@ -167,7 +176,7 @@ def _sample(question: Question, judge: str, key: str, calls: Calls) -> Sample:
 
 
 def _told(
-    replies: Sequence[Reply | None], keys: tuple[str, ...], reading: Reading | None = None, failure: str = ""
+    replies: Sequence[Reply | None], keys: tuple[str, ...], reading: JudgeReading | None = None, failure: str = ""
 ) -> Sample:
     given = [reply for reply in replies if reply is not None]
     return Sample(
@@ -184,8 +193,8 @@ def _is_lost(heard: Heard) -> bool:
     return heard.reply is None and code_of(_failure(heard)) != BadOutput.code
 
 
-def _reading(heard: Heard, question: Question) -> Reading:
-    return Reading(flaw=words_of(_failure(heard))) if heard.reply is None else read(heard.reply, question)
+def _reading(heard: Heard, question: JudgeQuestion) -> JudgeReading:
+    return JudgeReading(flaw=words_of(_failure(heard))) if heard.reply is None else read(heard.reply, question)
 
 
 def _failure(heard: Heard) -> RecordedFailure:
@@ -218,7 +227,7 @@ async def judge(
     return retell_judge(case, observation, heard, judge=judge, samples=samples, key=key, threshold=threshold)
 
 
-async def _ask_sample(ctx: Context, question: Question, judge: str, key: str, dispatch: str | None) -> Calls:
+async def _ask_sample(ctx: Context, question: JudgeQuestion, judge: str, key: str, dispatch: str | None) -> Calls:
     """Ask once, and once more for a repair when the reply has a flaw."""
     first = await _hear(ctx, judge, question.request, key, dispatch)
     flaw = flaw_of(first, question)

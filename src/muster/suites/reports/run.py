@@ -18,8 +18,8 @@ from muster.suites.journal import (
     ANSWERS,
     MENDABLE,
     SNAPSHOT,
-    Snapshot,
     Subject,
+    SuiteSnapshot,
     cases_key,
     cases_of,
     environment_key,
@@ -37,7 +37,7 @@ class SuiteRun:
     store: Store
     run: Run
     spec: SuiteSpec
-    snapshot: Snapshot
+    snapshot: SuiteSnapshot
     environment: Mapping[str, Json]
     waits: bool = False  # for batches, so that what has no result yet may still get one
 
@@ -99,7 +99,7 @@ async def open_suite_run(store: Store, run: Run) -> SuiteRun:
         store=store,
         run=run,
         spec=spec,
-        snapshot=msgspec.convert(entry.value, Snapshot),
+        snapshot=msgspec.convert(entry.value, SuiteSnapshot),
         environment={} if environment is None else environment.value,
         waits=await _waits(store, run),
     )
@@ -116,7 +116,7 @@ FAILURE = "failure"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Use:
+class ToolUse:
     """One use of a tool."""
 
     name: str
@@ -131,7 +131,7 @@ class Turn:
 
     role: str
     text: str
-    uses: tuple[Use, ...] = ()
+    uses: tuple[ToolUse, ...] = ()
 
 
 def turns(entries: Sequence[Entry]) -> tuple[Turn, ...]:
@@ -163,7 +163,7 @@ def _outcome(entry: Entry) -> Iterator[Turn]:
 
 def _answered(reply: Reply) -> Turn:
     uses = tuple(
-        Use(name=call.name, arguments=_spelled(call.arguments), result=call.result, failed=call.failed)
+        ToolUse(name=call.name, arguments=_spelled(call.arguments), result=call.result, failed=call.failed)
         for call in reply.tool_calls
     )
     return Turn(role="assistant", text=reply.text, uses=uses)
@@ -171,7 +171,7 @@ def _answered(reply: Reply) -> Turn:
 
 def _asked(message: Mapping[str, Any]) -> Turn:
     uses = tuple(
-        Use(name=str(call.get("name", "")), arguments=_spelled(call.get("arguments")))
+        ToolUse(name=str(call.get("name", "")), arguments=_spelled(call.get("arguments")))
         for call in message.get("tool_calls", ())
     )
     return Turn(role=str(message.get("role", "")), text=str(message.get("text", "")), uses=uses)

@@ -10,7 +10,7 @@ from muster.domain.money import NOTHING, Microdollars, show_usd
 from muster.domain.run import TERMINAL, Run, RunState, Spent
 from muster.suites.reports.rows import CaseRow, CaseRows, listed, reasons
 from muster.suites.reports.run import SuiteRun
-from muster.suites.statistics import Rank, SubjectStats, Tally, rank
+from muster.suites.statistics import Rank, SubjectStats, SubjectTally, rank
 from muster.suites.verdict import NOT_RUN, CaseResult, Status
 from muster.text.words import count
 
@@ -280,7 +280,7 @@ class _OfSubject:
     """The same for one subject."""
 
     def __init__(self) -> None:
-        self.tally = Tally()
+        self.tally = SubjectTally()
         self._counts: Counter[Status] = Counter()
         self._histogram = Histogram()
         self._model = ""

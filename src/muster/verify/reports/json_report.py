@@ -22,7 +22,7 @@ import msgspec
 
 from muster.domain.batch import BatchShare
 from muster.domain.money import to_usd
-from muster.text.thresholds import Held
+from muster.text.thresholds import ThresholdResult
 from muster.text.words import moment
 from muster.verify.finding import Counts, Finding, Merged
 from muster.verify.journal import AgentReport, WaveReport
@@ -188,6 +188,6 @@ def rejected_json(one: RejectedBy) -> dict[str, Any]:
     return finding_json(one.rejected.finding) | {"why": one.rejected.why, "agent": one.agent, "wave": one.wave}
 
 
-def _thresholds(thresholds: Sequence[Held]) -> list[dict[str, Any]]:
+def _thresholds(thresholds: Sequence[ThresholdResult]) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = msgspec.to_builtins(thresholds)
     return found

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TextIO
 
 from muster.reporting.xml_text import attribute, attributes, text
-from muster.text.thresholds import Held
+from muster.text.thresholds import ThresholdResult
 from muster.text.words import moment, one_line, shorten
 from muster.verify.finding import Finding
 from muster.verify.journal import AgentReport, Ending, WaveReport
@@ -83,7 +83,7 @@ def _cases(agent: AgentReport) -> Iterator[_Case]:
         yield _Case(name="passed", agent=agent.agent, tag="failure", kind=str(agent.ending), why=agent.why)
 
 
-def _held(agent: str, held: Held) -> _Case:
+def _held(agent: str, held: ThresholdResult) -> _Case:
     if held.holds:
         return _Case(name=held.expression, agent=agent)
     return _Case(name=held.expression, agent=agent, tag="failure", kind="threshold", why=held.why)

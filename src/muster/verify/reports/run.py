@@ -10,7 +10,7 @@ from muster.domain.errors import BadArgument, NotFound
 from muster.domain.run import Run
 from muster.store.base import Store
 from muster.verify.journal import CLEARED, SNAPSHOT, WORKLOAD, WaveReport, files_key, report_key
-from muster.verify.source import Snapshot, Source
+from muster.verify.source import Source, VerifySnapshot
 from muster.verify.spec import read_spec
 from muster.verify.verification import Verification, Verifier
 
@@ -24,7 +24,7 @@ class WavesRun:
     store: Store
     run: Run
     spec: Verification
-    snapshot: Snapshot
+    snapshot: VerifySnapshot
     waves: tuple[WaveReport, ...]
 
     async def sources(self) -> AsyncIterator[Source]:
@@ -55,7 +55,7 @@ async def open_waves_run(store: Store, run: Run) -> WavesRun:
         store=store,
         run=run,
         spec=spec,
-        snapshot=msgspec.convert(snapshot, Snapshot),
+        snapshot=msgspec.convert(snapshot, VerifySnapshot),
         waves=tuple(msgspec.convert(wave, WaveReport) for wave in waves if wave is not None),
     )
 

@@ -16,7 +16,7 @@ from muster.text.words import one_line, shorten
 from muster.verify.finding import RANKS, Finding, Merged, Severity
 from muster.verify.journal import Ending
 from muster.verify.reports.run import WavesRun
-from muster.verify.reports.summary import Cleaner, VerifyReport
+from muster.verify.reports.summary import ReportCleaner, VerifyReport
 from muster.verify.source import Source
 
 ROOT = "SRCROOT"
@@ -232,7 +232,7 @@ async def _code(waves: WavesRun, findings: Sequence[Merged]) -> dict[Place, str]
     for one in findings:
         wanted.setdefault(one.finding.file, set()).add(_place(one.finding))
     found: dict[Place, str] = {}
-    cleaner = Cleaner()  # findings were cleaned as well
+    cleaner = ReportCleaner()  # findings were cleaned as well
     async for source in waves.sources():
         places = wanted.get(cleaner.text(source.path))
         if places:

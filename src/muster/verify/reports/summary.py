@@ -109,7 +109,7 @@ T = TypeVar("T")
 _HALF = re.compile("[\ud800-\udfff]")
 
 
-class Cleaner:
+class ReportCleaner:
     """Cleans many values, with one numbering of secrets for all of them."""
 
     def __init__(self) -> None:
@@ -342,7 +342,7 @@ def _kept(agent: AgentReport) -> int:
 
 async def summarize(waves: WavesRun) -> VerifyReport:
     """Sum up a verification."""
-    cleaner = Cleaner()
+    cleaner = ReportCleaner()
     reports = cleaner.value(waves.waves, tuple[WaveReport, ...])
     agents = [agent for wave in reports for agent in wave.agents]
     merged = merge([(agent.agent, agent.findings) for agent in agents])
