@@ -1,4 +1,4 @@
-"""A small real HTTP server whose every byte a test decides, and a processes of processes."""
+"""A small real HTTP server whose every byte a test decides, and a registry of processes."""
 
 import asyncio
 import json
