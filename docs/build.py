@@ -54,9 +54,11 @@ def commands() -> str:
 
 def walk(command: "CliCommand | Group", name: str) -> "Iterator[tuple[str, CliCommand | Group]]":
     """Give a command and everything below it."""
+    from muster.cli.line.group import Group
+
     yield name, command
-    for child, below in sorted(getattr(command, "members", {}).items()):
-        yield from walk(below, f"{name} {child}")
+    for child in sorted(command.names) if isinstance(command, Group) else ():
+        yield from walk(command.find(child, name), f"{name} {child}")
 
 
 def main() -> int:

@@ -88,7 +88,7 @@ def generate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     (tmp_path / "muster.toml").write_text(TOML)
     (tmp_path / "reply.json").write_text(json.dumps({"cases": CASES}))
     app = group("Commands.")
-    command.register(app)
+    app.add("generate", command.generate)
 
     def run(*arguments: str) -> Result:
         given_ = ["generate", *arguments, *(() if "--agent" in arguments else ("--agent", "model"))]

@@ -7,8 +7,8 @@ import pytest
 
 from muster.app import Patience
 from muster.cli.options import patience_of
-from muster.cli.terminal.format import rough, since, span
 from muster.cli.terminal.progress import LineDisplay, ProgressState, batch_sight, line, waiting
+from muster.cli.terminal.times import rough, since, span
 from muster.domain.batch import Batch, BatchEndpoint, BatchState
 from muster.domain.errors import BadArgument
 from muster.domain.ids import BatchId

@@ -3,6 +3,8 @@
 import subprocess
 from pathlib import Path
 
+from muster.cli.main import COMMANDS, app
+
 from .shell import COMMAND, Shell
 
 # Each of these takes a good part of the time that a short command takes in all.
@@ -38,3 +40,13 @@ def test_a_question_to_a_script_loads_no_other_kind_of_agent(shell: Shell, tmp_p
     found = loaded(shell, "ask", "here", "hello", "--json")
     assert "muster.agents.scripted" in found
     assert not found & (HEAVY | KINDS)
+
+
+def test_what_the_table_says_of_a_command_is_what_its_own_help_says() -> None:
+    told = {name: about for name, _, about in COMMANDS}
+    assert told == {name: " ".join(app.find(name, "muster").about.split()) for name in app.names}
+
+
+def test_the_help_loads_no_command(shell: Shell) -> None:
+    found = loaded(shell, "--help")
+    assert not [name for name in found if name.startswith(("muster.app", "muster.cli.runs", "muster.cli.suites"))]

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from muster.cli.suites.table import tell_report
-from muster.cli.terminal.format import Column, fitting
+from muster.cli.terminal.table import Column, fitting
 from muster.domain.run import RunState
 from muster.store.sqlite import open_sqlite
 from muster.suites.reports.run import open_suite_run

@@ -1,4 +1,4 @@
-"""The command `muster`: puts the groups together, and answers usage errors like all others."""
+"""The command `muster`: the table of its commands, and how words that no command understands are answered."""
 
 import gc
 import io
@@ -8,17 +8,9 @@ from collections.abc import Sequence
 from typing import Annotated
 
 from muster import __version__
-from muster.cli import project, servers
-from muster.cli.batches import command as batch
-from muster.cli.demo import command as demo
 from muster.cli.frame import group, perform
 from muster.cli.line import Misuse, Option
-from muster.cli.runs import ask
-from muster.cli.runs import command as runs
-from muster.cli.suites import compare, evidence, generate, plan, report, review, validate
-from muster.cli.suites.run import register_run
 from muster.cli.terminal.output import OutputOptions, answer, fail_with
-from muster.cli.verify import command as verify
 
 ABOUT = """Runs fleets of AI agents as durable work: answered once, paid once, inside a hard budget.
 
@@ -40,27 +32,76 @@ def about_itself(
 
 app = group(ABOUT, about_itself)
 
-demo.register(app)
-ask.register(app)
-project.register_init(app)
-validate.register_validate(app)
-validate.register_lint(app)
-generate.register(app)
-plan.register(app)
-register_run(app)
-app.add("runs", runs.app)
-app.add("batch", batch.app)
-report.register(app)
-compare.register_compare(app)
-app.add("baseline", compare.app)
-app.add("verify", verify.app)
-review.register(app)
-app.add("evidence", evidence.app)
-servers.register_worker(app)
-servers.register_sim(app)
-project.register_schema(app)
-app.add("store", project.app)
-project.register_doctor(app)
+# Name, where it stands, and what the help says of it; a module is loaded when its command is called.
+COMMANDS = (
+    ("demo", "demo.command:demo", "Show a real piece of work, and a suite, that need no key."),
+    ("ask", "runs.ask:ask", "Ask one question and print the answer."),
+    (
+        "init",
+        "project:init",
+        "Make a folder with something to begin with: a small suite, or the verification agents that are shipped.",
+    ),
+    (
+        "validate",
+        "suites.validate:validate",
+        "Say whether suites and verification agents are valid; exit 2 when one is not.",
+    ),
+    (
+        "lint",
+        "suites.validate:lint",
+        "Say what is doubtful in suites; exit 1 when anything is, and 2 when a suite is not valid.",
+    ),
+    (
+        "generate",
+        "suites.generate:generate",
+        "Have test cases written by a model; each is validated, and none is nearly there already.",
+    ),
+    (
+        "plan",
+        "suites.plan:plan",
+        "Say how many calls a run would make, of how many tokens, and what that could cost.",
+    ),
+    ("run", "suites.run:run", "Run suites and print how the cases ended."),
+    ("runs", "runs.command:app", "Everything about runs: see them, go on with them, move them."),
+    ("batch", "batches.command:app", "Everything about batches: see, fetch, cancel and reconcile them."),
+    (
+        "report",
+        "suites.report:report",
+        "Report a suite run or a verification from the store: for people, for CI, for a pull request. "
+        "Not a gate: it exits 0.",
+    ),
+    (
+        "compare",
+        "suites.compare:compare",
+        "Compare two suite runs, paired by case and epoch. Exits 1 when B is worse or the evidence is not enough.",
+    ),
+    ("baseline", "suites.compare:app", "Names for runs that others are compared with."),
+    (
+        "verify",
+        "verify.command:app",
+        "Have code looked at by agents, in waves: the next one begins only when everybody in this one has passed. "
+        "Choose the files in one way: paths, --changed [REF], --staged or --pending. "
+        "Exit code 0 means that everything was checked and has passed.",
+    ),
+    (
+        "review",
+        "suites.review:review",
+        "Say whether a verdict was right, or see what was said and how far it agrees with the judge.",
+    ),
+    ("evidence", "suites.evidence:app", "Signed evidence of suite runs: make it, check it, score it again."),
+    (
+        "worker",
+        "servers:worker",
+        "Drive submitted runs, also those whose driver died; exit code 1 if one of them exceeded a budget.",
+    ),
+    ("sim", "servers:sim", "Serve the rehearsal; the first line is JSON with addresses."),
+    ("schema", "project:schema", "Print a JSON Schema for editors, made from what this version reads."),
+    ("store", "project:app", "Look at the store, and give its free space back."),
+    ("doctor", "project:doctor", "Say what is fine and what is not; exit 3 when broken."),
+)
+
+for _name, _place, _about in COMMANDS:
+    app.defer(_name, f"muster.cli.{_place}", _about)
 
 
 def set_up() -> None:

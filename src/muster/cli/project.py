@@ -5,18 +5,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from muster.cli.frame import command, group, with_muster
-from muster.cli.line import Argument, Group, Option
+from muster.cli.line import Argument, Option
 from muster.cli.terminal.output import OutputOptions, answer, fail_with
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from muster.app import Muster
-
-
-def register_init(app: Group) -> None:
-    """Add the command."""
-    command(app, "init")(init)
 
 
 def init(
@@ -61,11 +56,6 @@ def _write(folder: Path, files: Mapping[str, str]) -> list[str]:
 SUITE, VERIFY, TOML = "suite", "verify", "toml"
 
 
-def register_schema(app: Group) -> None:
-    """Add the command."""
-    command(app, "schema")(schema)
-
-
 def schema(
     manner: OutputOptions,
     what: Annotated[str, Argument(metavar="suite|verify|toml", help="A suite, verify.yaml, or muster.toml.")],
@@ -90,11 +80,6 @@ def _made(what: str) -> dict[str, object]:
 
 
 MARKS = {"ok": ("✓", "green"), "note": ("·", "yellow"), "broken": ("✗", "red")}
-
-
-def register_doctor(app: Group) -> None:
-    """Add the command."""
-    command(app, "doctor")(doctor)
 
 
 def doctor(manner: OutputOptions) -> int:

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from muster.cli.frame import command, with_muster
-from muster.cli.line import Group, Option
+from muster.cli.frame import with_muster
+from muster.cli.line import Option
 from muster.cli.options import patient
 from muster.cli.terminal.output import OutputOptions, answer, fail_with, note, say, warn
 
@@ -13,11 +13,6 @@ if TYPE_CHECKING:
     from muster.domain.errors import MusterError
     from muster.domain.ids import RunId
     from muster.domain.run import Run
-
-
-def register_worker(app: Group) -> None:
-    """Add the command."""
-    command(app, "worker")(worker)
 
 
 @patient
@@ -85,11 +80,6 @@ async def _tell_unknown(muster: "Muster", manner: OutputOptions) -> None:
         names = ", ".join(sorted({run.workload for run in left}))
         note(manner, f"{len(left)} queued runs are left, of workloads that are not known here: {names}")
         note(manner, "  name the modules that define them in muster.toml under [workloads] import")
-
-
-def register_sim(app: Group) -> None:
-    """Add the command."""
-    command(app, "sim")(sim)
 
 
 def sim(

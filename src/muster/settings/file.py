@@ -11,7 +11,6 @@ from msgspec import field
 from muster.domain.errors import BadArgument, BadConfiguration, BadFile
 from muster.domain.money import from_usd
 from muster.settings.sections import KINDS, AgentSection, Strict
-from muster.text.toml_reader import toml_flaw
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -147,6 +146,8 @@ def load_configuration(path: Path) -> Configuration:
 
 def _parsed(path: Path, text: str) -> dict[str, Any]:
     import tomllib
+
+    from muster.text.toml_reader import toml_flaw  # most projects have no muster.toml
 
     try:
         return tomllib.loads(text)

@@ -257,7 +257,7 @@ def stats(
     """Say how long batches took, how they ended, and what they saved."""
     import time
 
-    from muster.cli.terminal.format import local, since
+    from muster.cli.terminal.times import local, since
 
     begin = since(window, time.time())
 

@@ -9,8 +9,9 @@ from rich.text import Text
 
 from muster.app.batches import BatchStats, Durations
 from muster.cli.batches.words import COLOURS, calls, standing, tally_words
-from muster.cli.terminal.format import Column, fitted, local, rough, span
 from muster.cli.terminal.output import clean
+from muster.cli.terminal.table import Column, fitted
+from muster.cli.terminal.times import local, rough, span
 from muster.domain.batch import OVER, Batch, BatchState
 from muster.domain.ids import RunId
 from muster.domain.money import show_usd

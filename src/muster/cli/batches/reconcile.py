@@ -52,7 +52,7 @@ def reconcile(
 
 async def _reconcile(muster: "Muster", manner: OutputOptions, patience: "Patience", resubmit: bool) -> "list[Found]":
     from muster.cli.batches.words import some_batches
-    from muster.cli.terminal.format import span
+    from muster.cli.terminal.times import span
 
     unclear = await muster.batches.unclear()
     if unclear:
@@ -72,7 +72,7 @@ def holder_words(held: "HeldBatch", patience: "Patience") -> str:
     """Say who is at a batch, and how long that is waited for: how patient the other is, only it knows for sure."""
     from muster.app import Patience
     from muster.cli.batches.words import batch_name
-    from muster.cli.terminal.format import local, span
+    from muster.cli.terminal.times import local, span
 
     since = "" if held.batch.claimed_at is None else f" since {local(held.batch.claimed_at)}"
     return (

@@ -11,8 +11,6 @@ from muster.app import open_muster
 from muster.cli.demo import work
 from muster.cli.demo.stage import DemoFailed, DemoStage, set_up
 from muster.cli.drive import completed
-from muster.cli.frame import command
-from muster.cli.line import Group
 from muster.cli.terminal.output import OutputOptions, answer, fail_with
 from muster.cli.terminal.progress import Display, run_sight
 from muster.domain.canonical import digest
@@ -25,11 +23,6 @@ if TYPE_CHECKING:
 
     from muster.app import Muster
     from muster.cli.demo.examination import DemoSuite
-
-
-def register(app: Group) -> None:
-    """Add the command."""
-    command(app, "demo")(demo)
 
 
 def demo(manner: OutputOptions) -> int:

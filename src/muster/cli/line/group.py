@@ -1,5 +1,6 @@
 """Commands by their names, in groups."""
 
+import importlib
 import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -46,12 +47,25 @@ class Default(CliCommand):
         return self._group.help(path, width)
 
 
+class Deferred:
+    """A command or a group in a module that is loaded when it is called; `about` is what its own help begins with."""
+
+    def __init__(self, place: str, about: str) -> None:
+        self._place, self.about = place, about
+
+    def load(self) -> "Callable[..., int | None] | Group":
+        """Return the function or the group."""
+        module, _, name = self._place.partition(":")
+        found: Callable[..., int | None] | Group = getattr(importlib.import_module(module), name)
+        return found
+
+
 class Group:
     """Commands, and groups of them; `more` takes the options of the group itself and may answer by itself."""
 
     def __init__(self, about: str, shared: Callable[..., Any], more: Callable[..., int | None] | None = None) -> None:
         self.about, self._shared, self.more = about, shared, more
-        self.members: dict[str, CliCommand | Group] = {}
+        self._members: dict[str, CliCommand | Group | Deferred] = {}
         self._default: Default | None = None
 
     def set_default(self, function: Callable[..., int | None]) -> None:
@@ -67,18 +81,31 @@ class Group:
         except Misuse:  # an option of the default's own
             return self._default
         before = list(words[: len(words) - len(rest)])
-        is_member = bool(rest) and rest[0] in self.members and before[-1:] != ["--"]
+        is_member = bool(rest) and rest[0] in self._members and before[-1:] != ["--"]
         return None if is_member else self._default
 
     def add(self, name: str, member: "Callable[..., int | None] | Group") -> None:
         """Put a command or a group under a name."""
-        self.members[name] = member if isinstance(member, Group) else CliCommand(member, self._shared)
+        self._members[name] = member if isinstance(member, Group) else CliCommand(member, self._shared)
+
+    def defer(self, name: str, place: str, about: str) -> None:
+        """Put what stands at MODULE:NAME under a name without loading the module."""
+        self._members[name] = Deferred(place, about)
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Return the names of all members."""
+        return list(self._members)
 
     def find(self, name: str, path: str) -> "CliCommand | Group":
         """Give what has this name, or raise Misuse."""
-        if name not in self.members:
+        if name not in self._members:
             raise Misuse(f"there is no command {name!r}", path)
-        return self.members[name]
+        member = self._members[name]
+        if isinstance(member, Deferred):
+            self.add(name, member.load())
+            return self.find(name, path)
+        return member
 
     def own(self) -> tuple[Parameter, ...]:
         """Give the options of the group itself."""
@@ -90,7 +117,7 @@ class Group:
 
     def help(self, path: str, width: int | None = None) -> str:
         """Write the help."""
-        members = [(name, " ".join(each.about.split())) for name, each in self.members.items()]
+        members = [(name, " ".join(each.about.split())) for name, each in self._members.items()]
         if self._default is None:
             return help_of_group(path, self.about, (*self.shared(), *self.own()), members, width)
         takes = self._default.own()

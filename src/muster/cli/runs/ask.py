@@ -10,8 +10,8 @@ from muster.app.run_details import RunBatches
 from muster.app.views.runs import reply_view, run_batches_view
 from muster.cli.batches.words import batch_name, calls
 from muster.cli.drive import drive
-from muster.cli.frame import command, with_muster
-from muster.cli.line import Argument, Group, Option
+from muster.cli.frame import with_muster
+from muster.cli.line import Argument, Option
 from muster.cli.options import DispatchOptions, patient, sent
 from muster.cli.runs.display import tokens_line, tool_line
 from muster.cli.runs.words import saving_words
@@ -26,11 +26,6 @@ from muster.domain.run import Run
 if TYPE_CHECKING:
     from muster.app import Muster, Patience
     from muster.app.handle import RunHandle
-
-
-def register(app: Group) -> None:
-    """Add the command."""
-    command(app, "ask")(ask)
 
 
 @patient

@@ -13,8 +13,9 @@ from rich.text import Text
 from muster.app.run_details import RunBatches
 from muster.cli.batches.words import calls, standing
 from muster.cli.runs.words import COLOURS, event_line, saving_words, ways_on
-from muster.cli.terminal.format import Column, fitted, local, rough
 from muster.cli.terminal.output import clean
+from muster.cli.terminal.table import Column, fitted
+from muster.cli.terminal.times import local, rough
 from muster.domain.call import Reply, ToolCall, Trace, Usage
 from muster.domain.canonical import Json
 from muster.domain.entry import Entry

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Annotated, Any
 
 from muster.cli.frame import command, group, with_muster
-from muster.cli.line import Argument, Group, Option
+from muster.cli.line import Argument, Option
 from muster.cli.terminal.output import OutputOptions, answer, fail_with, note
 
 if TYPE_CHECKING:
@@ -21,11 +21,6 @@ TERMINAL, MARKDOWN = "terminal", "markdown"
 OK, FAIL = "ok", "fail"
 
 _SIDE = "A run, a baseline, or a file of `muster runs export`; RUN:SUBJECT is one subject of it."
-
-
-def register_compare(app: Group) -> None:
-    """Add the command."""
-    command(app, "compare")(compare)
 
 
 def compare(

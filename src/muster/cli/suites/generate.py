@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from muster.app.generation import write_cases, yaml_text
-from muster.cli.frame import command, with_muster
-from muster.cli.line import Group, Option
+from muster.cli.frame import with_muster
+from muster.cli.line import Option
 from muster.cli.terminal.output import OutputOptions, answer, clean, console, fail_with, note
 from muster.domain.money import show_usd, to_usd
 from muster.domain.run import Run
@@ -19,11 +19,6 @@ if TYPE_CHECKING:
 
 
 MOST = 200
-
-
-def register(app: Group) -> None:
-    """Add the command."""
-    command(app, "generate")(generate)
 
 
 def generate(

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from muster.cli.frame import command, with_muster
-from muster.cli.line import Group, Option
+from muster.cli.frame import with_muster
+from muster.cli.line import Option
 from muster.cli.options import DispatchOptions, sent
 from muster.cli.suites.run import chosen
 from muster.cli.terminal.output import OutputOptions, answer
@@ -16,11 +16,6 @@ if TYPE_CHECKING:
     from muster.app.costs import Load
     from muster.app.suite_plan import SuitePlan
     from muster.app.suites import SuiteChoice
-
-
-def register(app: Group) -> None:
-    """Add the command."""
-    command(app, "plan")(plan)
 
 
 @sent
@@ -64,7 +59,7 @@ def parse_cap(budget: str | None) -> int | None:
 def _tell(console: "Console", found: "SuitePlan", cap: int | None) -> None:
     from rich.table import Table
 
-    from muster.cli.terminal.format import Column, filled, fitting
+    from muster.cli.terminal.table import Column, filled, fitting
     from muster.domain.money import show_usd
 
     rows = [*found.agents.items(), *([("judge", found.judge)] if found.judge.calls else []), ("together", found.all)]

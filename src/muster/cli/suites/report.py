@@ -3,18 +3,13 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from muster.cli.frame import command, with_muster
-from muster.cli.line import Argument, Group, Option
+from muster.cli.frame import with_muster
+from muster.cli.line import Argument, Option
 from muster.cli.terminal.output import OutputOptions, answer
 
 if TYPE_CHECKING:
     from muster.app import Muster
     from muster.cli.outcome import Reportable, WantedReport
-
-
-def register(app: Group) -> None:
-    """Add the command."""
-    command(app, "report")(report)
 
 
 def report(

@@ -9,8 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from muster.app.suite_values import WORDS, Agreement, ReviewedRun
-from muster.cli.frame import command, with_muster
-from muster.cli.line import Argument, Group, Option
+from muster.cli.frame import with_muster
+from muster.cli.line import Argument, Option
 from muster.cli.terminal.output import OutputOptions, answer, clean, note
 from muster.text.words import count, percent
 
@@ -19,11 +19,6 @@ if TYPE_CHECKING:
     from muster.app.reviews import ReviewDraft
     from muster.app.suites import AddedReview
     from muster.domain.run import Run
-
-
-def register(app: Group) -> None:
-    """Add the command."""
-    command(app, "review")(review)
 
 
 def review(

@@ -80,11 +80,6 @@ def chosen_of(
 chosen = bundle("chosen", chosen_of)
 
 
-def register_run(app: Group) -> None:
-    """Add the command."""
-    command(app, "run")(run)
-
-
 @patient
 @sent
 @on_terms

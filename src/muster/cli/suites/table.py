@@ -20,8 +20,8 @@ from muster.app.suite_values import (
     score_of,
     steadiness,
 )
-from muster.cli.terminal.format import Column, fitted
 from muster.cli.terminal.output import clean
+from muster.cli.terminal.table import Column, fitted
 from muster.domain.money import show_usd
 from muster.text.words import count, one_line, percent, seconds_of
 

@@ -3,8 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from muster.cli.frame import command
-from muster.cli.line import Argument, Group
+from muster.cli.line import Argument
 from muster.cli.terminal.output import OutputOptions, answer, fail_with, warn
 
 if TYPE_CHECKING:
@@ -17,11 +16,6 @@ PathsArgument = Annotated[list[Path], Argument(metavar="PATH...", help="Suites, 
 AnyPathsArgument = Annotated[
     list[Path], Argument(metavar="PATH...", help="Suites, files with verification agents, or folders with them.")
 ]
-
-
-def register_validate(app: Group) -> None:
-    """Add the command."""
-    command(app, "validate")(validate)
 
 
 def validate(manner: OutputOptions, paths: AnyPathsArgument) -> int:
@@ -66,11 +60,6 @@ def _agents(inspection: "Inspection") -> str:
     found = inspection.declaration
     agents, waves = (0, 0) if found is None else (len(found.agents), len(found.waves))
     return f"{agents:,} agent{'s' * (agents != 1)} in {waves:,} wave{'s' * (waves != 1)}"
-
-
-def register_lint(app: Group) -> None:
-    """Add the command."""
-    command(app, "lint")(lint)
 
 
 def lint(manner: OutputOptions, paths: PathsArgument) -> int:

@@ -10,8 +10,9 @@ from muster.app.batches import Durations
 from muster.app.verify_values import Ending, VerifyMetrics
 from muster.cli.frame import command, with_muster
 from muster.cli.line import Group, Option
-from muster.cli.terminal.format import Column, fitted, local, span
 from muster.cli.terminal.output import OutputOptions, answer, clean
+from muster.cli.terminal.table import Column, fitted
+from muster.cli.terminal.times import local, span
 from muster.cli.verify.table import TITLES, WIDE
 from muster.domain.money import show_usd
 from muster.text.words import count, percent
@@ -33,7 +34,7 @@ def metrics(
     import time
 
     from muster.app.verify_values import metrics_json
-    from muster.cli.terminal.format import local, since
+    from muster.cli.terminal.times import local, since
 
     begin = since(window, time.time())
 

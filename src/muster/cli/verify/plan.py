@@ -76,7 +76,7 @@ def _tell(console: "Console", found: "VerifyPlan", prepared: "Prepared", cap: in
 def plan_table(found: "VerifyPlan", width: int) -> "Table":
     """Draw who would be asked; what there is no room for is left out, but never names and the most it can cost."""
     from muster.cli.suites.plan import most_words
-    from muster.cli.terminal.format import Column, fitted
+    from muster.cli.terminal.table import Column, fitted
     from muster.domain.money import show_usd
 
     parts, total = found.parts, found.all

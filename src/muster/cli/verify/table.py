@@ -11,8 +11,8 @@ from rich.text import Text
 
 from muster.app.verifications import LeftBehind
 from muster.app.verify_values import AgentReport, Ending, Finding, Merged, Severity, VerifyReport, spoken
-from muster.cli.terminal.format import Column, fitted
 from muster.cli.terminal.output import clean
+from muster.cli.terminal.table import Column, fitted
 from muster.cli.verify.plan import left_out_by_why
 from muster.domain.money import show_usd
 from muster.domain.run import RunState
