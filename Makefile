@@ -31,6 +31,6 @@ bench:         ## speed and memory as ratios inside one run
 	@scripts/prepare
 	$(BIN)/python -m bench
 
-docs:          ## the reference and the tree in the README, made from the code
+docs:          ## the command reference, made from the code
 	@scripts/prepare
 	$(BIN)/python -m docs.build
