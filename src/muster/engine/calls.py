@@ -4,7 +4,7 @@
   2 limiter   its turn, in the run and at the provider
   3 ledger    reserve the most this attempt can cost and write "attempt n started": durable before the wire
   4 agent     on the wire as soon as there is a place, and send: `exchange`
-  5 settle    reply, cost and event in one transaction: `booking`
+  5 settle    reply, cost and event in one transaction: `call_state`
   6 retry     a pure decision from the error: again, give up, stop the run
 
 Writes are queued in order and cannot be canceled. After step 3 cancellation is honoured only at the wire, and an
