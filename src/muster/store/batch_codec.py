@@ -1,14 +1,14 @@
 """Rows of batches to values and back."""
 
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from muster.domain.batch import Batch, BatchEndpoint, BatchMember, BatchShare, BatchState, Plan, Saving, Tally, Tariff
 from muster.domain.budget import Level
 from muster.domain.entry import AttemptId, AttemptState
-from muster.domain.ids import BatchId
+from muster.domain.ids import BatchId, RunId
 from muster.domain.money import Microdollars
 from muster.domain.run import Driver
 from muster.store.codec import Codec, read
@@ -131,11 +131,36 @@ def _driver_of(row: Row) -> Driver | None:
     return Driver(host=row["driver_host"], pid=row["driver_pid"], started=row["driver_started"])
 
 
-def seated_of(row: tuple[Any, ...]) -> BatchMember:
-    """Read a member from the columns that the queries of members name, in their order."""
-    run, key, n, epoch, place, state, agent, reserved, levels, size, max_tokens, position = row
-    attempt = AttemptId(run, key, n, epoch)
-    return BatchMember(attempt, place, _STATES[state], agent, reserved, _levels_of(levels), size, max_tokens, position)
+class MemberRow(NamedTuple):
+    """A row of the queries of members; its names are their columns, in their order."""
+
+    run_id: RunId
+    key: str
+    n: int
+    epoch: int
+    place: int
+    state: str
+    agent: str
+    reserved: Microdollars
+    levels: str
+    size: int
+    max_tokens: int
+    position: int | None
+
+
+def member_of(row: MemberRow) -> BatchMember:
+    """Read a member."""
+    return BatchMember(
+        attempt=AttemptId(run=row.run_id, key=row.key, n=row.n, epoch=row.epoch),
+        place=row.place,
+        state=_STATES[row.state],
+        agent=row.agent,
+        reserved=row.reserved,
+        levels=_levels_of(row.levels),
+        size=row.size,
+        max_tokens=row.max_tokens,
+        position=row.position,
+    )
 
 
 @lru_cache(maxsize=1024)

@@ -14,12 +14,13 @@ from muster.domain.ids import BatchId, RunId
 from muster.domain.money import Lane
 from muster.store.base import Advance, BatchClaim, Dismissal, ResultPage
 from muster.store.batch_codec import (
+    MemberRow,
     batch_of,
     batch_parameters,
+    member_of,
     plan_parameters,
     restored_parameters,
     saving_of,
-    seated_of,
     share_of,
 )
 from muster.store.codec import Codec
@@ -128,8 +129,8 @@ def dismiss(database: DatabaseConnection, codec: Codec, dismissal: Dismissal) ->
     batch, at = dismissal.advance.batch.id, dismissal.advance.at
     if not advance(database, codec, dismissal.advance):
         return False
-    while rows := database.tuples("select_parked", {"batch_id": batch, "after": -1, "limit": PAGE}):
-        members = [seated_of(row) for row in rows]
+    while rows := database.named_rows("select_parked", {"batch_id": batch, "after": -1, "limit": PAGE}, MemberRow):
+        members = [member_of(row) for row in rows]
         settlements = [
             Settlement(
                 attempt=member.attempt,
@@ -322,12 +323,12 @@ class DatabaseBatches:
     async def members(self, batch: BatchId, first: int, after: int) -> Sequence[BatchMember]:
         """Give the members from one place up to, and without, another."""
         parameters = {"batch_id": batch, "first": first, "after": after}
-        return [seated_of(row) for row in self._reader.tuples("select_members", parameters)]
+        return [member_of(row) for row in self._reader.named_rows("select_members", parameters, MemberRow)]
 
     async def waiting(self, batch: BatchId, after: int, limit: int) -> Sequence[BatchMember]:
         """Give the members that have no outcome, by place."""
         parameters = {"batch_id": batch, "after": after, "limit": limit}
-        return [seated_of(row) for row in self._reader.tuples("select_parked", parameters)]
+        return [member_of(row) for row in self._reader.named_rows("select_parked", parameters, MemberRow)]
 
     async def max_tokens(self, batch: BatchId) -> int:
         """Return the most tokens that all answers of a batch together may have."""

@@ -172,17 +172,19 @@ class Settling:
     )  # fmt: skip
 
     def __init__(self, settlement: Settlement, codec: Codec) -> None:
-        attempt, outcome, self.reserved, self.levels, self.at, self.streamed, self.live_cost, position = settlement
-        self.run, key, n, epoch = self._attempt = attempt
+        outcome = settlement.outcome
+        self._attempt = attempt = settlement.attempt
+        self.run, self.levels, self.at = attempt.run, settlement.levels, settlement.at
+        self.reserved, self.live_cost, self.streamed = settlement.reserved, settlement.live_cost, settlement.streamed
         self.reply = reply = outcome.reply.booked(self.reserved) if isinstance(outcome, Replied) else None
         self.state, self.cost, self.lane = _judge(outcome, reply, self.reserved)
         self.kept = True  # whether its reply, if any, is the call's
         self._failure = failure = outcome if isinstance(outcome, Failed) else None
         self.columns: dict[str, Any] = {  # of the attempt and of the call
             "run_id": self.run,
-            "key": key,
-            "n": n,
-            "epoch": epoch,
+            "key": attempt.key,
+            "n": attempt.n,
+            "epoch": attempt.epoch,
             "state": _WORDS[self.state],
             "cost": self.cost,
             "lane": _WORDS[self.lane],
@@ -190,7 +192,7 @@ class Settling:
             "error": None if failure is None else codec.text(failure.error),
             "live_cost": self.live_cost,
             "outcome": None if reply is None else codec.text(reply),
-            "position": position,
+            "position": settlement.position,
         }
 
     @property

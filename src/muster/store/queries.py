@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from muster.domain.errors import StoreFailed
 
@@ -76,6 +76,7 @@ def migrations(database: str) -> list[tuple[int, str, str]]:
 
 Row = Mapping[str, Any]
 Parameters = Mapping[str, Any]
+NamedRow = TypeVar("NamedRow", bound=NamedTuple)
 
 
 class Locked(StoreFailed):
@@ -92,8 +93,8 @@ class DatabaseConnection(Protocol):
     def rows(self, query: str, parameters: Parameters) -> Sequence[Row]:
         """Run a query and give its rows."""
 
-    def tuples(self, query: str, parameters: Parameters) -> Sequence[tuple[Any, ...]]:
-        """Run a query and give its rows as tuples, where there are many: names are looked up slowly."""
+    def named_rows(self, query: str, parameters: Parameters, row: type[NamedRow]) -> Sequence[NamedRow]:
+        """Run a query whose columns are the fields of `row`, where there are many: mappings are read slowly."""
 
     def rows_of_many(self, query: str, parameters: Sequence[Parameters]) -> Sequence[Row]:
         """Run a query for all sets of parameters at once and give its rows, in any order."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from muster.domain.errors import KeyTaken, MusterError, StoreFailed
-from muster.store.queries import Locked, Parameters, Row, queries, rows_of
+from muster.store.queries import Locked, NamedRow, Parameters, Row, queries, rows_of
 
 BUSY_SECONDS = 30.0
 MOST_ROWS = 32
@@ -74,12 +74,16 @@ class SqliteConnection:
         with explained(self.path):
             return self._raw.execute(self._queries[query], parameters).fetchall()
 
-    def tuples(self, query: str, parameters: Parameters) -> Sequence[tuple[Any, ...]]:
-        """Run a query and give its rows as tuples."""
+    def named_rows(self, query: str, parameters: Parameters, row: type[NamedRow]) -> Sequence[NamedRow]:
+        """Run a query whose columns are the fields of `row`."""
         with explained(self.path):
             cursor = self._raw.cursor()
             cursor.row_factory = None
-            return cursor.execute(self._queries[query], parameters).fetchall()
+            found = cursor.execute(self._queries[query], parameters).fetchall()
+        columns = tuple(name for name, *_ in cursor.description)
+        if columns != row._fields:
+            raise ValueError(f"the query {query} has the columns {columns}, not those of {row.__name__}")
+        return [row._make(values) for values in found]
 
     def rows_of_many(self, query: str, parameters: Sequence[Parameters]) -> Sequence[Row]:
         """Run a query for all sets of parameters at once and give its rows."""
