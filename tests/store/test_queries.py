@@ -42,6 +42,12 @@ def _numbering() -> Callable[[re.Match[str]], str]:
     return number
 
 
+def test_no_query_uses_names_that_a_database_makes_up_for_columns() -> None:
+    made_up = {name: found for name, text in queries().items() if (found := re.findall(r"\bcolumn_?\d+\b", text))}
+
+    assert made_up == {}
+
+
 def test_a_query_that_postgres_does_not_know_would_be_noticed(postgres: str) -> None:
     with psycopg.connect(postgres, autocommit=True) as database:
         try:

@@ -1,4 +1,8 @@
-"""The named queries of the `.sql` files, spelled for one database."""
+"""The named queries of the `.sql` files, spelled for one database.
+
+A query for many rows names the columns of its row of VALUES in a common table expression: SQLite takes no column names
+behind `AS v`, and the names that it makes up are not those of PostgreSQL.
+"""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence

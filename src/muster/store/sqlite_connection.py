@@ -94,8 +94,7 @@ class SqliteConnection:
 
     def execute(self, query: str, parameters: Parameters) -> int:
         """Run a query and say how many rows it changed."""
-        with explained(self.path):
-            return self._raw.execute(self._queries[query], parameters).rowcount
+        return self._change(self._queries[query], parameters)
 
     def execute_many(self, query: str, parameters: Iterable[Parameters]) -> int:
         """Run a query for each set of parameters and say how many rows were changed in all."""
@@ -110,8 +109,13 @@ class SqliteConnection:
     def _execute_rows(self, query: str, rows: Sequence[Parameters]) -> int:
         template = rows_of(query)
         values = [row[name] for row in rows for name in template.names]
+        return self._change(template.text(len(rows)), values)
+
+    def _change(self, text: str, parameters: Parameters | Sequence[Any]) -> int:
         with explained(self.path):
-            return self._raw.execute(template.text(len(rows)), values).rowcount
+            before = self._raw.total_changes  # the cursor counts no rows of a statement that begins with WITH
+            self._raw.execute(text, parameters)
+            return self._raw.total_changes - before
 
     @contextmanager
     def transaction(self) -> Iterator[None]:

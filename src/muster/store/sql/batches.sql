@@ -169,11 +169,16 @@ ORDER BY n DESC LIMIT 1
 SELECT COUNT(*) AS parked FROM attempts WHERE run_id = :run_id AND state = 'parked'
 
 -- name: settle_parked
-UPDATE attempts SET state = v.column4, cost = v.column5, lane = v.column6, ended_at = v.column7, error = v.column8,
-                    live_cost = v.column9
-FROM (VALUES (:run_id, :key, CAST(:n AS BIGINT), :state, CAST(:cost AS BIGINT), :lane,
-              CAST(:at AS DOUBLE PRECISION), :error, CAST(:live_cost AS BIGINT))) AS v
-WHERE attempts.run_id = v.column1 AND attempts.key = v.column2 AND attempts.n = v.column3 AND attempts.state = 'parked'
+WITH settled (run_id, key, n, state, cost, lane, at, error, live_cost) AS (
+  VALUES (:run_id, :key, CAST(:n AS BIGINT), :state, CAST(:cost AS BIGINT), :lane,
+          CAST(:at AS DOUBLE PRECISION), :error, CAST(:live_cost AS BIGINT))
+)
+UPDATE attempts
+SET state = settled.state, cost = settled.cost, lane = settled.lane, ended_at = settled.at, error = settled.error,
+    live_cost = settled.live_cost
+FROM settled
+WHERE attempts.run_id = settled.run_id AND attempts.key = settled.key AND attempts.n = settled.n
+  AND attempts.state = 'parked'
 
 -- name: sum_batches_of_keys
 SELECT attempts.batch_id, MIN(batches.provider_id) AS provider_id, COUNT(*) AS calls,

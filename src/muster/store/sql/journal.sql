@@ -13,41 +13,43 @@ INSERT INTO journal (run_id, key, kind, state, digest, agent, attempts, opened_a
 VALUES (:run_id, :key, 'call', 'open', :digest, :agent, 1, :at)
 
 -- name: insert_request
+WITH call (run_id, key, request) AS (VALUES (:run_id, :key, :request))
 INSERT INTO requests (position, request)
-SELECT journal.position, v.column3 FROM (VALUES (:run_id, :key, :request)) AS v
-JOIN journal ON journal.run_id = v.column1 AND journal.key = v.column2
-WHERE v.column3 IS NOT NULL
+SELECT journal.position, call.request FROM call
+JOIN journal ON journal.run_id = call.run_id AND journal.key = call.key
+WHERE call.request IS NOT NULL
 ON CONFLICT (position) DO NOTHING
 
 -- name: reopen_call
-UPDATE journal SET state = 'open', attempts = v.column3, error = NULL
-FROM (VALUES (:run_id, :key, CAST(:n AS BIGINT))) AS v
-WHERE journal.run_id = v.column1 AND journal.key = v.column2 AND journal.state <> 'done'
+WITH call (run_id, key, n) AS (VALUES (:run_id, :key, CAST(:n AS BIGINT)))
+UPDATE journal SET state = 'open', attempts = call.n, error = NULL FROM call
+WHERE journal.run_id = call.run_id AND journal.key = call.key AND journal.state <> 'done'
 
 -- name: finish_call
-UPDATE journal SET state = 'done', error = NULL, settled_at = v.column3
-FROM (VALUES (:run_id, :key, CAST(:at AS DOUBLE PRECISION))) AS v
-WHERE journal.run_id = v.column1 AND journal.key = v.column2 AND journal.state <> 'done'
+WITH call (run_id, key, at) AS (VALUES (:run_id, :key, CAST(:at AS DOUBLE PRECISION)))
+UPDATE journal SET state = 'done', error = NULL, settled_at = call.at FROM call
+WHERE journal.run_id = call.run_id AND journal.key = call.key AND journal.state <> 'done'
 
 -- name: insert_outcome
+WITH call (run_id, key, outcome) AS (VALUES (:run_id, :key, :outcome))
 INSERT INTO outcomes (position, outcome)
-SELECT journal.position, v.column3 FROM (VALUES (:run_id, :key, :outcome)) AS v
-JOIN journal ON journal.run_id = v.column1 AND journal.key = v.column2
-WHERE v.column3 IS NOT NULL AND journal.state = 'done'
+SELECT journal.position, call.outcome FROM call
+JOIN journal ON journal.run_id = call.run_id AND journal.key = call.key
+WHERE call.outcome IS NOT NULL AND journal.state = 'done'
 ON CONFLICT (position) DO NOTHING
 
 -- name: finish_call_at
-UPDATE journal SET state = 'done', error = NULL, settled_at = v.column2
-FROM (VALUES (CAST(:position AS BIGINT), CAST(:at AS DOUBLE PRECISION))) AS v
-WHERE journal.position = v.column1 AND journal.state <> 'done'
+WITH call (position, at) AS (VALUES (CAST(:position AS BIGINT), CAST(:at AS DOUBLE PRECISION)))
+UPDATE journal SET state = 'done', error = NULL, settled_at = call.at FROM call
+WHERE journal.position = call.position AND journal.state <> 'done'
 
 -- name: insert_outcome_at
 INSERT INTO outcomes (position, outcome) VALUES (:position, :outcome) ON CONFLICT (position) DO NOTHING
 
 -- name: fail_call
-UPDATE journal SET state = 'failed', error = v.column3, settled_at = v.column4
-FROM (VALUES (:run_id, :key, :error, CAST(:at AS DOUBLE PRECISION))) AS v
-WHERE journal.run_id = v.column1 AND journal.key = v.column2 AND journal.state = 'open'
+WITH call (run_id, key, error, at) AS (VALUES (:run_id, :key, :error, CAST(:at AS DOUBLE PRECISION)))
+UPDATE journal SET state = 'failed', error = call.error, settled_at = call.at FROM call
+WHERE journal.run_id = call.run_id AND journal.key = call.key AND journal.state = 'open'
 
 -- name: insert_entry
 INSERT INTO journal (run_id, key, kind, state, digest, agent, attempts, error, reused_from, opened_at, settled_at)
@@ -59,11 +61,15 @@ INSERT INTO attempts (run_id, key, n, epoch, state, reserved, lane, levels, star
 VALUES (:run_id, :key, :n, :epoch, 'started', :reserved, 'billed', :levels, :at)
 
 -- name: settle_attempt
-UPDATE attempts SET state = v.column4, cost = v.column5, lane = v.column6, ended_at = v.column7, error = v.column8
-FROM (VALUES (:run_id, :key, CAST(:n AS BIGINT), :state, CAST(:cost AS BIGINT), :lane,
-              CAST(:at AS DOUBLE PRECISION), :error, CAST(:epoch AS BIGINT))) AS v
-WHERE attempts.run_id = v.column1 AND attempts.key = v.column2 AND attempts.n = v.column3
-  AND attempts.epoch = v.column9 AND attempts.state = 'started'
+WITH settled (run_id, key, n, state, cost, lane, at, error, epoch) AS (
+  VALUES (:run_id, :key, CAST(:n AS BIGINT), :state, CAST(:cost AS BIGINT), :lane,
+          CAST(:at AS DOUBLE PRECISION), :error, CAST(:epoch AS BIGINT))
+)
+UPDATE attempts
+SET state = settled.state, cost = settled.cost, lane = settled.lane, ended_at = settled.at, error = settled.error
+FROM settled
+WHERE attempts.run_id = settled.run_id AND attempts.key = settled.key AND attempts.n = settled.n
+  AND attempts.epoch = settled.epoch AND attempts.state = 'started'
 
 -- name: resolve_attempt
 UPDATE attempts SET state = :state, cost = :cost, lane = :lane, ended_at = :at, error = :error

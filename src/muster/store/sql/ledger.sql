@@ -8,19 +8,23 @@ INSERT INTO budgets (id, cap) VALUES (:id, :cap) ON CONFLICT (id) DO NOTHING
 UPDATE budgets SET cap = :cap WHERE id = :id
 
 -- name: reserve
-UPDATE budgets SET reserved = reserved + v.column2
-FROM (VALUES (:id, CAST(:amount AS BIGINT))) AS v
-WHERE budgets.id = v.column1 AND (cap IS NULL OR billed + imputed + uncertain + reserved + v.column2 <= cap)
+WITH reservation (id, amount) AS (VALUES (:id, CAST(:amount AS BIGINT)))
+UPDATE budgets SET reserved = reserved + reservation.amount FROM reservation
+WHERE budgets.id = reservation.id
+  AND (cap IS NULL OR billed + imputed + uncertain + reserved + reservation.amount <= cap)
 
 -- name: book
+WITH booking (id, reserved, billed, imputed, uncertain) AS (
+  VALUES (:id, CAST(:reserved AS BIGINT), CAST(:billed AS BIGINT), CAST(:imputed AS BIGINT),
+          CAST(:uncertain AS BIGINT))
+)
 UPDATE budgets
-SET reserved = reserved - v.column2,
-    billed = CASE WHEN billed + v.column3 > 1152921504606846976 THEN 1152921504606846976 ELSE billed + v.column3 END,
-    imputed = CASE WHEN imputed + v.column4 > 1152921504606846976 THEN 1152921504606846976 ELSE imputed + v.column4 END,
-    uncertain = CASE WHEN uncertain + v.column5 > 1152921504606846976 THEN 1152921504606846976 ELSE uncertain + v.column5 END
-FROM (VALUES (:id, CAST(:reserved AS BIGINT), CAST(:billed AS BIGINT), CAST(:imputed AS BIGINT),
-              CAST(:uncertain AS BIGINT))) AS v
-WHERE budgets.id = v.column1
+SET reserved = budgets.reserved - booking.reserved,
+    billed = CASE WHEN budgets.billed + booking.billed > 1152921504606846976 THEN 1152921504606846976 ELSE budgets.billed + booking.billed END,
+    imputed = CASE WHEN budgets.imputed + booking.imputed > 1152921504606846976 THEN 1152921504606846976 ELSE budgets.imputed + booking.imputed END,
+    uncertain = CASE WHEN budgets.uncertain + booking.uncertain > 1152921504606846976 THEN 1152921504606846976 ELSE budgets.uncertain + booking.uncertain END
+FROM booking
+WHERE budgets.id = booking.id
 
 -- name: restore_budget
 INSERT INTO budgets (id, cap, billed, imputed, uncertain) VALUES (:id, :cap, :billed, :imputed, :uncertain)
