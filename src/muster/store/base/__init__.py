@@ -1,0 +1,177 @@
+"""The seam of the store: what the other rooms know of it.
+
+Every protocol here is one ability of one to four methods; a composite (`RunTable`, `BatchReader`, ...) is only the sum
+of the abilities that one part of a store has, and `Store` names the parts.
+
+Every writing method queues its write at once, in the order of the calls, and returns an awaitable that ends when the
+write is durable. It cannot be canceled: a task that is canceled while it waits goes on waiting until the write is
+there, and is canceled then. Reads are awaited or iterated over asynchronously, and see everything that is durable.
+Failures are errors of the tree in `domain.errors`: StoreFailed for the disk, LeaseLost for a driver that was replaced.
+"""
+
+from typing import Protocol
+
+from muster.store.base.batches import (
+    Advance,
+    BatchClaim,
+    BatchClaims,
+    BatchContents,
+    BatchesOfRuns,
+    BatchLookup,
+    BatchMembers,
+    BatchOutcomes,
+    BatchPlanning,
+    BatchReader,
+    BatchReconciliation,
+    BatchTransitions,
+    BatchWriter,
+    Dismissal,
+    ResultPage,
+)
+from muster.store.base.journal import (
+    Attempt,
+    Changes,
+    EventLog,
+    Events,
+    Journal,
+    PartialTexts,
+    Record,
+    Reuser,
+    RunArchive,
+    RunContents,
+    RunRestoration,
+)
+from muster.store.base.records import (
+    Baseline,
+    BaselineTable,
+    Maintenance,
+    ReviewTable,
+    StoreControl,
+    StoreInspection,
+)
+from muster.store.base.runs import (
+    BudgetBalances,
+    Claim,
+    Leases,
+    ProcessTable,
+    RunCommands,
+    RunControl,
+    RunDeletion,
+    RunDirectory,
+    RunLists,
+    RunRelease,
+    RunTable,
+    WorkerTable,
+)
+
+__all__ = [
+    "Advance",
+    "Attempt",
+    "Baseline",
+    "BaselineTable",
+    "BatchClaim",
+    "BatchClaims",
+    "BatchContents",
+    "BatchLookup",
+    "BatchMembers",
+    "BatchOutcomes",
+    "BatchPlanning",
+    "BatchReader",
+    "BatchReconciliation",
+    "BatchTransitions",
+    "BatchWriter",
+    "BatchesOfRuns",
+    "BudgetBalances",
+    "Changes",
+    "Claim",
+    "Dismissal",
+    "EventLog",
+    "Events",
+    "Journal",
+    "Leases",
+    "Maintenance",
+    "PartialTexts",
+    "ProcessTable",
+    "Record",
+    "ResultPage",
+    "Reuser",
+    "ReviewTable",
+    "RunArchive",
+    "RunCommands",
+    "RunContents",
+    "RunControl",
+    "RunDeletion",
+    "RunDirectory",
+    "RunLists",
+    "RunRelease",
+    "RunRestoration",
+    "RunTable",
+    "Store",
+    "StoreControl",
+    "StoreInspection",
+    "WorkerTable",
+]
+
+
+class Store(Protocol):
+    """All abilities of a store, by part; whoever needs only one asks for that protocol."""
+
+    @property
+    def journal(self) -> Journal:
+        """Calls and steps."""
+
+    @property
+    def reuser(self) -> Reuser:
+        """What runs take over from others."""
+
+    @property
+    def runs(self) -> RunTable:
+        """The runs."""
+
+    @property
+    def commands(self) -> RunCommands:
+        """What people do to runs."""
+
+    @property
+    def leases(self) -> Leases:
+        """Who drives."""
+
+    @property
+    def attendance(self) -> WorkerTable:
+        """Which workers are there."""
+
+    @property
+    def processes(self) -> ProcessTable:
+        """Which processes drivers have started."""
+
+    @property
+    def events(self) -> Events:
+        """What happened."""
+
+    @property
+    def changes(self) -> Changes:
+        """That something happened."""
+
+    @property
+    def batches(self) -> BatchReader:
+        """The batches."""
+
+    @property
+    def batch_writer(self) -> BatchWriter:
+        """What is written of batches."""
+
+    @property
+    def reviews(self) -> ReviewTable:
+        """What people say about verdicts."""
+
+    @property
+    def baselines(self) -> BaselineTable:
+        """What others are compared with."""
+
+    @property
+    def archive(self) -> RunArchive:
+        """Whole runs."""
+
+    @property
+    def maintenance(self) -> Maintenance:
+        """The store itself."""

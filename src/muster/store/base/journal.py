@@ -1,0 +1,159 @@
+"""What a run remembers: its journal with the money of every attempt, its events, and whole runs for export."""
+
+from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from muster.domain.batch import Batch, BatchMember
+from muster.domain.budget import Decision
+from muster.domain.canonical import Json
+from muster.domain.entry import AttemptState, Entry, EntryKind, Event, Opening, Settled, Settlement
+from muster.domain.ids import BatchId, RunId
+from muster.domain.money import NOTHING, Lane, Microdollars
+from muster.domain.run import Run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One attempt as it is stored."""
+
+    key: str
+    n: int
+    state: AttemptState
+    reserved: Microdollars
+    cost: Microdollars
+    lane: Lane
+    started_at: float
+    ended_at: float | None
+    error: Mapping[str, Json] | None
+    batch: BatchId | None = None
+    live_cost: Microdollars = NOTHING
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """A step, child or emitted event to be remembered once; with `kind_of_event` it is told too."""
+
+    run: RunId
+    epoch: int
+    key: str
+    kind: EntryKind
+    digest: str
+    value: Json
+    at: float
+    kind_of_event: str | None = None
+
+
+class Journal(Protocol):
+    """Calls and steps with their outcomes, and the money of every attempt.
+
+    Called by the driver of a run, on the call path. A driver whose epoch is not the stored one gets LeaseLost, except
+    for `settle`, which books what a late answer cost. `settle` and `record` are idempotent, `open` is not.
+    """
+
+    async def find(self, run: RunId, key: str) -> Entry | None:
+        """Return what is remembered under this key."""
+
+    def open(self, opening: Opening) -> Awaitable[Decision]:
+        """Reserve the money and write that the attempt starts, both or neither."""
+
+    def settle(self, settlement: Settlement) -> Awaitable[Settled]:
+        """Book the cost, write the outcome and tell it; a second settlement of one attempt books nothing twice."""
+
+    def record(self, record: Record) -> Awaitable[Json]:
+        """Remember a value under a key, once; return the value that is remembered."""
+
+
+class Reuser(Protocol):
+    """Takes over what another run remembers.
+
+    Called by the driver of a run that was resumed or forked from another. `reuse` is idempotent: a key that is in the
+    journal stays as it is.
+    """
+
+    def reuse(self, run: RunId, epoch: int, entry: Entry, at: float) -> Awaitable[None]:
+        """Copy another run's entry into this run, free of charge."""
+
+    async def position(self, run: RunId, key: str) -> int | None:
+        """Return where in the order of its journal a key stands."""
+
+    async def newest_child(self, run: RunId, key: str) -> Run | None:
+        """Return the last child run that was started under this key."""
+
+    async def find_before(self, run: RunId, key: str, position: int) -> Entry | None:
+        """Return what is remembered under this key if it is older than the position."""
+
+
+class EventLog(Protocol):
+    """Facts about runs, numbered from one without gaps.
+
+    Appended by the driver of a run, read by whoever follows it. Appending is not idempotent: what must be told once
+    goes through `Journal.record`.
+    """
+
+    def append(self, run: RunId, epoch: int, kind: str, data: Mapping[str, Json], at: float) -> Awaitable[Event]:
+        """Tell a fact."""
+
+    async def read(self, run: RunId, after: int, limit: int) -> Sequence[Event]:
+        """Return the facts after a number, in order."""
+
+    async def first(self, run: RunId, kind: str) -> Event | None:
+        """Return the first fact of a kind; it is looked for in all facts of the run."""
+
+
+class PartialTexts(Protocol):
+    """The half-written text of open calls.
+
+    Written by the exchange of a call at most once a second, read by whoever shows a run. Each write replaces the one
+    before; settling the call removes it.
+    """
+
+    def put_partial(self, run: RunId, key: str, text: str, at: float) -> Awaitable[None]:
+        """Overwrite what an open call has written so far; nothing happens for a call that is not open."""
+
+    async def partials(self, run: RunId) -> Mapping[str, str]:
+        """Return the half-written text of every open call."""
+
+
+class Events(EventLog, PartialTexts, Protocol):
+    """What is seen of a run while it goes on."""
+
+
+class Changes(Protocol):
+    """Tells that something was written, by this process or another. Canceling the wait loses nothing."""
+
+    async def wait(self, seconds: float) -> bool:
+        """Wait for the next commit, at most so long; return whether there was one."""
+
+
+class RunContents(Protocol):
+    """Everything of one run, for showing and export. Called by reports and details of a run; only reads."""
+
+    def entries(self, run: RunId, after: int = 0, page: int = 500) -> AsyncIterator[Entry]:
+        """Iterate over the entries in the order they were opened, page by page."""
+
+    async def attempts(self, run: RunId, states: Iterable[AttemptState] = ()) -> Sequence[Attempt]:
+        """Return the attempts, of these states if any are named."""
+
+    async def attempts_of(self, run: RunId, key: str) -> Sequence[Attempt]:
+        """Return the attempts of one call, in order."""
+
+    async def children(self, run: RunId) -> Sequence[Run]:
+        """Return the child runs."""
+
+
+class RunRestoration(Protocol):
+    """Stores runs from elsewhere. Called by the import of a run, first `restore`, then its entries page by page.
+
+    A page can be stored again after a failure: entries that are there stay. A run cannot.
+    """
+
+    def restore(self, run: Run, parked: Sequence[tuple[Batch, Sequence[BatchMember]]] = ()) -> Awaitable[None]:
+        """Store a run from elsewhere, and the batches that hold calls of it; refuses an id that is known."""
+
+    def restore_entries(self, entries: Sequence[Entry]) -> Awaitable[None]:
+        """Store a page of entries of a run that is being restored; those that are there stay."""
+
+
+class RunArchive(RunContents, RunRestoration, Protocol):
+    """Whole runs, out of the store and into it."""

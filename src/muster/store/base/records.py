@@ -1,0 +1,72 @@
+"""What people keep about runs, and the store itself as a place that is looked after."""
+
+from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from muster.domain.canonical import Json
+from muster.domain.ids import RunId
+from muster.domain.review import Review
+from muster.domain.run import Driver
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Baseline:
+    """A name for a run that others are compared with; the run cannot be forgotten while it has one."""
+
+    name: str
+    run: RunId
+    at: float  # when the name was given
+
+
+class ReviewTable(Protocol):
+    """What people say about verdicts. Written by `review`, read by reports; a review may be added again."""
+
+    def add(self, review: Review) -> Awaitable[None]:
+        """Remember a review; of one person and verdict the newest stays. Raises NotFound for a run that is not here."""
+
+    async def of_run(self, run: RunId) -> Sequence[Review]:
+        """Return the reviews of a run, by case."""
+
+
+class BaselineTable(Protocol):
+    """Names of runs that others are compared with. Called by the use cases of baselines and of comparison."""
+
+    def set(self, name: str, run: RunId, at: float) -> Awaitable[None]:
+        """Let a name stand for a run, whatever it stood for before; raises NotFound for a run that is not here."""
+
+    async def find(self, name: str) -> Baseline | None:
+        """Return the baseline of this name."""
+
+    async def all(self) -> Sequence[Baseline]:
+        """Return all baselines, by name."""
+
+    def remove(self, name: str) -> Awaitable[None]:
+        """Forget a name; the run stays. Raises NotFound for a name that is not here."""
+
+
+class StoreInspection(Protocol):
+    """What is known of the store as a place. Called by `store info` and before a run is started; only reads."""
+
+    async def info(self) -> Mapping[str, Json]:
+        """Return where the store is, how large, of which version."""
+
+    def shortage(self) -> str | None:
+        """Return what keeps the store from being written to, if anything is known."""
+
+
+class StoreControl(Protocol):
+    """Vacuum and shutdown. Called by whoever opened the store; a vacuum that is canceled has changed nothing."""
+
+    def vacuum(self, driver: Driver, at: float) -> Awaitable[None]:
+        """Give free space back to the disk; raises Conflict while runs are driven, and runs wait until it is done."""
+
+    def give_up(self) -> None:
+        """Wait no longer for a lock of another process: what cannot be written now fails."""
+
+    async def close(self) -> None:
+        """Write what is queued and let go of the file."""
+
+
+class Maintenance(StoreInspection, StoreControl, Protocol):
+    """The store as a place."""

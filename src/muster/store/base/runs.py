@@ -1,0 +1,157 @@
+"""The runs of a store: found, commanded from outside, driven by one driver at a time; their workers and processes."""
+
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from muster.domain.budget import Balance
+from muster.domain.canonical import Json
+from muster.domain.ids import RunId
+from muster.domain.money import NOTHING, Microdollars
+from muster.domain.run import Driver, NewRun, OwnedProcess, Run, RunState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """A lease that was won, and what the driver before left open."""
+
+    epoch: int
+    uncertain: int = 0
+    uncertain_cost: Microdollars = NOTHING
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRelease:
+    """How a driver lets go of a run; an interrupted one can be taken up again."""
+
+    state: RunState
+    reason: str
+    at: float
+    result: Json = None
+    error: Mapping[str, Json] | None = None
+    active: float = 0.0
+
+
+class RunDirectory(Protocol):
+    """The runs by their ids and names.
+
+    Runs are created by the engine and looked up by everybody. Creating a child is idempotent for its parent and key;
+    of other runs the id must be new.
+    """
+
+    def create(self, new: NewRun) -> Awaitable[Run]:
+        """Store a run as queued; a child that exists already is returned instead."""
+
+    async def get(self, run: RunId) -> Run | None:
+        """Return a run as it stands."""
+
+    async def match(self, reference: str) -> Sequence[Run]:
+        """Return the runs that an id, the beginning of an id, or a name stands for, the newest first."""
+
+
+class RunLists(Protocol):
+    """Several runs at once: for lists that people see, for workers, and for the sweep over dead drivers."""
+
+    async def select(self, states: Iterable[RunState] = (), limit: int = 100) -> Sequence[Run]:
+        """Return the newest runs, of these states if any are named."""
+
+    async def roots(self, limit: int = 100) -> Sequence[Run]:
+        """Return the newest runs that are nobody's children."""
+
+    async def submitted(self, limit: int) -> Sequence[Run]:
+        """Return the runs that wait for a worker, the oldest first."""
+
+
+class BudgetBalances(Protocol):
+    """The ledger, read. Called by the engine before a run is driven and when it ends."""
+
+    async def balances(self, levels: Iterable[str]) -> Mapping[str, Balance]:
+        """Return what budgets hold, with their caps; those that are not there are left out."""
+
+
+class RunTable(RunDirectory, RunLists, BudgetBalances, Protocol):
+    """The runs of this store and what they spent."""
+
+
+class RunControl(Protocol):
+    """What a person does to runs from outside. Called by the use cases.
+
+    Raises Conflict for a run whose state does not allow it, NotFound for one that is not here.
+    """
+
+    def cancel(self, run: RunId, at: float) -> Awaitable[Run]:
+        """Ask the driver to stop; a run that nobody drives is canceled at once. Its children are treated likewise."""
+
+    def requeue(self, run: RunId, at: float) -> Awaitable[Run]:
+        """Hand a run that stands still to the workers."""
+
+    def set_cap(self, run: RunId, cap: Microdollars) -> Awaitable[None]:
+        """Change the budget of a run that is not over."""
+
+
+class RunDeletion(Protocol):
+    """Forgets runs. Canceled half-way, a deletion leaves rows behind that `finish_deletions` removes at any time."""
+
+    def delete(self, run: RunId, at: float) -> Awaitable[None]:
+        """Forget a run that nobody drives, no unfinished run needs and no baseline names, with everything in it.
+
+        It is gone from the list at once; what it held goes in small transactions, so that others can write meanwhile.
+        """
+
+    def finish_deletions(self) -> Awaitable[None]:
+        """Delete what is left of runs whose deletion was interrupted."""
+
+
+class RunCommands(RunControl, RunDeletion, Protocol):
+    """What a person does to runs."""
+
+
+class Leases(Protocol):
+    """Who drives which run.
+
+    Called by the engine: `claim` before a run is driven, `beat` while it is, `release` at the end, `bury` for drivers
+    that are dead. Of several who claim or bury a run one wins, and the others get Conflict. `beat` and `release` raise
+    LeaseLost for a driver that was replaced. A claim that is canceled while it waits for a vacuum has taken nothing.
+    """
+
+    def claim(self, run: RunId, driver: Driver, expected_epoch: int, at: float, until: float) -> Awaitable[Claim]:
+        """Take the run if nobody else has since; attempts left open before become uncertain."""
+
+    def beat(self, run: RunId, epoch: int, until: float, active: float, state: RunState) -> Awaitable[bool]:
+        """Keep the lease of a run that is at work or waits; return whether somebody asked to cancel."""
+
+    def release(self, run: RunId, epoch: int, ending: RunRelease) -> Awaitable[Run]:
+        """Let go of the run in its new state; canceled, its batches are to be canceled that no other run needs."""
+
+    def bury(self, run: RunId, expected_epoch: int, at: float, message: str) -> Awaitable[Claim]:
+        """Mark the run of a dead driver as interrupted, or canceled if asked for; open attempts become uncertain."""
+
+
+class WorkerTable(Protocol):
+    """Which workers are there. Written by workers about themselves, again and again; read before a run is submitted."""
+
+    def attend(self, driver: Driver, at: float) -> Awaitable[None]:
+        """Write that a worker is there."""
+
+    def dismiss(self, driver: Driver) -> Awaitable[None]:
+        """Write that a worker goes."""
+
+    async def present(self, since: float) -> Sequence[Driver]:
+        """Return the workers that attended since then; some may have died."""
+
+
+class ProcessTable(Protocol):
+    """Processes of ours that nobody has seen dead yet.
+
+    Written by whoever starts a process, read at the next start to end what was left behind. Noting a token again and
+    forgetting an unknown one change nothing.
+    """
+
+    def note(self, process: OwnedProcess) -> Awaitable[None]:
+        """Remember a process."""
+
+    def forget(self, token: str) -> Awaitable[None]:
+        """Forget a process that was seen dead."""
+
+    async def all(self, host: str) -> Sequence[OwnedProcess]:
+        """Return the processes of a host that nobody has seen dead."""
