@@ -9,8 +9,8 @@ from muster.store.base import Store
 
 MOST_METHODS = 4
 
-# These read no table: a check of an argument, a look at the disk, and a word to the writer.
-AT_ONCE = {"BatchPlanning.check", "StoreInspection.shortage", "StoreControl.give_up"}
+# These read nothing: a check of arguments, and a word to the writer.
+AT_ONCE = {"BatchPlanning.check", "StoreControl.give_up"}
 
 
 def protocols() -> Iterator[type]:

@@ -30,9 +30,9 @@ class StoreFile:
         """Mark the runs of dead drivers as interrupted."""
         await self._engine.sweep()
 
-    def shortage(self) -> str | None:
+    async def shortage(self) -> str | None:
         """Return why the store cannot be written to; None when it can."""
-        return self._store.maintenance.shortage()
+        return await self._store.maintenance.shortage()
 
     def stop_waiting(self) -> None:
         """Wait no longer for a lock that another process holds."""

@@ -194,7 +194,7 @@ async def _sweep(muster: "Muster") -> None:
     """Bury the runs of dead drivers; a store that cannot be written to can still be read."""
     from muster.domain.errors import StoreFailed
 
-    shortage = muster.store.shortage()
+    shortage = await muster.store.shortage()
     if shortage is not None:
         warn(f"{shortage}; what it holds can be read, and nothing can be stored or started")
     try:

@@ -130,7 +130,7 @@ class SqliteMaintenance:
         finally:
             await self._writer.run(lambda database: upkeep.unclaim_store(database, claim))
 
-    def shortage(self) -> str | None:
+    async def shortage(self) -> str | None:
         """Say what keeps the store from being written to, if anything is known."""
         if self._refusal is not None:
             return self._refusal.message

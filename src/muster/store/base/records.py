@@ -51,7 +51,7 @@ class StoreInspection(Protocol):
     async def info(self) -> Mapping[str, Json]:
         """Return where the store is, how large, of which version."""
 
-    def shortage(self) -> str | None:
+    async def shortage(self) -> str | None:
         """Return what keeps the store from being written to, if anything is known."""
 
 
