@@ -13,7 +13,7 @@ from muster.domain.money import Microdollars
 from muster.domain.run import Driver, NewRun, Run, RunState
 from muster.store import journal, leases, upkeep
 from muster.store.base import Attempt, Claim, Record, RunRelease
-from muster.store.batches import restore_batch
+from muster.store.batches.changes import restore_batch
 from muster.store.codec import Codec, attempt_of, entry_of, entry_parameters, event_of, read, run_of
 from muster.store.events import Fact, tell
 from muster.store.ledger import balance_of

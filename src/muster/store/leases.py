@@ -12,8 +12,8 @@ from muster.domain.run import TERMINAL, Driver, NewRun, Run, RunState, Spent, mo
 from muster.store.base import Claim, RunRelease
 from muster.store.codec import Codec, restore_parameters, run_of, run_parameters, spent_of
 from muster.store.events import Fact, tell
-from muster.store.journal import strand_attempts
 from muster.store.queries import DatabaseConnection, first
+from muster.store.settlements import strand_attempts
 from muster.store.upkeep import require_deleted, require_unclaimed
 
 

@@ -13,8 +13,8 @@ from typing import Any
 from muster.domain.canonical import Json
 from muster.domain.errors import MusterError, StoreFailed
 from muster.domain.run import Driver
-from muster.store import journal, upkeep
-from muster.store.batches import DatabaseBatches
+from muster.store import journal, settlements, upkeep
+from muster.store.batches.tables import DatabaseBatchReader, DatabaseBatchWriter
 from muster.store.codec import Codec
 from muster.store.database import (
     DatabaseArchive,
@@ -168,7 +168,7 @@ class SqliteStore:
         self._reader = reader = SqliteConnection(path, access=access)
         self.changes = CommitSignal(lambda: reader.pragma("data_version"), LOOK_SECONDS)
         opens = WriteGroup(partial(_with_codec, journal.open_attempts, codec))
-        settles = WriteGroup(partial(_with_codec, journal.settle_attempts, codec))
+        settles = WriteGroup(partial(_with_codec, settlements.settle_attempts, codec))
         self._writer = writer = Writer(
             partial(SqliteConnection, path, patience=TURN_SECONDS),
             groups=(opens, settles),
@@ -183,7 +183,8 @@ class SqliteStore:
         self.attendance = DatabaseWorkers(reader, writer)
         self.processes = DatabaseProcesses(reader, writer)
         self.events = DatabaseEvents(reader, writer, codec)
-        self.batches = self.batch_writer = DatabaseBatches(reader, writer, codec)
+        self.batches = DatabaseBatchReader(reader)
+        self.batch_writer = DatabaseBatchWriter(writer, codec)
         self.reviews = DatabaseReviews(reader, writer, codec)
         self.baselines = DatabaseBaselines(reader, writer, codec)
         self.archive = DatabaseArchive(reader, writer, codec)

@@ -9,8 +9,8 @@ from muster.domain.errors import Conflict, NotFound
 from muster.domain.ids import RunId
 from muster.domain.run import TERMINAL, Driver, Run, RunState
 from muster.store.codec import Codec, run_of
-from muster.store.journal import strand_attempts
 from muster.store.queries import DatabaseConnection, first
+from muster.store.settlements import strand_attempts
 
 DELETING = "deleting:"  # a trait for each run that is gone from the list and not yet from all tables
 CLAIM = "claim"  # the trait that says who has the store for itself

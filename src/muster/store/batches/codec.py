@@ -14,6 +14,8 @@ from muster.domain.run import Driver
 from muster.store.codec import Codec, read
 from muster.store.queries import Row
 
+PACKING = 1  # of zlib, for bodies and lines: the next step saves little and costs much
+
 _STATES = {state.value: state for state in AttemptState}
 _desk = msgspec.json.Decoder(BatchEndpoint)
 _tariffs = msgspec.json.Decoder(dict[str, Tariff])

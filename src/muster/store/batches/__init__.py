@@ -1,0 +1,1 @@
+"""Batches in the database: planned with their members and money, moved on, settled page by page."""

@@ -1,0 +1,154 @@
+"""What changes in a batch before its results: planned with the money of its members, claimed, moved on, restored."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from muster.domain.batch import Batch, BatchMember, BatchState, Member, Plan
+from muster.domain.budget import Decision, Granted
+from muster.domain.canonical import Json
+from muster.domain.entry import EntryState, Opening
+from muster.domain.errors import KeyTaken, MusterError
+from muster.domain.ids import BatchId, RunId
+from muster.store.base import Advance, BatchClaim
+from muster.store.batches.codec import batch_of, batch_parameters, plan_parameters, restored_parameters
+from muster.store.codec import Codec
+from muster.store.events import Fact, Telling
+from muster.store.journal import Fences, call_parameters, write_calls
+from muster.store.ledger import Reservations
+from muster.store.queries import DatabaseConnection, first
+
+
+def plan_batch(database: DatabaseConnection, codec: Codec, plan: Plan) -> Sequence[Decision | MusterError]:
+    """Store a batch with its members and their money; when one of them is not granted, nothing is written."""
+    decisions = _decide(database, plan.members)
+    if all(isinstance(decision, Granted) for decision in decisions):
+        _write_members(database, codec, plan)
+        _write_batch(database, codec, plan)
+    return decisions
+
+
+def _decide(database: DatabaseConnection, members: Sequence[Member]) -> Sequence[Decision | MusterError]:
+    fences = Fences(database)
+    openings = [member.opening for member in members]
+    reservations = Reservations(database, (level for opening in openings for level in opening.levels))
+    decisions: list[Decision | MusterError] = []
+    for opening in openings:
+        stale = fences.stale(opening.attempt.run, opening.attempt.epoch) or _answered(database, opening)
+        decisions.append(stale or reservations.request(opening.levels, opening.most))
+    if all(isinstance(decision, Granted) for decision in decisions):
+        reservations.write()
+    return decisions
+
+
+def _answered(database: DatabaseConnection, opening: Opening) -> KeyTaken | None:
+    """Refuse a call that was answered since its caller looked: another process may have collected it meanwhile."""
+    if opening.first:
+        return None
+    row = first(database.rows("select_entry", {"run_id": opening.attempt.run, "key": opening.attempt.key}))
+    return KeyTaken("the call has its reply by now") if row and row["state"] == EntryState.DONE else None
+
+
+def _write_members(database: DatabaseConnection, codec: Codec, plan: Plan) -> None:
+    calls = [
+        call_parameters(member.opening, codec)
+        | {"batch_id": plan.id, "place": member.place, "size": member.size, "max_tokens": member.max_tokens}
+        for member in plan.members
+    ]
+    write_calls(database, calls)
+    database.execute_many("park_attempt", calls)
+
+
+def _write_batch(database: DatabaseConnection, codec: Codec, plan: Plan) -> None:
+    database.execute("insert_batch", plan_parameters(plan, codec))
+    bodies = [{"batch_id": plan.id, "part": part, "data": data} for part, data in enumerate(plan.bodies)]
+    for body in bodies:
+        database.execute("insert_batch_body", body)
+    members = Counter(member.opening.attempt.run for member in plan.members)
+    runs = [{"batch_id": plan.id, "run_id": run, "members": count} for run, count in members.items()]
+    database.execute_many("insert_batch_run", runs)
+    telling = Telling(database, codec)
+    for member in plan.members:
+        tally = telling.tally(member.opening.attempt.run)
+        tally.total += member.opening.first
+        tally.failed -= member.opening.reopens
+    for run, count in members.items():
+        data = {"batch": plan.id, "members": count, "requests": len(plan.members), "bytes": plan.bytes}
+        telling.tell(Fact(run=run, kind="batch.planned", data=data, at=plan.at))
+    telling.write()
+
+
+def claim(database: DatabaseConnection, request: BatchClaim) -> Batch | None:
+    """Claim a planned or sent batch if nobody has since it was read."""
+    batch, driver = request.batch, request.driver
+    who = {"host": driver.host, "pid": driver.pid, "started": driver.started}
+    parameters = {"id": batch.id, "epoch": batch.epoch, "at": request.at, "until": request.until, **who}
+    if batch.state is BatchState.PLANNED:
+        account = {"account": batch.desk.account, "alone": int(request.alone)}
+        claimed = database.execute("claim_planned_batch", parameters | account)
+    else:
+        # One whose holder has renewed it since it was read is not free.
+        claimed = database.execute("claim_sent_batch", parameters | {"seen": batch.lease_until})
+    row = first(database.rows("select_batch", {"id": batch.id})) if claimed else None
+    return batch_of(row) if row else None
+
+
+def advance(database: DatabaseConnection, codec: Codec, step: Advance) -> bool:
+    """Write a batch's next state and tell it to its runs."""
+    if database.execute("update_batch", batch_parameters(step.batch, codec) | {"was": str(step.was)}) == 0:
+        return False
+    data: dict[str, Json] = {"batch": step.batch.id, "provider_id": step.batch.provider_id}
+    if step.kind == "batch.progress":
+        data |= {"word": step.batch.word, "done": step.batch.done}
+    else:
+        data["why"] = step.batch.note
+    if step.batch.error is not None:
+        data["error"] = step.batch.error
+    _tell_runs(database, codec, step.batch.id, step.kind, data, step.at)
+    return True
+
+
+def _tell_runs(
+    database: DatabaseConnection, codec: Codec, batch: BatchId, kind: str, data: Mapping[str, Json], at: float
+) -> None:
+    telling = Telling(database, codec)
+    for row in database.rows("select_runs_of_batch", {"batch_id": batch}):
+        telling.tell(Fact(run=RunId(row["run_id"]), kind=kind, data=data, at=at))
+    telling.write()
+
+
+def give_up(
+    database: DatabaseConnection, codec: Codec, run: RunId, epoch: int, key: str, error: Mapping[str, Json], at: float
+) -> None:
+    """Note that a call has failed in enough batches."""
+    Fences(database).check(run, epoch)
+    parameters = {"run_id": run, "key": key, "error": codec.text(error), "at": at}
+    if database.execute_many("fail_call", [parameters]):
+        telling = Telling(database, codec)
+        telling.tally(run).failed += 1
+        telling.tell(Fact(run=run, kind="call.failed", data={"key": key, "error": error}, at=at))
+        telling.write()
+
+
+def restore_batch(
+    database: DatabaseConnection, codec: Codec, batch: Batch, members: Sequence[BatchMember], levels: Sequence[str]
+) -> None:
+    """Store a batch from elsewhere with the members of one run; their money is reserved under its budgets."""
+    database.execute("restore_batch", restored_parameters(batch, codec))
+    for member in members:
+        row = member.attempt._asdict() | {
+            "run_id": member.attempt.run,
+            "reserved": member.reserved,
+            "levels": " ".join(levels),
+            "at": batch.created_at,
+            "agent": member.agent,
+            "batch_id": batch.id,
+            "place": member.place,
+            "size": member.size,
+            "max_tokens": member.max_tokens,
+        }
+        if database.execute("restore_attempt", row):
+            for level in levels:
+                database.execute("reserve_again", {"id": level, "amount": member.reserved})
+            database.execute("hold_more", {"id": batch.id, "reserved": member.reserved})
+    for run, count in Counter(member.attempt.run for member in members).items():
+        database.execute("count_batch_run", {"batch_id": batch.id, "run_id": run, "members": count})

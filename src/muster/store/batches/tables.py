@@ -1,0 +1,187 @@
+"""The batches of a store over any database: one class reads them, the other writes them."""
+
+import asyncio
+import zlib
+from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping, Sequence
+
+from muster.domain.batch import Batch, BatchMember, BatchShare, BatchState, Plan, Saving
+from muster.domain.budget import Decision
+from muster.domain.canonical import Json
+from muster.domain.errors import BadArgument, MusterError
+from muster.domain.ids import BatchId, RunId
+from muster.store.base import Advance, BatchClaim, Dismissal, ResultPage
+from muster.store.batches.changes import advance, claim, give_up, plan_batch
+from muster.store.batches.codec import PACKING, MemberRow, batch_of, member_of, saving_of, share_of
+from muster.store.batches.outcomes import dismiss, settle_page, settlement_rows
+from muster.store.codec import Codec
+from muster.store.queries import DatabaseConnection, first
+from muster.store.writer import Writer
+
+NONCE = "nonce"
+
+
+class DatabaseBatchReader:
+    """The batches of a database, read."""
+
+    def __init__(self, reader: DatabaseConnection) -> None:
+        self._reader = reader
+
+    async def get(self, batch: BatchId) -> Batch | None:
+        """Give a batch as it stands."""
+        row = first(self._reader.rows("select_batch", {"id": batch}))
+        return batch_of(row) if row else None
+
+    async def select(self, states: Iterable[BatchState] = (), limit: int = 100) -> Sequence[Batch]:
+        """Give the newest batches, of these states if any are named."""
+        wanted = tuple(states)
+        if not wanted:
+            return [batch_of(row) for row in self._reader.rows("select_batches", {"limit": limit})]
+        found = [
+            batch_of(row)
+            for state in wanted
+            for row in self._reader.rows("select_batches_in_state", {"state": str(state), "limit": limit})
+        ]
+        return sorted(found, key=lambda batch: (batch.created_at, batch.id), reverse=True)[:limit]
+
+    async def since(self, at: float) -> Sequence[Batch]:
+        """Give the batches that were planned since then, the oldest first."""
+        return [batch_of(row) for row in self._reader.rows("select_batches_since", {"since": at})]
+
+    async def match(self, reference: str) -> Sequence[Batch]:
+        """Give the batches that an id, the beginning of one, or the provider's id stands for."""
+        parameters = {"reference": reference, "after": reference + "{"}
+        return [batch_of(row) for row in self._reader.rows("match_batches", parameters)]
+
+    async def of_run(self, run: RunId) -> Sequence[Batch]:
+        """Give the batches that hold calls of a run, the oldest first."""
+        return [batch_of(row) for row in self._reader.rows("select_batches_of_run", {"run_id": run})]
+
+    async def runs(self, batch: BatchId) -> Mapping[RunId, int]:
+        """Give the runs that have calls in a batch, and how many."""
+        rows = self._reader.rows("select_runs_of_batch", {"batch_id": batch})
+        return {RunId(row["run_id"]): row["members"] for row in rows}
+
+    async def known(self, account: str) -> frozenset[str]:
+        """Give the provider's ids of all batches of an account."""
+        return frozenset(row["provider_id"] for row in self._reader.rows("select_known_batches", {"account": account}))
+
+    async def parked(self, run: RunId, key: str) -> tuple[BatchId, int] | None:
+        """Give the batch in which a call waits, and its place there."""
+        row = first(self._reader.rows("select_parked_call", {"run_id": run, "key": key}))
+        return (BatchId(row["batch_id"]), row["place"]) if row else None
+
+    async def members(self, batch: BatchId, first: int, after: int) -> Sequence[BatchMember]:
+        """Give the members from one place up to, and without, another."""
+        parameters = {"batch_id": batch, "first": first, "after": after}
+        return [member_of(row) for row in self._reader.named_rows("select_members", parameters, MemberRow)]
+
+    async def waiting(self, batch: BatchId, after: int, limit: int) -> Sequence[BatchMember]:
+        """Give the members that have no outcome, by place."""
+        parameters = {"batch_id": batch, "after": after, "limit": limit}
+        return [member_of(row) for row in self._reader.named_rows("select_parked", parameters, MemberRow)]
+
+    async def max_tokens(self, batch: BatchId) -> int:
+        """Return the most tokens that all answers of a batch together may have."""
+        row = first(self._reader.rows("sum_max_tokens", {"batch_id": batch}))
+        return int(row["tokens"]) if row else 0
+
+    async def orphans(self) -> Sequence[BatchId]:
+        """Return the batches of canceled runs that nobody has canceled yet."""
+        return [BatchId(row["id"]) for row in self._reader.rows("select_orphans", {})]
+
+    async def abandoned(self, run: RunId, key: str, after: int) -> int:
+        """Return how many attempts of a call, after the one of this number, were in batches that were given up."""
+        row = first(self._reader.rows("count_abandoned", {"run_id": run, "key": key, "after": after}))
+        return int(row["tries"]) if row else 0
+
+    def bodies(self, batch: BatchId) -> AsyncIterator[bytes]:
+        """Give the pieces of the body."""
+        return self._pieces("select_batch_bodies", batch)
+
+    def lines(self, batch: BatchId) -> AsyncIterator[bytes]:
+        """Give the lines of results that were read, in pieces."""
+        return self._pieces("select_batch_lines", batch)
+
+    async def saving(self, run: RunId) -> Saving:
+        """Say what a run's batches cost."""
+        return saving_of(first(self._reader.rows("sum_batches_of_run", {"run_id": run})))
+
+    async def shares(self, run: RunId, prefix: str) -> Sequence[BatchShare]:
+        """Return what the calls of a run whose keys begin so had in each of its batches."""
+        parameters = {"run_id": run, "prefix": prefix, "length": len(prefix)}
+        return [share_of(row) for row in self._reader.rows("sum_batches_of_keys", parameters)]
+
+    async def _pieces(self, query: str, batch: BatchId) -> AsyncIterator[bytes]:
+        part = 0
+        while (row := first(self._reader.rows(query, {"batch_id": batch, "part": part}))) is not None:
+            yield zlib.decompress(row["data"])
+            part += 1
+
+
+class DatabaseBatchWriter:
+    """What is written of the batches of a database."""
+
+    def __init__(self, writer: Writer, codec: Codec) -> None:
+        self._writer, self._codec = writer, codec
+
+    def nonce(self, fresh: str) -> Awaitable[str]:
+        """Give the nonce of this store; the first call makes it."""
+
+        def work(database: DatabaseConnection) -> str:
+            database.execute("put_trait", {"name": NONCE, "value": fresh})
+            row = first(database.rows("select_trait", {"name": NONCE}))
+            return str(row["value"]) if row else fresh
+
+        return self._writer.run(work)
+
+    def check(self, key: str, text: str) -> None:
+        """Refuse a call whose key or request holds a configured secret."""
+        self._codec.checked(key)
+        if self._codec.clean(text) != text:
+            raise BadArgument(
+                "a request holds a configured secret, and the bodies of a batch are stored as they are sent",
+                suggestions=("take the secret out of the prompt", "or send the call live"),
+            )
+
+    async def pack(self, piece: bytes) -> bytes:
+        """Make a piece of a body ready to be stored."""
+        return await asyncio.to_thread(zlib.compress, piece, PACKING)
+
+    def plan(self, plan: Plan) -> Awaitable[Sequence[Decision | MusterError]]:
+        """Reserve the money of all members and store the batch, or neither."""
+        return self._writer.run(lambda db: plan_batch(db, self._codec, plan))
+
+    def claim(self, claim_: BatchClaim) -> Awaitable[Batch | None]:
+        """Claim a planned or sent batch, and return it as it then is."""
+        return self._writer.run(lambda db: claim(db, claim_))
+
+    def renew(self, batch: Batch, until: float) -> Awaitable[bool]:
+        """Extend the claim on a batch; False when it is lost."""
+        parameters = {"id": batch.id, "epoch": batch.epoch, "until": until}
+        return self._writer.run(lambda db: db.execute("renew_batch", parameters) == 1)
+
+    def release(self, batch: Batch) -> Awaitable[bool]:
+        """Give up the claim on a batch; False when it is lost, or not needed any more."""
+        parameters = {"id": batch.id, "epoch": batch.epoch}
+        return self._writer.run(lambda db: db.execute("release_batch", parameters) == 1)
+
+    def advance(self, advance_: Advance) -> Awaitable[bool]:
+        """Write a batch's next state; False when it is not any more where it was."""
+        return self._writer.run(lambda db: advance(db, self._codec, advance_))
+
+    def dismiss(self, dismissal: Dismissal) -> Awaitable[bool]:
+        """End a batch and settle its members in one go."""
+        return self._writer.run(lambda db: dismiss(db, self._codec, dismissal))
+
+    def settle(self, page: ResultPage) -> Awaitable[int]:
+        """Settle members that are still parked and say how many."""
+        rows = settlement_rows(self._codec, page)  # here and not in the writer's thread: what is read was just made
+        return self._writer.run(lambda db: settle_page(db, self._codec, page, rows))
+
+    def ask_cancel(self, batch: BatchId) -> Awaitable[bool]:
+        """Note that a batch is to be canceled; False when it is over."""
+        return self._writer.run(lambda db: db.execute("ask_batch_cancel", {"id": batch}) == 1)
+
+    def give_up(self, run: RunId, epoch: int, key: str, error: Mapping[str, Json], at: float) -> Awaitable[None]:
+        """Note that a call has failed in enough batches."""
+        return self._writer.run(lambda db: give_up(db, self._codec, run, epoch, key, error, at))
