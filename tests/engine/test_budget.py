@@ -2,10 +2,11 @@
 
 import asyncio
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from muster.domain.budget import Granted, Level
+from muster.domain.budget import Budgets, Granted, Level, lineage_level
 from muster.domain.call import Reply, Request
 from muster.domain.canonical import Json
 from muster.domain.errors import BudgetExhausted, OutcomeUnknown, Overloaded
@@ -147,3 +148,30 @@ async def test_money_of_a_dead_process_comes_back_as_uncertain(tmp_path: Path) -
         buried = await h.store.runs.get(run.id)
         assert buried is not None
         assert (buried.state, buried.spent.uncertain) == (RunState.INTERRUPTED, 100)
+
+
+async def call_once(ctx: Context, spec: Any) -> Json:
+    return (await ctx.call("a", "hi", key="k")).text
+
+
+async def call_in_child(ctx: Context, spec: Any) -> Json:
+    return await ctx.child("part", "call_once", None)
+
+
+async def test_a_level_that_a_run_is_stored_with_by_name_counts_what_its_children_and_resumes_spend(
+    tmp_path: Path,
+) -> None:
+    async with house(tmp_path, a=echo(cost=10, most=20)) as h:
+        for work in (call_once, call_in_child):
+            h.workloads.workload(work.__name__)(work)
+        new = replace(new_run("first"), workload="call_in_child")
+        budgets = Budgets(lineage=lineage_level(new.id), above=("pool:crew",))
+        run = await h.engine.drive((await h.engine.create(replace(new, budgets=budgets))).id)
+        (child,) = await h.store.archive.children(run.id)
+        inherited = await h.engine.budgets_of(run)
+        resumed = replace(new_run("second"), workload="call_once", budgets=inherited)
+        await h.engine.drive((await h.engine.create(resumed)).id)
+
+        assert child.budgets is not None
+        assert "pool:crew" in child.budgets.above
+        assert (await h.store.runs.balances(["pool:crew"]))["pool:crew"].settled == 20

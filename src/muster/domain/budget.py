@@ -21,10 +21,13 @@ class Level:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budgets:
-    """The levels that a run counts under besides its own, stored when it is created and inherited by resumes."""
+    """The levels that a run counts under besides its own, by name; stored when it is created.
+
+    Resumes and children inherit them, whoever starts those. A name is a kind and what it is for: "run:ID", "pool:crew".
+    """
 
     lineage: str  # of the run that was started first and all that were resumed from it; its cap is the budget
-    above: tuple[str, ...] = ()  # of the runs that it is a child of
+    above: tuple[str, ...] = ()  # of the runs that it is a child of, and any other; their caps stand in the ledger
     day_cap: Microdollars | None = None  # what a day may cost, as the settings said when the first run was created
 
 
