@@ -39,7 +39,7 @@ class DatabaseJournal:
         self._opens, self._settles = opens, settles
 
     async def find(self, run: RunId, key: str) -> Entry | None:
-        """Give what is remembered under this key."""
+        """Return what is remembered under this key."""
         return journal.find(self._reader, run, key)
 
     def open(self, opening: Opening) -> Awaitable[Decision]:
@@ -59,19 +59,19 @@ class DatabaseJournal:
         return self._writer.run(lambda db: journal.reuse(db, self._codec, run, epoch, entry, at))
 
     async def position(self, run: RunId, key: str) -> int | None:
-        """Give where in the order of its journal a key stands."""
+        """Return where in the order of its journal a key stands."""
         row = first(self._reader.rows("select_entry", {"run_id": run, "key": key}))
         return row["position"] if row else None
 
     async def newest_child(self, run: RunId, key: str) -> Run | None:
-        """Give the last child run that was started under this key."""
+        """Return the last child run that was started under this key."""
         # Later tries stand under the key, a separator and the run before; a space comes right after the separator.
         parameters = {"parent_id": run, "key": key, "low": key + "\x1f", "high": key + "\x20"}
         row = first(self._reader.rows("newest_child", parameters))
         return leases.get(self._reader, RunId(row["id"])) if row else None
 
     async def find_before(self, run: RunId, key: str, position: int) -> Entry | None:
-        """Give what is remembered under this key if it is older than the position."""
+        """Return what is remembered under this key if it is older than the position."""
         row = first(self._reader.rows("select_entry", {"run_id": run, "key": key}))
         return entry_of(row) if row and row["position"] < position else None
 
@@ -87,7 +87,7 @@ class DatabaseRuns:
         return self._writer.run(lambda db: leases.create(db, self._codec, new))
 
     async def get(self, run: RunId) -> Run | None:
-        """Give a run as it stands."""
+        """Return a run as it stands."""
         row = first(self._reader.rows("select_run", {"id": run}))
         return run_of(row) if row else None
 
@@ -97,19 +97,19 @@ class DatabaseRuns:
         return {row["id"]: balance_of(row) for row in rows}
 
     async def select(self, states: Iterable[RunState] = (), limit: int = 100) -> Sequence[Run]:
-        """Give the newest runs."""
+        """Return the newest runs."""
         return leases.select(self._reader, tuple(states), limit)
 
     async def roots(self, limit: int = 100) -> Sequence[Run]:
-        """Give the newest runs that are nobody's children."""
+        """Return the newest runs that are nobody's children."""
         return [run_of(row) for row in self._reader.rows("select_roots", {"limit": limit})]
 
     async def submitted(self, limit: int) -> Sequence[Run]:
-        """Give the runs that wait for a worker, the oldest first."""
+        """Return the runs that wait for a worker, the oldest first."""
         return [run_of(row) for row in self._reader.rows("select_submitted", {"limit": limit})]
 
     async def match(self, reference: str) -> Sequence[Run]:
-        """Give the runs that an id, the beginning of an id, or a name stands for."""
+        """Return the runs that an id, the beginning of an id, or a name stands for."""
         # Ids are lower case letters and digits, so "{" is the first character after all of them.
         parameters = {"reference": reference, "after": reference + "{"}
         return [run_of(row) for row in self._reader.rows("match_runs", parameters)]
@@ -164,7 +164,7 @@ class DatabaseLeases:
         return self._writer.run(lambda db: leases.claim(db, self._codec, run, driver, epoch, at, until))
 
     def beat(self, run: RunId, epoch: int, until: float, active: float, state: RunState) -> Awaitable[bool]:
-        """Keep the lease; says whether somebody asked to cancel."""
+        """Keep the lease; return whether somebody asked to cancel."""
         return self._writer.run(lambda db: leases.beat(db, run, epoch, until, active, state))
 
     def release(self, run: RunId, epoch: int, ending: RunRelease) -> Awaitable[Run]:
@@ -191,7 +191,7 @@ class DatabaseWorkers:
         return self._write("dismiss", _driver_parameters(driver))
 
     async def present(self, since: float) -> Sequence[Driver]:
-        """Give the workers that said so since then."""
+        """Return the workers that said so since then."""
         rows = self._reader.rows("select_workers", {"since": since})
         return [Driver(host=row["host"], pid=row["pid"], started=row["started"]) for row in rows]
 
@@ -223,7 +223,7 @@ class DatabaseEvents:
         return self._writer.run(work)
 
     async def read(self, run: RunId, after: int, limit: int) -> Sequence[Event]:
-        """Give the facts after a number, in order."""
+        """Return the facts after a number, in order."""
         return [
             event_of(row) for row in self._reader.rows("select_events", {"run_id": run, "after": after, "limit": limit})
         ]
@@ -243,7 +243,7 @@ class DatabaseEvents:
         return self._writer.run(work)
 
     async def partials(self, run: RunId) -> Mapping[str, str]:
-        """Give the half-written text of every open call."""
+        """Return the half-written text of every open call."""
         return {row["key"]: read(row["text"]) for row in self._reader.rows("select_partials", {"run_id": run})}
 
 
@@ -254,7 +254,7 @@ class DatabaseArchive:
         self._reader, self._writer, self._codec = reader, writer, codec
 
     async def entries(self, run: RunId, after: int = 0, page: int = 500) -> AsyncIterator[Entry]:
-        """Give the entries in the order they were opened, page by page."""
+        """Return the entries in the order they were opened, page by page."""
         while True:
             rows = self._reader.rows("select_entries", {"run_id": run, "after": after, "limit": page})
             for row in rows:
@@ -264,7 +264,7 @@ class DatabaseArchive:
             after = rows[-1]["position"]
 
     async def attempts(self, run: RunId, states: Iterable[AttemptState] = ()) -> Sequence[Attempt]:
-        """Give the attempts, of these states if any are named."""
+        """Return the attempts, of these states if any are named."""
         wanted = tuple(states)
         if not wanted:
             return [attempt_of(row) for row in self._reader.rows("select_attempts", {"run_id": run})]
@@ -290,7 +290,7 @@ class DatabaseArchive:
         return self._writer.run(work)
 
     async def children(self, run: RunId) -> Sequence[Run]:
-        """Give the child runs."""
+        """Return the child runs."""
         return [run_of(row) for row in self._reader.rows("select_children", {"parent_id": run})]
 
     def restore_entries(self, entries: Sequence[Entry]) -> Awaitable[None]:

@@ -41,7 +41,7 @@ class Telling:
         self._tallies: defaultdict[RunId, CounterChange] = defaultdict(CounterChange)
 
     def tally(self, run: RunId) -> CounterChange:
-        """Give the counters of a run, to be changed."""
+        """Return the counters of a run, to be changed."""
         return self._tallies[run]
 
     def tell(self, fact: Fact) -> None:
@@ -49,7 +49,7 @@ class Telling:
         self._facts[fact.run].append(fact)
 
     def write(self) -> dict[RunId, int]:
-        """Write it all and give the last number of each run."""
+        """Write it all and return the last number of each run."""
         last = {}
         for run in sorted({*self._facts, *self._tallies}):
             facts = self._facts.get(run, [])
@@ -74,7 +74,7 @@ class Telling:
 
 
 def count(database: DatabaseConnection, run: RunId, tally: CounterChange, events: int) -> int:
-    """Change a run's counters and give the number of its last event."""
+    """Change a run's counters and return the number of its last event."""
     changes = {field.name: getattr(tally, field.name) for field in fields(tally)}
     row = first(database.rows("count_run", {"id": run, "events": events, **changes}))
     if row is None:
@@ -83,7 +83,7 @@ def count(database: DatabaseConnection, run: RunId, tally: CounterChange, events
 
 
 def tell(database: DatabaseConnection, codec: Codec, fact: Fact) -> int:
-    """Write a single fact and give its number."""
+    """Write a single fact and return its number."""
     telling = Telling(database, codec)
     telling.tell(fact)
     return telling.write()[fact.run]

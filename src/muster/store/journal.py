@@ -160,7 +160,7 @@ class Fences:
         self._epochs: dict[RunId, int | None] = {}
 
     def stale(self, run: RunId, epoch: int) -> MusterError | None:
-        """Give the error for a driver that may not write any more."""
+        """Return the error for a driver that may not write any more."""
         if run not in self._epochs:
             row = first(self._database.rows("select_lease", {"id": run}))
             # Once a run is let go of, its driver writes nothing more either: no batch for a run that was canceled.

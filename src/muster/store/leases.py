@@ -79,7 +79,7 @@ def claim(
 
 
 def beat(database: DatabaseConnection, run: RunId, epoch: int, until: float, active: float, state: RunState) -> bool:
-    """Keep the lease; says whether somebody asked to cancel."""
+    """Keep the lease; return whether somebody asked to cancel."""
     rows = database.rows("beat_run", {"id": run, "epoch": epoch, "until": until, "active": active, "state": str(state)})
     row = first(rows)
     if row is None:

@@ -92,22 +92,22 @@ class DatabaseConnection(Protocol):
 
     @property
     def changes(self) -> int:
-        """Say how many rows were changed since it was opened."""
+        """Return how many rows were changed since it was opened."""
 
     def rows(self, query: str, parameters: Parameters) -> Sequence[Row]:
-        """Run a query and give its rows."""
+        """Run a query and return its rows."""
 
     def named_rows(self, query: str, parameters: Parameters, row: type[NamedRow]) -> Sequence[NamedRow]:
         """Run a query whose columns are the fields of `row`, where there are many: mappings are read slowly."""
 
     def rows_of_many(self, query: str, parameters: Sequence[Parameters]) -> Sequence[Row]:
-        """Run a query for all sets of parameters at once and give its rows, in any order."""
+        """Run a query for all sets of parameters at once and return its rows, in any order."""
 
     def execute(self, query: str, parameters: Parameters) -> int:
-        """Run a query and say how many rows it changed."""
+        """Run a query and return how many rows it changed."""
 
     def execute_many(self, query: str, parameters: Iterable[Parameters]) -> int:
-        """Run a query for each set of parameters and say how many rows were changed in all."""
+        """Run a query for each set of parameters and return how many rows were changed in all."""
 
     def transaction(self) -> AbstractContextManager[None]:
         """Begin for writing, commit at the end, roll back on an error."""
@@ -120,5 +120,5 @@ class DatabaseConnection(Protocol):
 
 
 def first(rows: Sequence[Row]) -> Row | None:
-    """Give the first row, if there is one."""
+    """Return the first row, if there is one."""
     return rows[0] if rows else None

@@ -32,12 +32,12 @@ class DatabaseBaselines:
         return self._writer.run(work)
 
     async def find(self, name: str) -> Baseline | None:
-        """Give the baseline of this name."""
+        """Return the baseline of this name."""
         row = first(self._reader.rows("select_baseline", {"name": name}))
         return _baseline_of(row) if row else None
 
     async def all(self) -> Sequence[Baseline]:
-        """Give all baselines, by name."""
+        """Return all baselines, by name."""
         return [_baseline_of(row) for row in self._reader.rows("select_baselines", {})]
 
     def remove(self, name: str) -> Awaitable[None]:
@@ -71,7 +71,7 @@ class DatabaseReviews:
         return self._writer.run(work)
 
     async def of_run(self, run: RunId) -> Sequence[Review]:
-        """Give the reviews of a run, by case."""
+        """Return the reviews of a run, by case."""
         return [_review_of(row) for row in self._reader.rows("select_reviews", {"run_id": run})]
 
 
@@ -129,7 +129,7 @@ class DatabaseProcesses:
         return self._write("forget_process", {"token": token})
 
     async def all(self, host: str) -> Sequence[OwnedProcess]:
-        """Give the processes of a host that nobody has seen dead."""
+        """Return the processes of a host that nobody has seen dead."""
         return [_process_of(row) for row in self._reader.rows("select_processes", {"host": host})]
 
     def _write(self, query: str, parameters: Parameters) -> Awaitable[None]:

@@ -38,7 +38,7 @@ def settle_attempts(database: DatabaseConnection, codec: Codec, settlements: Seq
 
 
 def end_calls(database: DatabaseConnection, rows: "Sequence[SettlementRow]") -> int:
-    """Write the replies of calls that are answered and the errors of those that are given up; gives how many replied.
+    """Write the replies of calls that are answered and the errors of those that are given up; return how many replied.
 
     A reply to a call that has one already is not written.
     """
@@ -183,7 +183,7 @@ class SettlementRow:
 
 
 def bookings(rows: Iterable[SettlementRow]) -> Iterable[Booking]:
-    """Give the reservations given back and the costs booked, summed up where levels and lane are the same."""
+    """Return the reservations given back and the costs booked, summed up where levels and lane are the same."""
     sums: dict[tuple[tuple[Level, ...], Lane], list[int]] = {}
     levels: tuple[Level, ...] | None = None
     lane, amounts = None, [0, 0]
@@ -213,7 +213,7 @@ def _judge(outcome: Outcome, reply: Reply | None, reserved: Microdollars) -> tup
 
 
 def strand_attempts(database: DatabaseConnection, codec: Codec, run: RunId, at: float) -> tuple[int, Microdollars]:
-    """Book every attempt that a former driver left open as uncertain; gives how many and how much."""
+    """Book every attempt that a former driver left open as uncertain; return how many and how much."""
     rows = database.rows("select_attempts_in_state", {"run_id": run, "state": AttemptState.STARTED.value})
     error = codec.text({"code": "driver_gone", "message": "the driver was gone before the outcome was known"})
     for row in rows:

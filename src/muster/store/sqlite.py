@@ -99,7 +99,7 @@ class SqliteMaintenance:
         self._close, self._refusal = close, refusal
 
     async def info(self) -> Mapping[str, Json]:
-        """Say where the store is, how large, of which version."""
+        """Return where the store is, how large, of which version."""
         sizes = {name: _size(Path(f"{self._path}{end}")) for name, end in (("bytes", ""), ("wal_bytes", "-wal"))}
         return {
             "path": str(self._path),
@@ -131,7 +131,7 @@ class SqliteMaintenance:
             await self._writer.run(lambda database: upkeep.unclaim_store(database, claim))
 
     async def shortage(self) -> str | None:
-        """Say what keeps the store from being written to, if anything is known."""
+        """Return what keeps the store from being written to, if anything is known."""
         if self._refusal is not None:
             return self._refusal.message
         return f"the store {self._path} cannot grow: the disk is full" if is_full(self._path) else None

@@ -66,11 +66,11 @@ class SqliteConnection:
 
     @property
     def changes(self) -> int:
-        """Say how many rows were changed since it was opened."""
+        """Return how many rows were changed since it was opened."""
         return self._raw.total_changes
 
     def rows(self, query: str, parameters: Parameters) -> Sequence[Row]:
-        """Run a query and give its rows."""
+        """Run a query and return its rows."""
         with explained(self.path):
             return self._raw.execute(self._queries[query], parameters).fetchall()
 
@@ -86,18 +86,18 @@ class SqliteConnection:
         return [row._make(values) for values in found]
 
     def rows_of_many(self, query: str, parameters: Sequence[Parameters]) -> Sequence[Row]:
-        """Run a query for all sets of parameters at once and give its rows."""
+        """Run a query for all sets of parameters at once and return its rows."""
         template = rows_of(query)
         values = [row[name] for row in parameters for name in template.names]
         with explained(self.path):
             return self._raw.execute(template.text(len(parameters)), values).fetchall()
 
     def execute(self, query: str, parameters: Parameters) -> int:
-        """Run a query and say how many rows it changed."""
+        """Run a query and return how many rows it changed."""
         return self._change(self._queries[query], parameters)
 
     def execute_many(self, query: str, parameters: Iterable[Parameters]) -> int:
-        """Run a query for each set of parameters and say how many rows were changed in all."""
+        """Run a query for each set of parameters and return how many rows were changed in all."""
         rows = list(parameters)
         # One statement for many rows: every statement gives the interpreter lock to an event loop that is slow to
         # return it. Up to so many, so that SQLite keeps the spelling for each number of rows prepared.
@@ -156,7 +156,7 @@ class SqliteConnection:
         self._raw.execute("RELEASE item")
 
     def pragma(self, text: str) -> Any:
-        """Run a pragma and give its first value."""
+        """Run a pragma and return its first value."""
         with explained(self.path):
             row = self._raw.execute(f"PRAGMA {text}").fetchone()
             return row[0] if row else None

@@ -39,7 +39,7 @@ def settle_page(database: DatabaseConnection, codec: Codec, page: ResultPage, ro
 
 
 def _settle_parked(database: DatabaseConnection, rows: Sequence[SettlementRow]) -> Sequence[SettlementRow]:
-    """Settle attempts and give those that were still parked."""
+    """Settle attempts and return those that were still parked."""
     try:
         with database.savepoint():
             if database.execute_many("settle_parked", [row.columns for row in rows]) != len(rows):

@@ -27,12 +27,12 @@ class DatabaseBatchReader:
         self._reader = reader
 
     async def get(self, batch: BatchId) -> Batch | None:
-        """Give a batch as it stands."""
+        """Return a batch as it stands."""
         row = first(self._reader.rows("select_batch", {"id": batch}))
         return batch_of(row) if row else None
 
     async def select(self, states: Iterable[BatchState] = (), limit: int = 100) -> Sequence[Batch]:
-        """Give the newest batches, of these states if any are named."""
+        """Return the newest batches, of these states if any are named."""
         wanted = tuple(states)
         if not wanted:
             return [batch_of(row) for row in self._reader.rows("select_batches", {"limit": limit})]
@@ -44,39 +44,39 @@ class DatabaseBatchReader:
         return sorted(found, key=lambda batch: (batch.created_at, batch.id), reverse=True)[:limit]
 
     async def since(self, at: float) -> Sequence[Batch]:
-        """Give the batches that were planned since then, the oldest first."""
+        """Return the batches that were planned since then, the oldest first."""
         return [batch_of(row) for row in self._reader.rows("select_batches_since", {"since": at})]
 
     async def match(self, reference: str) -> Sequence[Batch]:
-        """Give the batches that an id, the beginning of one, or the provider's id stands for."""
+        """Return the batches that an id, the beginning of one, or the provider's id stands for."""
         parameters = {"reference": reference, "after": reference + "{"}
         return [batch_of(row) for row in self._reader.rows("match_batches", parameters)]
 
     async def of_run(self, run: RunId) -> Sequence[Batch]:
-        """Give the batches that hold calls of a run, the oldest first."""
+        """Return the batches that hold calls of a run, the oldest first."""
         return [batch_of(row) for row in self._reader.rows("select_batches_of_run", {"run_id": run})]
 
     async def runs(self, batch: BatchId) -> Mapping[RunId, int]:
-        """Give the runs that have calls in a batch, and how many."""
+        """Return the runs that have calls in a batch, and how many."""
         rows = self._reader.rows("select_runs_of_batch", {"batch_id": batch})
         return {RunId(row["run_id"]): row["members"] for row in rows}
 
     async def known(self, account: str) -> frozenset[str]:
-        """Give the provider's ids of all batches of an account."""
+        """Return the provider's ids of all batches of an account."""
         return frozenset(row["provider_id"] for row in self._reader.rows("select_known_batches", {"account": account}))
 
     async def parked(self, run: RunId, key: str) -> tuple[BatchId, int] | None:
-        """Give the batch in which a call waits, and its place there."""
+        """Return the batch in which a call waits, and its place there."""
         row = first(self._reader.rows("select_parked_call", {"run_id": run, "key": key}))
         return (BatchId(row["batch_id"]), row["place"]) if row else None
 
     async def members(self, batch: BatchId, first: int, after: int) -> Sequence[BatchMember]:
-        """Give the members from one place up to, and without, another."""
+        """Return the members from one place up to, and without, another."""
         parameters = {"batch_id": batch, "first": first, "after": after}
         return [member_of(row) for row in self._reader.named_rows("select_members", parameters, MemberRow)]
 
     async def waiting(self, batch: BatchId, after: int, limit: int) -> Sequence[BatchMember]:
-        """Give the members that have no outcome, by place."""
+        """Return the members that have no outcome, by place."""
         parameters = {"batch_id": batch, "after": after, "limit": limit}
         return [member_of(row) for row in self._reader.named_rows("select_parked", parameters, MemberRow)]
 
@@ -95,15 +95,15 @@ class DatabaseBatchReader:
         return int(row["tries"]) if row else 0
 
     def bodies(self, batch: BatchId) -> AsyncIterator[bytes]:
-        """Give the pieces of the body."""
+        """Return the pieces of the body."""
         return self._pieces("select_batch_bodies", batch)
 
     def lines(self, batch: BatchId) -> AsyncIterator[bytes]:
-        """Give the lines of results that were read, in pieces."""
+        """Return the lines of results that were read, in pieces."""
         return self._pieces("select_batch_lines", batch)
 
     async def saving(self, run: RunId) -> Saving:
-        """Say what a run's batches cost."""
+        """Return what a run's batches cost."""
         return saving_of(first(self._reader.rows("sum_batches_of_run", {"run_id": run})))
 
     async def shares(self, run: RunId, prefix: str) -> Sequence[BatchShare]:
@@ -125,7 +125,7 @@ class DatabaseBatchWriter:
         self._writer, self._codec = writer, codec
 
     def nonce(self, fresh: str) -> Awaitable[str]:
-        """Give the nonce of this store; the first call makes it."""
+        """Return the nonce of this store; the first call makes it."""
 
         def work(database: DatabaseConnection) -> str:
             database.execute("put_trait", {"name": NONCE, "value": fresh})
@@ -174,7 +174,7 @@ class DatabaseBatchWriter:
         return self._writer.run(lambda db: dismiss(db, self._codec, dismissal))
 
     def settle(self, page: ResultPage) -> Awaitable[int]:
-        """Settle members that are still parked and say how many."""
+        """Settle members that are still parked and return how many."""
         rows = settlement_rows(self._codec, page)  # here and not in the writer's thread: what is read was just made
         return self._writer.run(lambda db: settle_page(db, self._codec, page, rows))
 
