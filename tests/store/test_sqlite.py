@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -19,7 +20,8 @@ from muster.domain.ids import RunId
 from muster.domain.run import RunState
 from muster.store.base import RunRelease
 from muster.store.queries import migrations, queries
-from muster.store.sqlite import open_sqlite
+from muster.store.sqlite import migrate, open_sqlite
+from muster.store.sqlite_connection import SqliteConnection
 from muster.testing.stores import DRIVER, NOW, driven, new_run, opening, replied, settling
 
 
@@ -199,7 +201,8 @@ async def test_a_full_disk_stops_the_writer_and_leaves_nothing_half_written(tmp_
 import asyncio, resource, signal, sys
 from pathlib import Path
 from muster.domain.errors import StoreFailed
-from muster.store.sqlite import open_sqlite
+from muster.store.sqlite import migrate, open_sqlite
+from muster.store.sqlite_connection import SqliteConnection
 from muster.testing.stores import new_run
 async def main():
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -234,7 +237,8 @@ from dataclasses import replace
 from pathlib import Path
 from muster.domain.budget import Granted, Level
 from muster.domain.money import Microdollars
-from muster.store.sqlite import open_sqlite
+from muster.store.sqlite import migrate, open_sqlite
+from muster.store.sqlite_connection import SqliteConnection
 from muster.testing.stores import DRIVER, NOW, driven, opening
 async def main():
     store = open_sqlite(Path(sys.argv[1]))
@@ -269,7 +273,8 @@ async def test_a_change_by_another_process_is_seen(tmp_path: Path) -> None:
     script = f"""
 import asyncio
 from pathlib import Path
-from muster.store.sqlite import open_sqlite
+from muster.store.sqlite import migrate, open_sqlite
+from muster.store.sqlite_connection import SqliteConnection
 from muster.testing.stores import new_run
 async def main():
     store = open_sqlite(Path({str(path)!r}))
@@ -296,7 +301,8 @@ async def test_the_folder_of_a_new_store_keeps_itself_out_of_git_and_another_is_
 async def test_many_processes_may_make_one_store_at_the_same_instant(tmp_path: Path) -> None:
     script = """
 import asyncio, pathlib, sys
-from muster.store.sqlite import open_sqlite
+from muster.store.sqlite import migrate, open_sqlite
+from muster.store.sqlite_connection import SqliteConnection
 async def main():
     for i in range(8):
         print("ready", flush=True)
@@ -364,3 +370,19 @@ async def test_the_attempts_of_one_call_are_read_without_those_of_all_others(tmp
             f"EXPLAIN QUERY PLAN {queries()['select_attempts_of_call']}", {"run_id": run, "key": "k"}
         ).fetchall()
     assert [row[3] for row in plan] == ["SEARCH attempts USING PRIMARY KEY (run_id=? AND key=?)"]
+
+
+class OtherColumns(NamedTuple):
+    """A row whose columns no query has in this order."""
+
+    value: str
+    name: str
+
+
+def test_rows_are_read_only_into_the_columns_that_their_query_has(tmp_path: Path) -> None:
+    connection = SqliteConnection(tmp_path / "muster.db")
+    with contextlib.closing(connection):
+        migrate(connection)
+
+        with pytest.raises(ValueError, match="select_trait has the columns"):
+            connection.named_rows("select_trait", {"name": "nonce"}, OtherColumns)
