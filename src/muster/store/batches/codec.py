@@ -152,16 +152,17 @@ class MemberRow(NamedTuple):
 
 def member_of(row: MemberRow) -> BatchMember:
     """Read a member."""
+    # Without keywords, which cost as much again: a page of results has thousands of members.
     return BatchMember(
-        attempt=AttemptId(run=row.run_id, key=row.key, n=row.n, epoch=row.epoch),
-        place=row.place,
-        state=_STATES[row.state],
-        agent=row.agent,
-        reserved=row.reserved,
-        levels=_levels_of(row.levels),
-        size=row.size,
-        max_tokens=row.max_tokens,
-        position=row.position,
+        AttemptId(row.run_id, row.key, row.n, row.epoch),
+        row.place,
+        _STATES[row.state],
+        row.agent,
+        row.reserved,
+        _levels_of(row.levels),
+        row.size,
+        row.max_tokens,
+        row.position,
     )
 
 
