@@ -101,3 +101,44 @@ def test_a_file_whose_layout_would_be_lost_is_left_alone(home: VerifyHome) -> No
     wrong = {"file": "src/shop.py", "line": 1, "knd": "github_token"}
     home.declare(reviewer(), allow_secrets=[wrong])
     assert "did you mean kind?" in home.verify("src", "--json").error()["message"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [[], ["--agent", "first"], ["--wave", "1"], ["--allow-empty"]],
+    ids=["all", "agent", "wave", "allow-empty"],
+)
+@pytest.mark.parametrize("way", [["src"], ["--changed"], ["--staged"], ["--pending"]], ids=lambda way: way[0])
+def test_a_secret_in_a_file_that_no_agent_looks_at_is_a_finding(
+    home: VerifyHome, way: list[str], options: list[str]
+) -> None:
+    home.declare(reviewer("first", 1, include=["*.js"]), reviewer("second", include=["*.ts"]))
+    home.repository.write("src/shop.js", "let a = 1\n")
+    home.repository.write("src/shop.py", f"a = 1\ntoken = '{TOKEN}'\n")
+    home.repository.write(".muster/pending/1.json", '{"files": ["src/shop.js", "src/shop.py"]}')
+    home.repository.git("add", "src")
+    if "--allow-empty" in options:
+        home.repository.git("rm", "-qf", "src/shop.js")
+        home.repository.write(".muster/pending/1.json", '{"files": ["src/shop.py"]}')
+    kinds = ("markdown", "json", "sarif", "junit")
+    found = home.verify(*way, *options, "--json", *(f"--report={kind}=../report.{kind}" for kind in kinds))
+    data = found.envelope()["data"]
+    assert found.code == 1, found
+    said = [(one["file"], one["line"], one["severity"], one["rule"], one["by"]) for one in data["findings"]]
+    assert said == [("src/shop.py", 2, "high", "github_token", ["muster-secrets"])]
+    assert {"path": "src/shop.py", "why": "no agent looks at such files"} in data["left_out"]
+
+
+def test_what_is_excluded_or_allowed_or_only_guessed_fails_nothing(home: VerifyHome) -> None:
+    home.declare(reviewer(include=["*.js"]), exclude=["*.txt"])
+    home.repository.write("src/shop.js", "let a = 1\n")
+    home.repository.write("src/notes.txt", f"token = '{TOKEN}'\n")
+    home.repository.write("src/shop.py", "password = 'hunter2-and-more'\n")
+    found = home.verify("src")
+    assert found.code == 0, found
+    assert "low       src/shop.py:1  muster-secrets · assigned_secret" in found.out
+    home.repository.write("src/shop.py", f"token = '{TOKEN}'\n")
+    assert home.verify("src").code == 1
+    exception = {"file": "src/shop.py", "line": 1, "kind": "github_token"}
+    home.declare(reviewer(include=["*.js"]), exclude=["*.txt"], allow_secrets=[exception])
+    assert home.verify("src").code == 0

@@ -23,6 +23,7 @@ from muster.git.repository import Git
 from muster.reporting.files import require_folder, write_file
 from muster.settings import Settings
 from muster.store.base import Store
+from muster.verify.assessment import has_known_form
 from muster.verify.declaration.declaration import Declaration, read_declaration, shipped
 from muster.verify.files import Bounds, FileSelection, select
 from muster.verify.fix import Fixes, Unfixed, fixes_of
@@ -85,12 +86,17 @@ class VerifyChoice:
 
 @dataclass(slots=True, kw_only=True)
 class Prepared:
-    """A verification that is ready to be started; without files there is nothing to verify."""
+    """A verification that is ready to be started."""
 
     spec: Verification
     agents_file: str  # which file says who verifies
     left_out: tuple[LeftOut, ...] = ()
     started: bool = False  # by a run, which needs what was staged for it
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to verify: no file for any agent, and no secret in those that were left out."""
+        return not self.spec.files and not has_known_form(self.spec.unseen_secrets, self.spec.allow_secrets)
 
 
 class VerifyFolders:
@@ -225,6 +231,7 @@ class Verifications:
             left_out=selected.left_out,
             limits=declaration.limits,
             allow_secrets=declaration.allow_secrets,
+            unseen_secrets=selected.unseen_secrets,
         )
         return Prepared(spec=read_spec(stored(spec)), agents_file=declaration.file, left_out=spec.left_out)
 

@@ -12,7 +12,6 @@ from muster.git.hook import Installed, install_hook
 from muster.git.repository import Git
 from muster.settings import Settings
 from muster.text.redaction import Secret
-from muster.verify.assessment import not_allowed
 from muster.verify.declaration.declaration import allow, read_declaration
 from muster.verify.source import Source, place_in, read_source
 from muster.verify.verification import AllowedSecret
@@ -47,7 +46,8 @@ async def allow_secret(settings: Settings, folder: Path, place: str, agents_file
 def _allow(declaration: Path, root: Path, folder: Path, name: str, line: int) -> Allowed:
     source = _source(root, folder, name)
     known = read_declaration(declaration).allow_secrets
-    open_ = list(not_allowed(source, known))
+    places = {(one.line, one.kind) for one in known if one.file == source.path}
+    open_ = [one for one in source.secrets if (one.line, one.kind) not in places]
     kinds = dict.fromkeys(secret.kind for secret in open_ if secret.line == line)
     if not kinds:
         raise BadArgument(*_nothing_there(source, line, open_))

@@ -1,20 +1,20 @@
 """What an agent came to over all chunks, and a wave over all agents. Nothing checked is never a success."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from math import fsum
 
 from muster.domain.money import Microdollars
 from muster.text.expressions import PART
-from muster.text.redaction import GUESSED, Secret
+from muster.text.redaction import GUESSED
 from muster.text.thresholds import ThresholdResult, evaluate, known
 from muster.verify.finding import Counts, Examined, Finding, Merged, Severity
 from muster.verify.journal import MOST_FINDINGS, SECRETS, AgentReport, Ending, WaveReport
 from muster.verify.merging import in_order, merge
 from muster.verify.source import Source
-from muster.verify.verification import AllowedSecret, Kind, Verifier
+from muster.verify.verification import AllowedSecret, Kind, UnseenSecret, Verifier
 
 MISSING = "missing"  # the code of a chunk about which nothing was said at all
 MOST_FAILURES = 20  # that are told
@@ -287,9 +287,18 @@ THRESHOLDS = ("critical == 0", "high == 0")
 _HARDCODED = "CWE-798"
 
 
-def check_secrets(sources: Sequence[Source], allowed: Collection[AllowedSecret], *, wave: int) -> AgentReport | None:
-    """Return the report about secrets in files; None when there is none that is not allowed."""
-    findings = tuple(finding for source in sources for finding in _found_in(source, allowed))
+def check_secrets(
+    sources: Sequence[Source],
+    unseen: Sequence[UnseenSecret],
+    allowed: Collection[AllowedSecret],
+    *,
+    wave: int,
+) -> AgentReport | None:
+    """Return the report about secrets in files, also in those that no agent sees; None when all are allowed."""
+    seen = ((source.path, secret.line, secret.kind) for source in sources for secret in source.secrets)
+    places = {(one.file, one.line, one.kind) for one in allowed}
+    found = (*seen, *((one.file, one.line, one.kind) for one in unseen))
+    findings = tuple(_finding(*one) for one in found if one not in places)
     if not findings:
         return None
     lines = sum(len(source.lines) for source in sources)
@@ -297,27 +306,26 @@ def check_secrets(sources: Sequence[Source], allowed: Collection[AllowedSecret],
     return assess(verifier, [Examined(findings=findings, lines=lines)], chunks=1)
 
 
-def not_allowed(source: Source, allowed: Collection[AllowedSecret]) -> Iterator[Secret]:
-    """Return the secrets of a file that no exception covers."""
-    places = {(one.line, one.kind) for one in allowed if one.file == source.path}
-    return (one for one in source.secrets if (one.line, one.kind) not in places)
+def has_known_form(unseen: Iterable[UnseenSecret], allowed: Collection[AllowedSecret]) -> bool:
+    """Whether one of the secrets is told by its form, and not allowed: there is a finding though no agent is asked."""
+    places = {(one.file, one.line, one.kind) for one in allowed}
+    return any(one.kind not in GUESSED and (one.file, one.line, one.kind) not in places for one in unseen)
 
 
-def _found_in(source: Source, allowed: Collection[AllowedSecret]) -> Iterator[Finding]:
-    for secret in not_allowed(source, allowed):
-        guessed = secret.kind in GUESSED
-        yield Finding(
-            file=source.path,
-            line=secret.line,
-            end_line=secret.line,
-            severity=Severity.LOW if guessed else Severity.HIGH,
-            finding=_words(secret.kind, guessed=guessed),
-            fix="Take it out, replace it where it is valid, and read it from the environment or a store of secrets. "
-            f"If it is not a secret: muster verify allow-secret {source.path}:{secret.line}",
-            # Without a weakness a guess keeps a rule of its own, which no viewer shows as bad as a known form.
-            cwe="" if guessed else _HARDCODED,
-            rule=secret.kind,
-        )
+def _finding(file: str, line: int, kind: str) -> Finding:
+    guessed = kind in GUESSED
+    return Finding(
+        file=file,
+        line=line,
+        end_line=line,
+        severity=Severity.LOW if guessed else Severity.HIGH,
+        finding=_words(kind, guessed=guessed),
+        fix="Take it out, replace it where it is valid, and read it from the environment or a store of secrets. "
+        f"If it is not a secret: muster verify allow-secret {file}:{line}",
+        # Without a weakness a guess keeps a rule of its own, which no viewer shows as bad as a known form.
+        cwe="" if guessed else _HARDCODED,
+        rule=kind,
+    )
 
 
 def _words(kind: str, *, guessed: bool) -> str:

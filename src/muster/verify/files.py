@@ -11,7 +11,7 @@ from muster.git.repository import Git
 from muster.text.redaction import Redactor
 from muster.verify.markers import read_markers
 from muster.verify.source import Source, Unverifiable, look_into, place_in
-from muster.verify.verification import LeftOut, Limits, Marker, Verifier, matches
+from muster.verify.verification import LeftOut, Limits, Marker, UnseenSecret, Verifier, matches
 
 OWN = ".muster"  # the store and its markers are never what is verified
 _VENDORED = frozenset({"node_modules", "bower_components", "vendor", "third_party", "site-packages"})
@@ -151,6 +151,7 @@ class Selected:
     markers: tuple[Marker, ...] = ()
     bytes: int = 0  # of all files as they are sent
     redacted: int = 0  # secrets that were taken out
+    unseen_secrets: tuple[UnseenSecret, ...] = ()  # in files that are left out only because nobody looks at them
 
 
 async def select(
@@ -238,6 +239,7 @@ def _read(chosen: _Chosen, root: Path, source: Path, bounds: Bounds) -> Selected
     """Read every file: what is left out, cannot be read or cannot be verified is known now."""
     redactor, files, left_out = Redactor(), list[str](), set(chosen.left_out)
     wrong: list[Unverifiable] = []
+    secrets: list[UnseenSecret] = []
     total = redacted = 0
     wanted = sorted(set(chosen.found))
     for number, path in enumerate(wanted, 1):
@@ -246,6 +248,9 @@ def _read(chosen: _Chosen, root: Path, source: Path, bounds: Bounds) -> Selected
             left_out.add(found)
         elif isinstance(found, Unverifiable):
             wrong.append(found)
+        elif not bounds.is_seen(path):
+            left_out.add(LeftOut(path=path, why=NOBODY))
+            secrets += (UnseenSecret(file=path, line=one.line, kind=one.kind) for one in found.secrets)
         else:
             files.append(path)
             total += len(found.text.encode())
@@ -262,6 +267,7 @@ def _read(chosen: _Chosen, root: Path, source: Path, bounds: Bounds) -> Selected
         markers=chosen.markers,
         bytes=total,
         redacted=redacted,
+        unseen_secrets=tuple(secrets),
     )
 
 
@@ -269,8 +275,10 @@ def _read_one(
     source: Path, path: str, named: bool, redactor: Redactor, bounds: Bounds
 ) -> Source | LeftOut | Unverifiable:
     found = _looked_into(source, path, named, redactor, bounds)
-    if named and isinstance(found, LeftOut):
-        raise BadArgument(f"{path} was named and cannot be verified: {found.why}", suggestions=("do not name it",))
+    unseen = isinstance(found, Source) and not bounds.is_seen(path)
+    why = NOBODY if unseen else found.why if isinstance(found, LeftOut) else ""
+    if named and why:
+        raise BadArgument(f"{path} was named and cannot be verified: {why}", suggestions=("do not name it",))
     return found
 
 
@@ -282,7 +290,8 @@ def _looked_into(
     if not named and place_in(source, path) is None:
         return LeftOut(path=path, why="a symbolic link that leads out")
     found = look_into(source, path, redactor=redactor)
-    return found if isinstance(found, LeftOut) or bounds.is_seen(path) else LeftOut(path=path, why=NOBODY)
+    # One that no agent looks at is read for its secrets; when it cannot be read for them either, it is left out.
+    return LeftOut(path=path, why=NOBODY) if isinstance(found, Unverifiable) and not bounds.is_seen(path) else found
 
 
 def _unverifiable(wrong: Sequence[Unverifiable]) -> BadArgument:

@@ -15,7 +15,16 @@ from muster.text.json_documents import flaw_of
 from muster.text.json_schema import schema_flaw
 from muster.verify.declaration.forms import PARSERS, SMALLEST_CHUNK, command_flaw, glob_flaw, name_flaw
 from muster.verify.declaration.resolve import THRESHOLDS
-from muster.verify.verification import AllowedSecret, Kind, LeftOut, Limits, Marker, Verification, Verifier
+from muster.verify.verification import (
+    AllowedSecret,
+    Kind,
+    LeftOut,
+    Limits,
+    Marker,
+    UnseenSecret,
+    Verification,
+    Verifier,
+)
 
 _MOST_FLAWS = 20
 _ALWAYS = ("thresholds",)  # of a verifier: none at all is something else than none said
@@ -25,6 +34,7 @@ _BELOW = {
     "limits": Limits,
     "markers": Marker,
     "allow_secrets": AllowedSecret,
+    "unseen_secrets": UnseenSecret,
 }
 
 Flaws = Iterator[str]
@@ -116,7 +126,8 @@ def _path_flaws(spec: Verification) -> Flaws:
         if not _is_absolute(marker.path):
             yield f"markers: {marker.path!r} must be an absolute path"
     marked = (file for marker in spec.markers for file in marker.files)
-    for path in (*spec.files, *marked, *(one.file for one in spec.allow_secrets)):
+    secrets = (*(one.file for one in spec.allow_secrets), *(one.file for one in spec.unseen_secrets))
+    for path in (*spec.files, *marked, *secrets):
         if not _is_below(path):
             yield f"files: {path!r} must be a path below the root, without . and .."
     if len(set(spec.files)) < len(spec.files):

@@ -87,6 +87,15 @@ class AllowedSecret:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class UnseenSecret:
+    """A secret in a file that was chosen and that no agent looks at: where it stands and what it is."""
+
+    file: str  # relative to the root
+    line: int
+    kind: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Marker:
     """A small file that says which files wait to be verified."""
 
@@ -113,6 +122,7 @@ class Verification:
     left_out: tuple[LeftOut, ...] = ()  # what the selection left out before
     limits: Limits = Limits()
     allow_secrets: tuple[AllowedSecret, ...] = ()
+    unseen_secrets: tuple[UnseenSecret, ...] = ()  # in files that the selection left out because nobody looks at them
 
     @property
     def whole(self) -> bool:

@@ -117,7 +117,8 @@ class _Wave:
         """Return what the checker of secrets has found, in the first wave that is run."""
         if self._number != self._arrangement.waves[0]:
             return []
-        found = check_secrets(self._arrangement.sources, self._spec.allow_secrets, wave=self._number)
+        sources, spec = self._arrangement.sources, self._spec
+        found = check_secrets(sources, spec.unseen_secrets, spec.allow_secrets, wave=self._number)
         return [] if found is None else [found]
 
     async def _hear(self, verifiers: Sequence[Verifier]) -> Mapping[str, Sequence[Examined]]:

@@ -111,7 +111,7 @@ def _rest(budget: str | None, spent: Microdollars) -> str | None:
 async def _begin(muster: "Muster", order: VerifyOrder, manner: OutputOptions) -> "RunHandle | Prepared":
     """Start a verification; returns what was prepared instead when there is nothing to verify."""
     async with preparing(muster, order.asked, order.sent) as prepared:
-        if not prepared.spec.files:
+        if prepared.is_empty:
             return prepared
         options = order.terms.options(muster, order.sent.sending.dispatch)
         planned = muster.verify.plan(prepared.spec, options.dispatch, Quoting.FIRST)

@@ -52,7 +52,7 @@ def plan(
         from muster.cli.verify.order import preparing
 
         async with preparing(muster, asked, sent) as prepared:
-            if not prepared.spec.files:
+            if prepared.is_empty:
                 selection = asked.selection(muster.settings.verify.pending)
                 return tell_nothing(manner, selection, prepared, allowed=asked.allow_empty)
             found = muster.verify.plan(prepared.spec, sent.sending.dispatch)
