@@ -8,7 +8,7 @@ from typing import TextIO
 
 from muster.app.run_files import borrow
 from muster.domain.run import Run
-from muster.reporting.files import require_writable, write_file
+from muster.reporting.files import write_file
 from muster.store.base import Store
 from muster.suites.reports.formats import WRITERS as SUITE_WRITERS
 from muster.suites.reports.formats import write_report as write_suite
@@ -31,7 +31,6 @@ __all__ = [
     "VerifyReport",
     "report_of",
     "report_of_file",
-    "require_writable",
     "write_file",
 ]
 

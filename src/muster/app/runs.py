@@ -7,6 +7,7 @@ from pathlib import Path
 
 from muster.app.backend import Backend
 from muster.app.handle import RunHandle
+from muster.app.outputs import require_output
 from muster.app.run_details import (
     CallDetails,
     RunBatches,
@@ -249,6 +250,7 @@ class Runs:
 
     async def export(self, reference: str, path: Path) -> tuple[Run, int]:
         """Write a run to a file; returns it with the number of its entries."""
+        require_output(path)
         run = await self.find(reference)
         return run, await export_run(self._store, run, path)
 

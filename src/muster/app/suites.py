@@ -11,6 +11,7 @@ from muster.app.backend import Backend
 from muster.app.comparison import SideFinder, file_of
 from muster.app.costs import Quoting
 from muster.app.handle import RunHandle
+from muster.app.outputs import require_output
 from muster.app.reviews import Baselines, ReviewDraft, find_result
 from muster.app.run_files import runs_of
 from muster.app.run_options import RunOptions
@@ -208,6 +209,7 @@ class Suites:
         # Loaded when it is needed: cryptography takes longer to load than most commands take.
         from muster.app.evidence import export_evidence, load_private_key
 
+        require_output(output, inputs=(str(key),))
         private = load_private_key(key)
         return await export_evidence(await self.open(await self._find_stored(reference)), output, private)
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
-from muster.app.reports import FORMATS, SUITE, VERIFICATION, RunReport, SuiteReport, require_writable, write_file
+from muster.app.outputs import require_output
+from muster.app.reports import FORMATS, SUITE, VERIFICATION, RunReport, SuiteReport, write_file
 from muster.cli.drive import ProgressSource, drive
 from muster.cli.runs.ask import leave
 from muster.cli.terminal.output import PIPE_WIDTH, OutputOptions, answer, console, fail, fail_with, note
@@ -71,7 +72,7 @@ def wanted_format(name: str, formats: Sequence[str]) -> str:
     return name
 
 
-def wanted_report(given: str, formats: Sequence[str]) -> WantedReport:
+def wanted_report(given: str, formats: Sequence[str], inputs: Sequence[str | None] = ()) -> WantedReport:
     """Read FORMAT=FILE; raises BadArgument before anything is spent, not when the report is to be written."""
     name, equals, file = given.partition("=")
     if not equals or not file:
@@ -80,13 +81,15 @@ def wanted_report(given: str, formats: Sequence[str]) -> WantedReport:
         )
     wanted = WantedReport(format=wanted_format(name, formats), path=None if file == STDOUT else Path(file))
     if wanted.path is not None:
-        require_writable(wanted.path)
+        require_output(wanted.path, wanted.format, inputs)
     return wanted
 
 
-def wanted_reports(given: Sequence[str], formats: Sequence[str], manner: OutputOptions) -> tuple[WantedReport, ...]:
+def wanted_reports(
+    given: Sequence[str], formats: Sequence[str], manner: OutputOptions, inputs: Sequence[str | None] = ()
+) -> tuple[WantedReport, ...]:
     """Read every FORMAT=FILE; only one report can go to standard output, and none beside an envelope."""
-    wanted = tuple(wanted_report(one, formats) for one in given)
+    wanted = tuple(wanted_report(one, formats, inputs) for one in given)
     printed = [one for one in wanted if one.path is None]
     if len(printed) > 1 or (printed and manner.json):
         raise BadArgument(

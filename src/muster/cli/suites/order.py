@@ -48,11 +48,14 @@ class SuiteOrder:
     reports: tuple[WantedReport, ...] = ()
 
     @staticmethod
-    def of(terms: RunTerms, sending: DispatchOptions, manner: OutputOptions) -> "SuiteOrder":
+    def of(
+        terms: RunTerms, sending: DispatchOptions, manner: OutputOptions, inputs: "Sequence[str | None]" = ()
+    ) -> "SuiteOrder":
         """Check what was said before anything is opened."""
         check_name(terms.name)
         parse_budget(terms.budget)
-        return SuiteOrder(terms=terms, sending=sending, reports=wanted_reports(terms.reports, SUITE_FORMATS, manner))
+        reports = wanted_reports(terms.reports, SUITE_FORMATS, manner, inputs)
+        return SuiteOrder(terms=terms, sending=sending, reports=reports)
 
     def options(self, muster: "Muster") -> RunOptions:
         """Return the options of the run."""

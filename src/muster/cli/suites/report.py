@@ -31,12 +31,12 @@ def report(
     """
     import asyncio
 
-    from muster.app.reports import require_writable
+    from muster.app.outputs import require_output
     from muster.cli.outcome import ALL_FORMATS, STDOUT, Reportable, WantedReport, wanted_format
 
     wanted = WantedReport(format=wanted_format(format_, ALL_FORMATS), path=None if output == STDOUT else Path(output))
     if wanted.path is not None:
-        require_writable(wanted.path)
+        require_output(wanted.path, wanted.format, (run,))
     if Path(run).is_file():
         asyncio.run(_of_file(manner, Path(run), wanted))
         return

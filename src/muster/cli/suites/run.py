@@ -102,7 +102,7 @@ def run(
     """Run suites and print how the cases ended."""
     from muster.cli.suites.order import SuiteOrder, carry_out
 
-    order = SuiteOrder.of(terms, sending, manner)
+    order = SuiteOrder.of(terms, sending, manner, (replay, reuse, chosen.only_failed))
 
     async def work(muster: "Muster") -> int:
         return await carry_out(muster, chosen, await muster.suites.source(replay=replay, reuse=reuse), order, manner)
@@ -139,7 +139,7 @@ def rejudge(
     from muster.cli.suites.order import SuiteOrder, judge_again
 
     said = {"judge": judge, "judge_samples": judge_samples, "evaluator": evaluator, "threshold": threshold}
-    order = SuiteOrder.of(terms, sending, manner)
+    order = SuiteOrder.of(terms, sending, manner, (run,))
 
     async def work(muster: "Muster") -> int:
         return await judge_again(muster, run, said, order, manner)
