@@ -62,6 +62,21 @@ def test_nothing_found_exits_5(shell: Shell) -> None:
     assert shell.muster("validate", ".", "--json").error()["code"] == "not_found"
 
 
+def test_a_missing_path_is_told_beside_the_flaws_of_the_others(shell: Shell) -> None:
+    write(shell, "y/cases.yaml", BAD)
+    write(shell, "y2/verify.yaml", "agents: 1\n")
+    found = shell.muster("validate", "y", "nothere", "y2", "neither")
+    assert found.code == 2, found
+    for words in ("y/cases.yaml:5: ", "y/cases.yaml:7: ", "y2/verify.yaml:1: ", "nothere", "neither", "3 flaws"):
+        assert words in found.err
+    told = shell.muster("validate", "y", "nothere", "--json").envelope()
+    assert (told["error"]["code"], "nothere" in told["error"]["message"]) == ("bad_file", True)
+    assert len(told["data"]["suites"][0]["flaws"]) == 2
+    write(shell, "y/cases.yaml", GOOD)
+    found = shell.muster("validate", "y", "nothere", "neither")
+    assert (found.code, "nothere" in found.err, "neither" in found.err) == (5, True, True)
+
+
 def test_text_of_strangers_cannot_speak_to_the_terminal(shell: Shell) -> None:
     write(shell, "cases.yaml", GOOD.replace("greeter/one", '"greeter/\\e[31mred"'))
     result = shell.muster("validate", "cases.yaml")

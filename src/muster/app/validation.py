@@ -40,6 +40,7 @@ class Validated:
 
     suites: Mapping[str, Examination]
     verifications: Sequence[Inspection]
+    missing: Sequence[NotFound] = ()  # paths at which there is nothing to look through
 
     @property
     def flaws(self) -> Sequence[Flaw]:
@@ -55,8 +56,22 @@ class Validated:
 
 def validate(paths: Sequence[Path]) -> Validated:
     """Look through suites, files with verification agents, and folders with them."""
-    declarations, suites = sorted_out(paths)
-    return Validated(suites=validate_suites(suites), verifications=[inspect(path) for path in declarations])
+    declarations: dict[Path, Path] = {}  # by where they really are
+    suites: list[Path] = []
+    missing: list[NotFound] = []
+    for path in paths:
+        try:
+            files, below = sorted_out([path])
+        except NotFound as error:  # the others are looked through all the same
+            missing.append(error)
+            continue
+        declarations |= {file.resolve(): file for file in files if file.resolve() not in declarations}
+        suites += below
+    return Validated(
+        suites=validate_suites(suites) if suites else {},
+        verifications=[inspect(path) for path in declarations.values()],
+        missing=missing,
+    )
 
 
 def validate_suites(paths: Sequence[Path]) -> Mapping[str, Examination]:

@@ -4,12 +4,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from muster.cli.line import Argument
-from muster.cli.terminal.output import OutputOptions, answer, fail_with, warn
+from muster.cli.terminal.output import OutputOptions, answer, fail, fail_with, warn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from muster.app.validation import Flaw, Inspection
+    from muster.domain.errors import NotFound
 
 
 PathsArgument = Annotated[list[Path], Argument(metavar="PATH...", help="Suites, or folders with suites.")]
@@ -33,20 +34,35 @@ def validate(manner: OutputOptions, paths: AnyPathsArgument) -> int:
         if not manner.json:
             warn(f"warning: {doubt}")
     if found.flaws:
-        return refused(manner, found.flaws, data)
+        return refused(manner, found.flaws, data, found.missing)
+    if found.missing:
+        return fail(manner, _not_found(found.missing), data if found.suites or found.verifications else None)
     lines = [f"{file}: {examination.name}, {cases(examination.cases)}" for file, examination in found.suites.items()]
     lines += [f"{inspection.file}: {_agents(inspection)}" for inspection in found.verifications]
     answer(manner, data, lambda console: console.print("\n".join(lines), soft_wrap=True))
     return 0
 
 
-def refused(manner: OutputOptions, flaws: "Sequence[Flaw]", data: Any) -> int:
+def _not_found(missing: "Sequence[NotFound]") -> "NotFound":
+    """Return one error that tells of every path at which there is nothing."""
+    if len(missing) == 1:
+        return missing[0]
+    from muster.domain.errors import NotFound
+
+    suggestions = tuple(dict.fromkeys(one for error in missing for one in error.suggestions))
+    return NotFound("; ".join(error.message for error in missing), suggestions=suggestions)
+
+
+def refused(manner: OutputOptions, flaws: "Sequence[Flaw]", data: Any, missing: "Sequence[NotFound]" = ()) -> int:
     """Tell everything that is wrong, and give the exit code for it."""
     if manner.json:
-        told = {"code": "bad_file", "message": str(flaws[0]), "suggestions": []}
+        message = "; ".join([str(flaws[0]), *(error.message for error in missing)])
+        told = {"code": "bad_file", "message": message, "suggestions": []}
         return fail_with(manner, told, 2, data)
     for flaw in flaws:
         warn(str(flaw))
+    for error in missing:
+        warn(f"error: {error.message}")
     warn(f"error: {len(flaws)} {'flaw' if len(flaws) == 1 else 'flaws'}")
     return 2
 
