@@ -23,7 +23,7 @@ from muster.verify.finding import Examined, Finding, Rejected
 from muster.verify.model_agent import LONGEST_FAILURE, UNPARSED
 from muster.verify.source import FileInfo, Source
 from muster.verify.tools.lines import Parsed, Parser, tail
-from muster.verify.tools.registry import PARSERS
+from muster.verify.tools.registry import EXPLAINED, PARSERS
 from muster.verify.verification import Verifier
 
 FILES = "{files}"
@@ -76,7 +76,7 @@ class _Check:
             argv=arguments(self.verifier.command, [file.path for file in self.files]),
             folder=self.root,
             environment=dict(self.verifier.environment),
-            exits=self.verifier.exits,
+            exits=self._read_exits,
             quotes=True,
         )
         try:
@@ -91,6 +91,12 @@ class _Check:
         """Give what is said when there is no report."""
         return replace(self._told(reply), failure=bounded(redact(why).text, LONGEST_FAILURE), code=code)
 
+    @property
+    def _read_exits(self) -> tuple[int, ...]:
+        """Codes with which its output is read: also those that are no report, where it says what went wrong."""
+        told = EXPLAINED.get(self.verifier.parser, ())
+        return (*self.verifier.exits, *(code for code in told if code not in self.verifier.exits))
+
     async def _read(self, parser: Parser, reply: Reply) -> Examined:
         trace = reply.trace
         log, code = ("", 0) if trace is None else (trace.log, trace.exit)
@@ -103,7 +109,7 @@ class _Check:
         placed = await self._placed(parsed.findings)
         findings = tuple(one for one in placed if isinstance(one, Finding))
         rejected = tuple(one for one in placed if isinstance(one, Rejected))
-        if code != 0 and not findings:
+        if code not in self.verifier.exits or (code != 0 and not findings):
             return self.failed(_unread(code, rejected, reply, log), UNPARSED, reply)
         return self._report(parsed, findings, rejected, reply)
 

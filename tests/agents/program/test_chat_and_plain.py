@@ -51,7 +51,7 @@ async def test_a_request_adds_variables_of_its_own_for_one_call(processes: Proce
     assert (await agent.call(ask("hi"), PATIENT)).text == "usual yes"
 
 
-async def test_a_bad_exit_without_a_log_shows_how_the_output_ends_where_output_counts(
+async def test_a_bad_exit_shows_how_the_output_ends_where_output_counts(
     processes: ProcessRegistry,
 ) -> None:
     script = "cat >/dev/null; printf 'é%.0s' $(seq 1 3000); echo; echo ' it  stopped'"
@@ -59,7 +59,7 @@ async def test_a_bad_exit_without_a_log_shows_how_the_output_ends_where_output_c
         await bash(processes, f"{script}; exit 2", mode="plain", exits=(0, 1)).call(ask("hi"), PATIENT)
     assert caught.value.message.endswith("é it stopped")
     assert len(caught.value.message) < 700
-    with pytest.raises(BadExit, match=r"2: broken$"):
+    with pytest.raises(BadExit, match=r"2: broken; its output ends: .* it stopped$"):
         await bash(processes, f"{script}; echo broken >&2; exit 2", mode="plain", exits=(0,)).call(ask("hi"), PATIENT)
 
 

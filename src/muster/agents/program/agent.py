@@ -92,7 +92,8 @@ class ProgramAgent:
     def _bad_exit(self, question: ProgramRequest, finished: Finished) -> BadExit:
         words, cost = question.last_words(finished.output)
         said = [part for part in (finished.log.strip()[:_SHOWN], words) if part]
-        why = "; ".join(said) or f"it wrote nothing to standard error{self._end_of(finished.output)}"
+        why = "; ".join(said) or "it wrote nothing to standard error"
+        why += self._end_of(finished.output)  # the log may hold nothing but warnings
         message = f"agent {self._profile.name!r}: {exit_of(finished.status)}: {why}"
         return BadExit(message, log=finished.log, cost=cost)
 

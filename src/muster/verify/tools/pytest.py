@@ -104,6 +104,7 @@ _TOTAL = re.compile(r"TOTAL\s+(\d{1,12})(?:\s+\d{1,12}){1,4}\s+(\d{1,3}(?:\.\d{1
 _INTERRUPTED = re.compile(r"!+ .*(?:Interrupted|stopping after|KeyboardInterrupt).* !+")
 _WIDEST = 300  # characters of such a line
 _NO_TESTS = 5  # the exit code
+INTERRUPTED = 2  # the exit code, also when files could not be collected
 
 
 def parse(stdout: str, stderr: str, exit_code: int) -> Parsed:
@@ -111,7 +112,7 @@ def parse(stdout: str, stderr: str, exit_code: int) -> Parsed:
     lines = uncoloured(stdout).splitlines()
     counts = _counts(lines)
     if counts is None:
-        return flawed("its last line, with the number of tests, is not there", stdout)
+        return flawed("its last line, with the number of tests, is not there", stdout if stdout.strip() else stderr)
     findings = _findings(lines)
     wrong = _flaw(counts, findings, exit_code)
     stopped = next((line for line in reversed(lines) if _INTERRUPTED.fullmatch(line.strip()[:_WIDEST])), None)

@@ -16,6 +16,9 @@ def parse(stdout: str, stderr: str, exit_code: int) -> Parsed:
     return Parsed(findings=said.findings, score=said.score, parts=said.parts, coverage=said.coverage)
 
 
+# Codes with which a checker did not do its work, and its output says why in a form that its parser reads.
+EXPLAINED: Mapping[str, tuple[int, ...]] = MappingProxyType({"pytest": (pytest.INTERRUPTED,)})
+
 PARSERS: Mapping[str, Parser] = MappingProxyType(
     {
         "ruff": ruff.parse,
