@@ -33,7 +33,7 @@ ARROWS: dict[str, set[str]] = {
     },
     "cli": {"app", "settings", "domain", "text", "sim"},
     "testing": {"domain", "agents.base", "agents.scripted", "store.base", "sim"},
-    "__init__": {"app", "domain.call", "domain.errors", "engine.context", "engine.workload"},
+    "__init__": {"app", "domain", "engine.context", "engine.workload"},
     "__main__": {"cli"},
 }  # fmt: skip
 

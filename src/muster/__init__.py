@@ -5,41 +5,81 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from muster.app import Muster
     from muster.app import open_muster as open  # noqa: A004  # as a user writes it: muster.open()
+    from muster.app.handle import RunHandle
+    from muster.app.reviews import ReviewDraft
+    from muster.app.run_options import RunOptions
+    from muster.app.suite_values import ComparisonTerms, SuiteSpec
+    from muster.app.suites import AnswerSource, SuiteChoice
+    from muster.app.verifications import VerifyChoice
+    from muster.app.verify_values import FileSelection
+    from muster.domain.batch import Batch, BatchState
     from muster.domain.call import Message, Reply, Request, Role, Tool, ToolCall
+    from muster.domain.entry import Event
     from muster.domain.errors import MusterError, Overdraft, RunFailed
+    from muster.domain.run import Dispatch, Run, RunState
     from muster.engine.context import Context
     from muster.engine.workload import workload
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "AnswerSource",
+    "Batch",
+    "BatchState",
+    "ComparisonTerms",
     "Context",
+    "Dispatch",
+    "Event",
+    "FileSelection",
     "Message",
     "Muster",
     "MusterError",
     "Overdraft",
     "Reply",
     "Request",
+    "ReviewDraft",
     "Role",
+    "Run",
     "RunFailed",
+    "RunHandle",
+    "RunOptions",
+    "RunState",
+    "SuiteChoice",
+    "SuiteSpec",
     "Tool",
     "ToolCall",
+    "VerifyChoice",
     "open",
     "workload",
 ]
 
 _HOMES = {
+    "AnswerSource": ("muster.app.suites", "AnswerSource"),
+    "Batch": ("muster.domain.batch", "Batch"),
+    "BatchState": ("muster.domain.batch", "BatchState"),
+    "ComparisonTerms": ("muster.app.suite_values", "ComparisonTerms"),
     "Context": ("muster.engine.context", "Context"),
+    "Dispatch": ("muster.domain.run", "Dispatch"),
+    "Event": ("muster.domain.entry", "Event"),
+    "FileSelection": ("muster.app.verify_values", "FileSelection"),
     "Message": ("muster.domain.call", "Message"),
     "Muster": ("muster.app", "Muster"),
     "MusterError": ("muster.domain.errors", "MusterError"),
     "Overdraft": ("muster.domain.errors", "Overdraft"),
     "Reply": ("muster.domain.call", "Reply"),
     "Request": ("muster.domain.call", "Request"),
+    "ReviewDraft": ("muster.app.reviews", "ReviewDraft"),
     "Role": ("muster.domain.call", "Role"),
+    "Run": ("muster.domain.run", "Run"),
     "RunFailed": ("muster.domain.errors", "RunFailed"),
+    "RunHandle": ("muster.app.handle", "RunHandle"),
+    "RunOptions": ("muster.app.run_options", "RunOptions"),
+    "RunState": ("muster.domain.run", "RunState"),
+    "SuiteChoice": ("muster.app.suites", "SuiteChoice"),
+    "SuiteSpec": ("muster.app.suite_values", "SuiteSpec"),
     "Tool": ("muster.domain.call", "Tool"),
     "ToolCall": ("muster.domain.call", "ToolCall"),
+    "VerifyChoice": ("muster.app.verifications", "VerifyChoice"),
     "open": ("muster.app", "open_muster"),
     "workload": ("muster.engine.workload", "workload"),
 }

@@ -83,7 +83,7 @@ class Batches:
             raise Conflict(f"batch {batch.id} is {batch.state} already; there is nothing to cancel")
         return await self.get(batch.id)
 
-    async def reconcile(self, *, resubmit: bool, on_held: OnHeld = lambda held: None) -> Sequence[Reconciled]:
+    async def reconcile(self, *, resubmit: bool = False, on_held: OnHeld = lambda held: None) -> Sequence[Reconciled]:
         """Find out what became of batches whose create is unresolved, and of those that cannot be read any more.
 
         If told to, what cannot be found or read is given up. `on_held` hears of batches that another process is at.
@@ -143,7 +143,7 @@ class Batches:
         return await self._store.batches.runs(batch)
 
     async def lines(self, reference: str) -> AsyncIterator[bytes]:
-        """Return the results of a batch as the provider wrote them, a line at a time."""
+        """Return the results of a batch as the provider wrote them, in pieces."""
         found = await self.find(reference)
         async for line in self._store.batches.lines(found.id):
             yield line

@@ -190,7 +190,11 @@ class Muster:
         return True
 
     def worker(
-        self, *, most: int, on_end: Callable[[Run], None], on_error: Callable[[RunId, MusterError], None]
+        self,
+        *,
+        most: int = 4,
+        on_end: Callable[[Run], None] = lambda run: None,
+        on_error: Callable[[RunId, MusterError], None] = lambda run, error: None,
     ) -> Worker:
         """Return a worker of this process; raises BadConfiguration when it could not know every workload."""
         backend = self._backend

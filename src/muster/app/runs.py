@@ -131,7 +131,7 @@ class Runs:
         self,
         workload: str,
         spec: Json,
-        options: RunOptions,
+        options: RunOptions | None = None,
         *,
         detach: bool = False,
         on_delta: Listener | None = None,
@@ -143,12 +143,12 @@ class Runs:
         """
         self._require_going_on()
         self._workloads.find(workload)
-        run = await self._create(workload, spec, options, submitted=detach, origin=origin)
+        run = await self._create(workload, spec, options or self.options(), submitted=detach, origin=origin)
         return self.drive(run, on_delta, detach=detach)
 
-    async def submit(self, workload: str, spec: Json, options: RunOptions) -> RunHandle:
+    async def submit(self, workload: str, spec: Json, options: RunOptions | None = None) -> RunHandle:
         """Store a run for the workers."""
-        return self.watch(await self._create(workload, spec, options, submitted=True))
+        return self.watch(await self._create(workload, spec, options or self.options(), submitted=True))
 
     async def resume(
         self, reference: str, *, budget_usd: str | float | None = None, on_delta: Listener | None = None
@@ -248,15 +248,15 @@ class Runs:
             await self._store.commands.delete(run, self._clock.now())
         return found
 
-    async def export(self, reference: str, path: Path) -> tuple[Run, int]:
+    async def export(self, reference: str, path: str | Path) -> tuple[Run, int]:
         """Write a run to a file; returns it with the number of its entries."""
         require_output(path)
         run = await self.find(reference)
-        return run, await export_run(self._store, run, path)
+        return run, await export_run(self._store, run, Path(path))
 
-    async def import_(self, path: Path) -> Run:
+    async def import_(self, path: str | Path) -> Run:
         """Read a run from a file; it keeps its id."""
-        return await import_run(self._store, path)
+        return await import_run(self._store, Path(path))
 
     @property
     def calls_on_wire(self) -> int:

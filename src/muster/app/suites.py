@@ -19,7 +19,7 @@ from muster.app.runs import Runs
 from muster.app.suite_plan import SuitePlan, SuitePlanner
 from muster.domain.errors import BadArgument, BadFile, NotFound
 from muster.domain.review import Review
-from muster.domain.run import Dispatch, Origin, Reuse, Run
+from muster.domain.run import LIVE, Dispatch, Origin, Reuse, Run
 from muster.suites.compare.runs import ComparisonTerms, RunComparison, compare_runs
 from muster.suites.reports.run import SuiteRun, open_suite_run
 from muster.suites.reports.summary import SuiteReport, summarize
@@ -79,6 +79,10 @@ class AnswerSource:
         return not self.replays or self.answers is not None
 
 
+ASK_EVERYBODY = AnswerSource()
+USUAL_TERMS = ComparisonTerms()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddedReview:
     """A review that was added, and the verdict it is about."""
@@ -95,7 +99,7 @@ class Suites:
         self._runs, self._agents = runs, agents
         self.baselines = Baselines(backend, self.find)
 
-    def plan(self, spec: SuiteSpec, dispatch: Dispatch, quoting: Quoting = Quoting.ALL) -> SuitePlan:
+    def plan(self, spec: SuiteSpec, dispatch: Dispatch = LIVE, quoting: Quoting = Quoting.ALL) -> SuitePlan:
         """Return what a run would do and cost; raises what would keep it from being done."""
         return SuitePlanner(self._directory, spec, dispatch, quoting).survey()
 
@@ -110,7 +114,7 @@ class Suites:
         run = None if reference is None else await self.find(reference)
         return AnswerSource(replays=replay is not None, run=run)
 
-    async def spec(self, choice: SuiteChoice, source: AnswerSource) -> SuiteSpec:
+    async def spec(self, choice: SuiteChoice, source: AnswerSource = ASK_EVERYBODY) -> SuiteSpec:
         """Return the spec of a choice; what was left open is as in the run that is replayed, reused or repeated."""
         only, failed = None, None
         if choice.only_failed is not None:
@@ -123,13 +127,13 @@ class Suites:
         return choice.spec(before, answers=source.answers, only=only)
 
     async def start(
-        self, spec: SuiteSpec, options: RunOptions, *, origin: Origin | None = None, detach: bool = False
+        self, spec: SuiteSpec, options: RunOptions | None = None, *, origin: Origin | None = None, detach: bool = False
     ) -> RunHandle:
         """Start a suite run."""
         return await self._runs.start(WORKLOAD, spec.stored(), options, origin=origin, detach=detach)
 
     async def rejudge(
-        self, before: Run, changes: Mapping[str, Any], options: RunOptions, *, detach: bool = False
+        self, before: Run, changes: Mapping[str, Any], options: RunOptions | None = None, *, detach: bool = False
     ) -> RunHandle:
         """Judge the answers of a suite run anew, with another judge or threshold; no agent is asked."""
         given = {name: value for name, value in changes.items() if value is not None}
@@ -181,7 +185,7 @@ class Suites:
         self,
         a: str,
         b: str,
-        terms: ComparisonTerms,
+        terms: ComparisonTerms = USUAL_TERMS,
         *,
         subject: str | None = None,
         on_note: Callable[[str], None] = lambda text: None,
@@ -204,14 +208,14 @@ class Suites:
         suite = await self.open(await self._find_stored(reference))
         return suite.run, await agreement_of(await self._store.reviews.of_run(suite.run.id), suite.results())
 
-    async def export_evidence(self, reference: str, output: Path, key: Path) -> "Exported":
+    async def export_evidence(self, reference: str, output: str | Path, key: str | Path) -> "Exported":
         """Write a signed archive of a suite run."""
         # Loaded when it is needed: cryptography takes longer to load than most commands take.
         from muster.app.evidence import export_evidence, load_private_key
 
-        require_output(output, inputs=(str(key),))
-        private = load_private_key(key)
-        return await export_evidence(await self.open(await self._find_stored(reference)), output, private)
+        require_output(Path(output), inputs=(str(key),))
+        private = load_private_key(Path(key))
+        return await export_evidence(await self.open(await self._find_stored(reference)), Path(output), private)
 
     async def _not_passed(self, run: Run) -> Sequence[str]:
         """Return the cases that did not pass with everyone in every epoch, also those that the run never came to."""

@@ -18,7 +18,7 @@ from muster.app.run_options import RunOptions
 from muster.app.runs import Runs
 from muster.app.verify_plan import VerifyPlan, VerifyPlanner
 from muster.domain.errors import BadArgument
-from muster.domain.run import TERMINAL, Dispatch, Run
+from muster.domain.run import LIVE, TERMINAL, Dispatch, Run
 from muster.git.repository import Git
 from muster.reporting.files import require_folder, write_file
 from muster.settings import Settings
@@ -84,6 +84,9 @@ class VerifyChoice:
     cache: bool = True
 
 
+EVERY_AGENT = VerifyChoice()  # of verify.yaml, or the shipped ones
+
+
 @dataclass(slots=True, kw_only=True)
 class Prepared:
     """A verification that is ready to be started."""
@@ -136,16 +139,18 @@ class Verifications:
         self._folders = VerifyFolders(backend.settings)
 
     @asynccontextmanager
-    async def prepare(self, folder: Path, selection: FileSelection, choice: VerifyChoice) -> AsyncIterator[Prepared]:
+    async def prepare(
+        self, folder: str | Path, selection: FileSelection, choice: VerifyChoice = EVERY_AGENT
+    ) -> AsyncIterator[Prepared]:
         """Choose the files and the agents; what was staged for them is gone afterwards, unless a run was started."""
-        found = await self._prepare(folder, selection, choice)
+        found = await self._prepare(Path(folder), selection, choice)
         try:
             yield found
         finally:
             if not found.started:
                 self._folders.tidy(found.spec)
 
-    def plan(self, spec: Verification, dispatch: Dispatch, quoting: Quoting = Quoting.ALL) -> VerifyPlan:
+    def plan(self, spec: Verification, dispatch: Dispatch = LIVE, quoting: Quoting = Quoting.ALL) -> VerifyPlan:
         """Return what a verification would do and cost; raises what would keep it from being done."""
         path = self._settings.variables.get("PATH")
         return VerifyPlanner(self._directory, spec, dispatch, quoting, path=path).survey()
@@ -155,7 +160,7 @@ class Verifications:
         for folder in (self._folders.reports, self._folders.log):
             require_folder(folder)
 
-    async def start(self, prepared: Prepared, options: RunOptions, *, detach: bool = False) -> RunHandle:
+    async def start(self, prepared: Prepared, options: RunOptions | None = None, *, detach: bool = False) -> RunHandle:
         """Start a verification that was prepared."""
         self.require_folders()
         handle = await self._runs.start(WORKLOAD, stored(prepared.spec), options, detach=detach)

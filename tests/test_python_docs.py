@@ -1,0 +1,114 @@
+"""What docs/PYTHON.md tells is true: its examples run in their order, print what is shown, and leave no method out."""
+
+import ast
+import inspect
+import re
+import subprocess
+import sys
+from contextlib import chdir, redirect_stdout
+from io import StringIO
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+import pytest
+
+import muster
+from muster.app import Patience
+from muster.app.agents import Agents
+from muster.app.batches import Batches
+from muster.app.handle import RunHandle
+from muster.app.reviews import Baselines
+from muster.app.runs import Runs
+from muster.app.store_file import StoreFile
+from muster.app.suites import Suites
+from muster.app.verifications import Verifications
+from muster.sim.options import Options
+from muster.sim.server import serve
+
+ROOT = Path(__file__).parent.parent
+PAGE = (ROOT / "docs" / "PYTHON.md").read_text(encoding="utf-8")
+EXAMPLES = re.findall(r"```python\n(.*?)```\n(?:```text\n(.*?)```\n)?", PAGE, re.DOTALL)
+SERVER = "http://127.0.0.1:8766/anthropic"
+BRISK = Patience(settle=0.05, poll_first=0.2, poll_longest=0.2)
+BATCH_MS = 2000  # a run is let go of long before its batch ends
+PARTS: list[tuple[str, type]] = [
+    ("`m`", muster.Muster),
+    ("`m.runs`", Runs),
+    ("a `muster.RunHandle`", RunHandle),
+    ("`m.suites`", Suites),
+    ("`m.verify`", Verifications),
+    ("`m.batches`", Batches),
+    ("`m.agents`", Agents),
+    ("`m.store`", StoreFile),
+]
+
+
+def write_files(folder: Path, address: str = SERVER) -> None:
+    """Write every file that the page shows under the name in its first line, and some code to verify."""
+    for name, text in re.findall(r"```(?:toml|yaml)\n# (\S+)\n(.*?)```", PAGE, re.DOTALL):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text.replace(SERVER, address), encoding="utf-8")
+    (folder / "code").mkdir()
+    (folder / "code" / "add.py").write_text("def add(a, b):\n    return a + b\n", encoding="utf-8")
+
+
+async def printed(example: str, names: dict[str, Any]) -> str:
+    """Run an example as if it stood inside `async with`, and return what it printed."""
+    code = compile(example, str(ROOT / "docs" / "PYTHON.md"), "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    with redirect_stdout(StringIO()) as out:
+        waiting = FunctionType(code, names)()
+        if inspect.isawaitable(waiting):
+            await waiting
+    return out.getvalue()
+
+
+async def test_the_examples_print_what_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REHEARSAL_KEY", "anything")
+    async with serve(Options(batch_ms=BATCH_MS)) as server:
+        write_files(tmp_path, server.anthropic)
+        with chdir(tmp_path):
+            async with muster.open(tmp_path / ".muster", patience=BRISK) as m:
+                names: dict[str, Any] = {"m": m, "muster": muster}
+                for example, shown in EXAMPLES[1:]:
+                    assert await printed(example, names) == shown, example
+    assert (tmp_path / "report.md").read_text(encoding="utf-8").count("mail/greeting") > 0
+
+
+def test_the_first_example_is_a_whole_program(tmp_path: Path) -> None:
+    program, shown = EXAMPLES[0]
+    (tmp_path / "program.py").write_text(program, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "program.py"],
+        cwd=tmp_path,
+        env={"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (done.returncode, done.stdout) == (0, shown), done.stderr
+
+
+def told_of(part: str) -> set[str]:
+    """Return the names in the first column of the table of a part."""
+    table = PAGE.partition(f"| of {part} | |\n|---|---|\n")[2].partition("\n\n")[0]
+    return {name for row in table.splitlines() for name in re.findall(r"`(\w+)`", row.split("|")[1])}
+
+
+@pytest.mark.parametrize(("part", "kind"), PARTS, ids=[kind.__name__ for _, kind in PARTS])
+def test_the_table_of_a_part_has_every_public_method(part: str, kind: type) -> None:
+    given = set(re.findall(r"self\.([a-z]\w*)\b[^\n(]*?(?:=|: \w+ =)", inspect.getsource(vars(kind)["__init__"])))
+    assert told_of(part) == {name for name in vars(kind) if not name.startswith("_")} | given
+
+
+def test_the_row_of_baselines_has_every_public_method() -> None:
+    (row,) = [line for line in PAGE.splitlines() if line.startswith("| `baselines` |")]
+    assert {name for name in vars(Baselines) if not name.startswith("_")} <= set(re.findall(r"`(\w+)`", row))
+
+
+def test_every_name_of_the_package_is_there_and_is_what_it_says() -> None:
+    assert set(muster.__all__) == set(muster._HOMES)
+    for name in muster.__all__:
+        assert getattr(muster, name) is not None
+    for name in re.findall(r"`muster\.(\w+)`", PAGE):
+        assert name in muster.__all__, name
