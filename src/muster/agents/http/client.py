@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import NamedTuple, Protocol
 
-from muster.agents.http.connection import Connection, TimeLimit
+from muster.agents.http.connection import Connection, ConnectionState, TimeLimit
 from muster.agents.http.pool import ConnectionPool
 from muster.agents.http.request import HttpOrigin, head_of
 from muster.domain.agent import Timeouts
@@ -186,7 +186,7 @@ class HttpClient:
         connection, _ = await self._connections.open(head.origin, timeouts)
         limit: TimeLimit | None = None
         try:
-            connection.send(head.before(cargo.length), streams=False)
+            connection.send(head.before(cargo.length), ConnectionState.SENDING)
             if await cargo.load(connection, timeouts.idle):
                 limit = connection.limit(timeouts.call, timeouts.call)
                 await connection.finish()
@@ -207,7 +207,7 @@ class HttpClient:
         # No byte comes before the model has written everything, so silence means nothing here.
         limit = connection.limit(left, timeouts.call)
         try:
-            connection.send(request, streams=False)
+            connection.send(request, ConnectionState.WAITING)
             await connection.wait()
         except BaseException:
             connection.abort()
@@ -229,7 +229,7 @@ class HttpClient:
         limit = connection.limit(left, timeouts.call)
         chunks = ResponseChunks(connection, timeouts.idle)
         try:
-            connection.send(request, streams=True, endless=endless)
+            connection.send(request, ConnectionState.STREAMING, endless=endless)
             while not connection.response.headed:
                 await connection.news(timeouts.idle)
             if endless:

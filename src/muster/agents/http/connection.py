@@ -9,6 +9,7 @@ import select
 import termios
 from array import array
 from collections.abc import Callable
+from enum import StrEnum
 from typing import cast
 
 from muster.agents.http.response import ResponseParser
@@ -17,6 +18,29 @@ from muster.domain.errors import OutcomeUnknown, OutOfTime, WireError
 
 MOST_UNREAD_BYTES = 1024 * 1024  # of a stream: more waits in the kernel, and then at the server
 _TURNS = 2  # of the loop: in the second of them it has read what the kernel already knew
+
+
+class ConnectionState(StrEnum):
+    """How far the exchange on a connection is."""
+
+    IDLE = "idle"  # no exchange: nothing is expected, and what arrives was not asked for
+    SENDING = "sending"  # a body in pieces is on its way, and there is room for the next piece
+    BLOCKED = "blocked"  # the same, but the server does not take what is sent as fast as it comes
+    WAITING = "waiting"  # the request is out; its owner waits until the answer is whole
+    STREAMING = "streaming"  # the request is out; its owner reads the answer as it arrives
+
+
+UPLOADING = frozenset({ConnectionState.SENDING, ConnectionState.BLOCKED})
+BEGINNINGS = frozenset({ConnectionState.SENDING, ConnectionState.WAITING, ConnectionState.STREAMING})
+_IDLE = frozenset({ConnectionState.IDLE})
+_NEXT = {
+    ConnectionState.IDLE: BEGINNINGS,
+    ConnectionState.SENDING: frozenset({ConnectionState.BLOCKED, ConnectionState.WAITING}) | _IDLE,
+    ConnectionState.BLOCKED: frozenset({ConnectionState.SENDING, ConnectionState.WAITING}) | _IDLE,
+    # Also while the server takes a request slowly: its owner waits for the answer, not for room.
+    ConnectionState.WAITING: _IDLE,
+    ConnectionState.STREAMING: _IDLE,
+}
 
 
 class TimeLimit:
@@ -55,13 +79,10 @@ class Connection(asyncio.BufferedProtocol):
 
     __slots__ = (
         "_buffer",
-        "_busy",
-        "_full",
         "_loop",
         "_open",
         "_poll",
-        "_sends",
-        "_streams",
+        "_state",
         "_transport",
         "_trouble",
         "_waiter",
@@ -77,17 +98,17 @@ class Connection(asyncio.BufferedProtocol):
         self._loop = asyncio.get_running_loop()
         self._buffer = buffer  # shared: what is in it is read before anybody else's turn
         self._open = open_
-        self._busy = self._streams = False
-        self._sends = self._full = False  # a body in pieces is on its way; it waits for the server to take more
+        self._state = ConnectionState.IDLE
         self._waiter: asyncio.Future[None] | None = None
         self._trouble: WireError | None = None
 
     # The side of the owner.
 
-    def send(self, request: bytes, *, streams: bool, endless: bool = False) -> None:
-        """Begin an exchange."""
+    def send(self, request: bytes, then: ConnectionState, *, endless: bool = False) -> None:
+        """Begin an exchange with a request, or with the head of one whose body follows in pieces."""
         self.response.begin(endless=endless)
-        self._busy, self._streams, self._trouble = True, streams, None
+        self._trouble = None
+        self._change(then)
         self._waiter = self._loop.create_future()
         self._transport.write(request)
 
@@ -107,15 +128,14 @@ class Connection(asyncio.BufferedProtocol):
         if self._trouble is not None:
             raise self._trouble
         if not self.response.whole:
-            self._sends = True
             self._transport.write(piece)
-        while self._full and not self.response.whole:
+        while self._state is ConnectionState.BLOCKED and not self.response.whole:
             await self.news(idle)
         return not self.response.whole
 
     async def finish(self) -> None:
         """End a body that was sent in pieces and wait until the answer is whole."""
-        self._sends = False
+        self._change(ConnectionState.WAITING)
         while not self.response.whole:
             self._expect()
             await self.wait()
@@ -167,7 +187,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def rest(self) -> bool:
         """End the exchange and tell whether another may follow it."""
-        self._busy = False
+        self._change(ConnectionState.IDLE)
         response, transport = self.response, self._transport
         # An answer that came before the request was all out leaves the two sides in disagreement.
         return response.whole and response.reusable and not transport.is_closing() and self._all_sent()
@@ -192,7 +212,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         """Read what has arrived."""
-        if not self._busy:
+        if self._state is ConnectionState.IDLE:
             self._transport.abort()  # nobody asked for it
             return
         response = self.response
@@ -203,7 +223,7 @@ class Connection(asyncio.BufferedProtocol):
             return
         if response.whole:
             self._wake()
-        elif self._streams:
+        elif self._state is ConnectionState.STREAMING:
             self._wake()
             if response.unread > MOST_UNREAD_BYTES:
                 self._transport.pause_reading()
@@ -214,12 +234,12 @@ class Connection(asyncio.BufferedProtocol):
 
     def pause_writing(self) -> None:
         """Learn that the server does not take what is sent as fast as it comes."""
-        self._full = True
+        self._change(ConnectionState.BLOCKED)
 
     def resume_writing(self) -> None:
         """Learn that there is room again."""
-        self._full = False
-        if self._sends:  # otherwise the owner waits for the answer
+        if self._state is ConnectionState.BLOCKED:
+            self._change(ConnectionState.SENDING)
             self._wake()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -228,7 +248,7 @@ class Connection(asyncio.BufferedProtocol):
         self._end(exc)
 
     def _end(self, error: Exception | None) -> None:
-        if not self._busy or self._trouble is not None or self.response.whole:
+        if self._state is ConnectionState.IDLE or self._trouble is not None or self.response.whole:
             return
         if error is not None:
             self.break_off(str(error) or type(error).__name__)
@@ -239,17 +259,22 @@ class Connection(asyncio.BufferedProtocol):
             self._fail(unknown)
         self._wake()
 
+    def _change(self, to: ConnectionState) -> None:
+        """Enter a state if it can follow the present one; only this function does."""
+        if to in _NEXT[self._state]:
+            self._state = to
+
     def _expect(self) -> None:
         if self._waiter is None and self._trouble is None:
             self._waiter = self._loop.create_future()
 
     def _starve(self, seconds: float) -> None:
-        what = "the server took nothing" if self._sends else "nothing arrived"
+        what = "the server took nothing" if self._state in UPLOADING else "nothing arrived"
         self._fail(OutcomeUnknown(f"{self.place}: {what} for {seconds:g} s"))
 
     def _fail(self, error: WireError) -> None:
         # A result, not an exception of the future: the owner may be canceled in this very turn and never look.
-        done = self._busy and (self.response.whole or self.response.cut_short())
+        done = self._state is not ConnectionState.IDLE and (self.response.whole or self.response.cut_short())
         if self._trouble is None and not done:
             self._trouble = error
         self._transport.abort()
