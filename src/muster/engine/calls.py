@@ -18,77 +18,51 @@ from typing import Any
 
 from muster.agents.base import OnDelta
 from muster.domain.agent import Command, Quote
-from muster.domain.budget import GRANTED, Excess, Granted, Level, Refused, Wait
+from muster.domain.budget import GRANTED, Granted, Level, Refused, Wait
 from muster.domain.call import Reply, Request, identify, require_key
 from muster.domain.canonical import Json
-from muster.domain.entry import AttemptId, Entry, EntryState, Opening, Replied, Unsent
+from muster.domain.entry import AttemptId, EntryState, Opening, Replied, Unsent
 from muster.domain.errors import (
     InvalidRequest,
-    KeyReused,
     KeyTaken,
     Overdraft,
-    RecordedFailure,
     ReplayMiss,
     RetriesExhausted,
     StopRun,
     WireError,
 )
-from muster.domain.ids import RunId
-from muster.domain.money import Microdollars
-from muster.domain.run import LIVE, Dispatch, Mode, mode_of
-from muster.engine.activity import Activity, Halt
+from muster.domain.run import Mode, mode_of
+from muster.engine.activity import Halt
 from muster.engine.admission import Admission, RunPlaces
 from muster.engine.batches.path import BatchPath
 from muster.engine.call_state import AttemptBooking, CallServices, CallState, Started, failed_of, require_unicode
-from muster.engine.children import Inheritance
+from muster.engine.driven_run import CallGuard, CallJournal, DrivenRun, require_same
 from muster.engine.exchange import Exchange
-from muster.engine.levels import Levels, first_excess, overdraft_of
+from muster.engine.levels import first_excess, overdraft_of
 from muster.engine.retry import Again, GiveUp, RetryDecision, decide
 
 
 class CallPath:
     """The path of one run under one driver."""
 
-    def __init__(
-        self,
-        equipment: CallServices,
-        *,
-        run: RunId,
-        epoch: int,
-        levels: Levels,
-        concurrency: int,
-        inheritance: Inheritance,
-        activity: Activity,
-        dispatch: Dispatch = LIVE,
-    ) -> None:
-        self._with = equipment
-        self._run, self._epoch, self._levels = run, epoch, levels
-        self._places = RunPlaces(concurrency)
-        self._inheritance = inheritance
-        self._activity = activity
-        self._dispatch = dispatch
-        self.halt = Halt()
-        self._batches = BatchPath(
-            equipment,
-            run=run,
-            epoch=epoch,
-            dispatch=dispatch,
-            levels=levels.now,
-            inheritance=inheritance,
-            activity=activity,
-            find=self._find,
-            check=self._check_call,
-            halt=self.halt.tell,
-            live=self._ask,
-            on_overdraft=self._mind_overdraft,
-            capped=lambda: levels.capped,
-        )
+    def __init__(self, services: CallServices, driven: DrivenRun) -> None:
+        self._with = services
+        self._run, self._epoch, self._levels = driven.run.id, driven.epoch, driven.levels
+        self._dispatch, self._inheritance, self._activity = driven.run.dispatch, driven.inheritance, driven.activity
+        self._places = RunPlaces(driven.run.concurrency)
+        self._guard = CallGuard(driven.levels)
+        self._journal = CallJournal(driven, services.store, services.clock)
+        self._batches = BatchPath(services, driven, self._journal, self._guard)
+        self._exchange = Exchange(services, self._run, self._guard)
         self._under_way: dict[str, CallState] = {}
-        self._book = AttemptBooking(equipment).book
-        self._exchange = Exchange(equipment, run=run, check=self._check_call, on_overdraft=self._mind_overdraft)
-        self._excess: Excess | None = None  # the first call that cost more than was reserved for it
+        self._book = AttemptBooking(services).book
         # Nothing can be known in a run that starts now: the unique key in the journal tells when that was wrong.
-        self._fresh = epoch == 1 and inheritance.empty
+        self._fresh = driven.epoch == 1 and driven.inheritance.empty
+
+    @property
+    def halt(self) -> Halt:
+        """Refuses new work of the run."""
+        return self._guard.halt
 
     def call(self, agent: str | Command, request: Request, key: str, **options: Any) -> Coroutine[Any, Any, Reply]:
         """Get the reply to a request, from the journal or from the agent; a second call with the same key waits."""
@@ -132,7 +106,8 @@ class CallPath:
             elif isinstance(agent, Command):
                 reply = await self._ask_live(asking)
             else:
-                reply = await self._look_and_ask(asking, mode_of(mode) if mode else self._dispatch.mode)
+                found = await self._look_and_ask(asking, mode_of(mode) if mode else self._dispatch.mode)
+                reply = found if found is not None else await self._ask(asking)
             if asking.over is not None:
                 asking.over.set_result(reply)
             return reply
@@ -145,18 +120,6 @@ class CallPath:
             raise
         finally:
             self._end(asking)
-
-    def _check_call(self) -> None:
-        """Raise if no call may be made: after an overdraft a run may still finish what it has answers for."""
-        if self._refusal is not None:
-            raise self._refusal
-
-    @property
-    def _refusal(self) -> StopRun | None:
-        excess = self._excess
-        if self.halt.error is None and excess is not None and (excess.reserved or self._levels.capped):
-            return excess.refusal  # without either nobody asked for a limit
-        return self.halt.error
 
     def cut(self) -> None:
         """Close what is on the wire; its outcome becomes uncertain."""
@@ -183,7 +146,7 @@ class CallPath:
 
     async def overdraft(self) -> Overdraft | None:
         """Return how the run exceeded a budget, if it did."""
-        store, excess = self._with.store, self._excess
+        store, excess = self._with.store, self._guard.excess
         if excess is None and self._epoch > 1:
             excess = await first_excess(store, self._run)
         return await overdraft_of(store, self._run, self._levels, excess, self._with.clock.now())
@@ -192,7 +155,7 @@ class CallPath:
         """Wait for a call with the same key that is under way; one that was canceled leaves the turn to us."""
         while key in self._under_way:
             asking = self._under_way[key]
-            _require_same(key, asking.identity.digest, digest)
+            require_same(key, asking.identity.digest, digest)
             if asking.over is None:
                 asking.over = asyncio.get_running_loop().create_future()
             await asyncio.wait({asking.over})
@@ -221,7 +184,7 @@ class CallPath:
         if asking.over is not None:
             asking.over.cancel()  # does nothing to one that has an outcome
 
-    def _look_and_ask(self, asking: CallState, mode: Mode) -> Coroutine[Any, Any, Reply]:
+    def _look_and_ask(self, asking: CallState, mode: Mode) -> Coroutine[Any, Any, Reply | None]:
         """Choose the way of a call; no coroutine of its own, because thousands of calls may be parked below it."""
         if mode is Mode.BATCH and not self._inheritance.replays:
             batching = self._with.directory.batching(asking.agent.profile.name)
@@ -235,7 +198,7 @@ class CallPath:
                 return await self._ask(asking)
             except KeyTaken:
                 self._fresh = False  # this workload comes back to its keys: look before asking, from now on
-        entry = await self._find(asking.key, asking.identity.digest)
+        entry = await self._journal.find(asking.key, asking.identity.digest)
         if entry is not None and entry.reply is not None:
             return entry.reply
         asking.turn = 0
@@ -246,23 +209,10 @@ class CallPath:
 
     async def _recall(self, asking: CallState) -> Reply:
         """Give a reply that is known, and ask nobody."""
-        entry = await self._find(asking.key, asking.identity.digest, final=True)
+        entry = await self._journal.find(asking.key, asking.identity.digest, final=True)
         if entry is None or entry.reply is None:
             raise ReplayMiss(f"the answer to {asking.key!r} is not known, and nobody is to be asked for it")
         return entry.reply
-
-    async def _find(self, key: str, digest: str, *, final: bool = False) -> Entry | None:
-        """Step 1: look the call up, here and in the runs this one comes from."""
-        entry = await self._with.store.journal.find(self._run, key)
-        if entry is not None:
-            _require_same(key, entry.digest, digest)
-        else:
-            entry = await self._inheritance.find(key, digest, final=final)
-            if entry is not None:
-                await self._with.store.reuser.reuse(self._run, self._epoch, entry, self._with.clock.now())
-        if entry is not None and entry.error is not None and (final or self._inheritance.replays):
-            raise RecordedFailure(entry.error)
-        return entry
 
     async def _ask(self, asking: CallState) -> Reply:
         require_unicode(asking)
@@ -274,7 +224,7 @@ class CallPath:
                 return result
             with self._activity.waiting():
                 await self._with.clock.sleep(result.delay)
-            self._check_call()
+            self._guard.check()
 
     async def _attempt(self, asking: CallState) -> Reply | Again:
         """Steps 2 to 6, once; money that may still come back is waited for without holding a seat."""
@@ -284,7 +234,7 @@ class CallPath:
         while True:
             levels = self._levels.now(self._with.clock.now())
             async with self._seat(asking, quote, levels, in_turn) as seat:
-                self._check_call()
+                self._guard.check()
                 waited = self._with.clock.monotonic() - began
                 started = await self._open(asking, quote, levels, waited)
                 if isinstance(started, Started):
@@ -361,13 +311,13 @@ class CallPath:
         failed = replace(
             failed_of(answer),
             again_in=decision.delay if isinstance(decision, Again) else None,
-            gives_up=isinstance(decision, GiveUp) and self._refusal is None,
+            gives_up=isinstance(decision, GiveUp) and self._guard.refusal is None,
         )
         settled = await self._book(started, failed, asking)
         self._with.kill.reach("call.settled")
         if settled.overdraft:
-            self._mind_overdraft(asking.key, settled.cost, started.most)
-        self._check_call()
+            self._guard.add_excess(asking.key, settled.cost, started.most)
+        self._guard.check()
         if isinstance(decision, Again):
             return decision
         if isinstance(answer, StopRun):
@@ -381,19 +331,8 @@ class CallPath:
 
     def _decide(self, asking: CallState, error: WireError) -> RetryDecision:
         decision = decide(error, asking.turn, self._with.policy, self._with.random)
-        over = self._refusal is not None or asking.wire >= asking.timeouts.call
+        over = self._guard.refusal is not None or asking.wire >= asking.timeouts.call
         return GiveUp(exhausted=True) if over and isinstance(decision, Again) else decision
-
-    def _mind_overdraft(self, key: str, cost: Microdollars, most: Microdollars) -> None:
-        self._excess = self._excess or Excess(key=key, cost=cost, reserved=most)
-
-
-def _require_same(key: str, recorded: str, asked: str) -> None:
-    if recorded != asked:
-        raise KeyReused(
-            f"key {key!r} stands for another request in this run",
-            suggestions=("give each request a key of its own", "fork the run to ask something else from there on"),
-        )
 
 
 def _last_word(asking: CallState, error: WireError, decision: RetryDecision) -> WireError:

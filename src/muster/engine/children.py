@@ -1,120 +1,18 @@
 """The child runs of one run: started once, under its budget, stopped with it."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 
 from muster.domain.budget import Budgets, lineage_level, run_level
 from muster.domain.canonical import Json, digest
-from muster.domain.entry import Entry, EntryKind, EntryState
-from muster.domain.errors import ChildFailed, Interrupted, KeyReused, LeftWaiting, NotFound, ReplayMiss
-from muster.domain.ids import BatchId, RunId
+from muster.domain.entry import EntryKind
+from muster.domain.errors import ChildFailed, Interrupted, KeyReused, LeftWaiting
+from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
-from muster.domain.run import CALLS_ONLY, REPLAYS, TERMINAL, NewRun, Origin, Reuse, Run, RunState
+from muster.domain.run import TERMINAL, NewRun, Origin, Reuse, Run, RunState
 from muster.engine.clock import Clock
+from muster.engine.driven_run import DrivenRun
 from muster.engine.levels import budgets_of
 from muster.store.base import Record, Store
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ancestor:
-    """A run whose journal counts, wholly or up to a key."""
-
-    run: RunId
-    fork_key: str | None = None
-    before: int | None = None
-    calls_only: bool = False
-
-    def covers(self, key: str, kind: EntryKind) -> bool:
-        """Whether this key may be taken from here: not the fork's key, nor anything below it."""
-        if self.calls_only and kind in (EntryKind.STEP, EntryKind.EMIT):
-            return False
-        return self.fork_key is None or (key != self.fork_key and not key.startswith(self.fork_key + "/"))
-
-
-class Inheritance:
-    """Looks keys up in the ancestors, nearest first."""
-
-    def __init__(self, store: Store, ancestors: tuple[Ancestor, ...] = (), *, reuse: Reuse = Reuse.NOTHING) -> None:
-        self._store = store
-        self._ancestors = ancestors
-        self.reuse = reuse
-
-    @property
-    def replays(self) -> bool:
-        """Whether nobody may be asked."""
-        return self.reuse in REPLAYS
-
-    @property
-    def empty(self) -> bool:
-        """Whether there is nothing to take over."""
-        return not self._ancestors
-
-    async def find(
-        self, key: str, digest: str, kind: EntryKind = EntryKind.CALL, *, final: bool = False
-    ) -> Entry | None:
-        """Give an outcome to take over; in a replay, or of one that must be known, a miss is an error with the key."""
-        final = final or self.replays
-        entry = await self._nearest(key, kind)
-        if entry is not None and entry.digest == digest and _usable(entry, final):
-            return entry
-        if final and (kind is EntryKind.CALL or any(ancestor.covers(key, kind) for ancestor in self._ancestors)):
-            known = "another request was recorded under it" if entry and entry.digest != digest else "it has no outcome"
-            reason = known if entry else "it was never recorded"
-            raise ReplayMiss(f"replay: key {key!r} cannot be answered: {reason}")
-        return None
-
-    async def parked(self, key: str, digest: str) -> tuple[BatchId, int] | None:
-        """Give the batch that still holds the call of an ancestor under this key."""
-        entry = None if self.replays else await self._nearest(key, EntryKind.CALL)
-        if entry is None or entry.digest != digest or entry.state is not EntryState.OPEN:
-            return None
-        return await self._store.batches.parked(entry.run, key)
-
-    async def child(self, key: str) -> RunId | None:
-        """Give the child run that an ancestor had under this key."""
-        entry = await self._nearest(key, EntryKind.CHILD)
-        if entry is None or entry.kind is not EntryKind.CHILD:
-            return None
-        newest = await self._store.reuser.newest_child(entry.run, key)
-        return newest.id if newest is not None else None
-
-    async def _nearest(self, key: str, kind: EntryKind) -> Entry | None:
-        for ancestor in self._ancestors:
-            if not ancestor.covers(key, kind):
-                continue
-            if ancestor.before is None:
-                entry = await self._store.journal.find(ancestor.run, key)
-            else:
-                entry = await self._store.reuser.find_before(ancestor.run, key, ancestor.before)
-            if entry is not None:
-                return entry
-        return None
-
-
-def _usable(entry: Entry, final: bool) -> bool:
-    return entry.state is EntryState.DONE or (final and entry.state is EntryState.FAILED)
-
-
-async def inheritance_of(store: Store, run: Run) -> Inheritance:
-    """Follow a run's origins back; a fork ends the line, since what came later is not wanted."""
-    ancestors: list[Ancestor] = []
-    seen = {run.id}
-    origin = run.origin
-    calls_only = False
-    while origin is not None and origin.run not in seen:
-        seen.add(origin.run)
-        before = None
-        if origin.fork_key is not None:
-            before = await store.reuser.position(origin.run, origin.fork_key)
-            if before is None:
-                raise NotFound(f"run {origin.run} has nothing under the key {origin.fork_key!r}")
-        calls_only = calls_only or origin.reuse in CALLS_ONLY
-        ancestors.append(Ancestor(run=origin.run, fork_key=origin.fork_key, before=before, calls_only=calls_only))
-        parent = await store.runs.get(origin.run)
-        origin = None if parent is None or before is not None else parent.origin
-    reuse = Reuse.NOTHING if run.origin is None else run.origin.reuse
-    return Inheritance(store, tuple(ancestors), reuse=reuse)
-
 
 DriveChild = Callable[[Run], Awaitable[Run]]
 
@@ -125,19 +23,10 @@ class Children:
     """Gives the results of child runs by key."""
 
     def __init__(
-        self,
-        *,
-        store: Store,
-        clock: Clock,
-        new_id: Callable[[], RunId],
-        parent: Run,
-        epoch: int,
-        inheritance: Inheritance,
-        drive: DriveChild,
+        self, parent: DrivenRun, *, store: Store, clock: Clock, new_id: Callable[[], RunId], drive: DriveChild
     ) -> None:
         self._store, self._clock, self._new_id = store, clock, new_id
-        self._parent, self._epoch = parent, epoch
-        self._inheritance = inheritance
+        self._parent, self._epoch, self._inheritance = parent.run, parent.epoch, parent.inheritance
         self._drive = drive
         self._driven: set[RunId] = set()
 

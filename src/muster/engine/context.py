@@ -17,10 +17,10 @@ from muster.domain.entry import EntryKind, EntryState
 from muster.domain.errors import KeyReused, StopRun
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars, from_usd
-from muster.domain.run import Mode, Run
+from muster.domain.run import Mode
 from muster.engine.calls import CallPath
-from muster.engine.children import Inheritance
 from muster.engine.clock import Clock
+from muster.engine.driven_run import DrivenRun
 from muster.engine.mapping import gather, ordered_map
 from muster.store.base import Record, Store
 
@@ -40,19 +40,16 @@ class Context:
 
     def __init__(
         self,
+        driven: DrivenRun,
         *,
-        run: Run,
-        epoch: int,
         store: Store,
         path: CallPath,
-        inheritance: Inheritance,
         clock: Clock,
         child: ChildStarter,
         on_delta: Callable[[str, str], None] | None = None,
     ) -> None:
-        self._run, self._epoch, self._store = run, epoch, store
-        self._path, self._inheritance = path, inheritance
-        self._clock, self._child = clock, child
+        self._run, self._epoch, self._inheritance = driven.run, driven.epoch, driven.inheritance
+        self._store, self._path, self._clock, self._child = store, path, clock, child
         self._on_delta = on_delta
         self._locks: dict[str, tuple[asyncio.Lock, int]] = {}  # with how many hold it or wait for it
 

@@ -20,11 +20,11 @@ from muster.domain.errors import (
     StoreFailed,
 )
 from muster.domain.run import Run, RunState
-from muster.engine.activity import Activity
 from muster.engine.call_state import CallServices
 from muster.engine.calls import CallPath
 from muster.engine.clock import Stopwatch
 from muster.engine.context import Context
+from muster.engine.driven_run import DrivenRun
 from muster.engine.workload import Workload
 from muster.store.base import RunRelease
 
@@ -56,21 +56,19 @@ class Drive:
 
     def __init__(
         self,
-        equipment: CallServices,
+        services: CallServices,
+        driven: DrivenRun,
         *,
-        run: Run,
-        epoch: int,
         workload: Workload,
         context: Context,
         path: CallPath,
-        activity: Activity,
         detach: bool = False,
     ) -> None:
-        self._with = equipment
-        self._run, self._epoch = run, epoch
+        self._with = services
+        self._run, self._epoch, self._activity = driven.run, driven.epoch, driven.activity
         self._workload, self._context, self._path = workload, context, path
-        self._activity, self._detach = activity, detach
-        self._stopwatch: Stopwatch = activity.stopwatch
+        self._detach = detach
+        self._stopwatch: Stopwatch = driven.activity.stopwatch
         self._stop: StopRun | None = None
         self._now = False  # whether calls on the wire were cut
         self._task: asyncio.Task[Json] | None = None

@@ -24,10 +24,11 @@ from muster.engine.activity import Activity
 from muster.engine.batches.batcher import Batcher
 from muster.engine.call_state import CallServices
 from muster.engine.calls import CallPath
-from muster.engine.children import Children, inheritance_of
+from muster.engine.children import Children
 from muster.engine.clock import Stopwatch
 from muster.engine.context import Context
 from muster.engine.drive import LEASE_SECONDS, Drive, Listener
+from muster.engine.driven_run import DrivenRun, inheritance_of
 from muster.engine.levels import budgets_of, levels_of
 from muster.engine.workload import WorkloadSource
 from muster.store.base import Claim, RunRelease
@@ -206,49 +207,29 @@ class Engine:
         levels = await levels_of(self._with.store, run, self._day_cap)
         inheritance = await inheritance_of(self._with.store, run)
         claim = await self._begin(run)
-        activity = Activity(Stopwatch(self._with.clock, run.active))
-        path = CallPath(
-            self._with,
-            run=run.id,
+        driven = DrivenRun(
+            run=run,
             epoch=claim.epoch,
             levels=levels,
-            concurrency=run.concurrency,
             inheritance=inheritance,
-            activity=activity,
-            dispatch=run.dispatch,
+            activity=Activity(Stopwatch(self._with.clock, run.active)),
         )
+        path = CallPath(self._with, driven)
 
         async def drive_child(child: Run) -> Run:
             return await self._drive(child, None, drive, _Beginning())
 
         context = Context(
-            run=run,
-            epoch=claim.epoch,
+            driven,
             store=self._with.store,
             path=path,
-            inheritance=inheritance,
             clock=self._with.clock,
             child=Children(
-                store=self._with.store,
-                clock=self._with.clock,
-                new_id=self.new_id,
-                parent=run,
-                epoch=claim.epoch,
-                inheritance=inheritance,
-                drive=drive_child,
+                driven, store=self._with.store, clock=self._with.clock, new_id=self.new_id, drive=drive_child
             ),
             on_delta=on_delta,
         )
-        drive = Drive(
-            self._with,
-            run=run,
-            epoch=claim.epoch,
-            workload=workload,
-            context=context,
-            path=path,
-            activity=activity,
-            detach=detach,
-        )
+        drive = Drive(self._with, driven, workload=workload, context=context, path=path, detach=detach)
         self._beginning.discard(beginning)
         if beginning.told is not None:
             drive.stop(beginning.told[0], now=beginning.told[1])

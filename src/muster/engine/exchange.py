@@ -1,7 +1,7 @@
 """The exchange with an agent: on the wire and back, whoever cancels meanwhile. Step 4 of the call path."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -15,6 +15,7 @@ from muster.domain.money import Microdollars
 from muster.engine.admission import Admission
 from muster.engine.call_state import AttemptBooking, CallServices, CallState, Started, failed_of
 from muster.engine.clock import Clock
+from muster.engine.driven_run import CallGuard
 from muster.store.base import Events
 
 Wire = asyncio.Task[Reply]
@@ -156,18 +157,11 @@ class Partial:
 
 
 class Exchange:
-    """What a run has on the wire; `check` raises once the run may not make another call."""
+    """What a run has on the wire."""
 
-    def __init__(
-        self,
-        equipment: CallServices,
-        *,
-        run: RunId,
-        check: Callable[[], None],
-        on_overdraft: Callable[[str, Microdollars, Microdollars], None],
-    ) -> None:
-        self._with, self._run, self._check, self._on_overdraft = equipment, run, check, on_overdraft
-        self._book = AttemptBooking(equipment).book
+    def __init__(self, services: CallServices, run: RunId, guard: CallGuard) -> None:
+        self._with, self._run, self._guard = services, run, guard
+        self._book = AttemptBooking(services).book
         self._wires = RunExchanges()
 
     @property
@@ -202,7 +196,7 @@ class Exchange:
         finally:
             self._wires.forget(wire)
         if answer is None:
-            self._check()
+            self._guard.check()
             raise Interrupted("the call was cut before it was sent")
         return answer
 
@@ -216,7 +210,7 @@ class Exchange:
         outcome: object = None
         try:
             await seat.board()
-            self._check()
+            self._guard.check()
             asking.sent_at = self._with.clock.monotonic()
             # The agent minds the time itself; the seconds are for one that does not.
             self._wires.send(cast(Wire, asyncio.current_task()), landed, timeouts.call, timeouts.grace)
@@ -233,7 +227,7 @@ class Exchange:
     def _mind_cost(self, key: str, reply: Reply, most: Microdollars) -> None:
         cost = reply.booked(most).cost
         if cost > most:
-            self._on_overdraft(key, cost, most)
+            self._guard.add_excess(key, cost, most)
 
     def _partial(self, asking: CallState) -> Partial | None:
         if not asking.streams:

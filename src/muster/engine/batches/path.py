@@ -4,53 +4,31 @@ A parked call has no seat: it takes no place in its run, at the limiter or in a 
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 
 from muster.agents.base import Batching
-from muster.domain.budget import Level
 from muster.domain.call import Reply
 from muster.domain.entry import AttemptId, Entry, EntryState
-from muster.domain.errors import LeftWaiting, RecordedFailure, RetriesExhausted, StopRun, TryLater
-from muster.domain.ids import BatchId, RunId
-from muster.domain.money import Microdollars
-from muster.domain.run import Dispatch, Fallback
-from muster.engine.activity import Activity
+from muster.domain.errors import LeftWaiting, RecordedFailure, RetriesExhausted, TryLater
+from muster.domain.ids import BatchId
+from muster.domain.run import Fallback
 from muster.engine.batches.parking import Outcome, Parked
 from muster.engine.call_state import CallServices, CallState, require_unicode
-from muster.engine.children import Inheritance
+from muster.engine.driven_run import CallGuard, CallJournal, DrivenRun
 from muster.engine.mapping import item_under_way
-
-Find = Callable[[str, str], Awaitable[Entry | None]]
 
 
 class BatchPath:
     """The batch calls of one run under one driver."""
 
-    def __init__(
-        self,
-        equipment: CallServices,
-        *,
-        run: RunId,
-        epoch: int,
-        dispatch: Dispatch,
-        levels: Callable[[float], tuple[Level, ...]],
-        inheritance: Inheritance,
-        activity: Activity,
-        find: Find,
-        check: Callable[[], None],
-        halt: Callable[[StopRun], None],
-        live: Callable[[CallState], Awaitable[Reply]],
-        on_overdraft: Callable[[str, Microdollars, Microdollars], None],
-        capped: Callable[[], bool],
-    ) -> None:
-        self._with = equipment
-        self._run, self._epoch, self._dispatch = run, epoch, dispatch
-        self._levels, self._inheritance, self._activity = levels, inheritance, activity
-        self._find, self._check, self._live, self._on_overdraft = find, check, live, on_overdraft
-        self._halt, self._capped = halt, capped
+    def __init__(self, services: CallServices, driven: DrivenRun, journal: CallJournal, guard: CallGuard) -> None:
+        self._with = services
+        self._run, self._epoch, self._dispatch = driven.run.id, driven.epoch, driven.run.dispatch
+        self._levels, self._inheritance, self._activity = driven.levels, driven.inheritance, driven.activity
+        self._journal, self._guard = journal, guard
 
-    async def ask(self, asking: CallState, batching: Batching) -> Reply:
-        """Get the reply from the journal or from batches, and after enough of them live, if the run says so."""
+    async def ask(self, asking: CallState, batching: Batching) -> Reply | None:
+        """Return the reply from the journal or from batches; None when the call is to be sent live after all."""
         last: TryLater | None = None
         waited = False
         while True:
@@ -72,25 +50,26 @@ class BatchPath:
             except TryLater as error:
                 last = error
             except LeftWaiting as error:
-                self._halt(error)
+                self._guard.halt.tell(error)
                 self._with.pool.leave(self._run, error)
                 raise
             finally:
                 self._activity.end_park()
                 if item is not None:
                     item.unpark()
-        return await self._after_batches(asking, last)
+        await self._after_batches(asking, last)
+        return None
 
     async def _look(self, asking: CallState, batching: Batching, waited: bool) -> Reply | Awaitable[Outcome] | None:
         """Look the call up: gives its reply, or what to wait for, or nothing when it was in enough batches."""
         with self._with.pool.moving():
             while True:
-                entry = await self._find(asking.key, asking.identity.digest)
+                entry = await self._journal.find(asking.key, asking.identity.digest)
                 if entry is not None and entry.reply is not None:
                     return entry.reply
                 if waited and entry is not None and entry.error is not None:
                     raise RecordedFailure(entry.error)  # another process collected the batch, and this is what it found
-                self._check()
+                self._guard.check()
                 await self._remember(asking, entry)
                 held = await self._held(asking)
                 if held is not None or not await self._settled_meanwhile(asking, entry):
@@ -104,7 +83,7 @@ class BatchPath:
         """Whether the call was in a batch at the first look and had its outcome at the second: ask nothing twice."""
         if entry is None and self._inheritance.empty:
             return False
-        return await self._find(asking.key, asking.identity.digest) != entry
+        return await self._journal.find(asking.key, asking.identity.digest) != entry
 
     async def _remember(self, asking: CallState, entry: Entry | None) -> None:
         """Learn from the journal how often the call was tried; what failed for good starts anew."""
@@ -137,7 +116,7 @@ class BatchPath:
                 first=not asking.known,
                 reopens=asking.failed,
                 cache=self._dispatch.cache,
-                levels=self._levels,
+                levels=self._levels.now,
                 since=self._with.clock.monotonic(),
                 future=asyncio.get_running_loop().create_future(),
             )
@@ -145,17 +124,17 @@ class BatchPath:
 
     def _mind_cost(self, asking: CallState, batching: Batching, reply: Reply) -> None:
         """Tell when a reply cost more than was reserved for it."""
-        if not self._capped():
+        if not self._guard.capped:
             return
         most = batching.quote(asking.request, len(batching.encode(asking.request, True))).most
         if reply.cost > most:
-            self._on_overdraft(asking.key, reply.cost, most)
+            self._guard.add_excess(asking.key, reply.cost, most)
 
-    async def _after_batches(self, asking: CallState, last: TryLater | None) -> Reply:
-        """Send the call live, or give it up."""
+    async def _after_batches(self, asking: CallState, last: TryLater | None) -> None:
+        """Leave the call to be sent live, or give it up."""
         if self._dispatch.fallback is Fallback.LIVE:
             asking.turn = 0
-            return await self._live(asking)
+            return
         reason = last.message if last else "no batch brought an answer"
         error = RetriesExhausted(
             f"call {asking.key!r} failed in {asking.turn} batches: {reason}",

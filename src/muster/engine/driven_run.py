@@ -1,0 +1,190 @@
+"""A run under one driver: what its calls come from and count under, which are known, and whether it may make another.
+
+The call path, its branch for batches, the context and the drive of a run all stand on these objects.
+"""
+
+from dataclasses import dataclass
+
+from muster.domain.budget import Excess
+from muster.domain.entry import Entry, EntryKind, EntryState
+from muster.domain.errors import KeyReused, NotFound, RecordedFailure, ReplayMiss, StopRun
+from muster.domain.ids import BatchId, RunId
+from muster.domain.money import Microdollars
+from muster.domain.run import CALLS_ONLY, REPLAYS, Reuse, Run
+from muster.engine.activity import Activity, Halt
+from muster.engine.clock import Clock
+from muster.engine.levels import Levels
+from muster.store.base import Store
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ancestor:
+    """A run whose journal counts, wholly or up to a key."""
+
+    run: RunId
+    fork_key: str | None = None
+    before: int | None = None
+    calls_only: bool = False
+
+    def covers(self, key: str, kind: EntryKind) -> bool:
+        """Whether this key may be taken from here: not the fork's key, nor anything below it."""
+        if self.calls_only and kind in (EntryKind.STEP, EntryKind.EMIT):
+            return False
+        return self.fork_key is None or (key != self.fork_key and not key.startswith(self.fork_key + "/"))
+
+
+class Inheritance:
+    """Looks keys up in the ancestors, nearest first."""
+
+    def __init__(self, store: Store, ancestors: tuple[Ancestor, ...] = (), *, reuse: Reuse = Reuse.NOTHING) -> None:
+        self._store = store
+        self._ancestors = ancestors
+        self.reuse = reuse
+
+    @property
+    def replays(self) -> bool:
+        """Whether nobody may be asked."""
+        return self.reuse in REPLAYS
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to take over."""
+        return not self._ancestors
+
+    async def find(
+        self, key: str, digest: str, kind: EntryKind = EntryKind.CALL, *, final: bool = False
+    ) -> Entry | None:
+        """Give an outcome to take over; in a replay, or of one that must be known, a miss is an error with the key."""
+        final = final or self.replays
+        entry = await self._nearest(key, kind)
+        if entry is not None and entry.digest == digest and _usable(entry, final):
+            return entry
+        if final and (kind is EntryKind.CALL or any(ancestor.covers(key, kind) for ancestor in self._ancestors)):
+            known = "another request was recorded under it" if entry and entry.digest != digest else "it has no outcome"
+            reason = known if entry else "it was never recorded"
+            raise ReplayMiss(f"replay: key {key!r} cannot be answered: {reason}")
+        return None
+
+    async def parked(self, key: str, digest: str) -> tuple[BatchId, int] | None:
+        """Give the batch that still holds the call of an ancestor under this key."""
+        entry = None if self.replays else await self._nearest(key, EntryKind.CALL)
+        if entry is None or entry.digest != digest or entry.state is not EntryState.OPEN:
+            return None
+        return await self._store.batches.parked(entry.run, key)
+
+    async def child(self, key: str) -> RunId | None:
+        """Give the child run that an ancestor had under this key."""
+        entry = await self._nearest(key, EntryKind.CHILD)
+        if entry is None or entry.kind is not EntryKind.CHILD:
+            return None
+        newest = await self._store.reuser.newest_child(entry.run, key)
+        return newest.id if newest is not None else None
+
+    async def _nearest(self, key: str, kind: EntryKind) -> Entry | None:
+        for ancestor in self._ancestors:
+            if not ancestor.covers(key, kind):
+                continue
+            if ancestor.before is None:
+                entry = await self._store.journal.find(ancestor.run, key)
+            else:
+                entry = await self._store.reuser.find_before(ancestor.run, key, ancestor.before)
+            if entry is not None:
+                return entry
+        return None
+
+
+def _usable(entry: Entry, final: bool) -> bool:
+    return entry.state is EntryState.DONE or (final and entry.state is EntryState.FAILED)
+
+
+async def inheritance_of(store: Store, run: Run) -> Inheritance:
+    """Follow a run's origins back; a fork ends the line, since what came later is not wanted."""
+    ancestors: list[Ancestor] = []
+    seen = {run.id}
+    origin = run.origin
+    calls_only = False
+    while origin is not None and origin.run not in seen:
+        seen.add(origin.run)
+        before = None
+        if origin.fork_key is not None:
+            before = await store.reuser.position(origin.run, origin.fork_key)
+            if before is None:
+                raise NotFound(f"run {origin.run} has nothing under the key {origin.fork_key!r}")
+        calls_only = calls_only or origin.reuse in CALLS_ONLY
+        ancestors.append(Ancestor(run=origin.run, fork_key=origin.fork_key, before=before, calls_only=calls_only))
+        parent = await store.runs.get(origin.run)
+        origin = None if parent is None or before is not None else parent.origin
+    reuse = Reuse.NOTHING if run.origin is None else run.origin.reuse
+    return Inheritance(store, tuple(ancestors), reuse=reuse)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrivenRun:
+    """A run that this process has claimed."""
+
+    run: Run  # as it was when it was claimed
+    epoch: int  # of the claim
+    levels: Levels
+    inheritance: Inheritance
+    activity: Activity
+
+
+class CallJournal:
+    """Looks calls up, in the journal of a run and in those that it comes from."""
+
+    def __init__(self, driven: DrivenRun, store: Store, clock: Clock) -> None:
+        self._run, self._epoch, self._inheritance = driven.run.id, driven.epoch, driven.inheritance
+        self._store, self._clock = store, clock
+
+    async def find(self, key: str, digest: str, *, final: bool = False) -> Entry | None:
+        """Return the entry of a call, taken over if it is another run's; raise its failure if that is `final`."""
+        entry = await self._store.journal.find(self._run, key)
+        if entry is not None:
+            require_same(key, entry.digest, digest)
+        else:
+            entry = await self._inheritance.find(key, digest, final=final)
+            if entry is not None:
+                await self._store.reuser.reuse(self._run, self._epoch, entry, self._clock.now())
+        if entry is not None and entry.error is not None and (final or self._inheritance.replays):
+            raise RecordedFailure(entry.error)
+        return entry
+
+
+def require_same(key: str, recorded: str, asked: str) -> None:
+    """Raise KeyReused when the digests of two requests under one key differ."""
+    if recorded != asked:
+        raise KeyReused(
+            f"key {key!r} stands for another request in this run",
+            suggestions=("give each request a key of its own", "fork the run to ask something else from there on"),
+        )
+
+
+class CallGuard:
+    """Decides whether a run may make another call: not once it was told to stop, nor after an overdraft."""
+
+    def __init__(self, levels: Levels) -> None:
+        self._levels = levels
+        self.halt = Halt()
+        self.excess: Excess | None = None  # the first call that cost more than was reserved for it
+
+    @property
+    def capped(self) -> bool:
+        """Whether any budget of the run has a cap."""
+        return self._levels.capped
+
+    @property
+    def refusal(self) -> StopRun | None:
+        """Why no call may be made; after an overdraft a run may still finish what it has answers for."""
+        excess = self.excess
+        if self.halt.error is None and excess is not None and (excess.reserved or self._levels.capped):
+            return excess.refusal  # without either nobody asked for a limit
+        return self.halt.error
+
+    def check(self) -> None:
+        """Raise if no call may be made."""
+        if self.refusal is not None:
+            raise self.refusal
+
+    def add_excess(self, key: str, cost: Microdollars, reserved: Microdollars) -> None:
+        """Note a call that cost more than was reserved for it; the first counts."""
+        self.excess = self.excess or Excess(key=key, cost=cost, reserved=reserved)
