@@ -250,7 +250,7 @@ class Runs:
 
     async def export(self, reference: str, path: str | Path) -> tuple[Run, int]:
         """Write a run to a file; returns it with the number of its entries."""
-        require_output(path)
+        require_output(Path(path))
         run = await self.find(reference)
         return run, await export_run(self._store, run, Path(path))
 
