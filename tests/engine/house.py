@@ -22,7 +22,7 @@ from muster.domain.money import Microdollars
 from muster.domain.run import Driver, NewRun, Origin, Run
 from muster.engine.admission import BudgetQueue
 from muster.engine.batches.base import BatchServices, Patience
-from muster.engine.batches.batcher import CREATE_TIMEOUTS, TIMEOUTS, make_pool
+from muster.engine.batches.batcher import CREATE_TIMEOUTS, TIMEOUTS, make_batcher
 from muster.engine.call_state import CallServices
 from muster.engine.clock import Clock, SystemClock
 from muster.engine.context import Context
@@ -201,7 +201,7 @@ async def house(
         timeouts=TIMEOUTS,
         create_timeouts=CREATE_TIMEOUTS,
     )
-    pool = make_pool(tools, folder / "spool")
+    batcher = make_batcher(tools, folder / "spool")
     equipment = CallServices(
         store=store,
         directory=directory,
@@ -212,7 +212,7 @@ async def house(
         kill=KillPoints(),
         policy=policy or RetryPolicy(first_delay=0.001, longest_delay=0.01),
         timeouts=timeouts or Timeouts(call=30.0, grace=0.05),
-        pool=pool,
+        batcher=batcher,
         is_gone=gone,
         sees=seen,
         schemas=JsonSchemas(),
@@ -224,7 +224,7 @@ async def house(
     try:
         yield House(store, engine, workloads, clock)
     finally:
-        await pool.close()
+        await batcher.close()
         await budget_queue.close()
         await limiters.close()
         await store.maintenance.close()

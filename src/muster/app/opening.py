@@ -17,7 +17,7 @@ from muster.domain.errors import BadArgument
 from muster.domain.script import Script
 from muster.engine.admission import BudgetQueue
 from muster.engine.batches.base import BatchServices, Patience
-from muster.engine.batches.batcher import CREATE_TIMEOUTS, make_pool
+from muster.engine.batches.batcher import CREATE_TIMEOUTS, make_batcher
 from muster.engine.batches.batcher import TIMEOUTS as BATCH_TIMEOUTS
 from muster.engine.call_state import CallServices
 from muster.engine.clock import Clock, SystemClock
@@ -82,7 +82,7 @@ async def open_muster(
         timeouts=batch_timeouts or BATCH_TIMEOUTS,
         create_timeouts=batch_timeouts or CREATE_TIMEOUTS,
     )
-    pool = make_pool(tools, settings.home / "spool")
+    batcher = make_batcher(tools, settings.home / "spool")
     equipment = CallServices(
         store=store,
         directory=directory,
@@ -93,7 +93,7 @@ async def open_muster(
         kill=kill,
         policy=policy or RetryPolicy(),
         timeouts=timeouts or Timeouts(),
-        pool=pool,
+        batcher=batcher,
         is_gone=gone,
         sees=seen,
         reap=reaper.reap,
@@ -105,7 +105,7 @@ async def open_muster(
         Backend(settings=settings, store=store, engine=engine, clock=clock, directory=directory, workloads=workloads)
     )
     # Closed from the last to the first, each of them even if another fails: no process outlives a full disk.
-    parts = (store.maintenance, processes, directory, limiters, budget_queue, pool, muster)
+    parts = (store.maintenance, processes, directory, limiters, budget_queue, batcher, muster)
     async with AsyncExitStack() as closing:
         for part in parts:
             closing.push_async_callback(part.close)

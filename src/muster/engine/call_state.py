@@ -47,7 +47,7 @@ class CallServices:
     kill: KillPoints
     policy: RetryPolicy
     timeouts: Timeouts
-    pool: Batcher
+    batcher: Batcher
     is_gone: Callable[[Driver], bool]  # whether a driver is certainly dead
     sees: Callable[[Driver], bool]  # whether this process can tell; if not, the lease decides
     reap: Callable[[], Awaitable[object]]  # ends the processes that dead drivers left behind

@@ -111,12 +111,12 @@ class Engine:
     async def _cancel_batches(self, run: RunId) -> None:
         for child in await self._with.store.archive.children(run):
             await self._cancel_batches(child.id)
-        await self._with.pool.cancel_batches(run)
+        await self._with.batcher.cancel_batches(run)
 
     @property
-    def pool(self) -> Batcher:
-        """The batches of this process."""
-        return self._with.pool
+    def batcher(self) -> Batcher:
+        """The parked calls and the batches of this process."""
+        return self._with.batcher
 
     def stop_all(self, error: StopRun, *, now: bool) -> None:
         """Stop every run that this process drives or is about to drive."""
@@ -176,7 +176,7 @@ class Engine:
             buried.append((run, claim))
         if buried:
             await self._with.reap()
-        await self._with.pool.cancel_orphans()
+        await self._with.batcher.cancel_orphans()
         return buried
 
     def _abandoned(self, run: Run) -> bool:
@@ -234,7 +234,7 @@ class Engine:
         if beginning.told is not None:
             drive.stop(beginning.told[0], now=beginning.told[1])
         ended = await self._to_end(drive, parent)
-        await self._with.pool.round_off(run.id)
+        await self._with.batcher.round_off(run.id)
         return ended
 
     async def _to_end(self, drive: Drive, parent: Drive | None) -> Run:

@@ -42,7 +42,7 @@ from muster.domain.errors import (
 from muster.domain.ids import BatchId, RunId
 from muster.domain.run import Driver, RunState
 from muster.engine.batches.base import BatchServices, Patience
-from muster.engine.batches.batcher import Batcher, make_pool
+from muster.engine.batches.batcher import Batcher, make_batcher
 from muster.engine.killpoints import KillPoints
 from muster.store.base import RunRelease, Store
 from muster.store.sqlite import SqliteStore, open_sqlite
@@ -344,7 +344,7 @@ class Process:
             timeouts=TIMEOUTS,
             create_timeouts=TIMEOUTS,
         )
-        self.pool: Batcher = make_pool(tools, world.folder / f"spool-{number}")
+        self.batcher: Batcher = make_batcher(tools, world.folder / f"spool-{number}")
         self.task: asyncio.Task[None] | None = None
         self.error: MusterError | None = None
 
@@ -353,7 +353,7 @@ class Process:
 
         async def watched() -> None:
             try:
-                await work(self.pool)
+                await work(self.batcher)
             except MusterError as error:
                 self.error = error
 
@@ -397,7 +397,7 @@ class Process:
         for turn in list(self.gate.waiting):
             turn.go.cancel()
         await self.settle()
-        await self.pool.close()
+        await self.batcher.close()
 
 
 def answers_of(step: str) -> Sequence[Answer]:
@@ -471,7 +471,7 @@ class World:
         """Start a process that takes the batch to its end, or does something else with it."""
         process = Process(self, len(self.processes) + 1)
         self.processes.append(process)
-        process.start(work or (lambda pool: pool.fetch(NAME)))
+        process.start(work or (lambda batcher: batcher.fetch(NAME)))
         await process.settle()
         return process
 
@@ -482,17 +482,17 @@ class World:
 
     async def start_to_cancel(self) -> Process:
         """Start a process that has the batch canceled."""
-        return await self.start(lambda pool: pool.cancel(NAME))
+        return await self.start(lambda batcher: batcher.cancel(NAME))
 
-    async def _give_up(self, pool: Batcher) -> None:
+    async def _give_up(self, batcher: Batcher) -> None:
         batch = await self.batch()
         try:
             if batch.state is BatchState.SENT:
-                await pool.resolve(NAME)
+                await batcher.resolve(NAME)
             elif batch.state in (BatchState.RUNNING, BatchState.ENDED):
-                await pool.look(NAME)
+                await batcher.look(NAME)
         except (BatchOpen, BatchLost):  # as `BatchOffice.reconcile` does
-            await pool.abandon(await self.batch())
+            await batcher.abandon(await self.batch())
 
     async def batch(self) -> Batch:
         """Read the batch."""

@@ -1,4 +1,4 @@
-"""The pool: what goes together into a batch, and when."""
+"""The batcher: what goes together into a batch, and when."""
 
 import asyncio
 import random

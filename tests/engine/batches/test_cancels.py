@@ -268,7 +268,7 @@ async def test_whoever_comes_next_cancels_the_unresolved_batch_of_a_canceled_run
             clock.advance(60.0)
         else:
             await wait_for(lambda: house.batches[0]["status"] == "cancelled")
-        await wait_for(lambda: not muster._backend.engine.pool.canceling)
+        await wait_for(lambda: not muster._backend.engine.batcher.canceling)
         [made] = await batches_of(muster, run)
         assert made.state is BatchState.COLLECTED
 
@@ -288,7 +288,7 @@ async def test_a_cancel_that_the_provider_accepted_is_not_sent_again_by_every_co
         await muster._backend.store.commands.cancel(handle.id, time.time())
         await muster._backend.engine.sweep()
         clock.advance(60.0)
-        await wait_for(lambda: not muster._backend.engine.pool.canceling)
+        await wait_for(lambda: not muster._backend.engine.batcher.canceling)
         [over] = await batches_of(muster, await muster.runs.find(handle.id))
         assert (over.state, house.audit.statuses.get("500", 0)) == (BatchState.COLLECTED, 0)
 

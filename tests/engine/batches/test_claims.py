@@ -43,6 +43,6 @@ async def test_whoever_reconciles_is_told_who_is_at_a_batch_and_since_when(house
         await wait_for(lambda: bool(held))
         assert (held[0].batch.id, held[0].by) == (made.id, worker._backend.engine.driver)
         assert held[0].batch.claimed_at == made.claimed_at
-        await worker._backend.engine.pool.close()  # the worker lets go of it
+        await worker._backend.engine.batcher.close()  # the worker lets go of it
         [given_up] = await asyncio.wait_for(reconciling, 20.0)
         assert given_up.batch.state is BatchState.ABANDONED

@@ -1,14 +1,13 @@
-"""The pool: gathers calls that wait at the same time, puts them into as few batches as possible, and has them followed.
+"""The batcher: gathers calls that wait at the same time, puts them into as few batches as possible, has them followed.
 
-It flushes when it is quiet: something is parked, no batch call of this process is between journal and parking, no
-results are being handed out, and nothing new came for a short while. Or when a batch is full, or after the linger time.
+When it flushes is decided in `quietness`.
 """
 
 import asyncio
 import contextlib
 from collections import Counter, deque
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from muster.agents.base import BatchAgent
@@ -23,6 +22,7 @@ from muster.engine.batches.collect import Collector
 from muster.engine.batches.dismiss import Dismisser
 from muster.engine.batches.follow import Follower, Poller, Step
 from muster.engine.batches.parking import Outcome, Parked, Waiters
+from muster.engine.batches.quietness import Quietness, QuietWatch
 from muster.engine.batches.resolve import BatchResolver, Claims, lost
 from muster.engine.batches.results import own_folder
 from muster.engine.batches.send import Composition, Sender, compose
@@ -51,36 +51,23 @@ class Batcher:
         self._lanes: dict[BatchEndpoint, deque[Parked]] = {}
         self._agents: dict[BatchEndpoint, BatchAgent] = {}
         self._short: list[Parked] = []  # what did not fit under a budget the last time
-        self._moving = 0
+        self._watch = QuietWatch(waiters, tools.clock)
         self._inside = 0
         self._unsent: Counter[RunId] = Counter()  # parked, and not known to be at the provider
-        self._last = 0.0
-        self._changed = asyncio.Event()
         self._room = asyncio.Condition()
         self._gathering: asyncio.Task[None] | None = None
         self._left: dict[RunId, LeftWaiting] = {}  # runs that stop because a batch of theirs cannot be waited for
         self._orphans: dict[BatchId, asyncio.Task[None]] = {}  # batches of canceled runs, canceled by this process
-        follower.on_change = waiters.on_answered = self.stir
+        follower.on_change = waiters.on_answered = self._watch.change
 
-    @contextmanager
-    def moving(self) -> Iterator[None]:
+    def moving(self) -> AbstractContextManager[None]:
         """Count a batch call that is on its way to be parked: nothing is flushed without it."""
-        self._moving += 1
-        try:
-            yield
-        finally:
-            self._moving -= 1
-            self.stir()
+        return self._watch.moving()
 
     @property
     def parked(self) -> int:
         """How many calls of this process are parked."""
         return self._inside
-
-    def stir(self) -> None:
-        """Look again whether it is time to flush."""
-        self._last = self._clock.monotonic()
-        self._changed.set()
 
     async def park(self, parked: Parked) -> Outcome:
         """Wait for the next batch and for its result; raises the error that the call met there."""
@@ -90,7 +77,7 @@ class Batcher:
             self._agents[desk] = parked.batching.agent
             self._lanes.setdefault(desk, deque()).append(parked)
             self._unsent[parked.attempt.run] += 1
-            self.stir()
+            self._watch.change()
             self._begin_to_gather()
             return await parked.future
         finally:
@@ -110,8 +97,8 @@ class Batcher:
 
     def handed_in(self, run: RunId) -> bool:
         """Whether the provider has every parked call of a run, and nothing is about to change that."""
-        settled = self._last + self._patience.settle <= self._clock.monotonic()
-        return settled and not self._busy and self._unsent[run] == 0 and not self._follower.unsent(run)
+        settled = self._watch.look().settled(self._patience)
+        return settled and self._unsent[run] == 0 and not self._follower.unsent(run)
 
     def leave(self, run: RunId, error: LeftWaiting) -> None:
         """Put no further call of a run into a batch: one of its batches cannot be waited for any longer.
@@ -246,30 +233,14 @@ class Batcher:
                 await self._flush(desk)
 
     async def _until_due(self) -> None:
-        while (wait := self._seconds_left()) > 0:
-            self._changed.clear()
-            change = asyncio.ensure_future(self._changed.wait())
-            sleep = asyncio.ensure_future(self._clock.sleep(wait))
-            try:
-                await asyncio.wait({change, sleep}, return_when=asyncio.FIRST_COMPLETED)
-            finally:
-                change.cancel()
-                sleep.cancel()
+        while (seconds := self._quietness().seconds_left(self._patience)) > 0:
+            await self._watch.wait(seconds)
 
-    def _seconds_left(self) -> float:
-        """Say how long to wait before the next look; nothing when it is time."""
-        now = self._clock.monotonic()
-        if any(len(lane) >= self._most(desk).requests for desk, lane in self._lanes.items()):
-            return 0.0
-        oldest = min((lane[0].since for lane in self._lanes.values() if lane), default=now)
-        lingering = oldest + self._patience.linger - now
-        quiet = lingering if self._busy else self._last + self._patience.settle - now
-        return max(0.0, min(lingering, quiet))
-
-    @property
-    def _busy(self) -> bool:
-        """Whether calls are on their way to be parked, or to come back from it."""
-        return self._moving > 0 or self._waiters.being_answered
+    def _quietness(self) -> Quietness:
+        return self._watch.look(
+            oldest=min((lane[0].since for lane in self._lanes.values() if lane), default=None),
+            full=any(len(lane) >= self._most(desk).requests for desk, lane in self._lanes.items()),
+        )
 
     def _again(self) -> None:
         for parked in self._short:
@@ -363,8 +334,8 @@ TIMEOUTS = Timeouts(call=60.0)
 CREATE_TIMEOUTS = Timeouts(call=600.0)  # the provider may have to look at a quarter of a gigabyte
 
 
-def make_pool(tools: BatchServices, spool: Path) -> Batcher:
-    """Make the pool of this process."""
+def make_batcher(tools: BatchServices, spool: Path) -> Batcher:
+    """Make the batcher of this process."""
     waiters, asker = Waiters(), Asker(tools.clock, tools.random, tools.patience)
     folder = own_folder(spool, tools.driver, tools.is_gone, tools.clock.now())
     dismisser = Dismisser(store=tools.store, clock=tools.clock, waiters=waiters)
