@@ -30,7 +30,7 @@ from muster.engine.context import Context
 from muster.engine.drive import LEASE_SECONDS, Drive, Listener
 from muster.engine.driven_run import DrivenRun, inheritance_of
 from muster.engine.levels import budgets_of, levels_of
-from muster.engine.workload import WorkloadSource
+from muster.engine.workload import Workload, WorkloadSource
 from muster.store.base import Claim, RunRelease
 
 _UNDER_WAY: set[RunId] = set()  # driven or being claimed by any engine of this process
@@ -203,39 +203,42 @@ class Engine:
         *,
         detach: bool = False,
     ) -> Run:
+        """Claim a run and drive it to its end, under its parent if it is a child."""
         workload = self._workloads.find(run.workload)
-        levels = await levels_of(self._with.store, run, self._day_cap)
-        inheritance = await inheritance_of(self._with.store, run)
-        claim = await self._begin(run)
-        driven = DrivenRun(
-            run=run,
-            epoch=claim.epoch,
-            levels=levels,
-            inheritance=inheritance,
-            activity=Activity(Stopwatch(self._with.clock, run.active)),
-        )
-        path = CallPath(self._with, driven)
-
-        async def drive_child(child: Run) -> Run:
-            return await self._drive(child, None, drive, _Beginning())
-
-        context = Context(
-            driven,
-            store=self._with.store,
-            path=path,
-            clock=self._with.clock,
-            child=Children(
-                driven, store=self._with.store, clock=self._with.clock, new_id=self.new_id, drive=drive_child
-            ),
-            on_delta=on_delta,
-        )
-        drive = Drive(self._with, driven, workload=workload, context=context, path=path, detach=detach)
+        driven = await self._take(run)
+        drive = self._prepare(driven, workload, on_delta, detach=detach)
         self._beginning.discard(beginning)
         if beginning.told is not None:
             drive.stop(beginning.told[0], now=beginning.told[1])
         ended = await self._to_end(drive, parent)
         await self._with.batcher.round_off(run.id)
         return ended
+
+    async def _take(self, run: Run) -> DrivenRun:
+        """Claim a run; what it counts under and comes from is read before."""
+        levels = await levels_of(self._with.store, run, self._day_cap)
+        inheritance = await inheritance_of(self._with.store, run)
+        claim = await self._begin(run)
+        return DrivenRun(
+            run=run,
+            epoch=claim.epoch,
+            levels=levels,
+            inheritance=inheritance,
+            activity=Activity(Stopwatch(self._with.clock, run.active)),
+        )
+
+    def _prepare(self, driven: DrivenRun, workload: Workload, on_delta: Listener | None, *, detach: bool) -> Drive:
+        """Put together the call path, the context and the drive of a run; its children are driven under that drive."""
+
+        async def drive_child(child: Run) -> Run:
+            return await self._drive(child, None, drive, _Beginning())
+
+        store, clock = self._with.store, self._with.clock
+        path = CallPath(self._with, driven)
+        children = Children(driven, store=store, clock=clock, new_id=self.new_id, drive=drive_child)
+        context = Context(driven, store=store, path=path, clock=clock, child=children, on_delta=on_delta)
+        drive = Drive(self._with, driven, workload=workload, context=context, path=path, detach=detach)
+        return drive
 
     async def _to_end(self, drive: Drive, parent: Drive | None) -> Run:
         self._drives[drive.run.id] = drive
