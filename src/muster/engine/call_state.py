@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import Random
 from typing import NamedTuple, Protocol
 
@@ -34,6 +34,13 @@ class Schemas(Protocol):
         """Return the reply with its answer as data, or with the reason why that does not fit the schema."""
 
 
+@dataclass(slots=True)
+class WireCount:
+    """How many calls of this process wait for their agents: counted where they are sent, asked by whoever shows it."""
+
+    open: int = 0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallServices:
     """What the call paths of all runs of a process share."""
@@ -52,6 +59,7 @@ class CallServices:
     sees: Callable[[Driver], bool]  # whether this process can tell; if not, the lease decides
     reap: Callable[[], Awaitable[object]]  # ends the processes that dead drivers left behind
     schemas: Schemas
+    wire_count: WireCount = field(default_factory=WireCount)
 
 
 @dataclass(slots=True, kw_only=True)

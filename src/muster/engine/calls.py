@@ -37,7 +37,7 @@ from muster.engine.admission import Admission, RunPlaces
 from muster.engine.batches.path import BatchPath
 from muster.engine.call_state import AttemptBooking, CallServices, CallState, Started, failed_of, require_unicode
 from muster.engine.driven_run import CallGuard, CallJournal, DrivenRun, require_same
-from muster.engine.exchange import Exchange
+from muster.engine.exchange import Exchange, RunExchanges
 from muster.engine.levels import first_excess, overdraft_of
 from muster.engine.retry import Again, GiveUp, RetryDecision, decide
 
@@ -53,7 +53,8 @@ class CallPath:
         self._guard = CallGuard(driven.levels)
         self._journal = CallJournal(driven, services.store, services.clock)
         self._batches = BatchPath(services, driven, self._journal, self._guard)
-        self._exchange = Exchange(services, self._run, self._guard)
+        self.wires = RunExchanges(services.wire_count)
+        self._exchange = Exchange(services, self._run, self.wires, self._guard)
         self._under_way: dict[str, CallState] = {}
         self._book = AttemptBooking(services).book
         # Nothing can be known in a run that starts now: the unique key in the journal tells when that was wrong.
@@ -121,14 +122,6 @@ class CallPath:
         finally:
             self._end(asking)
 
-    def cut(self) -> None:
-        """Close what is on the wire; its outcome becomes uncertain."""
-        self._exchange.cut()
-
-    async def quiet(self) -> None:
-        """Wait until nothing is on the wire."""
-        await self._exchange.quiet()
-
     async def drain(self) -> None:
         """Close what a workload left behind, so that no attempt stays without settlement."""
         while self._under_way:  # looked at anew each time: others may end while one is waited for
@@ -138,11 +131,6 @@ class CallPath:
             if asking.task is not None:
                 asking.task.cancel()
             await asyncio.wait({asking.over})
-
-    @property
-    def on_wire(self) -> int:
-        """How many calls are on the wire."""
-        return self._exchange.on_wire
 
     async def overdraft(self) -> Overdraft | None:
         """Return how the run exceeded a budget, if it did."""

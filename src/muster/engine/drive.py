@@ -83,11 +83,6 @@ class Drive:
         return self._run
 
     @property
-    def on_wire(self) -> int:
-        """How many calls of this run, without its children's, are on the wire."""
-        return self._path.on_wire
-
-    @property
     def all_parked(self) -> bool:
         """Whether everything in this run, its children's calls too, waits in batches."""
         own = self._activity.all_parked or (self._activity.open == 0 and bool(self.children))
@@ -107,7 +102,7 @@ class Drive:
         if now:
             self._now = True
             self._path.halt.release()
-            self._path.cut()
+            self._path.wires.cut()
             self._cancel()
             self._help(self._abandon())
         else:
@@ -243,7 +238,7 @@ class Drive:
     async def _quiet(self) -> None:
         """Wait until nothing is on the wire, in children either: canceling the parent would cut their calls."""
         await self._children_over()
-        await self._path.quiet()
+        await self._path.wires.quiet()
 
     async def _children_over(self) -> None:
         while self.children:

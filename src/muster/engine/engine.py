@@ -140,7 +140,7 @@ class Engine:
     @property
     def on_wire(self) -> int:
         """How many calls are on the wire."""
-        return sum(drive.on_wire for drive in self._drives.values())
+        return self._with.wire_count.open
 
     @property
     def driving(self) -> frozenset[RunId]:

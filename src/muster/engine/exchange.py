@@ -13,7 +13,7 @@ from muster.domain.errors import CallFailed, Interrupted, OutcomeUnknown, OutOfT
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
 from muster.engine.admission import Admission
-from muster.engine.call_state import AttemptBooking, CallServices, CallState, Started, failed_of
+from muster.engine.call_state import AttemptBooking, CallServices, CallState, Started, WireCount, failed_of
 from muster.engine.clock import Clock
 from muster.engine.driven_run import CallGuard
 from muster.store.base import Events
@@ -35,15 +35,13 @@ class _Sent:
 class RunExchanges:
     """Runs each exchange as a task of its own, so that an answer that arrived survives whoever waited for it."""
 
-    def __init__(self) -> None:
+    def __init__(self, count: WireCount) -> None:
+        self._count = count
         self._open: set[Wire] = set()
         self._sent: dict[Wire, _Sent] = {}
         self._alarm: asyncio.TimerHandle | None = None  # one for all: the earliest of them
         self._quiet = asyncio.Event()
         self._quiet.set()
-
-    def __len__(self) -> int:
-        return len(self._sent)
 
     def launch(self, exchange: Coroutine[Any, Any, Reply], landed: Landed) -> Wire:
         """Begin an exchange; it may still wait for a place."""
@@ -60,6 +58,7 @@ class RunExchanges:
         """
         at = asyncio.get_running_loop().time() + seconds
         self._sent[wire] = _Sent(at, grace, landed)
+        self._count.open += 1
         self._quiet.clear()
         if self._alarm is None or at < self._alarm.when():
             self._set_alarm(at)
@@ -71,13 +70,14 @@ class RunExchanges:
     def forget(self, wire: Wire) -> None:
         """Take an exchange off the wire."""
         self._open.discard(wire)
-        self._sent.pop(wire, None)
+        if self._sent.pop(wire, None) is not None:
+            self._count.open -= 1
         if not self._sent:
             self._set_alarm(None)
             self._quiet.set()
 
     def cut(self) -> None:
-        """Close all exchanges."""
+        """Close all exchanges; the outcome of what was sent becomes uncertain."""
         for wire in self._open:
             wire.cancel()
 
@@ -157,25 +157,11 @@ class Partial:
 
 
 class Exchange:
-    """What a run has on the wire."""
+    """Sends the calls of a run, each once."""
 
-    def __init__(self, services: CallServices, run: RunId, guard: CallGuard) -> None:
-        self._with, self._run, self._guard = services, run, guard
+    def __init__(self, services: CallServices, run: RunId, wires: RunExchanges, guard: CallGuard) -> None:
+        self._with, self._run, self._wires, self._guard = services, run, wires, guard
         self._book = AttemptBooking(services).book
-        self._wires = RunExchanges()
-
-    @property
-    def on_wire(self) -> int:
-        """How many calls are on the wire."""
-        return len(self._wires)
-
-    def cut(self) -> None:
-        """Close what is on the wire; its outcome becomes uncertain."""
-        self._wires.cut()
-
-    async def quiet(self) -> None:
-        """Wait until nothing is on the wire."""
-        await self._wires.quiet()
 
     async def send(self, asking: CallState, started: Started, seat: Admission) -> Reply | WireError:
         """Send and wait; canceled here, the outcome is settled before the cancellation is passed on."""
