@@ -65,6 +65,14 @@ class BatchAgent(Protocol):
     def spelling(self) -> "BatchFormat":
         """Say how members and results are written."""
 
+    @property
+    def labels_batches(self) -> bool:
+        """Whether the provider's list names our id or input file, so that two unresolved creates can be told apart."""
+
+    @property
+    def uploads_file(self) -> bool:
+        """Whether requests are uploaded as a file first: a batch without one cannot have been created."""
+
     async def submit(self, parcel: BatchUpload, timeouts: Timeouts) -> str:
         """Create the batch, once, and give the provider's id."""
 

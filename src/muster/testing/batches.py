@@ -56,6 +56,9 @@ class ObedientSpelling:
 class ObedientBatches:
     """Takes batches, and ends them when it is told to; a batch can be looked into by its requests."""
 
+    labels_batches = False
+    uploads_file = False
+
     def __init__(self, answer: Answer = str, *, limits: BatchLimits | None = None, most: int = 10) -> None:
         self._answer, self._most = answer, most
         self.desk, self.spelling = DESK, ObedientSpelling()

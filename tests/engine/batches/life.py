@@ -223,11 +223,12 @@ class GatedAgent:
     def __init__(self, provider: Provider, gate: Gate) -> None:
         self._provider, self._gate = provider, gate
         self.desk = desk_of(provider.kind)
+        self.labels_batches = self.uploads_file = provider.kind == "openai"
 
     async def submit(self, parcel: BatchUpload, timeouts: Timeouts) -> str:
         """Upload where that is needed, and create."""
         file = parcel.file
-        if self.desk.kind == "openai" and file is None:
+        if self.uploads_file and file is None:
             async with self._request("upload") as _:
                 self._provider.files += 1
                 file = f"file-{self._provider.files}"
@@ -238,7 +239,7 @@ class GatedAgent:
 
     async def _create(self, parcel: BatchUpload, file: str | None, names: list[str]) -> str:
         created = self._provider.created
-        label = parcel.id if self.desk.kind == "openai" else None
+        label = parcel.id if self.labels_batches else None
         async with self._request("create"):
             made = Created(f"p{len(created) + 1}", names, self._provider.clock.time, file, label)
             created.append(made)

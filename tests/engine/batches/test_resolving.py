@@ -1,12 +1,14 @@
 """Which batch of a provider's list is ours: decided purely, never guessed."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 
 from muster.domain.batch import Batch, BatchEndpoint, BatchState, ListedBatch
 from muster.domain.ids import BatchId
-from muster.engine.batches.resolve import LONGEST_CREATE, SKEW, Adopt, Nothing, Several, judge
+from muster.engine.batches.resolve import LONGEST_CREATE, SKEW, Adopt, Judgment, Nothing, Several
+from muster.engine.batches.resolve import judge as judge_list
 
 ANTHROPIC = BatchEndpoint(kind="anthropic", base_url="http://127.0.0.1:1", account="a", variable="K")
 SENT = 1_800_000_000.0
@@ -22,6 +24,11 @@ BATCH = Batch(
     nonce="n",
 )
 OPENAI = replace(BATCH, desk=replace(ANTHROPIC, kind="openai"), file="file-1")
+
+
+def judge(batch: Batch, listed: Sequence[ListedBatch], known: frozenset[str]) -> Judgment:
+    """Judge a list as the batch's provider writes it."""
+    return judge_list(batch, listed, known, labeled=batch.desk.kind == "openai")
 
 
 def found(

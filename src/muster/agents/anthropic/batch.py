@@ -53,6 +53,8 @@ class AnthropicBatches:
     """Message Batches under one account; all its models share them."""
 
     limits = LIMITS
+    labels_batches = False
+    uploads_file = False
 
     def __init__(self, *, key: str, variable: str, base_url: str, http: BatchHttp) -> None:
         base_url = join(base_url, "")

@@ -33,6 +33,8 @@ class OpenAIBatches:
     """Batches of one model under one account."""
 
     limits = LIMITS
+    labels_batches = True
+    uploads_file = True
 
     def __init__(self, *, key: str, variable: str, base_url: str, scope: str, http: BatchHttp) -> None:
         base_url = join(base_url, "")

@@ -1,7 +1,8 @@
 """Reconciling: was a batch created whose create was cut off, or whose process died? The provider's own list tells.
 
-OpenAI's list names the input file and our id. Anthropic's names neither: there, a batch that nobody of this store knows
-and that fits in time and count is taken for ours, and its custom ids confirm or refute that when it ends.
+Some lists name the input file and our id (`BatchAgent.labels_batches`). Where one names neither, a batch that nobody of
+this store knows and that fits in time and count is taken for ours, and its custom ids confirm or refute that when it
+ends.
 """
 
 import asyncio
@@ -130,13 +131,13 @@ class Nothing:
 Judgment = Adopt | Several | Nothing
 
 
-def judge(batch: Batch, listed: Sequence[ListedBatch], known: frozenset[str]) -> Judgment:
-    """Decide which batch of the provider's list is ours."""
+def judge(batch: Batch, listed: Sequence[ListedBatch], known: frozenset[str], *, labeled: bool) -> Judgment:
+    """Decide which batch of the provider's list is ours; in one that is `labeled` ours bears our name."""
     strangers = [found for found in listed if found.id not in known and found.id not in batch.rejected]
     for found in strangers:
         if found.label == batch.id or (batch.file is not None and found.file == batch.file):
             return Adopt(id=found.id, sure=True, why="it names our batch or our input file")
-    if batch.desk.kind != "anthropic":
+    if labeled:
         return Nothing()
     fitting = tuple(found for found in strangers if _fits(batch, found))
     if len(fitting) > 1:
@@ -177,11 +178,11 @@ class BatchResolver:
             await self._claims.keep(claimed, self._resolve(claimed, until))
 
     async def _resolve(self, batch: Batch, until: float) -> None:
-        if batch.desk.kind == "openai" and batch.file is None:
+        agent = self._directory.reopen(batch.desk)
+        if agent.uploads_file and batch.file is None:
             note = "its requests were never uploaded, so it cannot have been created"
             await self._claims.change(batch, "batch.put_back", state=BatchState.PLANNED, sent_at=None, note=note)
             return
-        agent = self._directory.reopen(batch.desk)
         pulse = PollDelays(self._patience, self._random)
         since = self._looking_since.setdefault(batch.id, self._clock.monotonic())
         while self._clock.monotonic() < until:
@@ -210,7 +211,8 @@ class BatchResolver:
         listed = await self._asker.ask(read_list, f"the list of batches at {batch.desk.base_url}", until)
         if listed is None:
             return None
-        return judge(batch, listed, await self._store.batches.known(batch.desk.account))
+        known = await self._store.batches.known(batch.desk.account)
+        return judge(batch, listed, known, labeled=agent.labels_batches)
 
     async def _adopt(self, batch: Batch, adopt: Adopt) -> None:
         self._looking_since.pop(batch.id, None)

@@ -55,7 +55,7 @@ class Sender:
             if fresh is None or fresh.state is not BatchState.PLANNED or fresh.cancel_requested:
                 return  # another process sends it, or it is not to be sent any more
             # Where the provider keeps no word of ours with a batch, two unresolved ones could not be told apart.
-            claimed = await self._claims.take(fresh, alone=fresh.desk.kind == "anthropic")
+            claimed = await self._claims.take(fresh, alone=not agent.labels_batches)
             if claimed is None:
                 await self._wait_for_others(fresh, until)
                 continue
@@ -80,7 +80,7 @@ class Sender:
         try:
             provider_id = await agent.submit(self._parcel(claimed), self._timeouts)
         except WireError as error:
-            return await self._failed(claimed, error, pulse)
+            return await self._failed(agent, claimed, error, pulse)
         self._kill.reach("batch.created")
         if provider_id in await self._store.batches.known(claimed.desk.account):
             note = f"nobody knows whether it was created: the provider gave it the id of another batch, {provider_id}"
@@ -108,9 +108,9 @@ class Sender:
             with contextlib.suppress(WireError):  # its members are in the books as uncertain in any case
                 await agent.cancel(provider_id, self._timeouts)
 
-    async def _failed(self, claimed: Batch, error: WireError, pulse: PollDelays) -> float | None:
+    async def _failed(self, agent: BatchAgent, claimed: Batch, error: WireError, pulse: PollDelays) -> float | None:
         fresh = await self._store.batches.get(claimed.id) or claimed
-        created = fresh.desk.kind != "openai" or fresh.file is not None  # else it got no further than its upload
+        created = not agent.uploads_file or fresh.file is not None  # else it got no further than its upload
         if created and (isinstance(error, OutcomeUnknown | ProviderFault) or error.paid is Paid.UNKNOWN):
             note = f"nobody knows whether it was created: {error.message}"
             await self._claims.change(claimed, "batch.unclear", note=note)
