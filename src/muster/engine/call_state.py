@@ -11,13 +11,15 @@ from muster.domain.agent import Timeouts
 from muster.domain.budget import Level
 from muster.domain.call import Identity, Reply, Request
 from muster.domain.canonical import Json
-from muster.domain.entry import AttemptId, Failed, Outcome, Settled, Settlement
+from muster.domain.entry import AttemptId, Entry, EntryState, Failed, Outcome, Settled, Settlement
 from muster.domain.errors import InvalidRequest, Paid, WireError
 from muster.domain.money import Lane, Microdollars
 from muster.domain.run import Driver
+from muster.engine.activity import Activity
 from muster.engine.admission import BudgetQueue
 from muster.engine.batches.batcher import Batcher
 from muster.engine.clock import Clock
+from muster.engine.driven_run import require_same
 from muster.engine.killpoints import KillPoints
 from muster.engine.limiter import Limiters
 from muster.engine.retry import RetryPolicy
@@ -83,6 +85,60 @@ class CallState:
     task: "asyncio.Task[object] | None" = None  # who waits for it
     over: "asyncio.Future[Reply] | None" = None  # made when somebody else waits for this call
 
+    def learn(self, entry: Entry) -> None:
+        """Take over what the journal says of the call."""
+        self.known, self.attempts = True, entry.attempts
+        self.failed = entry.state is EntryState.FAILED
+
+    async def wait(self) -> "asyncio.Future[Reply]":
+        """Wait until the call is over, and return its outcome; canceled when the call was."""
+        if self.over is None:
+            self.over = asyncio.get_running_loop().create_future()
+        await asyncio.wait({self.over})
+        return self.over
+
+
+class OpenCalls:
+    """The calls of a run that are under way, one for each key."""
+
+    def __init__(self, activity: Activity) -> None:
+        self._activity = activity
+        self._by_key: dict[str, CallState] = {}
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._by_key
+
+    async def join(self, key: str, digest: str) -> Reply | None:
+        """Wait for the call under this key and return its reply; None when it was canceled and the turn is ours."""
+        while key in self._by_key:
+            asking = self._by_key[key]
+            require_same(key, asking.identity.digest, digest)
+            over = await asking.wait()
+            if not over.cancelled():
+                return over.result()
+        return None
+
+    def begin(self, asking: CallState) -> None:
+        """Count a call of the current task."""
+        self._by_key[asking.key] = asking
+        asking.task = asyncio.current_task()
+        self._activity.open_call()
+
+    def end(self, asking: CallState) -> None:
+        """Count a call no longer; whoever waits for one without an outcome learns that it was canceled."""
+        self._activity.close_call()
+        del self._by_key[asking.key]
+        if asking.over is not None:
+            asking.over.cancel()  # does nothing to one that has an outcome
+
+    async def drain(self) -> None:
+        """Cancel all calls and wait until they are over, so that no attempt stays without settlement."""
+        while self._by_key:  # looked at anew each time: others may end while one is waited for
+            asking = next(iter(self._by_key.values()))
+            if asking.task is not None:
+                asking.task.cancel()
+            await asking.wait()
+
 
 def require_unicode(asking: CallState) -> None:
     """Refuse a request that is not Unicode before anything is sent: a provider would refuse its whole batch."""
@@ -100,6 +156,10 @@ class Started(NamedTuple):
     most: Microdollars
     levels: tuple[Level, ...]
     waited: float
+
+    def finish(self, answer: Reply, wire: float) -> Reply:
+        """Return an answer as the reply that is booked for this attempt."""
+        return answer.booked(self.most).finished(self.id.n, self.waited, wire)
 
 
 class AttemptBooking:

@@ -21,7 +21,7 @@ from muster.domain.agent import Command, Quote
 from muster.domain.budget import GRANTED, Granted, Level, Refused, Wait
 from muster.domain.call import Reply, Request, identify, require_key
 from muster.domain.canonical import Json
-from muster.domain.entry import AttemptId, EntryState, Opening, Replied, Unsent
+from muster.domain.entry import AttemptId, Opening, Replied, Unsent
 from muster.domain.errors import (
     InvalidRequest,
     KeyTaken,
@@ -35,8 +35,16 @@ from muster.domain.run import Mode, mode_of
 from muster.engine.activity import Halt
 from muster.engine.admission import Admission, RunPlaces
 from muster.engine.batches.path import BatchPath
-from muster.engine.call_state import AttemptBooking, CallServices, CallState, Started, failed_of, require_unicode
-from muster.engine.driven_run import CallGuard, CallJournal, DrivenRun, require_same
+from muster.engine.call_state import (
+    AttemptBooking,
+    CallServices,
+    CallState,
+    OpenCalls,
+    Started,
+    failed_of,
+    require_unicode,
+)
+from muster.engine.driven_run import CallGuard, CallJournal, DrivenRun
 from muster.engine.exchange import Exchange, RunExchanges
 from muster.engine.levels import first_excess, overdraft_of
 from muster.engine.retry import Again, GiveUp, RetryDecision, decide
@@ -55,7 +63,7 @@ class CallPath:
         self._batches = BatchPath(services, driven, self._journal, self._guard)
         self.wires = RunExchanges(services.wire_count)
         self._exchange = Exchange(services, self._run, self.wires, self._guard)
-        self._under_way: dict[str, CallState] = {}
+        self._open_calls = OpenCalls(driven.activity)
         self._book = AttemptBooking(services).book
         # Nothing can be known in a run that starts now: the unique key in the journal tells when that was wrong.
         self._fresh = driven.epoch == 1 and driven.inheritance.empty
@@ -96,11 +104,11 @@ class CallPath:
             await self.halt.admit()
         asking = self._asking(agent, request, key, timeout)
         asking.on_delta, asking.streams = on_delta, stream or on_delta is not None
-        if key in self._under_way:
-            twin = await self._twin(key, asking.identity.digest)
-            if twin is not None:
-                return twin
-        self._begin(asking)
+        if key in self._open_calls:
+            joined = await self._open_calls.join(key, asking.identity.digest)
+            if joined is not None:
+                return joined
+        self._open_calls.begin(asking)
         try:
             if known:
                 reply = await self._recall(asking)
@@ -120,17 +128,11 @@ class CallPath:
                 asking.over.exception()  # whoever waited may be gone
             raise
         finally:
-            self._end(asking)
+            self._open_calls.end(asking)
 
     async def drain(self) -> None:
-        """Close what a workload left behind, so that no attempt stays without settlement."""
-        while self._under_way:  # looked at anew each time: others may end while one is waited for
-            asking = next(iter(self._under_way.values()))
-            if asking.over is None:
-                asking.over = asyncio.get_running_loop().create_future()
-            if asking.task is not None:
-                asking.task.cancel()
-            await asyncio.wait({asking.over})
+        """Close what a workload left behind."""
+        await self._open_calls.drain()
 
     async def overdraft(self) -> Overdraft | None:
         """Return how the run exceeded a budget, if it did."""
@@ -138,18 +140,6 @@ class CallPath:
         if excess is None and self._epoch > 1:
             excess = await first_excess(store, self._run)
         return await overdraft_of(store, self._run, self._levels, excess, self._with.clock.now())
-
-    async def _twin(self, key: str, digest: str) -> Reply | None:
-        """Wait for a call with the same key that is under way; one that was canceled leaves the turn to us."""
-        while key in self._under_way:
-            asking = self._under_way[key]
-            require_same(key, asking.identity.digest, digest)
-            if asking.over is None:
-                asking.over = asyncio.get_running_loop().create_future()
-            await asyncio.wait({asking.over})
-            if not asking.over.cancelled():
-                return asking.over.result()
-        return None
 
     def _asking(self, who: str | Command, request: Request, key: str, timeout: float | None) -> CallState:
         directory = self._with.directory
@@ -160,17 +150,6 @@ class CallPath:
         if isinstance(who, Command):  # it may say nothing until it is done, and takes any text
             timeouts, identity = replace(timeouts, idle=timeouts.call), replace(identity, half="")
         return CallState(agent=agent, request=request, key=key, identity=identity, timeouts=timeouts)
-
-    def _begin(self, asking: CallState) -> None:
-        self._under_way[asking.key] = asking
-        asking.task = asyncio.current_task()
-        self._activity.open_call()
-
-    def _end(self, asking: CallState) -> None:
-        self._activity.close_call()
-        del self._under_way[asking.key]
-        if asking.over is not None:
-            asking.over.cancel()  # does nothing to one that has an outcome
 
     def _look_and_ask(self, asking: CallState, mode: Mode) -> Coroutine[Any, Any, Reply | None]:
         """Choose the way of a call; no coroutine of its own, because thousands of calls may be parked below it."""
@@ -191,8 +170,7 @@ class CallPath:
             return entry.reply
         asking.turn = 0
         if entry is not None:
-            asking.known, asking.attempts = True, entry.attempts
-            asking.failed = entry.state is EntryState.FAILED
+            asking.learn(entry)
         return await self._ask(asking)
 
     async def _recall(self, asking: CallState) -> Reply:
@@ -291,7 +269,7 @@ class CallPath:
         """Steps 5 and 6: decide what an error means, write the outcome, then return, raise or try again."""
         self._with.kill.reach("call.answered")
         if isinstance(answer, Reply):
-            reply = answer.booked(started.most).finished(started.id.n, started.waited, asking.wire)
+            reply = started.finish(answer, asking.wire)
             settled = await self._book(started, Replied(reply=reply), asking)
             self._with.kill.reach("call.settled")
             return reply if settled.kept else await self._standing(asking, reply)

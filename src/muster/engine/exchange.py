@@ -233,7 +233,6 @@ class Exchange:
     def _settle_canceled(self, asking: CallState, started: Started, answer: Reply | WireError | None) -> None:
         """Settle an exchange that was canceled: an answer that arrived counts, else the outcome is unknown."""
         if isinstance(answer, Reply):
-            reply = answer.booked(started.most).finished(started.id.n, started.waited, asking.wire)
-            self._book(started, Replied(reply=reply), asking)
+            self._book(started, Replied(reply=started.finish(answer, asking.wire)), asking)
         elif answer is not None:
             self._book(started, failed_of(answer), asking)

@@ -91,8 +91,7 @@ class BatchPath:
             return
         if asking.turn == 0 and entry.state is EntryState.FAILED:
             asking.base = entry.attempts
-        asking.known, asking.attempts = True, entry.attempts
-        asking.failed = entry.state is EntryState.FAILED
+        asking.learn(entry)
         asking.turn = entry.attempts - asking.base
         if asking.turn:  # a batch that a person gave up says nothing about the call
             asking.turn -= await self._with.store.batches.abandoned(self._run, asking.key, asking.base)
