@@ -189,7 +189,7 @@ async def house(
     directory = Agents(batches, **agents)
     driver = driver or this_process()
     gone, seen = partial(is_gone, us=driver), partial(sees, us=driver)
-    tools = BatchServices(
+    batch_services = BatchServices(
         store=store,
         directory=directory,
         clock=clock,
@@ -201,8 +201,8 @@ async def house(
         timeouts=TIMEOUTS,
         create_timeouts=CREATE_TIMEOUTS,
     )
-    batcher = make_batcher(tools, folder / "spool")
-    equipment = CallServices(
+    batcher = make_batcher(batch_services, folder / "spool")
+    services = CallServices(
         store=store,
         directory=directory,
         limiters=limiters,
@@ -220,7 +220,7 @@ async def house(
     )
     workloads = Workloads()
     cap = None if day_cap is None else Microdollars(day_cap)
-    engine = Engine(equipment, workloads=workloads, driver=driver, day_cap=cap)
+    engine = Engine(services, workloads=workloads, driver=driver, day_cap=cap)
     try:
         yield House(store, engine, workloads, clock)
     finally:

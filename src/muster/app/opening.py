@@ -70,7 +70,7 @@ async def open_muster(
 
     budget_queue = BudgetQueue(store.changes, sweep, clock)
     chance = random.Random()  # noqa: S311  # jitter and ids, no secrets
-    tools = BatchServices(
+    batch_services = BatchServices(
         store=store,
         directory=directory,
         clock=clock,
@@ -82,8 +82,8 @@ async def open_muster(
         timeouts=batch_timeouts or BATCH_TIMEOUTS,
         create_timeouts=batch_timeouts or CREATE_TIMEOUTS,
     )
-    batcher = make_batcher(tools, settings.home / "spool")
-    equipment = CallServices(
+    batcher = make_batcher(batch_services, settings.home / "spool")
+    services = CallServices(
         store=store,
         directory=directory,
         limiters=limiters,
@@ -100,7 +100,7 @@ async def open_muster(
         schemas=JsonSchemas(),
     )
     workloads = project_workloads(settings)
-    engine = Engine(equipment, workloads=workloads, driver=driver, day_cap=settings.day_cap)
+    engine = Engine(services, workloads=workloads, driver=driver, day_cap=settings.day_cap)
     muster = Muster(
         Backend(settings=settings, store=store, engine=engine, clock=clock, directory=directory, workloads=workloads)
     )

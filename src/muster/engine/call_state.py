@@ -165,8 +165,8 @@ class Started(NamedTuple):
 class AttemptBooking:
     """Books attempts of live calls."""
 
-    def __init__(self, equipment: CallServices) -> None:
-        self._with = equipment
+    def __init__(self, services: CallServices) -> None:
+        self._with = services
 
     def book(self, started: Started, outcome: Outcome, asking: CallState | None = None) -> "asyncio.Future[Settled]":
         """Queue the settlement of an attempt; it is written whether or not anybody waits for it."""

@@ -47,9 +47,9 @@ class Engine:
     """Drives runs in this process."""
 
     def __init__(
-        self, equipment: CallServices, *, workloads: WorkloadSource, driver: Driver, day_cap: Microdollars | None
+        self, services: CallServices, *, workloads: WorkloadSource, driver: Driver, day_cap: Microdollars | None
     ) -> None:
-        self._with = equipment
+        self._with = services
         self._workloads = workloads
         self._driver = driver
         self._day_cap = day_cap

@@ -333,7 +333,7 @@ class Process:
 
     def __init__(self, world: "World", number: int) -> None:
         self.gate, self.driver = Gate(world.clock), Driver(host="host", pid=number, started=str(number))
-        tools = BatchServices(
+        batch_services = BatchServices(
             store=cast(Store, GatedStore(world.store, self.gate)),
             directory=cast(Directory, Agents(GatedAgent(world.provider, self.gate))),
             clock=GatedClock(self.gate),
@@ -345,7 +345,7 @@ class Process:
             timeouts=TIMEOUTS,
             create_timeouts=TIMEOUTS,
         )
-        self.batcher: Batcher = make_batcher(tools, world.folder / f"spool-{number}")
+        self.batcher: Batcher = make_batcher(batch_services, world.folder / f"spool-{number}")
         self.task: asyncio.Task[None] | None = None
         self.error: MusterError | None = None
 

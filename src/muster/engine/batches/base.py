@@ -1,4 +1,4 @@
-"""What everything shares that takes a batch from one state to the next: tools, patience, asking again."""
+"""What everything shares that takes a batch from one state to the next: services, patience, asking again."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class Patience:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchServices:
-    """The tools of one process for its batches."""
+    """What the batches of one process share."""
 
     store: Store
     directory: Directory

@@ -36,7 +36,7 @@ class Batcher:
 
     def __init__(
         self,
-        tools: BatchServices,
+        services: BatchServices,
         *,
         claims: Claims,
         follower: Follower,
@@ -44,14 +44,14 @@ class Batcher:
         dismisser: Dismisser,
         poller: Poller,
     ) -> None:
-        self._store, self._clock, self._random = tools.store, tools.clock, tools.random
-        self._kill, self._patience = tools.kill, tools.patience
+        self._store, self._clock, self._random = services.store, services.clock, services.random
+        self._kill, self._patience = services.kill, services.patience
         self._follower, self._waiters = follower, waiters
         self._claims, self._dismisser, self._poller = claims, dismisser, poller
         self._lanes: dict[BatchEndpoint, deque[Parked]] = {}
         self._agents: dict[BatchEndpoint, BatchAgent] = {}
         self._short: list[Parked] = []  # what did not fit under a budget the last time
-        self._watch = QuietWatch(waiters, tools.clock)
+        self._watch = QuietWatch(waiters, services.clock)
         self._inside = 0
         self._unsent: Counter[RunId] = Counter()  # parked, and not known to be at the provider
         self._room = asyncio.Condition()
@@ -334,21 +334,21 @@ TIMEOUTS = Timeouts(call=60.0)
 CREATE_TIMEOUTS = Timeouts(call=600.0)  # the provider may have to look at a quarter of a gigabyte
 
 
-def make_batcher(tools: BatchServices, spool: Path) -> Batcher:
+def make_batcher(services: BatchServices, spool: Path) -> Batcher:
     """Make the batcher of this process."""
-    waiters, asker = Waiters(), Asker(tools.clock, tools.random, tools.patience)
-    folder = own_folder(spool, tools.driver, tools.is_gone, tools.clock.now())
-    dismisser = Dismisser(store=tools.store, clock=tools.clock, waiters=waiters)
-    claims = Claims(tools)
-    resolver = BatchResolver(tools, claims=claims, asker=asker)
-    poller = Poller(tools, asker=asker, dismisser=dismisser)
+    waiters, asker = Waiters(), Asker(services.clock, services.random, services.patience)
+    folder = own_folder(spool, services.driver, services.is_gone, services.clock.now())
+    dismisser = Dismisser(store=services.store, clock=services.clock, waiters=waiters)
+    claims = Claims(services)
+    resolver = BatchResolver(services, claims=claims, asker=asker)
+    poller = Poller(services, asker=asker, dismisser=dismisser)
     steps: dict[BatchState, Step] = {
-        BatchState.PLANNED: Sender(tools, claims=claims, dismisser=dismisser, resolver=resolver),
+        BatchState.PLANNED: Sender(services, claims=claims, dismisser=dismisser, resolver=resolver),
         BatchState.SENT: resolver,
         BatchState.RUNNING: poller,
-        BatchState.ENDED: Collector(tools, asker=asker, dismisser=dismisser, waiters=waiters, spool=folder),
+        BatchState.ENDED: Collector(services, asker=asker, dismisser=dismisser, waiters=waiters, spool=folder),
     }
     follower = Follower(
-        store=tools.store, clock=tools.clock, waiters=waiters, steps=steps, deadline=tools.patience.deadline
+        store=services.store, clock=services.clock, waiters=waiters, steps=steps, deadline=services.patience.deadline
     )
-    return Batcher(tools, claims=claims, follower=follower, waiters=waiters, dismisser=dismisser, poller=poller)
+    return Batcher(services, claims=claims, follower=follower, waiters=waiters, dismisser=dismisser, poller=poller)

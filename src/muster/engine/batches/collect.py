@@ -33,16 +33,16 @@ class Collector:
 
     def __init__(
         self,
-        tools: BatchServices,
+        services: BatchServices,
         *,
         asker: Asker,
         dismisser: Dismisser,
         waiters: Waiters,
         spool: Path,
     ) -> None:
-        self._store, self._directory, self._clock = tools.store, tools.directory, tools.clock
-        self._kill, self._patience, self._timeouts = tools.kill, tools.patience, tools.timeouts
-        self._random = tools.random
+        self._store, self._directory, self._clock = services.store, services.directory, services.clock
+        self._kill, self._patience, self._timeouts = services.kill, services.patience, services.timeouts
+        self._random = services.random
         self._asker, self._dismisser = asker, dismisser
         self._waiters, self._spool = waiters, spool
 

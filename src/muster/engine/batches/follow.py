@@ -173,10 +173,10 @@ CANCELING = "the provider was asked to cancel it"  # the note of a batch
 class Poller:
     """Takes a batch from running to ended, or to refused when the provider finds it invalid."""
 
-    def __init__(self, tools: BatchServices, *, asker: Asker, dismisser: Dismisser) -> None:
-        self._store, self._directory, self._clock = tools.store, tools.directory, tools.clock
-        self._random, self._kill, self._patience = tools.random, tools.kill, tools.patience
-        self._timeouts = tools.timeouts
+    def __init__(self, services: BatchServices, *, asker: Asker, dismisser: Dismisser) -> None:
+        self._store, self._directory, self._clock = services.store, services.directory, services.clock
+        self._random, self._kill, self._patience = services.random, services.kill, services.patience
+        self._timeouts = services.timeouts
         self._asker, self._dismisser = asker, dismisser
 
     async def __call__(self, batch: Batch, until: float) -> None:

@@ -31,9 +31,9 @@ T = TypeVar("T")
 class Claims:
     """Takes, keeps and releases the claims of this process."""
 
-    def __init__(self, tools: BatchServices) -> None:
-        self._batches, self._book, self._clock = tools.store.batches, tools.store.batch_writer, tools.clock
-        self._driver, self._is_gone = tools.driver, tools.is_gone
+    def __init__(self, services: BatchServices) -> None:
+        self._batches, self._book, self._clock = services.store.batches, services.store.batch_writer, services.clock
+        self._driver, self._is_gone = services.driver, services.is_gone
 
     def holder(self, batch: Batch) -> Driver | None:
         """Return who holds the claim on a batch, unless its lease is over or its process is certainly dead."""
@@ -157,9 +157,9 @@ def _fits(batch: Batch, found: ListedBatch) -> bool:
 class BatchResolver:
     """Takes a batch whose create is unresolved to running, or back to planned when it cannot have been created."""
 
-    def __init__(self, tools: BatchServices, *, claims: Claims, asker: Asker) -> None:
-        self._store, self._directory, self._clock = tools.store, tools.directory, tools.clock
-        self._random, self._patience, self._timeouts = tools.random, tools.patience, tools.timeouts
+    def __init__(self, services: BatchServices, *, claims: Claims, asker: Asker) -> None:
+        self._store, self._directory, self._clock = services.store, services.directory, services.clock
+        self._random, self._patience, self._timeouts = services.random, services.patience, services.timeouts
         self._claims, self._asker = claims, asker
         self._looking_since: dict[BatchId, float] = {}
 

@@ -37,10 +37,12 @@ LOOK_SECONDS = 1.0
 class Sender:
     """Takes a batch from planned to running, or to refused."""
 
-    def __init__(self, tools: BatchServices, *, claims: Claims, dismisser: Dismisser, resolver: BatchResolver) -> None:
-        self._store, self._directory, self._clock = tools.store, tools.directory, tools.clock
-        self._random, self._kill, self._patience = tools.random, tools.kill, tools.patience
-        self._timeouts = tools.create_timeouts
+    def __init__(
+        self, services: BatchServices, *, claims: Claims, dismisser: Dismisser, resolver: BatchResolver
+    ) -> None:
+        self._store, self._directory, self._clock = services.store, services.directory, services.clock
+        self._random, self._kill, self._patience = services.random, services.kill, services.patience
+        self._timeouts = services.create_timeouts
         self._claims, self._dismisser, self._resolver = claims, dismisser, resolver
 
     async def __call__(self, batch: Batch, until: float) -> None:
