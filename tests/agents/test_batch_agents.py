@@ -103,6 +103,13 @@ def test_a_desk_says_all_that_is_needed_to_come_back_except_the_key(host: Host, 
     assert KEY not in repr((agent.desk, vars(agent)))
 
 
+def test_only_one_provider_keeps_our_word_and_takes_a_file_first(
+    anthropic: AnthropicBatches, openai: OpenAIBatches
+) -> None:
+    assert (anthropic.labels_batches, anthropic.uploads_file) == (False, False)
+    assert (openai.labels_batches, openai.uploads_file) == (True, True)
+
+
 def test_a_fingerprint_is_of_the_key_and_the_origin() -> None:
     one = fingerprint("https://h/v1", "k1")
     assert one == fingerprint("https://H:443/other", "k1")

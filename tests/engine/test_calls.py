@@ -418,6 +418,22 @@ async def test_no_more_calls_are_on_the_wire_than_the_run_may_have(tmp_path: Pat
         assert (run.result, most) == (60, 5)
 
 
+async def test_the_engine_knows_how_many_calls_of_all_its_runs_are_on_the_wire(tmp_path: Path) -> None:
+    hanging = Hanging()
+
+    async def two(ctx: Context, spec: Any) -> Json:
+        return [each.text for each in await ctx.gather(*(ctx.call("a", f"hi {i}", key=f"k{i}") for i in range(2)))]
+
+    async with house(tmp_path, a=hanging.puppet) as h:
+        driving = asyncio.gather(h.drive(two), h.drive(two))
+        for _ in range(4):
+            await hanging.arrived.get()
+        assert h.engine.on_wire == 4
+        hanging.let_go.set()
+        await driving
+        assert h.engine.on_wire == 0
+
+
 async def test_what_was_ready_but_not_sent_when_the_run_stops_costs_nothing(tmp_path: Path) -> None:
     hanging = Hanging()
 
