@@ -83,7 +83,7 @@ async def parked(url: str, home: str, calls: int) -> dict[str, Any]:
         gc.collect()
         tracemalloc.start()
         await m.start("bench-batch", {"calls": calls, "prompt": "short"}, dispatch="batch", concurrency=100)
-        while m._backend.engine.pool.parked < calls:  # noqa: ASYNC110 - nothing tells when the last one is parked
+        while m._backend.engine.batcher.parked < calls:  # noqa: ASYNC110 - nothing tells when the last one is parked
             await asyncio.sleep(0.05)
         gc.collect()
         size, _ = tracemalloc.get_traced_memory()
