@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muster.statistics.repeats import CaseSums, JudgeSums, VarianceSplit, split_sums
+from muster.statistics.repeats import CaseSums, ErrorSums, VarianceComponents, variance_components
 
 NESTED = st.lists(st.lists(st.lists(st.floats(0, 1), max_size=3), max_size=3), max_size=6)
 
 
-def variance_split(cases: Iterable[Sequence[Sequence[float]]]) -> VarianceSplit:
+def variance_split(cases: Iterable[Sequence[Sequence[float]]]) -> VarianceComponents:
     """Split scores that are given by case, epoch and sample."""
     sums, squares, freedom = [], [], 0
     for case in cases:
@@ -24,16 +24,16 @@ def variance_split(cases: Iterable[Sequence[Sequence[float]]]) -> VarianceSplit:
         freedom += sum(len(epoch) - 1 for epoch in epochs)
         if epochs:
             sums.append(_sums(epochs, means))
-    return split_sums(sums, JudgeSums(squares=fsum(squares), freedom=freedom))
+    return variance_components(sums, ErrorSums(ss=fsum(squares), df=freedom))
 
 
 def _sums(epochs: Sequence[Sequence[float]], means: Sequence[float]) -> CaseSums:
     return CaseSums(
-        epochs=len(epochs),
-        samples=sum(map(len, epochs)),
-        total=fsum(score for epoch in epochs for score in epoch),
-        squares=fsum(len(epoch) * mean**2 for epoch, mean in zip(epochs, means, strict=True)),
-        crowd=float(sum(len(epoch) ** 2 for epoch in epochs)),
+        b=len(epochs),
+        n=sum(map(len, epochs)),
+        y=fsum(score for epoch in epochs for score in epoch),
+        ss=fsum(len(epoch) * mean**2 for epoch, mean in zip(epochs, means, strict=True)),
+        nn=float(sum(len(epoch) ** 2 for epoch in epochs)),
     )
 
 
@@ -71,8 +71,8 @@ def test_an_equal_design_gives_the_means_of_squares() -> None:
 
 
 def test_what_was_not_repeated_cannot_be_told() -> None:
-    assert variance_split([]) == VarianceSplit()
-    assert variance_split([[[0.5]]]) == VarianceSplit()
+    assert variance_split([]) == VarianceComponents()
+    assert variance_split([[[0.5]]]) == VarianceComponents()
     alone = variance_split([[[0.2]], [[0.8]]])
     assert (alone.agent, alone.judge) == (None, None)
     assert alone.case == pytest.approx(0.18)

@@ -34,34 +34,37 @@ class Interval:
 
 @lru_cache(maxsize=64)
 def deviations(confidence: float) -> float:
-    """Give how many standard deviations to each side hold so much of a normal distribution."""
+    """Return z, the two-sided quantile of the standard normal distribution."""
     if not 0 < confidence < 1:
         raise BadArgument(f"a confidence lies between 0 and 1, and {confidence:g} does not")
     return NormalDist().inv_cdf((1 + confidence) / 2)
 
 
 def wilson(passed: int, n: int, confidence: float = CONFIDENCE) -> Interval:
-    """Give the interval of a share of n; of nothing it is everything."""
+    """Return the score interval of a proportion; of no trials it is everything.
+
+    Reference: E. B. Wilson, Probable Inference, the Law of Succession, and Statistical Inference (1927).
+    """
     if not 0 <= passed <= n:
         raise BadArgument(f"{passed} of {n} is no share")
     z = deviations(confidence)
     if n == 0:
         return Interval(low=0.0, high=1.0)
-    share, square = passed / n, z * z
-    middle = (share + square / (2 * n)) / (1 + square / n)
-    half = z / (1 + square / n) * sqrt(share * (1 - share) / n + square / (4 * n * n))
+    p, z2 = passed / n, z * z
+    middle = (p + z2 / (2 * n)) / (1 + z2 / n)
+    half = z / (1 + z2 / n) * sqrt(p * (1 - p) / n + z2 / (4 * n * n))
     # At the ends the exact bounds are 0 and 1, which rounding would miss.
     return Interval(low=max(0.0, middle - half) if passed else 0.0, high=min(1.0, middle + half) if passed < n else 1.0)
 
 
 def percentile(values: Iterable[float], q: float) -> float | None:
-    """Give the value below which q percent lie; None when there are no values."""
+    """Return the value below which q percent lie; None when there are no values."""
     ordered = sorted(values)
     return percentile_of_sorted(ordered, q) if ordered else None
 
 
 def percentile_of_sorted(ordered: Sequence[float], q: float) -> float:
-    """Give the same of values that are sorted already, of which there is at least one."""
+    """Return the same of values that are sorted already, of which there is at least one."""
     if not 0 <= q <= 100:
         raise BadArgument(f"a percentile lies between 0 and 100, and {q:g} does not")
     place = (len(ordered) - 1) * q / 100
@@ -77,7 +80,11 @@ MANY = 1000
 def bootstrap_mean(
     values: Sequence[float], *, confidence: float = CONFIDENCE, resamples: int = RESAMPLES, seed: int = 0
 ) -> Interval | None:
-    """Give the interval of the mean of values; the same seed gives the same. Fewer than two values say nothing."""
+    """Return the expanded bootstrap percentile interval of a mean, or None for fewer than two values.
+
+    The same seed gives the same interval; for many values the normal one is as good.
+    Reference: T. Hesterberg, What Teachers Should Know About the Bootstrap (2015).
+    """
     n = len(values)
     if n < 2:
         return None
@@ -92,14 +99,17 @@ def bootstrap_mean(
     return Interval(low=percentile_of_sorted(means, 100 * tail), high=percentile_of_sorted(means, 100 * (1 - tail)))
 
 
-def student(confidence: float, freedom: int) -> float:
-    """Give the deviations of Student's t by their expansion at the normal ones: 1 % off at 4 degrees of freedom."""
+def student(confidence: float, df: int) -> float:
+    """Return the two-sided quantile of Student's t by its expansion in 1/df: 1 % off at 4 degrees of freedom.
+
+    Reference: Abramowitz and Stegun, Handbook of Mathematical Functions (1964), 26.7.5.
+    """
     z = deviations(confidence)
     return (
         z
-        + (z**3 + z) / (4 * freedom)
-        + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
-        + (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * freedom**3)
+        + (z**3 + z) / (4 * df)
+        + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * df**2)
+        + (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * df**3)
     )
 
 

@@ -1,4 +1,7 @@
-"""Figures over the results of a suite run: pass rates, scores, costs, and which subject is better."""
+"""Descriptive statistics of a suite run: pass rates, scores, costs, and the ranking of subjects.
+
+Formulas and their references stand in `muster.statistics`: intervals, pass@k and pass^k, variance components.
+"""
 
 from array import array
 from collections import Counter
@@ -9,16 +12,23 @@ from math import fsum
 from muster.domain.errors import BadArgument
 from muster.domain.money import NOTHING, Microdollars
 from muster.statistics.intervals import CONFIDENCE, RESAMPLES, Interval, bootstrap_mean, percentile_of_sorted, wilson
-from muster.statistics.repeats import CaseSums, JudgeSums, VarianceSplit, mean_pass_at_k, mean_pass_hat_k, split_sums
+from muster.statistics.repeats import (
+    CaseSums,
+    ErrorSums,
+    VarianceComponents,
+    mean_pass_at_k,
+    mean_pass_hat_k,
+    variance_components,
+)
 from muster.suites.checks.opinions import weighted_mean
 from muster.suites.verdict import NOT_RUN, CaseResult, ItemScore, Status
 
-__all__ = ["Interval", "Latency", "Rank", "Repeats", "SubjectStats", "SubjectTally", "VarianceSplit", "rank"]
+__all__ = ["Interval", "Latency", "Rank", "Repeats", "SubjectStats", "SubjectTally", "VarianceComponents", "rank"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repeats:
-    """What k epochs of a case would bring."""
+    """What k epochs of a case would bring; the names of the fields are stored in evidence."""
 
     k: int
     one: float  # pass@k: at least one passes
@@ -50,7 +60,7 @@ class SubjectStats:
     mean_score: float | None = None  # over these cases, of the mean over their epochs
     score_interval: Interval | None = None  # bootstrap over cases
     repeats: tuple[Repeats, ...] = ()  # k from 1 to the number of epochs
-    variance: VarianceSplit = field(default_factory=VarianceSplit)
+    variance: VarianceComponents = field(default_factory=VarianceComponents)
     latency: Latency | None = None
     cost: Microdollars = NOTHING  # of the agent
     judge_cost: Microdollars = NOTHING
@@ -69,12 +79,15 @@ _BITS = {status: 1 << place for place, status in enumerate(Status)}
 class _Columns:
     """What is kept of each case, one column a figure."""
 
-    __slots__ = ("crowd", "epochs", "passed", "samples", "score", "scored", "squares", "statuses", "total")
+    __slots__ = ("b", "epochs", "n", "nn", "passed", "score", "ss", "statuses", "y")
 
     def __init__(self) -> None:
         self.statuses = array("B")  # a bit for each that was seen
-        self.epochs, self.passed, self.scored, self.samples = (array("L") for _ in range(4))
-        self.score, self.total, self.squares, self.crowd = (array("d") for _ in range(4))
+        self.epochs, self.passed = array("L"), array("L")
+        self.score = array("d")  # sum over the epochs that have one
+        # As in CaseSums: b epochs have a score, with n samples of it.
+        self.b, self.n = array("L"), array("L")
+        self.y, self.ss, self.nn = array("d"), array("d"), array("d")
 
     def grow(self) -> None:
         """Make room for one case more."""
@@ -91,7 +104,7 @@ class SubjectTally:
         self._of = _Columns()
         self._seconds = array("d")
         self._agreements = array("d")
-        self._judge_squares, self._judge_freedom = 0.0, 0
+        self._error_ss, self._error_df = 0.0, 0
         self._cost = self._judge_cost = self._input = self._output = self._unjudged = 0
 
     def add(self, result: CaseResult) -> None:
@@ -110,17 +123,17 @@ class SubjectTally:
         self._unjudged += sum([item.score is None for item in result.items])
         if result.score is not None:
             self._of.score[place] += result.score
-            self._of.scored[place] += 1
+            self._of.b[place] += 1
             self._add_samples(place, _samples(result))
         self._agreements.extend([one.agreement for one in result.judgements if one.agreement is not None])
 
     def stats(self, *, confidence: float = CONFIDENCE, resamples: int = RESAMPLES, seed: int = 0) -> SubjectStats:
-        """Give the figures of all that was added so far."""
+        """Return the figures of all that was added so far."""
         of = self._of
         statuses = Counter(settle(_seen(bits)) for bits in of.statuses)
         run = len(of.statuses) - sum(statuses[status] for status in NOT_RUN)
         passed = statuses[Status.PASSED]
-        means = [total / number for total, number in zip(of.score, of.scored, strict=True) if number]
+        means = [total / number for total, number in zip(of.score, of.b, strict=True) if number]
         return SubjectStats(
             subject=self._subject or "",
             cases=len(of.statuses),
@@ -134,9 +147,7 @@ class SubjectTally:
             mean_score=fsum(means) / len(means) if means else None,
             score_interval=bootstrap_mean(means, confidence=confidence, resamples=resamples, seed=seed),
             repeats=tuple(self._repeats()),
-            variance=split_sums(
-                list(self._sums()), JudgeSums(squares=self._judge_squares, freedom=self._judge_freedom)
-            ),
+            variance=variance_components(list(self._sums()), ErrorSums(ss=self._error_ss, df=self._error_df)),
             latency=self._latency(),
             cost=Microdollars(self._cost),
             judge_cost=Microdollars(self._judge_cost),
@@ -164,38 +175,28 @@ class SubjectTally:
 
     def _add_samples(self, place: int, samples: list[float]) -> None:
         of, n = self._of, len(samples)
-        total = sum(samples)
-        mean = total / n
-        of.samples[place] += n
-        of.total[place] += total
-        of.squares[place] += n * mean * mean
-        of.crowd[place] += n * n
-        self._judge_squares += sum([(score - mean) ** 2 for score in samples])
-        self._judge_freedom += n - 1
-
-    @property
-    def _judge(self) -> JudgeSums:
-        return JudgeSums(squares=self._judge_squares, freedom=self._judge_freedom)
+        y = sum(samples)
+        mean = y / n
+        of.n[place] += n
+        of.y[place] += y
+        of.ss[place] += n * mean * mean
+        of.nn[place] += n * n
+        self._error_ss += sum([(score - mean) ** 2 for score in samples])
+        self._error_df += n - 1
 
     def _sums(self) -> Iterator[CaseSums]:
         of = self._of
-        for place, samples in enumerate(of.samples):
-            if samples:
-                yield CaseSums(
-                    epochs=of.scored[place],
-                    samples=samples,
-                    total=of.total[place],
-                    squares=of.squares[place],
-                    crowd=of.crowd[place],
-                )
+        for b, n, y, ss, nn in zip(of.b, of.n, of.y, of.ss, of.nn, strict=True):
+            if n:
+                yield CaseSums(b=b, n=n, y=y, ss=ss, nn=nn)
 
     def _repeats(self) -> Iterator[Repeats]:
-        """Give pass@k and pass^k; cases with the same counts are counted once."""
+        """Return pass@k and pass^k for every k; cases with the same counts are counted once."""
         alike = Counter(zip(self._of.epochs, self._of.passed, strict=True))
         for k in range(1, max(self._of.epochs, default=0) + 1):
-            one, every = mean_pass_at_k(alike, k), mean_pass_hat_k(alike, k)
-            if one is not None and every is not None:
-                yield Repeats(k=k, one=one, every=every)
+            at_k, hat_k = mean_pass_at_k(alike, k), mean_pass_hat_k(alike, k)
+            if at_k is not None and hat_k is not None:
+                yield Repeats(k=k, one=at_k, every=hat_k)
 
     def _latency(self) -> Latency | None:
         ordered = sorted(self._seconds)
@@ -210,7 +211,7 @@ def _seen(bits: int) -> list[Status]:
 
 
 def _samples(result: CaseResult) -> list[float]:
-    """Give the scores that the samples of a judge would have brought alone, or else the one score there is.
+    """Return the scores that the samples of a judge would have brought alone, or else the one score there is.
 
     Where a check failed the score is 0 whatever the judge says.
     """
@@ -247,7 +248,7 @@ def rank(stats: Sequence[SubjectStats]) -> tuple[Rank, ...]:
 
 
 def told_apart(better: SubjectStats, other: SubjectStats) -> bool:
-    """Whether the figure that decides between two lies in intervals that do not overlap."""
+    """Return whether the figure that decides between two lies in intervals that do not overlap."""
     if better.pass_rate != other.pass_rate:
         return _apart(better.pass_interval, other.pass_interval)
     if better.mean_score != other.mean_score:
@@ -270,7 +271,7 @@ WORST_FIRST = (Status.ERROR, Status.TIMED_OUT, Status.FAILED, Status.UNJUDGED, S
 
 
 def settle(statuses: Iterable[Status]) -> Status:
-    """Give one status for all epochs: the one they share, flaky when only some passed, else the worst.
+    """Return one status for all epochs: the one they share, flaky when only some passed, else the worst.
 
     Of no epoch at all nothing can be said: unjudged.
     """
