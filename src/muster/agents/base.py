@@ -71,7 +71,7 @@ class BatchAgent(Protocol):
 
     @property
     def uploads_file(self) -> bool:
-        """Whether requests are uploaded as a file first: a batch without one cannot have been created."""
+        """Return whether requests are uploaded as a file first: a batch without one cannot have been created."""
 
     async def submit(self, parcel: BatchUpload, timeouts: Timeouts) -> str:
         """Create the batch, once, and give the provider's id."""
@@ -80,13 +80,13 @@ class BatchAgent(Protocol):
         """Say how it stands; UnknownModel (404) can pass by itself shortly after the creation."""
 
     def results(self, source: str, timeouts: Timeouts) -> AsyncGenerator[bytes, None]:
-        """Give the bytes of one source of results as they arrive, JSON lines in any order."""
+        """Return the bytes of one source of results as they arrive, JSON lines in any order."""
 
     async def cancel(self, provider_id: str, timeouts: Timeouts) -> None:
         """Ask the provider to stop; one that has ended is left alone."""
 
     def find(self, since: float, timeouts: Timeouts) -> AsyncIterator[ListedBatch]:
-        """Give the account's batches that were created since then, the newest first."""
+        """Return the account's batches that were created since then, the newest first."""
 
 
 class BatchFormat(Protocol):
@@ -120,10 +120,10 @@ class Directory(Protocol):
     """Finds agents by name; the same name gives the same agent."""
 
     def find(self, name: str) -> Agent:
-        """Give the agent, or raise BadConfiguration with the names that would do."""
+        """Return the agent, or raise BadConfiguration with the names that would do."""
 
     def command(self, command: Command) -> Agent:
-        """Give the agent that runs a command of the user's own: text in, text out, and it costs nothing."""
+        """Return the agent that runs a command of the user's own: text in, text out, and it costs nothing."""
 
     def batching(self, name: str) -> Batching | None:
         """Say how the agent is asked in batches; None for one that answers on this machine, without a provider."""

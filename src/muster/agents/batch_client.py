@@ -42,7 +42,7 @@ class ProviderClient:
     fault: Fault
 
     def address(self, path: str) -> str:
-        """Give the address of something below the base."""
+        """Return the address of something below the base."""
         return join(self.base_url, path)
 
     async def look(self, path: str, timeouts: Timeouts) -> bytes:
@@ -61,7 +61,7 @@ class ProviderClient:
         return self._body(await self.http.upload(self.address(path), headers, cargo, timeouts))
 
     async def read(self, source: str, timeouts: Timeouts) -> AsyncGenerator[bytes, None]:
-        """Give something large as it arrives; an address elsewhere is refused before anything is sent."""
+        """Yield something large as it arrives; an address elsewhere is refused before anything is sent."""
         with free_of_charge():
             async with self.http.fetch(below(self.base_url, source), self.headers, timeouts) as flow:
                 if not 200 <= flow.status < 300:

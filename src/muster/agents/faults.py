@@ -79,7 +79,7 @@ class Complaint:
 
 
 def error_of(complaint: Complaint, account: Account) -> WireError:
-    """Give the error of the tree for a complaint, without the key."""
+    """Return the error of the tree for a complaint, without the key."""
     kind = complaint.kind or kind_of(complaint.status)
     text = account.scrub(complaint.text.strip())[:MOST_MESSAGE] or "no reason given"
     return kind(
@@ -97,7 +97,7 @@ def kind_of(status: int) -> type[WireError]:
 
 
 def unpaid(error: WireError) -> WireError:
-    """Give the same error for an exchange that cannot have cost anything, however it ended."""
+    """Return the same error for an exchange that cannot have cost anything, however it ended."""
     if not isinstance(error, OutcomeUnknown):
         return error
     return TryLater(error.message, status=error.status, retry_after=error.retry_after, request_id=error.request_id)

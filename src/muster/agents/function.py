@@ -69,7 +69,7 @@ class FunctionAgent:
         await asyncio.gather(*(_stop(task, _CLOSING_SECONDS) for task in tuple(self._running)))
 
     async def _result(self, request: Request, timeouts: Timeouts) -> Any:
-        """Give what the function returned; it is stopped when its time is over or the call is canceled."""
+        """Return what the function returned; it is stopped when its time is over or the call is canceled."""
         task = self._launch(self._run(request))
         # Half the grace, because whoever calls this waits no longer than all of it.
         try:
@@ -209,7 +209,7 @@ def _checked(reply: Reply, terms: ServiceTerms) -> Reply:
 
 
 def _shaped(reply: Reply, request: Request) -> Reply:
-    """Give a reply with the data that was asked for; one without it has cost what it says."""
+    """Return a reply with the data that was asked for; one without it has cost what it says."""
     try:
         return replace(reply, data=shaped(request, reply.stop, reply.text, reply.data))
     except BadOutput as error:

@@ -24,7 +24,7 @@ _JSON = json.JSONEncoder(ensure_ascii=False)
 
 
 def kept_arguments(arguments: Mapping[str, Json]) -> dict[str, Json]:
-    """Give the arguments of a use as they are kept: texts cut, and all of them when they are still too long."""
+    """Return the arguments of a use as they are kept: texts cut, and all of them when they are still too long."""
     if _holds_many(arguments) or flaw_of(arguments) is not None:
         return {_CUT: _beginning(arguments)}
     short: dict[str, Json] = _shortened(arguments)
@@ -33,7 +33,7 @@ def kept_arguments(arguments: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def _holds_many(value: Json) -> bool:
-    """Whether there are more values than have a place; found out without a look at all of them."""
+    """Return whether there are more values than have a place; found out without a look at all of them."""
     waiting, seen = [value], 0
     while waiting and seen <= _MOST_VALUES:
         item = waiting.pop()
@@ -145,7 +145,7 @@ class LineBuffer:
         return ended
 
     def rest(self) -> bytes:
-        """Give the line that was not ended."""
+        """Return the line that was not ended."""
         return b"".join(self._open)
 
 

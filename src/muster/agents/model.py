@@ -32,7 +32,7 @@ class StreamAssembler(Protocol):
         """Take one event and give the text that it adds."""
 
     def finish(self, timings: Timings) -> Reply:
-        """Give the reply, or raise OutcomeUnknown when the stream ended too early."""
+        """Return the reply, or raise OutcomeUnknown when the stream ended too early."""
 
 
 class Wire(Protocol):
@@ -165,6 +165,6 @@ class BodyCache:
             del self._kept[next(iter(self._kept))]
 
     def take(self, request: Request) -> bytes | None:
-        """Give the body of a request, once; None when it is not here."""
+        """Return the body of a request, once; None when it is not here."""
         kept = self._kept.pop(id(request), None)
         return None if kept is None else kept[1]

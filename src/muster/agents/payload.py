@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 def reader(kind: type[T], *raw: tuple[str, str]) -> Callable[[bytes], T]:
-    """Give the function that reads one kind of JSON; it raises msgspec.DecodeError or UnicodeError.
+    """Return the function that reads one kind of JSON; it raises msgspec.DecodeError or UnicodeError.
 
     `raw` names the fields that the kind leaves to be read later, each with the field that it is in.
     """
@@ -149,7 +149,7 @@ _SAMPLING = ("max_tokens", "temperature", "top_p", "seed", "schema")
 
 
 def spelled(request: Request) -> dict[str, Any]:
-    """Give all that is set in a request, besides its context and what is volatile."""
+    """Return all that is set in a request, besides its context and what is volatile."""
     found: dict[str, Any] = {"messages": [spelled_message(message) for message in request.messages]}
     if request.system:
         found["system"] = request.system
@@ -165,7 +165,7 @@ def spelled(request: Request) -> dict[str, Any]:
 
 
 def spelled_message(message: Message) -> dict[str, Any]:
-    """Give one turn."""
+    """Return one turn."""
     found: dict[str, Any] = {"role": str(message.role), "content": message.text}
     if message.tool_calls:
         found["tool_calls"] = [

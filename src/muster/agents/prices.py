@@ -22,7 +22,7 @@ _DATED = re.compile(r"(?:[-@]\d{8}|-\d{4}-\d{2}-\d{2}|-latest)$")
 
 
 def price_of(provider: str, model: str, when: datetime, *, batch: bool = False) -> Price | None:
-    """Give the price of a model, or None when the tables do not know exactly this model."""
+    """Return the price of a model, or None when the tables do not know exactly this model."""
     info = _find(provider, model.lower())
     if info is None:
         return None

@@ -151,7 +151,7 @@ def _use_tool(request: Request) -> Line:
 
 
 def _arguments(tool: Tool, text: str) -> dict[str, Json]:
-    """Give the text to every parameter that must be a string."""
+    """Return the text to every parameter that must be a string."""
     properties = tool.parameters.get("properties") or {}
     required = tool.parameters.get("required") or ()
     return {name: text for name in required if properties.get(name, {}).get("type") == "string"}

@@ -43,7 +43,7 @@ class Batches:
         self._store, self._engine, self._batcher = backend.store, backend.engine, backend.engine.batcher
 
     async def find(self, reference: str) -> Batch:
-        """Give the batch that an id, a unique beginning of one, the provider's id or `last` stands for."""
+        """Return the batch that an id, a unique beginning of one, the provider's id or `last` stands for."""
         if reference == "last":
             newest = await self._store.batches.select(limit=1)
             if not newest:
@@ -61,7 +61,7 @@ class Batches:
         raise NotFound(f"there is no batch {reference!r}", suggestions=("muster batch list",))
 
     async def list(self, states: Sequence[BatchState] = (), limit: int = 100) -> Sequence[Batch]:
-        """Give the newest batches."""
+        """Return the newest batches."""
         return await self._store.batches.select(states, limit)
 
     async def get(self, batch: BatchId) -> Batch:

@@ -21,7 +21,7 @@ class SideFinder:
         self._store, self._runs, self._files, self._note = store, runs, files, note
 
     async def find(self, reference: str, subject: str | None) -> Side:
-        """Give the side that NAME, or NAME:SUBJECT, stands for."""
+        """Return the side that NAME, or NAME:SUBJECT, stands for."""
         found = await self._look_up(reference)
         if found is not None:
             return Side(name=reference, suite=found, subject=subject)

@@ -62,7 +62,7 @@ class Quoter:
         self._quoted: set[str] = set()
 
     def wants(self, agent: str) -> bool:
-        """Whether an agent is to be asked what it costs; raises when there is no such agent."""
+        """Return whether an agent is to be asked what it costs; raises when there is no such agent."""
         self._directory.find(agent)  # its defaults are part of what is replayed too
         if self._quoting is Quoting.NONE or (self._quoting is Quoting.FIRST and agent in self._quoted):
             return False

@@ -35,7 +35,7 @@ class RunHandle:
         return await self._runs.get(self.id)
 
     def events(self, after: int = 0) -> AsyncIterator[Event]:
-        """Give the events after a number as they come, until the run is over or stands still."""
+        """Return the events after a number as they come, until the run is over or stands still."""
         return follow(self._store, self.id, after, self._sweep)
 
     async def wait(self) -> Run:
@@ -75,7 +75,7 @@ LOOK_SECONDS = 1.0
 
 
 async def follow(store: Store, run: RunId, after: int, sweep: Callable[[], Awaitable[object]]) -> AsyncIterator[Event]:
-    """Give every event after a number, in order, until the run is over or stands still.
+    """Yield every event after a number, in order, until the run is over or stands still.
 
     When nothing is told for a while, `sweep` finds out whether the run's driver is still alive.
     """

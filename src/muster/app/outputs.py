@@ -40,7 +40,7 @@ def require_output(path: Path, format_name: str = "", inputs: Iterable[str | Non
 
 
 def _is_of_a_store(path: Path) -> bool:
-    """Whether a file is that of a store, also of one that is yet to be made, or lies in the folder of one."""
+    """Return whether a file is that of a store, also of one that is yet to be made, or lies in the folder of one."""
     if path.name.startswith(DATABASE):
         return True
     return any(folder.name == HOME or (folder / DATABASE).exists() for folder in path.parents)

@@ -25,7 +25,7 @@ PAGE = 500
 
 
 async def export_run(store: Store, run: Run, path: Path) -> int:
-    """Write a run with its children and all their entries; gives the number of entries."""
+    """Write a run with its children and all their entries; returns the number of entries."""
     if run.state in DRIVEN and run.lease.driver is not None:
         raise Conflict(f"run {run.id} is being driven by {run.lease.driver}; wait for it or cancel it first")
     _require_file(path)
@@ -77,7 +77,7 @@ async def _lines(store: Store, run: Run) -> AsyncIterator[bytes]:
 
 
 async def _batches(store: Store, run: Run) -> AsyncIterator[tuple[Batch, list[BatchMember]]]:
-    """Give the batches that a run still waits for, with its members, page by page."""
+    """Yield the batches that a run still waits for, with its members, page by page."""
     for batch in await store.batches.of_run(run.id):
         if batch.state in OVER:
             continue
@@ -93,7 +93,7 @@ async def _batches(store: Store, run: Run) -> AsyncIterator[tuple[Batch, list[Ba
 
 
 async def import_run(store: Store, path: Path) -> Run:
-    """Store the runs of a file that is whole; gives the first."""
+    """Store the runs of a file that is whole; returns the first."""
     runs = runs_of(path)
     if await store.runs.get(runs[0]) is not None:
         raise Conflict(f"run {runs[0]} is in this store already", suggestions=(f"muster runs show {runs[0]}",))
@@ -145,7 +145,7 @@ def _parked_of(record: dict[str, Any]) -> tuple[Batch, list[BatchMember]]:
 
 
 def runs_of(path: Path) -> list[RunId]:
-    """Give the runs of a file, which is read from end to end: one that is damaged or cut short is refused."""
+    """Return the runs of a file, which is read from end to end: one that is damaged or cut short is refused."""
     seal = hashlib.sha256()
     runs: list[RunId] = []
     entries, end = 0, None

@@ -115,7 +115,7 @@ class SuitePlanner:
         return self._quoter.load(agent, requests(unit, SHORT), requests(unit, self._long(unit)), calls, mode)
 
     def _turns(self, unit: Unit, answer: str) -> list[Request]:
-        """Give the requests of a unit; after long answers with every round of tool calls that it may take."""
+        """Return the requests of a unit; after long answers with every round of tool calls that it may take."""
         messages, found = unit.case.messages, []
         for said in (None, *unit.case.follow_ups):
             if said is not None:
@@ -129,7 +129,7 @@ class SuitePlanner:
         return found
 
     def _samples(self, unit: Unit, answer: str) -> list[Request]:
-        """Give what the judge is asked about a unit, as often as it is asked; at worst each time with a repair."""
+        """Return what the judge is asked about a unit, as often as it is asked; at worst each time with a repair."""
         answers = (answer,) * (1 + len(unit.case.follow_ups))
         if answer != SHORT and unit.case.tools:  # what was called, and what it gave, is shown to the judge too
             rounds = MOST_TOOL_TURNS * len(answers)
@@ -142,7 +142,7 @@ class SuitePlanner:
         return asked + [pose_again(question, verdict, LONGEST_FLAW)] * self._spec.judge_samples
 
     def _long(self, unit: Unit) -> str:
-        """Give an answer as long as it may be."""
+        """Return an answer as long as it may be."""
         if self._quoting is not Quoting.ALL:
             return SHORT
         tokens = unit.case.max_tokens or self._spec.max_tokens or self._usual(unit.subject.agent)

@@ -109,7 +109,7 @@ def is_declaration(file: Path) -> bool:
 
 
 def sorted_out(paths: Sequence[Path]) -> tuple[list[Path], list[Path]]:
-    """Give the files with verification agents that are meant, each once, and those with suites.
+    """Return the files with verification agents that are meant, each once, and those with suites.
 
     Raises NotFound for a path that is missing, or a folder with neither in it.
     """

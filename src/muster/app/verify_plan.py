@@ -115,7 +115,7 @@ class VerifyPlanner:
             )
 
     def _least(self, verifier: Verifier, chunk: Chunk, request: Request) -> Request:
-        """Give what is sure to be paid for: what another agent sends in the same wave may come from a cache."""
+        """Return what is sure to be paid for: what another agent sends in the same wave may come from a cache."""
         name = (verifier.wave, *beginning(verifier), chunk.name)
         if not self._spec.cache or name not in self._sent:
             self._sent.add(name)

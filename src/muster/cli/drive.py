@@ -25,14 +25,14 @@ class ProgressSource(Protocol):
     """Looks at a run while it is driven."""
 
     async def look(self, run: Run, on_wire: int, batches: Sequence[Batch] = ()) -> ProgressState:
-        """Give what is to be seen."""
+        """Return what is to be seen."""
 
 
 class CallProgress:
     """Sees the calls of a run."""
 
     async def look(self, run: Run, on_wire: int, batches: Sequence[Batch] = ()) -> ProgressState:
-        """Give what is to be seen."""
+        """Return what is to be seen."""
         return run_sight(run, on_wire, batches)
 
 
@@ -54,7 +54,7 @@ async def drive(muster: "Muster", handle: "RunHandle", display: Display, sights:
 
 
 def completed(run: Run) -> Run:
-    """Give the run if it is completed, or waits as it was told to; else raise what it came to."""
+    """Return the run if it is completed, or waits as it was told to; else raise what it came to."""
     if run.state is RunState.COMPLETED or run.is_detached:
         return run
     if run.state is RunState.INTERRUPTED:
@@ -99,7 +99,7 @@ class Awaited:
         return sum(batch.provider_id is not None for batch in self.batches)
 
     async def look(self) -> tuple[Batch, ...]:
-        """Give the batches under way with calls of runs that are driven here, children too."""
+        """Return the batches under way with calls of runs that are driven here, children too."""
         now = asyncio.get_running_loop().time()
         if now >= self._next:
             self._next = now + LOOK_SECONDS
@@ -215,7 +215,7 @@ class FreshEvents:
         self._seen = 0
 
     async def of(self, run: Run) -> AsyncIterator[Event]:
-        """Give what has come since."""
+        """Yield what has come since."""
         while self._seen < run.last_seq:
             events = await self._muster.runs.events(run.id, self._seen, PAGE)
             if not events:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def bundle(name: str, make: Callable[..., Any]) -> Callable[[Command], Command]:
-    """Give commands the options that `make` takes; its value comes to them as the argument of this name."""
+    """Return commands the options that `make` takes; its value comes to them as the argument of this name."""
     kind = inspect.Parameter.KEYWORD_ONLY
     options = [option.replace(kind=kind) for option in inspect.signature(make).parameters.values()]
 
@@ -92,7 +92,7 @@ class DispatchOptions:
 
     @property
     def batch(self) -> bool:
-        """Whether calls go into batches."""
+        """Return whether calls go into batches."""
         return self.dispatch.mode == "batch"
 
 

@@ -100,7 +100,7 @@ def wanted_reports(
 
 
 async def write_reports(found: Reportable, wanted: Sequence[WantedReport]) -> tuple[Path, ...]:
-    """Write some reports of one run; gives the files that were written."""
+    """Write some reports of one run; returns the files that were written."""
     for one in wanted:
         if one.path is None:
             await found.write(one.format, sys.stdout)
@@ -155,7 +155,7 @@ class RunEnding(Protocol):
 async def drive_and_conclude(
     muster: "Muster", handle: "RunHandle", ending: RunEnding, wanted: tuple[WantedReport, ...], manner: OutputOptions
 ) -> int:
-    """Drive a run to its end and report it; gives the exit code, and raises what stopped the run."""
+    """Drive a run to its end and report it; returns the exit code, and raises what stopped the run."""
     try:
         run = await drive(muster, handle, display(manner), ending.sights(muster))
     except MusterError as error:
@@ -177,7 +177,7 @@ async def conclude(
     *,
     again: bool = False,
 ) -> int:
-    """Report a run that is completed; gives its exit code. With `again` it tells how to run what did not pass."""
+    """Report a run that is completed; returns its exit code. With `again` it tells how to run what did not pass."""
     found = await ending.outcome(muster, run, wanted, manner)
     ways = found.again if again else ()
     over = run.overdraft

@@ -208,7 +208,7 @@ class Names:
         return f"{self._prefix}{place}"
 
     def place(self, name: str) -> int | None:
-        """Give the place of a member, or None for a name that is not of this batch."""
+        """Return the place of a member, or None for a name that is not of this batch."""
         if not name.startswith(self._prefix):
             return None
         rest = name[len(self._prefix) :]

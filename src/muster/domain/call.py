@@ -106,7 +106,7 @@ def ask(text: str, *, system: str = "") -> Request:
 
 
 def says_something(text: str) -> bool:
-    """Whether a text has a character that can be seen."""
+    """Return whether a text has a character that can be seen."""
     return any(_is_seen(character) for character in text)
 
 
@@ -219,7 +219,7 @@ class Reply:
         return replace(self, cost=reserved, lane=Lane.UNCERTAIN)
 
     def finished(self, attempt: int, waited: float, wire: float) -> "Reply":
-        """Give the reply with what only the engine knows of it."""
+        """Return the reply with what only the engine knows of it."""
         return Reply(
             text=self.text,
             stop=self.stop,
@@ -275,7 +275,7 @@ def _half(value: Json, place: str = "") -> str:
 
 
 def request_json(request: Request) -> dict[str, Any]:
-    """Give the lasting part of a request as JSON, defaults left out so that new fields never change old digests."""
+    """Return the lasting part of a request as JSON, defaults left out so that new fields never change old digests."""
     found: dict[str, Any] = {"messages": [message_json(message) for message in request.messages]}
     if request.tools:
         found["tools"] = [
@@ -296,7 +296,7 @@ def request_json(request: Request) -> dict[str, Any]:
 
 
 def message_json(message: Message) -> dict[str, Any]:
-    """Give a message as JSON."""
+    """Return a message as JSON."""
     found: dict[str, Any] = {"role": str(message.role), "text": message.text}
     if message.tool_calls:
         found["tool_calls"] = [

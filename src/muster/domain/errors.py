@@ -75,7 +75,7 @@ class MusterError(Exception):
         self.suggestions = suggestions
 
     def record(self) -> dict[str, Any]:
-        """Give the error as JSON, for the journal and the envelope."""
+        """Return the error as JSON, for the journal and the envelope."""
         return {"code": self.code, "message": self.message, "suggestions": list(self.suggestions)}
 
 
@@ -101,7 +101,7 @@ class WireError(MusterError):
         self.request_id = request_id
 
     def record(self) -> dict[str, Any]:
-        """Give the error as JSON with what the wire said."""
+        """Return the error as JSON with what the wire said."""
         extra = {"paid": str(self.paid), "status": self.status, "request_id": self.request_id}
         return super().record() | {name: value for name, value in extra.items() if value is not None}
 
@@ -230,7 +230,7 @@ class AgentFailed(CallFailed):
             self.paid, self.cost, self.imputed = Paid.YES, cost, imputed
 
     def record(self) -> dict[str, Any]:
-        """Give the error as JSON with what the program left behind."""
+        """Return the error as JSON with what the program left behind."""
         extra = {"tool": self.tool, "log": self.log or None}
         return super().record() | {name: value for name, value in extra.items() if value is not None}
 
@@ -283,7 +283,7 @@ class RecordedFailure(CallFailed):
         self.recorded = dict(recorded)
 
     def record(self) -> dict[str, Any]:
-        """Give the failure exactly as it was recorded."""
+        """Return the failure exactly as it was recorded."""
         return self.recorded
 
 
@@ -446,7 +446,7 @@ class RunFailed(MusterError):
         self.run, self.state, self.reason, self.error = run, state, reason, error
 
     def record(self) -> dict[str, Any]:
-        """Give the error under the code of its cause."""
+        """Return the error under the code of its cause."""
         return super().record() | {"code": self.reason or self.code}
 
 
@@ -486,7 +486,7 @@ class NotFound(MusterError):
 
 
 def exit_code_of(error: MusterError) -> int:
-    """Give the exit code for an error; a run that failed exits as its cause would."""
+    """Return the exit code for an error; a run that failed exits as its cause would."""
     if isinstance(error, RunFailed):
         return _exit_codes(MusterError).get(error.reason or "", error.exit_code)
     return error.exit_code

@@ -54,7 +54,7 @@ def _not_an_amount(amount: object) -> BadArgument:
 
 
 def to_usd(amount: int) -> float:
-    """Give an amount in dollars, for JSON."""
+    """Return an amount in dollars, for JSON."""
     return amount / 1_000_000
 
 

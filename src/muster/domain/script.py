@@ -29,7 +29,7 @@ class Rule:
     turn: int | None = None  # 1 for the first answer in the conversation
 
     def matches(self, model: str, text: str, turn: int) -> bool:
-        """Say whether this rule speaks for such a conversation."""
+        """Return whether this rule speaks for such a conversation."""
         return (
             fnmatchcase(model, self.model)
             and self.turn in (None, turn)
@@ -48,7 +48,7 @@ class Script:
     otherwise: Line = ECHO
 
     def answer(self, model: str, messages: Sequence[Message], max_tokens: int) -> Line:
-        """Give the answer to a conversation, cut to `max_tokens`."""
+        """Return the answer to a conversation, cut to `max_tokens`."""
         text = next((message.text for message in reversed(messages) if message.role is not Role.ASSISTANT), "")
         turn = 1 + sum(message.role is Role.ASSISTANT for message in messages)
         line = next((rule.line for rule in self.rules if rule.matches(model, text, turn)), self.otherwise)

@@ -61,7 +61,7 @@ class Activity:
 
     @property
     def all_parked(self) -> bool:
-        """Whether every call that is under way waits in a batch."""
+        """Return whether every call that is under way waits in a batch."""
         return self._parked > 0 and self._parked >= self._open
 
     def _update(self) -> None:

@@ -174,7 +174,7 @@ class CallPath:
         return await self._ask(asking)
 
     async def _recall(self, asking: CallState) -> Reply:
-        """Give a reply that is known, and ask nobody."""
+        """Return a reply that is known, and ask nobody."""
         entry = await self._journal.find(asking.key, asking.identity.digest, final=True)
         if entry is None or entry.reply is None:
             raise ReplayMiss(f"the answer to {asking.key!r} is not known, and nobody is to be asked for it")
@@ -291,7 +291,7 @@ class CallPath:
         raise _last_word(asking, answer, decision)
 
     async def _standing(self, asking: CallState, reply: Reply) -> Reply:
-        """Give the reply that stands in the journal: a late one of a driver before may have been faster."""
+        """Return the reply that stands in the journal: a late one of a driver before may have been faster."""
         entry = await self._with.store.journal.find(self._run, asking.key)
         return reply if entry is None or entry.reply is None else entry.reply
 

@@ -9,10 +9,10 @@ class Clock(Protocol):
     """Tells the time and waits; everything in the engine that waits, waits here."""
 
     def now(self) -> float:
-        """Give the seconds since 1970."""
+        """Return the seconds since 1970."""
 
     def monotonic(self) -> float:
-        """Give seconds that only ever go forward."""
+        """Return seconds that only ever go forward."""
 
     async def sleep(self, seconds: float) -> None:
         """Wait."""
@@ -22,11 +22,11 @@ class SystemClock:
     """The time of this machine."""
 
     def now(self) -> float:
-        """Give the seconds since 1970."""
+        """Return the seconds since 1970."""
         return time.time()
 
     def monotonic(self) -> float:
-        """Give seconds that only ever go forward."""
+        """Return seconds that only ever go forward."""
         return time.monotonic()
 
     async def sleep(self, seconds: float) -> None:

@@ -124,7 +124,7 @@ class Context:
             return await self._record(key, EntryKind.STEP, value)
 
     async def recall(self, key: str) -> Json:
-        """Give the value of a step that this very run has done before; None if it has not."""
+        """Return the value of a step that this very run has done before; None if it has not."""
         entry = await self._store.journal.find(self._run.id, key)
         return None if entry is None or entry.state is not EntryState.DONE else entry.value
 
@@ -151,11 +151,11 @@ class Context:
                 raise
 
     async def now(self, key: str) -> float:
-        """Give the time, the same one on resume."""
+        """Return the time, the same one on resume."""
         return float(await self.step(key, self._clock.now))
 
     def random(self, key: str) -> random.Random:
-        """Give chance that is the same on resume, seeded by the run."""
+        """Return chance that is the same on resume, seeded by the run."""
         return random.Random(f"{self._run.seed}/{key}")  # noqa: S311  # it decides orders, it keeps no secrets
 
     @asynccontextmanager

@@ -84,13 +84,13 @@ class Drive:
 
     @property
     def all_parked(self) -> bool:
-        """Whether everything in this run, its children's calls too, waits in batches."""
+        """Return whether everything in this run, its children's calls too, waits in batches."""
         own = self._activity.all_parked or (self._activity.open == 0 and bool(self.children))
         return own and all(child.all_parked for child in self.children)
 
     @property
     def handed_in(self) -> bool:
-        """Whether the providers have everything that this run waits for."""
+        """Return whether the providers have everything that this run waits for."""
         return self._with.batcher.handed_in(self._run.id) and all(child.handed_in for child in self.children)
 
     def stop(self, error: StopRun, *, now: bool) -> None:

@@ -27,7 +27,7 @@ class Ancestor:
     calls_only: bool = False
 
     def covers(self, key: str, kind: EntryKind) -> bool:
-        """Whether this key may be taken from here: not the fork's key, nor anything below it."""
+        """Return whether this key may be taken from here: not the fork's key, nor anything below it."""
         if self.calls_only and kind in (EntryKind.STEP, EntryKind.EMIT):
             return False
         return self.fork_key is None or (key != self.fork_key and not key.startswith(self.fork_key + "/"))
@@ -43,12 +43,12 @@ class Inheritance:
 
     @property
     def replays(self) -> bool:
-        """Whether nobody may be asked."""
+        """Return whether nobody may be asked."""
         return self.reuse in REPLAYS
 
     @property
     def empty(self) -> bool:
-        """Whether there is nothing to take over."""
+        """Return whether there is nothing to take over."""
         return not self._ancestors
 
     async def find(
@@ -66,14 +66,14 @@ class Inheritance:
         return None
 
     async def parked(self, key: str, digest: str) -> tuple[BatchId, int] | None:
-        """Give the batch that still holds the call of an ancestor under this key."""
+        """Return the batch that still holds the call of an ancestor under this key."""
         entry = None if self.replays else await self._nearest(key, EntryKind.CALL)
         if entry is None or entry.digest != digest or entry.state is not EntryState.OPEN:
             return None
         return await self._store.batches.parked(entry.run, key)
 
     async def child(self, key: str) -> RunId | None:
-        """Give the child run that an ancestor had under this key."""
+        """Return the child run that an ancestor had under this key."""
         entry = await self._nearest(key, EntryKind.CHILD)
         if entry is None or entry.kind is not EntryKind.CHILD:
             return None
@@ -169,7 +169,7 @@ class CallGuard:
 
     @property
     def capped(self) -> bool:
-        """Whether any budget of the run has a cap."""
+        """Return whether any budget of the run has a cap."""
         return self._levels.capped
 
     @property

@@ -153,12 +153,12 @@ class Engine:
         return self._driver
 
     async def workers(self) -> list[Driver]:
-        """Give the workers that are alive, as far as one can tell from here."""
+        """Return the workers that are alive, as far as one can tell from here."""
         present = await self._with.store.attendance.present(self._with.clock.now() - LEASE_SECONDS)
         return [worker for worker in present if not self._with.is_gone(worker)]
 
     def knows(self, workload: str) -> bool:
-        """Whether this process can drive such a workload."""
+        """Return whether this process can drive such a workload."""
         return workload in self._workloads
 
     async def sweep(self) -> list[tuple[Run, Claim]]:

@@ -64,7 +64,7 @@ class RunExchanges:
             self._set_alarm(at)
 
     def sent(self, wire: Wire) -> bool:
-        """Whether anything of an exchange may have left."""
+        """Return whether anything of an exchange may have left."""
         return wire in self._sent
 
     def forget(self, wire: Wire) -> None:

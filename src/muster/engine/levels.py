@@ -21,7 +21,7 @@ class Levels:
         self._levels: tuple[Level, ...] = ()
 
     def now(self, at: float) -> tuple[Level, ...]:
-        """Give the levels in the order in which they are locked."""
+        """Return the levels in the order in which they are locked."""
         day = int(at // 86_400)
         if day != self._day:
             name = datetime.fromtimestamp(at, UTC).strftime("day:%Y-%m-%d")
@@ -36,7 +36,7 @@ class Levels:
 
     @property
     def capped(self) -> bool:
-        """Whether any level has a cap."""
+        """Return whether any level has a cap."""
         return any(level.cap is not None for level in (*self.runs, Level(id="day", cap=self._day_cap)))
 
 

@@ -50,7 +50,7 @@ class Bucket:
         self._ready = 0.0
 
     def wait(self, now: float) -> float:
-        """Give the seconds until something may go."""
+        """Return the seconds until something may go."""
         return 0.0 if self._second is None else max(0.0, self._ready - BURST * 60 - now)
 
     def take(self, amount: int, now: float) -> None:
@@ -195,7 +195,7 @@ class Limiters:
         self._lanes: dict[str, Limiter] = {}
 
     def lane(self, name: str, pace: Pace) -> Limiter:
-        """Give the limiter of a lane; whoever comes first sets its pace."""
+        """Return the limiter of a lane; whoever comes first sets its pace."""
         if name not in self._lanes:
             self._lanes[name] = Limiter(pace, self._clock)
         return self._lanes[name]

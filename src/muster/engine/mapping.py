@@ -73,7 +73,7 @@ _ITEM: ContextVar[Item | None] = ContextVar("item", default=None)
 
 
 def item_under_way() -> Item | None:
-    """Give the item of a map that this code works on, if it does."""
+    """Return the item of a map that this code works on, if it does."""
     return _ITEM.get()
 
 

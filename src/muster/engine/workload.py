@@ -58,7 +58,7 @@ class Workloads:
         return sorted({*self._found, *self._promised})
 
     def find(self, name: str) -> Workload:
-        """Give the function, or say which ones there are."""
+        """Return the function, or say which ones there are."""
         if name not in self._found and name in self._promised:
             importlib.import_module(self._promised[name])
         if name not in self._found:

@@ -59,7 +59,7 @@ def _install(path: Path, text: str, force: bool) -> Installed:
 
 
 def _is_ours(path: Path) -> bool:
-    """Say whether we wrote a hook; what a link leads to belongs to somebody else."""
+    """Return whether we wrote a hook; what a link leads to belongs to somebody else."""
     if path.is_symlink() or not path.is_file():
         return False
     with path.open("rb") as file:
@@ -67,7 +67,7 @@ def _is_ours(path: Path) -> bool:
 
 
 def _set_aside(path: Path) -> Path:
-    """Give a hook a name under which git does not run it, and that is free."""
+    """Return a hook a name under which git does not run it, and that is free."""
     number = 0
     while os.path.lexists(aside := path.with_name(f"{NAME}.before-muster{f'-{number}' if number else ''}")):
         number += 1

@@ -27,7 +27,7 @@ class Git:
         self._folder, self._seconds = folder, seconds
 
     async def root(self) -> Path | None:
-        """Give the top of the repository that the folder is in; None when it is in none."""
+        """Return the top of the repository that the folder is in; None when it is in none."""
         nearby = await asyncio.to_thread(_is_in_repository, self._folder)
         try:
             found = await self._git("rev-parse", "--show-toplevel", folder=self._folder)
@@ -38,7 +38,7 @@ class Git:
         return Path(os.fsdecode(found.removesuffix(b"\n")))
 
     async def changed(self, ref: str | None = None) -> tuple[str, ...]:
-        """Give the files that differ from a commit, HEAD unless told, with those that git does not know yet."""
+        """Return the files that differ from a commit, HEAD unless told, with those that git does not know yet."""
         root = await self._top()
         base = await self._commit(root, ref or "HEAD")
         found = await self._diff(root, base)
@@ -46,12 +46,12 @@ class Git:
         return await asyncio.to_thread(_on_disk, root, {*found, *new})
 
     async def staged(self) -> tuple[str, ...]:
-        """Give the files that the next commit would add or change."""
+        """Return the files that the next commit would add or change."""
         root = await self._top()
         return tuple(sorted(await self._diff(root, await self._commit(root, "HEAD"), "--cached")))
 
     async def listed(self, folder: Path) -> tuple[str, ...]:
-        """Give the files below a folder that are in the repository, or are new and not ignored."""
+        """Return the files below a folder that are in the repository, or are new and not ignored."""
         root = await self._top()
         options = ("-z", "--cached", "--others", "--exclude-standard")
         found = await self._git("--literal-pathspecs", "ls-files", *options, "--", str(folder), folder=root)
@@ -67,7 +67,7 @@ class Git:
         await self._git("checkout-index", *options, folder=root, told=names)
 
     async def hooks(self) -> Path:
-        """Give the folder of the hooks that git runs here, wherever it is set to be."""
+        """Return the folder of the hooks that git runs here, wherever it is set to be."""
         root = await self._top()
         found = await self._git("rev-parse", "--git-path", "hooks", folder=root)
         return root / os.fsdecode(found.removesuffix(b"\n"))
@@ -96,7 +96,7 @@ class Git:
         return (await self._git("hash-object", "-t", "tree", "--stdin", folder=root)).decode("ascii").strip()
 
     async def _diff(self, root: Path, base: str, *options: str) -> list[str]:
-        """Give the plain files that differ from a commit and are not deleted."""
+        """Return the plain files that differ from a commit and are not deleted."""
         fixed = ("--raw", "-z", "--no-renames", "--diff-filter=d", "--no-ext-diff", "--no-textconv", "--no-color")
         words = _paths(await self._git("diff", *fixed, *options, base, "--", folder=root))
         records = [(head.split(), path) for head, path in zip(words[::2], words[1::2], strict=True)]

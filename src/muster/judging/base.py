@@ -17,7 +17,7 @@ def cause_of(error: WireError) -> WireError:
 
 
 def code_of(error: WireError) -> str:
-    """Give the code of what went wrong, as the journal has it."""
+    """Return the code of what went wrong, as the journal has it."""
     return str(cause_of(error).record().get("code", error.code))
 
 

@@ -57,17 +57,17 @@ class Settings:
         return tuple(sorted(keys.union(*(secrets_in(name, value) for name, value in given))))
 
     def _given(self, section: AgentSection) -> Iterator[tuple[str, str]]:
-        """Give the variables that an agent is given."""
+        """Yield the variables that an agent is given."""
         yield from getattr(section, "env", {}).items()
         yield from ((name, self.variables.get(name, "")) for name in getattr(section, "pass_env", ()))
 
     def variable(self, name: str) -> str | None:
-        """Give a variable of the environment, an empty one as None."""
+        """Return a variable of the environment, an empty one as None."""
         return self.variables.get(name) or None
 
 
 def secrets_in(name: str, value: str) -> set[str]:
-    """Give what of a variable must never be written: all of it by its name, or the password in an address."""
+    """Return what of a variable must never be written: all of it by its name, or the password in an address."""
     if not value or _SECRET_NAME.search(name):
         return {value} - {""}
     password = _PASSWORD.search(value)

@@ -64,7 +64,7 @@ def _misfit(what: str, kind: type[msgspec.Struct], names: tuple[str, ...]) -> Mi
 
 
 def _place(found: Any, path: str, what: str) -> tuple[str, ...]:
-    """Give the names on the way; the reader does not say which one of a table it means, so it is looked for."""
+    """Return the names on the way; the reader does not say which one of a table it means, so it is looked for."""
     names: list[str] = []
     for name, index in re.findall(r"\.([^.\[]+)|\[(\d+|\.\.\.)\]", path):
         if index.isdigit():

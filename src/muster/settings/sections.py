@@ -27,7 +27,7 @@ class PriceSection(Strict, frozen=True, kw_only=True):
     cache_write_1h: Amount | None = None
 
     def dollars(self) -> dict[str, Any]:
-        """Give the amounts by their names."""
+        """Return the amounts by their names."""
         return structs.asdict(self)
 
 
@@ -62,7 +62,7 @@ class _Own(_Agent, frozen=True, kw_only=True):
     budget_usd: Dollars | None = None  # the most that one call can cost; reserved before it starts
 
     def reserve(self) -> int | None:
-        """Give what one call reserves, in microdollars; None when nothing is said."""
+        """Return what one call reserves, in microdollars; None when nothing is said."""
         return None if self.budget_usd is None else from_usd(f"{self.budget_usd:.6f}")
 
 

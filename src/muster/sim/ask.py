@@ -103,7 +103,7 @@ def pieces(text: str) -> list[str]:
 
 
 def blocks_of(content: Json, where: str) -> list[dict[str, Json]]:
-    """Give content as blocks, or refuse it with its place."""
+    """Return content as blocks, or refuse it with its place."""
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
     if not isinstance(content, list):
@@ -115,14 +115,14 @@ def blocks_of(content: Json, where: str) -> list[dict[str, Json]]:
 
 
 def text_in(content: Json, where: str) -> str:
-    """Give the text of a whole content."""
+    """Return the text of a whole content."""
     if isinstance(content, str):
         return content
     return "".join(text_of(block, where) for block in blocks_of(content, where))
 
 
 def text_of(block: dict[str, Json], where: str) -> str:
-    """Give the text of a block; blocks that hold none (pictures, tools asked for) count as empty."""
+    """Return the text of a block; blocks that hold none (pictures, tools asked for) count as empty."""
     if block["type"] == "tool_result":
         return text_in(block.get("content") or "", f"{where}.content")
     if block["type"] != "text":

@@ -117,7 +117,7 @@ class AuditLog:
         self._costs[digest] += -(-cost // 2) if batch else cost
 
     def audit(self, batches: tuple[Json, ...] = ()) -> Audit:
-        """Give the audit as it stands."""
+        """Return the audit as it stands."""
         return Audit(
             calls=self._by_digest.total(),
             by_digest=dict(self._by_digest),
@@ -137,7 +137,7 @@ class AuditLog:
 
 
 def audit_json(audit: Audit) -> dict[str, Any]:
-    """Give an audit as JSON."""
+    """Return an audit as JSON."""
     return {
         "calls": audit.calls,
         "by_digest": audit.by_digest,

@@ -12,7 +12,7 @@ _decode = msgspec.json.Decoder().decode
 
 
 def check_key(request: HttpRequest, wanted: str | None) -> bytes:
-    """Give the key of a request, or refuse one without a key or with another than the one that is wanted."""
+    """Return the key of a request, or refuse one without a key or with another than the one that is wanted."""
     given = request.headers.get(b"x-api-key", b"").strip()
     if not given:
         scheme, _, given = request.headers.get(b"authorization", b"").strip().partition(b" ")
@@ -30,7 +30,7 @@ def account_of(key: bytes) -> str:
 
 
 def body_of(request: HttpRequest) -> dict[str, Json]:
-    """Give the body of a request, or refuse it as too large or malformed."""
+    """Return the body of a request, or refuse it as too large or malformed."""
     if request.oversized:
         raise SimRefusal(413, "the request is larger than this server takes")
     return read_body(request.body)

@@ -103,7 +103,7 @@ class Fault:
 
     @property
     def paid(self) -> bool:
-        """Say whether it was done, and so counted, although the answer does not arrive whole."""
+        """Return whether it was done, and so counted, although the answer does not arrive whole."""
         return self.counted if self.kind is FaultKind.TIMEOUT else self.kind not in UNPAID
 
 
@@ -118,7 +118,7 @@ class Cue:
     times: int | None = 1  # None: always
 
     def matches(self, nth: int, model: str, text: str) -> bool:
-        """Say whether this cue waits for such a request."""
+        """Return whether this cue waits for such a request."""
         return (
             (self.nth is None or nth >= self.nth)
             and fnmatchcase(model, self.model)
@@ -138,7 +138,7 @@ class Faults:
     retry_after: float | None = None  # of requests beyond the capacity
 
     def of(self, op: Op) -> "Faults":
-        """Give those of one operation."""
+        """Return those of one operation."""
         rates = tuple((fault, rate) for fault, rate in self.rates if fault.op is op)
         return replace(self, rates=rates, script=tuple(cue for cue in self.script if cue.fault.op is op))
 
@@ -202,7 +202,7 @@ class Plans:
         self._plans = {op: FaultPlan(faults.of(op)) for op in Op}
 
     def of(self, op: Op) -> FaultPlan:
-        """Give the plan of an operation."""
+        """Return the plan of an operation."""
         return self._plans[op]
 
 

@@ -191,7 +191,7 @@ def request_id(number: int) -> str:
 
 
 def headers_of(dialect: WireProtocol, number: int, refused: SimRefusal | None = None) -> list[tuple[str, str]]:
-    """Give the headers of an answer: its name, and when to come again."""
+    """Return the headers of an answer: its name, and when to come again."""
     headers = [(dialect.request_id_header, request_id(number))]
     if refused is not None and refused.retry_after is not None:
         headers.append(("retry-after", f"{refused.retry_after:.3f}".rstrip("0").rstrip(".")))

@@ -59,7 +59,7 @@ class Rehearsal:
         return self.office.settle()
 
     def audit(self) -> Audit:
-        """Give the audit as it stands, with all that is due."""
+        """Return the audit as it stands, with all that is due."""
         for _ in self.catch_up():
             pass
         return self.book.audit(self.office.entries())

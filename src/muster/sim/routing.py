@@ -54,7 +54,7 @@ class Router:
         }
 
     def __call__(self, request: HttpRequest) -> Play:
-        """Give the play for a request."""
+        """Return the play for a request."""
         handler = self._routes.get((request.method, request.path))
         if handler is not None:
             return handler(request)
@@ -95,7 +95,7 @@ class Control:
         self._rehearsal = rehearsal
 
     def routes(self) -> Mapping[tuple[bytes, bytes], Handler]:
-        """Give the table of endpoints."""
+        """Return the table of endpoints."""
         return {
             (b"GET", AUDIT.encode()): self._audit,
             (b"POST", RESET.encode()): self._reset,

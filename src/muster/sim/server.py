@@ -117,7 +117,7 @@ async def run(options: Options, *, until_eof: bool = False) -> None:
 
 
 def addresses(server: Server) -> dict[str, str]:
-    """Give the addresses that a client needs."""
+    """Return the addresses that a client needs."""
     return {"anthropic": server.anthropic, "openai": server.openai, "audit": server.audit_url}
 
 

@@ -36,7 +36,7 @@ class Responder:
             raise SimRefusal(400, message, code="context_length_exceeded", param="messages")
 
     def say(self, ask: Ask, name: str, number: int, *, batch: bool = False) -> SimAnswer:
-        """Give the answer to a request, and count it."""
+        """Return the answer to a request, and count it."""
         line = self._options.script.answer(ask.model, ask.spoken, ask.max_tokens)
         line, sequence = _stop_at(line, ask.stop)
         usage = usage_of(ask.messages, ask.system, line)
@@ -60,7 +60,7 @@ class Responder:
 
 
 def name_of(body: dict[str, Json]) -> str:
-    """Give the digest under which a request is counted."""
+    """Return the digest under which a request is counted."""
     return digest({field: value for field, value in body.items() if field not in UNDIGESTED})
 
 

@@ -107,11 +107,11 @@ def durations(seconds: Sequence[float]) -> Durations | None:
 
 
 def percentile(ordered: Sequence[float], percent: int) -> float:
-    """Give the smallest value that at least so many percent of the values do not exceed."""
+    """Return the smallest value that at least so many percent of the values do not exceed."""
     rank = -(-len(ordered) * percent // 100)
     return ordered[max(rank, 1) - 1]
 
 
 def share(part: int, whole: int) -> float | None:
-    """Give a part of a whole; None when there is no whole."""
+    """Return a part of a whole; None when there is no whole."""
     return part / whole if whole else None

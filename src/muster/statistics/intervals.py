@@ -20,15 +20,15 @@ class Interval:
     high: float
 
     def overlaps(self, other: "Interval") -> bool:
-        """Whether the two have a value in common."""
+        """Return whether the two have a value in common."""
         return self.low <= other.high and other.low <= self.high
 
     def within(self, bound: float) -> bool:
-        """Whether no value in it is further from nothing than a bound."""
+        """Return whether no value in it is further from nothing than a bound."""
         return -bound <= self.low and self.high <= bound
 
     def holds(self, value: float) -> bool:
-        """Whether a value lies in it."""
+        """Return whether a value lies in it."""
         return self.low <= value <= self.high
 
 

@@ -12,7 +12,7 @@ from muster.statistics.intervals import MANY, RESAMPLES
 
 
 def mcnemar_exact(b: int, c: int) -> float:
-    """Give the two-sided p for b pairs that changed one way and c the other."""
+    """Return the two-sided p for b pairs that changed one way and c the other."""
     if b < 0 or c < 0:
         raise BadArgument(f"pairs cannot be counted as {b} and {c}")
     n, fewer = b + c, min(b, c)
@@ -32,7 +32,7 @@ _TOLERANCE = 1e-9  # sums in another order are not exactly the same
 
 
 def randomization_test(differences: Sequence[float], *, resamples: int = RESAMPLES, seed: int = 0) -> float:
-    """Give the two-sided p of the sum of differences; the same seed gives the same."""
+    """Return the two-sided p of the sum of differences; the same seed gives the same."""
     moved = [difference for difference in differences if difference]
     if not moved:
         return 1.0

@@ -88,7 +88,7 @@ def _clears(one: Spread, cases: int, epochs: float | None, margin: float, alpha:
 
 
 def _differs(one: Spread, cases: int, epochs: float | None, alpha: float) -> bool:
-    """Whether the first of two tests that share alpha would see the difference.
+    """Return whether the first of two tests that share alpha would see the difference.
 
     Both go by the signs of whole cases: n of them that all point one way have a p of 2 / 2**n, however many the epochs.
     """

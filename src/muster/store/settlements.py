@@ -128,12 +128,12 @@ class SettlementRow:
 
     @property
     def gives_up(self) -> bool:
-        """Whether the call has failed with it."""
+        """Return whether the call has failed with it."""
         return self._failure is not None and self._failure.gives_up
 
     @property
     def overdraft(self) -> bool:
-        """Whether it cost more than was reserved."""
+        """Return whether it cost more than was reserved."""
         return self.cost > self.reserved
 
     @property

@@ -45,7 +45,7 @@ _LONGEST_SUITE = 100  # characters of its name in an id that is made here
 
 
 async def read_in(ctx: Context, spec: SuiteSpec) -> SuiteSnapshot:
-    """Give what was read in; whoever resumes the run gets the very same."""
+    """Return what was read in; whoever resumes the run gets the very same."""
     value = await ctx.step(SNAPSHOT, lambda: _read(ctx, spec))
     return msgspec.convert(value, SuiteSnapshot)
 
@@ -95,7 +95,7 @@ class CaseReader:
         self.warnings = Warnings()
 
     def cases(self) -> Iterator[Case]:
-        """Give the cases that are selected; none at all is an error."""
+        """Yield the cases that are selected; none at all is an error."""
         seen: set[bytes] = set()
         for suite in self._suites:
             yield from self._of(suite, seen)
@@ -103,12 +103,12 @@ class CaseReader:
             raise NotFound(_nothing(self._spec), suggestions=("muster validate PATH", "leave the filter out"))
 
     def outline(self) -> SuiteSnapshot:
-        """Give what is known before the first case is read."""
+        """Return what is known before the first case is read."""
         infos = [SuiteInfo(name=suite.name, file=suite.file, digest="", prompt=suite.prompt) for suite in self._suites]
         return SuiteSnapshot(suites=tuple(infos), prompts=self._prompts)
 
     def snapshot(self, pages: int) -> SuiteSnapshot:
-        """Give what was seen, after the last case."""
+        """Return what was seen, after the last case."""
         infos = tuple(info for info in self._infos if info.cases)
         cases = sum(info.cases for info in infos)
         return SuiteSnapshot(suites=infos, prompts=self._prompts, cases=cases, pages=pages, asked=self._asked)
@@ -208,7 +208,7 @@ class Units:
         self.page_size = max(1, min(PAGE, self.total // STEPS_OF_PROGRESS))
 
     def of(self, case: Case) -> Iterator[Unit]:
-        """Give the units of one case; a case with agents of its own is asked of those instead."""
+        """Yield the units of one case; a case with agents of its own is asked of those instead."""
         subjects = self._spec.tested_on(case, self._snapshot) if case.agents or case.flaw else self._subjects
         for subject in subjects or _nobody(case):
             system = self._prompts[subject.prompt] if subject.prompt else self._beside.get(case.file, "")
@@ -218,7 +218,7 @@ class Units:
                 yield Unit(case=case, subject=subject, epoch=epoch, system=system, key=key)
 
     async def all(self, ctx: Context) -> AsyncIterator[Unit]:
-        """Give every unit: the cases in order, for each the subjects, for each the epochs."""
+        """Yield every unit: the cases in order, for each the subjects, for each the epochs."""
         number = 0
         known: tuple[CaseResult, ...] = ()
         for page in range(self._snapshot.pages):
@@ -247,7 +247,7 @@ def _nobody(case: Case) -> tuple[Subject, ...]:
 
 
 async def newest_page(ctx: Context, tag: str, number: int) -> tuple[CaseResult, ...]:
-    """Give the last version of a page that this run kept; nothing when there is none.
+    """Return the last version of a page that this run kept; nothing when there is none.
 
     An heir has none at first: it looks at every case again, and so takes over the calls that led to the results.
     """
@@ -279,7 +279,7 @@ async def keep_page(ctx: Context, tag: str, number: int, results: tuple[CaseResu
 
 
 def mendable(results: tuple[CaseResult, ...]) -> bool:
-    """Whether something in a page may come out otherwise when it is tried again."""
+    """Return whether something in a page may come out otherwise when it is tried again."""
     return any(result.status in MENDABLE for result in results)
 
 
@@ -318,7 +318,7 @@ MOST_BYTES = 256_000_000
 
 
 def read_answers(path: Path) -> Mapping[str, str]:
-    """Give the recorded answers by case id; entries for other tools are left out."""
+    """Return the recorded answers by case id; entries for other tools are left out."""
     file = shown(path)
     entries = _entries(path, file)
     found: dict[str, str] = {}

@@ -81,7 +81,7 @@ async def talk(ctx: Context, unit: Unit, spec: SuiteSpec) -> Observation:
 
 
 async def _turn(ctx: Context, unit: Unit, spec: SuiteSpec, going: Conversation) -> Json:
-    """Get one answer, with all tools that the agent calls before it; gives an error when there is none."""
+    """Get one answer, with all tools that the agent calls before it; returns an error when there is none."""
     for _ in range(MOST_TOOL_TURNS + 1):
         left = None if unit.case.timeout is None else unit.case.timeout - going.seconds
         if left is not None and left <= 0:

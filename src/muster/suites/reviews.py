@@ -51,7 +51,7 @@ async def agreement_of(reviews: Sequence[Review], results: AsyncIterator[CaseRes
 
 
 def _pair(one: Reviewed) -> tuple[bool, bool] | None:
-    """Give what the verdict says, and what the person says."""
+    """Return what the verdict says, and what the person says."""
     passes = None if one.result is None else _PASSES.get(one.result.status)
     if passes is None or one.review.opinion is Opinion.BORDERLINE:
         return None

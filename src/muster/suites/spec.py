@@ -82,7 +82,7 @@ class SuiteSpec(BaseModel):
         return self._matrix(case.agents, snapshot)
 
     def stored(self) -> Json:
-        """Give the spec as it is stored."""
+        """Return the spec as it is stored."""
         return self.model_dump(mode="json", exclude_defaults=True)
 
 
@@ -104,7 +104,7 @@ class CaseSelection:
     only: frozenset[str] | None = None  # ids
 
     def takes(self, case: Case) -> bool:
-        """Say whether a case is meant."""
+        """Return whether a case is meant."""
         if self.only is not None and case.id not in self.only:
             return False
         if self.tags and not set(self.tags) & set(case.tags):

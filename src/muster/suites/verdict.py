@@ -92,7 +92,7 @@ class Judgement:
 
     @property
     def failed(self) -> bool:
-        """Whether it gave nothing that counts."""
+        """Return whether it gave nothing that counts."""
         return not self.items and self.passed is None
 
 

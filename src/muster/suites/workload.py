@@ -166,7 +166,7 @@ async def examine(ctx: Context, unit: Unit, spec: SuiteSpec, answers: Mapping[st
 
 
 def recorded(unit: Unit, answers: Mapping[str, str]) -> Observation:
-    """Give what was recorded for a case as if it had been said now."""
+    """Return what was recorded for a case as if it had been said now."""
     text = answers.get(unit.case.id)
     if text is None:
         return Observation(error={"code": "not_recorded", "message": "there is no recorded answer to this case"})

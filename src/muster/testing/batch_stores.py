@@ -41,7 +41,7 @@ def planning(run: RunId, epoch: int, count: int = 3, *, name: str = "b1", **rest
 
 
 async def stored(store: Store, name: str = "b1") -> Batch:
-    """Give a batch that must be there."""
+    """Return a batch that must be there."""
     batch = await store.batches.get(BatchId(name))
     assert batch is not None
     return batch

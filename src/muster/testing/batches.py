@@ -98,7 +98,7 @@ class ObedientBatches:
         )
 
     async def results(self, source: str, timeouts: Timeouts) -> AsyncGenerator[bytes, None]:
-        """Give the results in one piece, the last first."""
+        """Yield the results in one piece, the last first."""
         for member in reversed(self.taken[int(source)]):
             answer = self._answer(member["body"])
             found = {"error": answer.message} if isinstance(answer, WireError) else {"text": answer}
@@ -109,7 +109,7 @@ class ObedientBatches:
         self.canceled.add(provider_id)
 
     async def find(self, since: float, timeouts: Timeouts) -> AsyncIterator[ListedBatch]:
-        """Give nothing: whoever created a batch here knows its id."""
+        """Yield nothing: whoever created a batch here knows its id."""
         nothing: tuple[ListedBatch, ...] = ()
         for found in nothing:
             yield found

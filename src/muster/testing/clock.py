@@ -16,11 +16,11 @@ class FakeClock:
         self.slept: list[float] = []
 
     def now(self) -> float:
-        """Give the seconds since 1970."""
+        """Return the seconds since 1970."""
         return self._now
 
     def monotonic(self) -> float:
-        """Give seconds that only ever go forward."""
+        """Return seconds that only ever go forward."""
         return self._now
 
     async def sleep(self, seconds: float) -> None:

@@ -22,5 +22,5 @@ class RememberedProcesses:
         self.noted.pop(token, None)
 
     async def all(self, host: str) -> Sequence[OwnedProcess]:
-        """Give the processes of a host that nobody has seen dead."""
+        """Return the processes of a host that nobody has seen dead."""
         return [process for process in self.noted.values() if process.driver.host == host]

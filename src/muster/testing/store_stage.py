@@ -66,7 +66,7 @@ def replied(cost: int = 40, text: str = "hello") -> Replied:
 
 
 async def raises(kind: type[MusterError], work: Awaitable[object]) -> MusterError:
-    """Give the error that a piece of work must raise."""
+    """Return the error that a piece of work must raise."""
     try:
         await work
     except kind as error:
@@ -75,7 +75,7 @@ async def raises(kind: type[MusterError], work: Awaitable[object]) -> MusterErro
 
 
 async def stored(store: Store, run: RunId) -> Run:
-    """Give a run that must be there."""
+    """Return a run that must be there."""
     found = await store.runs.get(run)
     assert found is not None
     return found

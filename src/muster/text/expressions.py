@@ -85,7 +85,7 @@ class Expression:
 
 
 def names_of(tree: Truth | Quantity) -> Iterator[str]:
-    """Give every name in a tree, as often as it stands there."""
+    """Yield every name in a tree, as often as it stands there."""
     match tree:
         case Name(name):
             yield name

@@ -37,7 +37,7 @@ class CheckedStream:
         self._begun = False
 
     def read(self, size: int = -1) -> bytes:
-        """Give the next piece, empty at the end."""
+        """Return the next piece, empty at the end."""
         piece = self._file.read(size)
         try:
             self._decoder.decode(piece, final=not piece)
@@ -80,7 +80,7 @@ def _finished(data: bytes) -> str:
 
 
 def byte_lines(file: BufferedReader, most: int) -> Iterator[bytes]:
-    """Give the lines of a file of any size; only one line is in memory."""
+    """Yield the lines of a file of any size; only one line is in memory."""
     number = 0
     while line := file.readline(most + 1):
         number += 1
@@ -90,7 +90,7 @@ def byte_lines(file: BufferedReader, most: int) -> Iterator[bytes]:
 
 
 def text_lines(file: BufferedReader, most: int) -> Iterator[str]:
-    """Give the lines as text."""
+    """Yield the lines as text."""
     for number, line in enumerate(byte_lines(file, most), 1):
         if b"\0" in line:
             raise Unreadable("a NUL character has no place in a text file", number)

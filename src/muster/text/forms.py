@@ -20,7 +20,7 @@ _LEAST_WEIGHT, _MOST_WEIGHT = 0.000001, 1_000_000
 
 
 def is_kebab(text: str) -> bool:
-    """Say whether a text is a name like code-reviewer."""
+    """Return whether a text is a name like code-reviewer."""
     return _KEBAB.fullmatch(text) is not None
 
 

@@ -45,12 +45,12 @@ _ENDS = (8_192, 65_536)  # characters at the end of an output
 
 
 def readable(output: bytes) -> str:
-    """Give an output as text; bytes that are none are shown as escapes."""
+    """Return an output as text; bytes that are none are shown as escapes."""
     return output.decode("utf-8", "backslashreplace")
 
 
 def parseable(output: bytes) -> str:
-    """Give an output as text in which JSON stays JSON: a byte that is no text becomes an escape in its string."""
+    """Return an output as text in which JSON stays JSON: a byte that is no text becomes an escape in its string."""
     text = output.decode("utf-8", "surrogateescape")
     return text if text.isascii() else _STRAY.sub(lambda stray: rf"\\x{ord(stray[0]) - 0xDC00:02x}", text)
 
@@ -84,7 +84,7 @@ def _find(text: str, fits: Fits, marker: str) -> dict[str, Json] | None:
 
 
 def find_value(text: str, schema: Mapping[str, Json]) -> Json:
-    """Give the JSON that a text is, or else the last value in it of the kind that the schema asks for."""
+    """Return the JSON that a text is, or else the last value in it of the kind that the schema asks for."""
     whole = _without_fence(text.strip())
     try:
         value, end = _DECODER.raw_decode(whole)
@@ -124,7 +124,7 @@ class _Search:
         self._work = _LEAST + _MULTIPLE * len(text)
 
     def values(self, opening: re.Pattern[str]) -> Iterator[Json]:
-        """Give the values that begin where the pattern says; what is inside of one is not looked at again."""
+        """Yield the values that begin where the pattern says; what is inside of one is not looked at again."""
         place = opening.search(self._text)
         while place is not None:
             decoded = self._decode(place.end() - 1)
@@ -193,7 +193,7 @@ def decode(text: str) -> Json:
 
 
 def read_object(text: str, *, fenced: bool = True) -> dict[str, Json] | str:
-    """Give the object that a text is, maybe in one fence around the whole; or say why it is none."""
+    """Return the object that a text is, maybe in one fence around the whole; or say why it is none."""
     if len(text) > LONGEST:
         return f"it is longer than {LONGEST:,} characters"
     bare = text.strip().removeprefix("\ufeff")
@@ -211,7 +211,7 @@ def read_object(text: str, *, fenced: bool = True) -> dict[str, Json] | str:
 
 
 def _unfenced(text: str) -> str:
-    """Give what is in a fence that stands around all of a text; looked for without a pattern, which could hang."""
+    """Return what is in a fence that stands around all of a text; looked for without a pattern, which could hang."""
     first, line_break, rest = text.partition("\n")
     language = first.removeprefix(_FENCE).strip()
     if not first.startswith(_FENCE) or not line_break or not (language.isalnum() or not language):

@@ -30,11 +30,11 @@ class JsonPath:
     query: "JSONPathQuery" = field(repr=False, compare=False)
 
     def first(self, json: Json) -> Json | Missing:
-        """Give the first value that is found, or MISSING."""
+        """Return the first value that is found, or MISSING."""
         return next(self._find(json), MISSING)
 
     def all(self, json: Json) -> list[Json]:
-        """Give all values that are found, in order."""
+        """Return all values that are found, in order."""
         return list(self._find(json))
 
     def _find(self, json: Json) -> "Iterator[Json]":

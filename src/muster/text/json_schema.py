@@ -64,7 +64,7 @@ def _schema_flaw(text: bytes) -> str | None:
 
 
 def shaped(request: Request, stop: Stop, text: str, data: Json = None) -> Json:
-    """Give the data of an answer that fits the schema of a request: what it gave as such, else what is in its text.
+    """Return the data of an answer that fits the schema of a request: what it gave as such, else what is in its text.
 
     Raises BadOutput when there is none, or it does not fit. Without a schema nothing is asked of it.
     """
@@ -74,7 +74,7 @@ def shaped(request: Request, stop: Stop, text: str, data: Json = None) -> Json:
 
 
 def fitting(value: Json, schema: Mapping[str, Json]) -> Json:
-    """Give a value that can be kept and fits a schema; raises BadOutput for any other."""
+    """Return a value that can be kept and fits a schema; raises BadOutput for any other."""
     if wrong := flaw_of(value) or flaw(value, schema):
         raise BadOutput(f"its answer does not fit the schema: {wrong}")
     return value
@@ -107,7 +107,7 @@ def _validator(text: bytes) -> Any:
 
 @lru_cache
 def _bounded(kind: Any) -> Any:
-    """Give a validator whose patterns cannot hang on a hostile answer."""
+    """Return a validator whose patterns cannot hang on a hostile answer."""
     from jsonschema.validators import extend
 
     return extend(kind, {"pattern": _pattern, "patternProperties": _pattern_properties})  # type: ignore[no-untyped-call]

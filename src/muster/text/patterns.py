@@ -24,7 +24,7 @@ _COUNT = re.compile(r"(?<!\))\{(\d*),?(\d*)\}")
 
 
 def search(pattern: str, text: str, seconds: float = SECONDS) -> tuple[int, int] | None:
-    """Give the place where a pattern is first found; raises BadArgument when it is none or takes too long."""
+    """Return the place where a pattern is first found; raises BadArgument when it is none or takes too long."""
     try:
         found = compile_pattern(pattern).search(text, timeout=seconds)
     except (TimeoutError, MemoryError) as error:

@@ -92,7 +92,7 @@ def is_bare_password(secret: str) -> bool:
 
 
 def _stands_for_one(secret: str) -> bool:
-    """Whether this begins like no value, or is a word that people write where a secret will be."""
+    """Return whether this begins like no value, or is a word that people write where a secret will be."""
     return secret[0] in _CODE or secret[0] in "$<{%[" or _STANDS_FOR.search(secret) is not None
 
 
@@ -145,11 +145,11 @@ class Redactor:
         self._found: Counter[str] = Counter()
 
     def text(self, text: str) -> str:
-        """Give a text without its secrets."""
+        """Return a text without its secrets."""
         return self._clean(text, _nothing, [])
 
     def code(self, text: str) -> str:
-        """Give code without its secrets: it keeps its lines, and what is no key is shown even inside of one."""
+        """Return code without its secrets: it keeps its lines, and what is no key is shown even inside of one."""
         return self._clean(text, _between_marks, [])
 
     def code_and_secrets(self, text: str) -> tuple[str, tuple[Secret, ...]]:
@@ -170,7 +170,7 @@ class Redactor:
         return text
 
     def json(self, value: Json, depth: int = 0) -> Json:
-        """Give a JSON value whose texts, names included, are without secrets; what is very deep becomes a text."""
+        """Return a JSON value whose texts, names included, are without secrets; what is very deep becomes a text."""
         if isinstance(value, str):
             return self.text(value)
         if not isinstance(value, (Mapping, list, tuple)):
@@ -182,7 +182,7 @@ class Redactor:
         return [self.json(inner, depth + 1) for inner in value]
 
     def found(self) -> dict[str, int]:
-        """Give how many secrets of each kind were taken out since this was last asked."""
+        """Return how many secrets of each kind were taken out since this was last asked."""
         found, self._found = dict(sorted(self._found.items())), Counter()
         return found
 

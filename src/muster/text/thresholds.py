@@ -35,12 +35,12 @@ class ThresholdResult:
 
 
 def reaches(score: float, threshold: float) -> bool:
-    """Whether a score is at least a threshold, rounding aside; no number is below every threshold."""
+    """Return whether a score is at least a threshold, rounding aside; no number is below every threshold."""
     return score >= threshold - _TOLERANCE
 
 
 def evaluate(expression: str | Expression, values: Values) -> ThresholdResult:
-    """Say whether an expression holds of some figures; raises BadArgument when it is none."""
+    """Return whether an expression holds of some figures; raises BadArgument when it is none."""
     found = _parsed(expression)
     holds = _truth(found.tree, values) is True
     return ThresholdResult(
@@ -49,7 +49,7 @@ def evaluate(expression: str | Expression, values: Values) -> ThresholdResult:
 
 
 def known(expression: str | Expression, values: Values) -> bool:
-    """Say whether there is a value for everything that an expression names."""
+    """Return whether there is a value for everything that an expression names."""
     return all(_value(name, values) is not None for name in _parsed(expression).names)
 
 
@@ -68,7 +68,7 @@ def _value(name: str, values: Values) -> float | None:
 
 
 def _truth(tree: Truth, values: Values) -> bool | None:
-    """Say whether it holds; None when that cannot be known."""
+    """Return whether it holds; None when that cannot be known."""
     match tree:
         case Relation(sign, left, right):
             return _compared(sign, _quantity(left, values), _quantity(right, values))

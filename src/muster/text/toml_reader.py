@@ -25,11 +25,11 @@ class TomlFile:
         self._path, self._listed = path, listed
 
     def head(self) -> Map:
-        """Give everything but the cases, of which only the line is known."""
+        """Return everything but the cases, of which only the line is known."""
         return self._read()[0]
 
     def cases(self) -> Iterator[tuple[Any, int]]:
-        """Give the cases one by one, each with its line."""
+        """Yield the cases one by one, each with its line."""
         cases = self._read()[1]
         yield from zip(cases, cases.lines, strict=True)
 
@@ -77,7 +77,7 @@ def _outline(text: str, listed: str) -> tuple[dict[str, int], list[int]]:
 
 
 def _outside_strings(text: str) -> Iterator[tuple[int, str]]:
-    """Give the lines that do not begin inside of a string of several lines."""
+    """Yield the lines that do not begin inside of a string of several lines."""
     closing: str | None = None
     for number, line in enumerate(text.split("\n"), 1):
         begins_inside, start = closing is not None, 0

@@ -28,7 +28,7 @@ class Plain(str):
     __slots__ = ()
 
     def meaning(self) -> Json:
-        """Give what it is in the core schema of YAML 1.2."""
+        """Return what it is in the core schema of YAML 1.2."""
         if self[0] in "tTfF":
             return self[0] in "tT"
         if len(self) > _LONGEST_NUMBER:
@@ -80,7 +80,7 @@ class Items(list[Any]):
 
 
 def line_of(tree: Any, place: Sequence[str | int], otherwise: int | None) -> int | None:
-    """Give the line of a place; of one that is missing, that of the nearest thing around it."""
+    """Return the line of a place; of one that is missing, that of the nearest thing around it."""
     line = getattr(tree, "line", None) or otherwise
     for step in place:
         try:
@@ -92,7 +92,7 @@ def line_of(tree: Any, place: Sequence[str | int], otherwise: int | None) -> int
 
 
 def texts_of(tree: Any, place: Place = ()) -> Iterator[tuple[Place, str]]:
-    """Give all texts in a tree with their places."""
+    """Yield all texts in a tree with their places."""
     if isinstance(tree, str):
         yield place, tree
     elif isinstance(tree, Mapping):
@@ -104,7 +104,7 @@ def texts_of(tree: Any, place: Place = ()) -> Iterator[tuple[Place, str]]:
 
 
 def plain_value(tree: Any) -> Json:
-    """Give a tree as JSON values: words without quotes mean what they say, moments are spelled."""
+    """Return a tree as JSON values: words without quotes mean what they say, moments are spelled."""
     if isinstance(tree, Plain):
         return tree.meaning()
     if isinstance(tree, str):
@@ -139,12 +139,12 @@ class Flaw:
 
     @property
     def doubtful(self) -> bool:
-        """Whether the suite can be run all the same."""
+        """Return whether the suite can be run all the same."""
         return bool(self.code)
 
     @property
     def breaking(self) -> bool:
-        """Whether the case that it is about can only be an error."""
+        """Return whether the case that it is about can only be an error."""
         return not self.code or self.code in BREAKING
 
     def __str__(self) -> str:
@@ -152,7 +152,7 @@ class Flaw:
         return ": ".join(part for part in (place, self.case, self.message) if part)
 
     def error(self) -> BadFile:
-        """Give it as the error that ends a command."""
+        """Return it as the error that ends a command."""
         words = ": ".join(part for part in (self.case, self.message) if part)
         error = BadFile(self.file, words, line=self.line, column=self.column)
         error.suggestions = (f"muster validate {self.file} shows all that is wrong",)

@@ -91,7 +91,7 @@ class _Parser:
         return _line(event)
 
     def keys(self, seen: Map) -> Iterator[tuple[str, int]]:
-        """Give the keys of the mapping that we are in; the caller takes each value, and puts it down."""
+        """Yield the keys of the mapping that we are in; the caller takes each value, and puts it down."""
         while type(event := self._next()) is not events.MappingEndEvent:
             line = _line(event)
             if type(event) is not events.ScalarEvent:
@@ -115,7 +115,7 @@ class _Parser:
         self._skip(event, lenient=True)
 
     def items(self) -> Iterator[tuple[Any, int]]:
-        """Give the items of a list one by one."""
+        """Yield the items of a list one by one."""
         if type(event := self._next()) is not events.SequenceStartEvent:
             raise _refused("cases must be a list", event)
         while type(event := self._next()) is not events.SequenceEndEvent:

@@ -169,7 +169,7 @@ def measures_of(shape: Shape) -> tuple[str, ...]:
 
 
 def accepted(shape: Shape | None, own: Mapping[str, Json] | None = None) -> dict[str, Json]:
-    """Give the schema that a reply must fit; None: of a checker, which may give every measure and must give none."""
+    """Return the schema that a reply must fit; None: of a checker, which may give every measure and must give none."""
     extra = extra_names(own)
     allowed = MEASURES if shape is None or _is_open(own) else (*_OF_SHAPE[shape], *extra)
     required = () if shape is None else _REQUIRED[shape]
@@ -194,7 +194,7 @@ def extra_names(own: Mapping[str, Json] | None) -> tuple[str, ...]:
 
 
 def _is_open(own: Mapping[str, Json] | None) -> bool:
-    """Whether the user's own schema says outright that there may be other keys; silence does not count."""
+    """Return whether the user's own schema says outright that there may be other keys; silence does not count."""
     extra = (own or {}).get("additionalProperties", False)
     return extra is True or isinstance(extra, Mapping)
 
@@ -270,14 +270,14 @@ _CWE = re.compile(r"(?:cwe)?[\s:#_-]*0{0,9}([1-9]\d{0,4})(?!\d)", re.IGNORECASE)
 
 
 def bounded(text: str, longest: int = LONGEST_TEXT) -> str:
-    """Give a text that can be kept and shown: a long one without its end, control characters as a mark."""
+    """Return a text that can be kept and shown: a long one without its end, control characters as a mark."""
     kept = text[: longest + 1].strip()
     shown = _UNSHOWN.sub("\ufffd", kept.replace("\r\n", "\n"))
     return shown if len(text.strip()) <= longest else f"{shown[: longest - 1]}…"
 
 
 def replacement_of(text: str | None) -> str | None:
-    """Give the text that would stand in some lines instead; one that cannot be kept whole is none."""
+    """Return the text that would stand in some lines instead; one that cannot be kept whole is none."""
     if text is None or len(text) > LONGEST_REPLACEMENT or _UNSHOWN.search(text.replace("\r\n", "\n")):
         return None
     return text
@@ -290,6 +290,6 @@ def severity_of(text: str) -> Severity | None:
 
 
 def cwe_of(value: Json) -> str:
-    """Give the number of a weakness in its one spelling; what is none is left out, since it only labels a finding."""
+    """Return the number of a weakness in its one spelling; what is none is left out, since it only labels a finding."""
     found = _CWE.match(str(value).strip())
     return f"CWE-{found[1]}" if found else ""

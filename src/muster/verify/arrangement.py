@@ -54,15 +54,15 @@ class Arrangement:
         return self._sources
 
     def of(self, wave: int) -> tuple[Verifier, ...]:
-        """Give the agents of a wave, in the order in which they are declared."""
+        """Return the agents of a wave, in the order in which they are declared."""
         return tuple(one for one in self._verifiers if one.wave == wave)
 
     def files(self, verifier: Verifier) -> tuple[Source, ...]:
-        """Give the files that are for an agent."""
+        """Return the files that are for an agent."""
         return tuple(source for source in self._sources if verifier.looks_at(source.path))
 
     def chunks(self, verifier: Verifier) -> tuple[Chunk, ...]:
-        """Give the chunks that an agent is asked about; agents with the same files have the same chunks."""
+        """Return the chunks that an agent is asked about; agents with the same files have the same chunks."""
         files = self.files(verifier)
         name = tuple(source.path for source in files)
         if name not in self._chunks:
@@ -74,7 +74,7 @@ class Arrangement:
         return len(self.chunks(verifier)) if verifier.kind is Kind.MODEL else min(1, len(self.files(verifier)))
 
     def units(self, wave: int, usual: Mode) -> Iterator[ChunkUnit]:
-        """Give what models are asked in a wave, chunk by chunk; those that can share a cache stand together."""
+        """Yield what models are asked in a wave, chunk by chunk; those that can share a cache stand together."""
         models = [one for one in self.of(wave) if one.kind is Kind.MODEL]
         for group in self._groups(models, usual):
             shared: dict[str, tuple[Chunk, list[Verifier]]] = {}
@@ -110,12 +110,12 @@ _SOURCES = tuple[Source, ...]
 
 
 async def read_in(ctx: Context, spec: Verification) -> VerifySnapshot:
-    """Give what was read in; whoever resumes the run gets the very same."""
+    """Return what was read in; whoever resumes the run gets the very same."""
     return msgspec.convert(await ctx.step(SNAPSHOT, lambda: _read(ctx, spec)), VerifySnapshot)
 
 
 async def sources_of(ctx: Context, snapshot: VerifySnapshot) -> tuple[Source, ...]:
-    """Give the files as they were read."""
+    """Return the files as they were read."""
     found: list[Source] = []
     for page in range(snapshot.pages):
         # A step and no mere look: an heir takes the page over.
@@ -146,7 +146,7 @@ async def _read(ctx: Context, spec: Verification) -> Json:
 
 
 def _pages(spec: Verification) -> Iterator[list[Source | LeftOut]]:
-    """Give the files in pages of about the same size."""
+    """Yield the files in pages of about the same size."""
     page: list[Source | LeftOut] = []
     size = 0
     for found in read_sources(spec):
@@ -230,7 +230,7 @@ def _blocks(source: Source, limits: Limits) -> Iterator[_Block]:
 
 
 def _ranges(sizes: Sequence[int], room: int, overlap: int) -> Iterator[tuple[int, int]]:
-    """Give from where to where the pieces go: each as long as fits, and each with something new."""
+    """Yield from where to where the pieces go: each as long as fits, and each with something new."""
     first = last = used = 0
     while last < len(sizes):
         if used + sizes[last] <= room:
@@ -252,7 +252,7 @@ def _back(sizes: Sequence[int], end: int, most: int, room: int) -> tuple[int, in
 
 
 def _frame(path: str, lines: int) -> int:
-    """Give the most that the lines around a piece of a file can take."""
+    """Return the most that the lines around a piece of a file can take."""
     piece = Piece(path=path, first=lines, last=lines, of=lines)
     return len(_framed(piece, "", "0" * _TOKEN).encode())
 

@@ -217,7 +217,7 @@ def add(one: Counts, other: Counts) -> Counts:
 
 
 def less(one: Counts, other: Counts) -> Counts:
-    """Give what is left of a count when another is taken out of it; never less than nothing."""
+    """Return what is left of a count when another is taken out of it; never less than nothing."""
     return Counts(
         critical=max(0, one.critical - other.critical),
         high=max(0, one.high - other.high),
@@ -249,12 +249,12 @@ def measure(examined: Sequence[Examined]) -> Measures:
 
 
 def lowest(values: Sequence[float | None]) -> float | None:
-    """Give the lowest of the values that are known."""
+    """Return the lowest of the values that are known."""
     return min((value for value in values if value is not None), default=None)
 
 
 def figures(counts: Counts, measures: Measures, files: int) -> dict[str, float | None]:
-    """Give all figures by the names that thresholds know; `files` are those in which something was found."""
+    """Return all figures by the names that thresholds know; `files` are those in which something was found."""
     return {
         "total": counts.total,
         "critical": counts.critical,
@@ -275,7 +275,7 @@ def _parts(given: Sequence[Mapping[str, float]]) -> dict[str, float]:
 
 
 def _coverage(examined: Sequence[Examined]) -> float | None:
-    """Give the mean of all chunks, each weighed by its lines."""
+    """Return the mean of all chunks, each weighed by its lines."""
     known = [(one.coverage, one.lines) for one in examined if one.coverage is not None]
     if len(known) < len(examined):
         return None

@@ -88,7 +88,7 @@ class _Check:
         return await self._read(parser, reply)
 
     def failed(self, why: str, code: str, reply: Reply | None = None) -> Examined:
-        """Give what is said when there is no report."""
+        """Return what is said when there is no report."""
         return replace(self._told(reply), failure=bounded(redact(why).text, LONGEST_FAILURE), code=code)
 
     @property
@@ -249,7 +249,7 @@ class LineCounts:
     looked: Mapping[str, Json]  # the path below the root and the number of lines, or None
 
     def of(self, path: str) -> tuple[str, int] | None:
-        """Give a file's path below the root and its number of lines; None when there is no such file."""
+        """Return a file's path below the root and its number of lines; None when there is no such file."""
         own = relative(path, self.root)
         if own in self.known:
             return own, self.known[own]
@@ -261,7 +261,7 @@ class LineCounts:
 
 
 def relative(path: str, root: str) -> str:
-    """Give a path below a root as it is named there, as far as that can be known without a look at the disk."""
+    """Return a path below a root as it is named there, as far as that can be known without a look at the disk."""
     below = posixpath.relpath(path, root) if path.startswith("/") else path
     return posixpath.normpath(below) if below else ""
 
@@ -273,7 +273,7 @@ def elsewhere(findings: Iterable[Finding], root: str, known: Mapping[str, int]) 
 
 
 def locate(finding: Finding, lines: LineCounts) -> Finding | Rejected:
-    """Give a finding at lines that exist, or say why it cannot be."""
+    """Return a finding at lines that exist, or say why it cannot be."""
     place = lines.of(finding.file) if finding.file else None
     if place is None:
         return _rejected(finding, "there is no such file below the root" if finding.file else "it names no file")

@@ -59,7 +59,7 @@ def without_own(paths: Iterable[str]) -> list[str]:
 
 
 def _vendored(path: str, place: str) -> str:
-    """Give the folder, below the one that was named, that others wrote; empty when there is none."""
+    """Return the folder, below the one that was named, that others wrote; empty when there is none."""
     parts = path.split("/")
     skipped = 0 if place == "." else place.count("/") + 1
     for number, part in enumerate(parts[:-1]):
@@ -136,7 +136,7 @@ class Bounds:
         return EXCLUDED if matches(path, self.exclude) else ""
 
     def is_seen(self, path: str) -> bool:
-        """Whether somebody looks at a file."""
+        """Return whether somebody looks at a file."""
         return not self.asked or any(one.looks_at(path) for one in self.asked)
 
 
@@ -219,7 +219,7 @@ async def _below(root: Path, place: str, git: Git | None) -> FoundFiles:
 
 
 def _look_up(folder: Path, root: Path, name: str) -> tuple[str, bool]:
-    """Give where a named path lies under the root, and whether it is a folder."""
+    """Return where a named path lies under the root, and whether it is a folder."""
     path = folder / name
     place = place_in(root, path) if name else None
     if place is None:

@@ -73,7 +73,7 @@ def fixes_of(merged: Iterable[Merged], sources: Mapping[str, Source]) -> Fixes:
 
 
 def applied(text: str, edits: Sequence[Edit]) -> str:
-    """Give a text after its changes; new lines end like the others of the file."""
+    """Return a text after its changes; new lines end like the others of the file."""
     lines = text.split("\n")  # the last one has no end, and is empty when the text ends with one
     end = "\r" if "\r\n" in text else ""
     for edit in sorted(edits, key=lambda one: one.line, reverse=True):
@@ -107,7 +107,7 @@ def _of_file(source: Source, found: Sequence[Finding]) -> FileEdits:
 
 
 def _lines(text: str) -> tuple[str, ...]:
-    """Give the lines of a text; nothing at all has none, and a line end alone is an empty line."""
+    """Return the lines of a text; nothing at all has none, and a line end alone is an empty line."""
     return tuple(text.removesuffix("\n").split("\n")) if text else ()
 
 
@@ -137,7 +137,7 @@ async def _fix_one(ctx: Context, root: Path, edits: FileEdits) -> str:
 
 
 def goal_of(root: Path, edits: FileEdits) -> dict[str, str]:
-    """Give the digest of a file as it is to be, or why it is left alone."""
+    """Return the digest of a file as it is to be, or why it is left alone."""
     try:
         after = _after(real_place(root, edits.path).read_bytes(), edits)
     except (Unreadable, OSError) as error:
@@ -162,7 +162,7 @@ def change(root: Path, edits: FileEdits, goal: str) -> str:
 
 
 def _after(data: bytes, edits: FileEdits) -> bytes | str:
-    """Give a file after its changes, or say why they do not fit it."""
+    """Return a file after its changes, or say why they do not fit it."""
     if _digest(data) != edits.digest:
         return "it was changed after it was verified"
     if _LONE.search(data):

@@ -84,7 +84,7 @@ def _text(data: bytes) -> str:
 
 
 def _named(text: str) -> list[str]:
-    """Give the paths that a marker names: JSON, or one a line."""
+    """Return the paths that a marker names: JSON, or one a line."""
     start = text.lstrip()[:1]
     if start and start in '{["':
         try:
@@ -127,7 +127,7 @@ def _is_done(marker: Marker, root: Path, verified: dict[str, str]) -> bool:
 
 
 def _is_unchanged(root: Path, file: str, verified: dict[str, str]) -> bool:
-    """Say whether a file is still what was verified."""
+    """Return whether a file is still what was verified."""
     if file not in verified:
         return False
     try:

@@ -79,7 +79,7 @@ def _origin(agent: str, finding: Finding) -> FindingOrigin:
 
 
 def _order(finding: Finding) -> tuple[object, ...]:
-    """Give the place of a finding among all; what merging can change stands last, so that merging twice is idle."""
+    """Return the place of a finding among all; what merging can change stands last, so that merging twice is idle."""
     return (
         RANKS[finding.severity],
         finding.file,
@@ -157,7 +157,7 @@ _WORD = re.compile(r"\w+")
 
 
 def same(one: Finding, other: Finding) -> bool:
-    """Whether two findings are duplicates."""
+    """Return whether two findings are duplicates."""
     return meet(one, other) and (
         (one.cwe != "" and one.cwe == other.cwe)
         or (one.rule != "" and one.rule == other.rule)
@@ -166,12 +166,12 @@ def same(one: Finding, other: Finding) -> bool:
 
 
 def meet(one: Finding, other: Finding) -> bool:
-    """Whether two findings are in the same file, at lines that overlap."""
+    """Return whether two findings are in the same file, at lines that overlap."""
     return one.file == other.file and one.line <= other.end_line and other.line <= one.end_line
 
 
 def alike(one: str, other: str) -> bool:
-    """Whether two texts share most of their words."""
+    """Return whether two texts share most of their words."""
     if one == other:
         return True
     left, right = _words(one), _words(other)

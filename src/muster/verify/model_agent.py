@@ -75,7 +75,7 @@ class _Shown:
             self._composed.setdefault(_composed(path), []).append(path)
 
     def place(self, finding: Finding) -> Finding | Rejected:
-        """Give a finding with the path as we spell it, or say why it cannot be."""
+        """Return a finding with the path as we spell it, or say why it cannot be."""
         path = self._path(finding.file)
         if path is None:
             return _rejected(finding, "this file was not shown")
@@ -137,7 +137,7 @@ class _Heard:
 
     @property
     def is_lost(self) -> bool:
-        """Whether there is nothing that could be repaired; an answer in no shape can be, like any other."""
+        """Return whether there is nothing that could be repaired; an answer in no shape can be, like any other."""
         return bool(self.failure) and self.code != UNPARSED
 
 

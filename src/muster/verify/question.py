@@ -157,7 +157,7 @@ _MEASURES: dict[str, dict[str, Json]] = {
 
 
 def asked_schema(verifier: Verifier) -> dict[str, Json]:
-    """Give the schema that is sent with a request, with the keys of the user's own schema beside ours."""
+    """Return the schema that is sent with a request, with the keys of the user's own schema beside ours."""
     ours: dict[str, Any] = {
         "findings": {"type": "array", "items": _FINDING},
         "summary": {"anyOf": [_SUMMARY_SCHEMA, {"type": "null"}]},
@@ -168,7 +168,7 @@ def asked_schema(verifier: Verifier) -> dict[str, Json]:
 
 
 def _extra(own: Mapping[str, Json] | None, ours: Mapping[str, Json]) -> dict[str, Json]:
-    """Give the keys that only the user's own schema has."""
+    """Return the keys that only the user's own schema has."""
     properties = (own or {}).get("properties")
     given: Mapping[str, Json] = properties if isinstance(properties, Mapping) else {}
     return {name: given.get(name, _MEASURES.get(name, {})) for name in extra_names(own) if name not in ours}

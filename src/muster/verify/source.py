@@ -242,7 +242,7 @@ def place_in(root: Path, name: str | Path) -> str | None:
 
 
 def real_place(root: Path, name: str) -> Path:
-    """Give where a file really is; raises Unreadable when that is out of the root."""
+    """Return where a file really is; raises Unreadable when that is out of the root."""
     try:
         real = (root / name).resolve()
     except (OSError, RuntimeError, ValueError) as error:  # links in a circle, a NUL in the name

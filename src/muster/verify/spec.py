@@ -41,7 +41,7 @@ Flaws = Iterator[str]
 
 
 def stored(verification: Verification) -> Json:
-    """Give a spec as it is stored: what is as usual is left out."""
+    """Return a spec as it is stored: what is as usual is left out."""
     return _lean(verification)
 
 
@@ -80,7 +80,7 @@ def _is_told(field: "Field[Any]", found: Any, owner: Any) -> bool:
 
 
 def _with_thresholds(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """Give agents that say nothing of thresholds the usual ones; an empty list says that nothing is asked of them."""
+    """Return agents that say nothing of thresholds the usual ones; an empty list says that nothing is asked of them."""
     usual = {"thresholds": list(THRESHOLDS)}
     verifiers = spec.get("verifiers")
     if not isinstance(verifiers, list | tuple):

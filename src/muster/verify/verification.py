@@ -11,7 +11,7 @@ MAX_TOKENS = 8000
 
 
 def matches(path: str, globs: Iterable[str]) -> bool:
-    """Whether one of the globs is that of a file; one without a slash is held against its name as well."""
+    """Return whether one of the globs is that of a file; one without a slash is held against its name as well."""
     name = path.rpartition("/")[2]
     return any(fnmatchcase(path, glob) or fnmatchcase(name, glob) for glob in globs)
 
@@ -56,7 +56,7 @@ class Verifier:
     timeout: float | None = None  # seconds
 
     def looks_at(self, path: str) -> bool:
-        """Whether a file is for this agent."""
+        """Return whether a file is for this agent."""
         return not self.include or matches(path, self.include)
 
 
@@ -126,5 +126,5 @@ class Verification:
 
     @property
     def whole(self) -> bool:
-        """Whether everybody who was declared is asked."""
+        """Return whether everybody who was declared is asked."""
         return not self.waves and not self.agents

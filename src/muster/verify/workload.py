@@ -78,7 +78,7 @@ Said = Sequence[tuple[str, Examined]]  # by whom, and what
 async def run_wave(
     ctx: Context, spec: Verification, arrangement: Arrangement, number: int, earlier: tuple[WaveReport, ...]
 ) -> WaveReport:
-    """Give the report of a wave; one that stands in the journal is not made again."""
+    """Return the report of a wave; one that stands in the journal is not made again."""
 
     async def work() -> Json:
         return msgspec.to_builtins(await _Wave(ctx, spec, arrangement, number).report(earlier))

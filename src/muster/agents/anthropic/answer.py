@@ -105,7 +105,7 @@ def decode(body: bytes, price: Price | None, ceiling: Ceiling, account: Account,
 
 
 def reply_of(said: AnthropicMessage, price: Price | None, ceiling: Ceiling, timings: Timings) -> Reply:
-    """Give a message of the model as a reply."""
+    """Return a message of the model as a reply."""
     text, calls = _content(said.content)
     charge = charge_of(_usage(said.usage), price, ceiling, text, calls)
     return Reply(
@@ -123,7 +123,7 @@ def reply_of(said: AnthropicMessage, price: Price | None, ceiling: Ceiling, timi
 
 
 def fault(status: int, headers: Mapping[str, str], body: bytes, account: Account) -> WireError:
-    """Give the error for an answer whose status is no success."""
+    """Return the error for an answer whose status is no success."""
     trouble = trouble_in(body)
     return error_of(
         Complaint(

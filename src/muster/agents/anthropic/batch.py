@@ -74,7 +74,7 @@ class AnthropicBatches:
         return progress_of(await self._clerk.look(_path(provider_id), timeouts), self._clerk.account)
 
     def results(self, source: str, timeouts: Timeouts) -> AsyncGenerator[bytes, None]:
-        """Give the bytes of the results as they arrive."""
+        """Return the bytes of the results as they arrive."""
         return self._clerk.read(source, timeouts)
 
     async def cancel(self, provider_id: str, timeouts: Timeouts) -> None:
@@ -82,7 +82,7 @@ class AnthropicBatches:
         await self._clerk.cancel(f"{_path(provider_id)}/cancel", lambda: self.poll(provider_id, timeouts), timeouts)
 
     def find(self, since: float, timeouts: Timeouts) -> AsyncIterator[ListedBatch]:
-        """Give the account's batches that were created since then, the newest first."""
+        """Return the account's batches that were created since then, the newest first."""
 
         async def turn(after: str) -> tuple[Sequence[ListedBatch], bool]:
             query = f"?limit={PAGE}" + (f"&after_id={quote(after, safe='')}" if after else "")
@@ -142,7 +142,7 @@ _page = msgspec.json.Decoder(_Page).decode
 
 
 def created_of(body: bytes, account: Account) -> str:
-    """Give the id of a batch that was created; without one we do not know whether it was."""
+    """Return the id of a batch that was created; without one we do not know whether it was."""
     try:
         return _created(body).id
     except (msgspec.DecodeError, UnicodeError):

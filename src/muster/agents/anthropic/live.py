@@ -76,7 +76,7 @@ class AnthropicStream:
             raise unreadable("sent an event that is no part of a message", self._account, event.data) from None
 
     def finish(self, timings: Timings = UNTIMED) -> Reply:
-        """Give the reply, or say that the stream ended too early."""
+        """Return the reply, or say that the stream ended too early."""
         if not self.done or self._opening is None:
             raise OutcomeUnknown(f"{self._account.place}: the stream ended before the message did")
         return reply_of(self._said(self._opening), self._price, self._ceiling, timings)

@@ -17,7 +17,7 @@ def encode(request: Request, model: str, *, stream: bool = False) -> bytes:
 
 
 def params(request: Request, model: str) -> dict[str, Any]:
-    """Give a request as the provider's parameters; what the request leaves open is left out."""
+    """Return a request as the provider's parameters; what the request leaves open is left out."""
     body: dict[str, Any] = {
         "model": model,
         "max_tokens": DEFAULT_MAX_TOKENS if request.max_tokens is None else request.max_tokens,

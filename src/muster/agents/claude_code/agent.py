@@ -186,7 +186,7 @@ ATTENDED = ("AskUserQuestion", "EnterPlanMode", "ExitPlanMode")  # they wait for
 
 
 def options_of(setup: Setup, request: Request, most: Microdollars, *, streams: bool) -> dict[str, Any]:
-    """Give the options of a call."""
+    """Return the options of a call."""
     return {
         "model": setup.model,
         "fallback_model": setup.fallback_model,
@@ -222,7 +222,7 @@ def _system(system: str) -> dict[str, str]:
 
 
 def prompt_of(request: Request) -> str:
-    """Give what is said to it: all of it, or the last of it when a session holds the rest."""
+    """Return what is said to it: all of it, or the last of it when a session holds the rest."""
     if session_of(request) is None:
         return transcript_of(request, system=False)
     return request.prompt or "".join(message.text for message in request.messages[-1:])

@@ -48,7 +48,7 @@ class ClaudeConversation:
 
     @property
     def over(self) -> bool:
-        """Whether nothing more has to be heard."""
+        """Return whether nothing more has to be heard."""
         return self.result is not None or bool(self.unread) or self.turned_away is not None
 
     @property
@@ -135,7 +135,7 @@ class ClaudeConversation:
 
 
 def _is_refusal(status: Json) -> bool:
-    """Whether a status says that the API did not answer, and charged nothing."""
+    """Return whether a status says that the API did not answer, and charged nothing."""
     return type(status) is int and 400 <= status < 600 and not issubclass(kind_of(status), OutcomeUnknown)
 
 
@@ -206,7 +206,7 @@ class ClaudeResult(msgspec.Struct, frozen=True):
         return (told or self.result or "").strip()
 
     def cost(self, *, resumed: bool) -> Microdollars | None:
-        """Give what this call cost by its own account, rounded up; None when it does not say."""
+        """Return what this call cost by its own account, rounded up; None when it does not say."""
         shares = self.model_usage_since_last_result
         if resumed and shares is not None:
             return microdollars_of(0, *(share.cost_usd for share in shares.values()))

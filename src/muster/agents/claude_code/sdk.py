@@ -33,7 +33,7 @@ class Sdk:
             raise self._unfit(str(error)) from error
 
     def environment(self, folder: Path) -> dict[str, str]:
-        """Give the variables by which Claude Code knows that the SDK drives it."""
+        """Return the variables by which Claude Code knows that the SDK drives it."""
         return {
             "CLAUDE_CODE_ENTRYPOINT": "sdk-py",
             "CLAUDE_AGENT_SDK_VERSION": str(self._module.__version__),

@@ -58,7 +58,7 @@ def _values(server: Mapping[str, Json]) -> Iterator[str]:
 
 
 def _says(file: Path, content: bytes) -> bool:
-    """Whether a file is private, no link, and says this already."""
+    """Return whether a file is private, no link, and says this already."""
     try:
         found = file.lstat()
         private = stat.S_ISREG(found.st_mode) and stat.S_IMODE(found.st_mode) == _PRIVATE_FILE

@@ -52,11 +52,11 @@ class ProcessTransport:
         """Do nothing: whoever started the process ends it."""
 
     def is_ready(self) -> bool:
-        """Whether the process runs."""
+        """Return whether the process runs."""
         return self._process.status is None
 
     async def read_messages(self) -> AsyncIterator[dict[str, Any]]:
-        """Give the frames of the process as they come."""
+        """Yield the frames of the process as they come."""
         over = False
         while not over:
             for frame in self._frames(await self._more()):
@@ -69,7 +69,7 @@ class ProcessTransport:
             raise self._gone()
 
     async def see_off(self) -> str:
-        """Give a process that has answered a moment to exit; says so when it does not."""
+        """Return a process that has answered a moment to exit; says so when it does not."""
         process = self._process
         process.close_input()
         until = self._clock() + MOMENT

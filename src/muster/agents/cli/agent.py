@@ -120,7 +120,7 @@ class CliAgent:
     async def _hear(
         self, process: Process, found: CliOutput, timeouts: Timeouts, deltas: DeltaCollector
     ) -> tuple[int | None, str]:
-        """Take what it writes; gives its exit status and a sample for messages."""
+        """Take what it writes; returns its exit status and a sample for messages."""
         if self._dialect.output is Output.LINES:
             listener = Listener(process, found, timeouts, deltas)
             return await listener.listen(), sample_of(listener.sample)
@@ -145,7 +145,7 @@ class CliAgent:
 
 
 def _plain(text: str) -> str:
-    """Give a text that can be written in UTF-8: halves of characters are spelled out."""
+    """Return a text that can be written in UTF-8: halves of characters are spelled out."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 

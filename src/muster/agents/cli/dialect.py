@@ -130,7 +130,7 @@ class Unfit(Exception):
 
 
 def named_in(arguments: Iterable[str]) -> set[str]:
-    """Give the names that arguments have places for."""
+    """Return the names that arguments have places for."""
     return {place[1] for argument in arguments for place in _PLACE.finditer(argument)}
 
 

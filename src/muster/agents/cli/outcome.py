@@ -33,7 +33,7 @@ class OutcomeReader:
     bill: ProcessBill
 
     def reply(self, request: Request, found: CliOutput, ending: ProcessExit, timings: Timings) -> Reply:
-        """Give the reply, or raise the failure."""
+        """Return the reply, or raise the failure."""
         failure = self.failure(found, ending)
         if failure is not None:
             raise failure
@@ -86,7 +86,7 @@ class OutcomeReader:
         return "" if answer is None else f" at {answer.text}"
 
     def _data(self, request: Request, answer: Json, ending: ProcessExit) -> Json:
-        """Give the answer as data, if it was asked for as such."""
+        """Return the answer as data, if it was asked for as such."""
         if request.schema is None:
             return None
         try:

@@ -91,12 +91,12 @@ def _id(value: Json) -> str:
 
 
 def _beside(first: list[Json], second: list[Json]) -> list[Json]:
-    """Give one value for each of the first; values that do not come in pairs belong to nobody."""
+    """Return one value for each of the first; values that do not come in pairs belong to nobody."""
     return second if len(second) == len(first) else [None] * len(first)
 
 
 def _mapping(arguments: Json) -> Mapping[str, Json]:
-    """Give arguments as an object; some agents write it as a text, and some have one argument only."""
+    """Return arguments as an object; some agents write it as a text, and some have one argument only."""
     if isinstance(arguments, str):
         try:
             read = json.loads(arguments)
@@ -112,7 +112,7 @@ _SAMPLE = 200
 
 
 def shown(value: Json) -> str:
-    """Give a value as text: a text as it is, the texts of its blocks, or else as JSON."""
+    """Return a value as text: a text as it is, the texts of its blocks, or else as JSON."""
     if isinstance(value, str):
         return value
     if isinstance(value, list) and value and all(isinstance(each, dict) and "text" in each for each in value):
@@ -124,7 +124,7 @@ def shown(value: Json) -> str:
 
 
 def sample_of(data: bytes) -> str:
-    """Give the beginning of an output, for messages."""
+    """Return the beginning of an output, for messages."""
     return readable(data).strip()[:_SAMPLE]
 
 
@@ -152,12 +152,12 @@ class CliOutput:
 
     @property
     def over(self) -> bool:
-        """Whether there is nothing more to wait for."""
+        """Return whether there is nothing more to wait for."""
         return self.ended or self.error is not None or self.permission is not None
 
     @property
     def whole(self) -> bool:
-        """Whether there is an answer, and the last line, if one was promised."""
+        """Return whether there is an answer, and the last line, if one was promised."""
         return self.answer is not None and (self.ended or self.places.ends is None)
 
     def take(self, said: Json) -> str:
@@ -185,7 +185,7 @@ class CliOutput:
             self.usage = Usage(input=sent or 0, output=written or 0)
 
     def _failure(self, error: Json) -> str | None:
-        """Give the words for a failure; an agent that says no more than that it failed has them in its answer."""
+        """Return the words for a failure; an agent that says no more than that it failed has them in its answer."""
         if not error:
             return self.error
         told = self.answer if error is True and self.answer else error
@@ -197,7 +197,7 @@ def _all_found(path: JsonPath | None, said: Json) -> list[Json]:
 
 
 def _joined(parts: list[Json], before: Json) -> Json:
-    """Give the texts of one answer as one; of other values the last counts."""
+    """Return the texts of one answer as one; of other values the last counts."""
     there = [part for part in parts if part is not None]
     if len(there) > 1 and all(isinstance(part, str) for part in there):
         return "".join(there)
@@ -205,5 +205,5 @@ def _joined(parts: list[Json], before: Json) -> Json:
 
 
 def _last(path: JsonPath | None, said: Json, before: Json) -> Json:
-    """Give the last value that a path finds and that is not null, else the one from before."""
+    """Return the last value that a path finds and that is not null, else the one from before."""
     return next((value for value in reversed(_all_found(path, said)) if value is not None), before)

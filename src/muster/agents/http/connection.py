@@ -141,7 +141,7 @@ class Connection(asyncio.BufferedProtocol):
             await self.wait()
 
     async def piece(self, idle: float) -> bytes:
-        """Give the next piece of a stream's body, or nothing at its end; silence for too long ends the exchange."""
+        """Return the next piece of a stream's body, or nothing at its end; silence for too long ends the exchange."""
         while not self.response.unread:
             if self.response.whole:
                 return b""
@@ -163,7 +163,7 @@ class Connection(asyncio.BufferedProtocol):
         return TimeLimit(self, left, self._expire, seconds)
 
     def arrived(self) -> int:
-        """Give how many bytes wait in the kernel to be read."""
+        """Return how many bytes wait in the kernel to be read."""
         if self._transport.is_closing():
             return 0
         count = array("i", [0])
@@ -182,7 +182,7 @@ class Connection(asyncio.BufferedProtocol):
         self._transport.abort()
 
     def is_closing(self) -> bool:
-        """Tell whether it is of no more use."""
+        """Return whether it is of no more use."""
         return self._transport.is_closing()
 
     def rest(self) -> bool:
@@ -193,7 +193,7 @@ class Connection(asyncio.BufferedProtocol):
         return response.whole and response.reusable and not transport.is_closing() and self._all_sent()
 
     def is_fresh(self) -> bool:
-        """Tell whether nothing happened since the last answer: neither closed, nor bytes that nobody asked for."""
+        """Return whether nothing happened since the last answer: neither closed, nor bytes that nobody asked for."""
         # The loop may not have come round to what the kernel already knows, so the kernel is asked.
         return not self._transport.is_closing() and not self._poll.poll(0)
 

@@ -29,7 +29,7 @@ class ConnectionPool:
         self._closed = False
 
     def take(self, origin: HttpOrigin) -> Connection | None:
-        """Give the connection that was used last, if one is free."""
+        """Return the connection that was used last, if one is free."""
         free = self._free.get(origin.place)
         while free:
             connection = free.pop()
@@ -125,7 +125,7 @@ Attempt = asyncio.Task[socket.socket]
 
 
 async def dial(host: str, port: int) -> socket.socket:
-    """Give a connected socket, or raise OSError; canceled, it leaves none behind."""
+    """Return a connected socket, or raise OSError; canceled, it leaves none behind."""
     return await reach(in_turn(await _resolve(host, port)))
 
 

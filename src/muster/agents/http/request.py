@@ -25,7 +25,7 @@ class HttpOrigin:
 
     @property
     def authority(self) -> str:
-        """Give what a Host header says."""
+        """Return what a Host header says."""
         return self.place.partition("://")[2]
 
 
@@ -118,7 +118,7 @@ _PRIVATE_ENDINGS = (".localhost", ".local", ".internal", ".lan", ".home.arpa")
 
 
 def join(base_url: str, path: str) -> str:
-    """Give the full address, or raise BadConfiguration when the base is no place to send a key to."""
+    """Return the full address, or raise BadConfiguration when the base is no place to send a key to."""
     try:
         parts = urlsplit(base_url)
         host = parts.hostname
@@ -135,7 +135,7 @@ def join(base_url: str, path: str) -> str:
 
 
 def below(base_url: str, url: str) -> str:
-    """Give an address that somebody else named, or raise BadConfiguration when the key may not go there."""
+    """Return an address that somebody else named, or raise BadConfiguration when the key may not go there."""
     (ours, base), (theirs, parts) = split_url(base_url), split_url(url)
     inside = parts.path.startswith(base.path.rstrip("/") + "/")
     if ours != theirs or not inside or {".", ".."} & set(unquote(parts.path).split("/")):

@@ -74,7 +74,7 @@ class ResponseParser:
 
     @property
     def headers(self) -> ResponseHeaders:
-        """Give the headers."""
+        """Return the headers."""
         return ResponseHeaders(self._lines)
 
     def take(self) -> bytes:

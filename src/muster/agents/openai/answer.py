@@ -98,7 +98,7 @@ def decode(body: bytes, price: Price | None, ceiling: Ceiling, account: Account,
 
 
 def reply_of(completion: Completion, choice: Choice, price: Price | None, ceiling: Ceiling, timings: Timings) -> Reply:
-    """Give the first answer as a reply."""
+    """Return the first answer as a reply."""
     said = choice.message
     text = text_of(said.content) + (said.refusal or "")
     calls = _calls(said.tool_calls) if said.tool_calls else ()
@@ -127,7 +127,7 @@ def text_of(content: Any) -> str:
 
 
 def fault(status: int, headers: Mapping[str, str], body: bytes, account: Account) -> WireError:
-    """Give the error for an answer whose status is no success."""
+    """Return the error for an answer whose status is no success."""
     try:
         trouble = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeError):

@@ -67,7 +67,7 @@ class OpenAIBatches:
         return replace(progress, sources=tuple([self._clerk.address(path) for path in paths]))
 
     def results(self, source: str, timeouts: Timeouts) -> AsyncGenerator[bytes, None]:
-        """Give the bytes of one file of results as they arrive."""
+        """Return the bytes of one file of results as they arrive."""
         return self._clerk.read(source, timeouts)
 
     async def cancel(self, provider_id: str, timeouts: Timeouts) -> None:
@@ -75,7 +75,7 @@ class OpenAIBatches:
         await self._clerk.cancel(f"{_path(provider_id)}/cancel", lambda: self.poll(provider_id, timeouts), timeouts)
 
     def find(self, since: float, timeouts: Timeouts) -> AsyncIterator[ListedBatch]:
-        """Give the account's batches that were created since then, the newest first."""
+        """Return the account's batches that were created since then, the newest first."""
 
         async def turn(after: str) -> tuple[Sequence[ListedBatch], bool]:
             query = f"?limit={PAGE}" + (f"&after={quote(after, safe='')}" if after else "")
@@ -106,7 +106,7 @@ content-type: application/octet-stream\r
 
 
 def form_of(parcel: BatchUpload) -> tuple[RequestBody, str]:
-    """Give a batch as a form with its input file, and the content type that goes with it."""
+    """Return a batch as a form with its input file, and the content type that goes with it."""
     # JSON lines hold no bare line break before two dashes, so no boundary can occur in them.
     name = f"muster-{parcel.id}"
     cargo = RequestBody(
@@ -184,7 +184,7 @@ _page = msgspec.json.Decoder(_Page).decode
 
 
 def id_of(body: bytes, what: str, account: Account) -> str:
-    """Give the id of what was created; without one we do not know whether it was."""
+    """Return the id of what was created; without one we do not know whether it was."""
     try:
         return _named(body).id
     except (msgspec.DecodeError, UnicodeError):

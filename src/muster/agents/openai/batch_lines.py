@@ -129,6 +129,6 @@ class OpenAIBatchFormat:
 
 
 def _is_whole(completion: Completion) -> bool:
-    """Say whether there is an answer in it and no error."""
+    """Return whether there is an answer in it and no error."""
     choices = completion.choices or ()
     return completion.error is None and len(choices) > 0 and choices[0].error is None

@@ -80,7 +80,7 @@ class OpenAIStream:
         return "".join([self._take(part) for part in chunk.choices or () if part.index == 0])
 
     def finish(self, timings: Timings = UNTIMED) -> Reply:
-        """Give the reply, or say that the stream ended too early."""
+        """Return the reply, or say that the stream ended too early."""
         # Some servers never send "[DONE]", and some give no reason; with neither nobody says that it ended.
         if self._finish_reason is None and not self.done:
             raise OutcomeUnknown(f"{self._account.place}: the stream ended before the completion did")

@@ -26,7 +26,7 @@ def encode(request: Request, model: str, *, stream: bool = False, max_tokens: Ma
 
 
 def params(request: Request, model: str, *, max_tokens: MaxTokens = MaxTokens.NEW) -> dict[str, Any]:
-    """Give a request as the provider's parameters; what the request leaves open is left out."""
+    """Return a request as the provider's parameters; what the request leaves open is left out."""
     body: dict[str, Any] = {
         "model": model,
         "messages": list(_turns(request)),

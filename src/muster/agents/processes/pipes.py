@@ -22,7 +22,7 @@ class InputPipe:
 
     @property
     def pending(self) -> bool:
-        """Whether something is still to be taken."""
+        """Return whether something is still to be taken."""
         return bool(self._unsent)
 
     def write(self, data: bytes) -> None:
@@ -79,7 +79,7 @@ class OutputPipe:
 
     @property
     def over(self) -> bool:
-        """Whether nothing more comes."""
+        """Return whether nothing more comes."""
         return self._pipe is None
 
     def pause(self) -> None:

@@ -38,7 +38,7 @@ class ErrorLog:
 
     @property
     def text(self) -> str:
-        """Give what is kept; bytes that are no text are shown as such."""
+        """Return what is kept; bytes that are no text are shown as such."""
         self._cut()
         middle = f"\n[… {self._left_out} bytes …]\n" if self._left_out else ""
         if not middle:
@@ -120,17 +120,17 @@ class Process:
 
     @property
     def silent(self) -> bool:
-        """Whether its output has ended and was taken."""
+        """Return whether its output has ended and was taken."""
         return self._output.over and not self._chunks
 
     @property
     def broken(self) -> bool:
-        """Whether it closed its input, or exited, before it had all of it."""
+        """Return whether it closed its input, or exited, before it had all of it."""
         return self._input.broken or (self.status is not None and self._input.pending)
 
     @property
     def dead(self) -> bool:
-        """Whether its whole group was seen dead."""
+        """Return whether its whole group was seen dead."""
         return self._ending is not None and self._ending.done() and self._ending.result()
 
     def write(self, data: bytes) -> None:
@@ -167,7 +167,7 @@ class Process:
         return late < 0 or bool(self._chunks) or self.status is not None
 
     def take(self) -> bytes:
-        """Give what it has written and nobody has taken yet."""
+        """Return what it has written and nobody has taken yet."""
         data = b"".join(self._chunks)
         self._chunks.clear()
         self._unread = 0

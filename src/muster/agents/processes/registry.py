@@ -155,7 +155,7 @@ class ProcessRecords(Protocol):
     """What is remembered of processes."""
 
     async def all(self, host: str) -> Sequence[OwnedProcess]:
-        """Give the processes of a host that nobody has seen dead."""
+        """Return the processes of a host that nobody has seen dead."""
 
     def forget(self, token: str) -> Awaitable[None]:
         """Forget a process that is seen dead."""

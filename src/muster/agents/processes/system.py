@@ -21,7 +21,7 @@ _MARK = TOKEN_VARIABLE.encode() + b"="
 
 
 def started(pid: int | Literal["self"]) -> str | None:
-    """Give the boot and the tick at which a process started; None when there is none, or only its zombie."""
+    """Return the boot and the tick at which a process started; None when there is none, or only its zombie."""
     fields = stat(pid)
     return None if fields is None or fields[0] in ("Z", "X") else f"{_boot()}/{fields[19]}"
 
@@ -43,7 +43,7 @@ def is_ours() -> bool:
 
 
 def stat(pid: int | Literal["self"]) -> list[str] | None:
-    """Give the fields of a process after its name: state, parent, group, session and so on."""
+    """Return the fields of a process after its name: state, parent, group, session and so on."""
     if pid != "self" and not is_ours():
         return None
     try:
@@ -54,7 +54,7 @@ def stat(pid: int | Literal["self"]) -> list[str] | None:
 
 
 def group_alive(group: int) -> bool:
-    """Whether a group has a member that still runs."""
+    """Return whether a group has a member that still runs."""
     try:
         os.killpg(group, 0)
     except ProcessLookupError:
@@ -68,7 +68,7 @@ def group_alive(group: int) -> bool:
 
 
 def carriers(prefix: str) -> Iterator[tuple[int, str]]:
-    """Give the processes that carry a token which begins so, with the token; a process may carry several."""
+    """Yield the processes that carry a token which begins so, with the token; a process may carry several."""
     needle = prefix.encode()
     for pid in _pids():
         try:
@@ -84,13 +84,13 @@ def carriers(prefix: str) -> Iterator[tuple[int, str]]:
 
 
 def session_of(pid: int) -> int | None:
-    """Give the session that a process is in."""
+    """Return the session that a process is in."""
     fields = stat(pid)
     return None if fields is None else int(fields[3])
 
 
 def members(sessions: Collection[int]) -> Iterator[int]:
-    """Give the processes that are in one of these sessions."""
+    """Yield the processes that are in one of these sessions."""
     for pid in _pids():
         fields = stat(pid)
         if fields is not None and int(fields[3]) in sessions:

@@ -135,7 +135,7 @@ def _answer(question: ProgramRequest, finished: Finished, *, silent: bool) -> Pr
 
 
 def _fitting(answer: ProgramAnswer, request: Request) -> ProgramAnswer:
-    """Give an answer with its data, where a schema was asked for; that of the exec protocol has its own."""
+    """Return an answer with its data, where a schema was asked for; that of the exec protocol has its own."""
     if answer.tool_calls:
         return answer
     try:

@@ -46,14 +46,14 @@ EVALUATE = "evaluate"
 
 
 def context_of(request: Request, agent: str, seconds: float) -> dict[str, Json]:
-    """Give the context of a request, or for one without the smallest that says the same."""
+    """Return the context of a request, or for one without the smallest that says the same."""
     known: dict[str, Json] = {"phase": PROPOSE, "agent_id": agent, PHASE_SECONDS: seconds}
     asked = _smallest(request) if request.context is None else request.context
     return known | dict(asked) | dict(request.volatile)
 
 
 def phase_of(context: dict[str, Json], agent: str) -> str:
-    """Give the phase that a context names, which must be one of the two."""
+    """Return the phase that a context names, which must be one of the two."""
     phase = context["phase"]
     if phase not in (PROPOSE, EVALUATE):
         raise InvalidRequest(
@@ -93,5 +93,5 @@ END = "___NSED_END___"  # for people: where the answer ends is for the decoder t
 
 
 def find_marked(text: str, fits: Fits) -> dict[str, Json] | None:
-    """Give the last object that fits, of those that are marked if there are any."""
+    """Return the last object that fits, of those that are marked if there are any."""
     return find(text, fits, START)

@@ -31,7 +31,7 @@ class ProviderEnvelope:
 
 
 def is_envelope(value: Mapping[str, Json]) -> bool:
-    """Whether an object is the envelope of a provider."""
+    """Return whether an object is the envelope of a provider."""
     return value.get("type") == "result" and any(sign in value for sign in _SIGNS)
 
 
@@ -71,7 +71,7 @@ _NAMED = 10  # candidates in a message
 
 
 def is_proposal(value: Mapping[str, Json]) -> bool:
-    """Whether an object is a proposal, or an abstention."""
+    """Return whether an object is a proposal, or an abstention."""
     return _abstains(value) or all(isinstance(value.get(name), str) for name in _TEXTS)
 
 
@@ -82,12 +82,12 @@ def is_evaluations(value: Mapping[str, Json]) -> bool:
 
 
 def read_proposal(value: Mapping[str, Json]) -> dict[str, Json]:
-    """Give a proposal as it is kept; that of somebody who abstains says nothing."""
+    """Return a proposal as it is kept; that of somebody who abstains says nothing."""
     return _kept({**dict.fromkeys(_TEXTS, ""), **value} if _abstains(value) else dict(value))
 
 
 def read_evaluations(value: Mapping[str, Json], candidates: Sequence[str]) -> dict[str, Json]:
-    """Give evaluations as they are kept: every target under one name and once, every score from 0 to 1.
+    """Return evaluations as they are kept: every target under one name and once, every score from 0 to 1.
 
     Targets are held against the candidates, where there are any. Raises BadOutput with the name of what is wrong.
     """
@@ -116,7 +116,7 @@ def coerced_evaluations(text: str, candidates: Sequence[str]) -> dict[str, Json]
 
 
 def candidates_of(context: Mapping[str, Json]) -> list[str]:
-    """Give the names of the candidates in a context."""
+    """Return the names of the candidates in a context."""
     candidates = context.get("candidates")
     listed = candidates if isinstance(candidates, list | tuple) else ()
     named = (item.get("id") for item in listed if isinstance(item, Mapping))
@@ -229,7 +229,7 @@ def decode(output: bytes, context: Context) -> ProgramAnswer:
 
 
 def last_words(output: bytes) -> tuple[str, Microdollars | None]:
-    """Give what the envelope in the output of a program that failed says of itself and of its cost."""
+    """Return what the envelope in the output of a program that failed says of itself and of its cost."""
     try:
         found = find_marked(parseable(output), lambda value: is_envelope(value) or "cost_usd" in value)
     except BadOutput:

@@ -137,5 +137,5 @@ def encode_plain(request: Request) -> bytes:
 
 
 def decode_plain(output: bytes) -> ProgramAnswer:
-    """Give an output as it is, without the end of its last line."""
+    """Return an output as it is, without the end of its last line."""
     return ProgramAnswer(text=readable(output).rstrip("\r\n"))

@@ -178,13 +178,13 @@ class SecretMask:
     secrets: tuple[str, ...] = field(repr=False)
 
     def over(self, text: str) -> str:
-        """Give a text without the secrets."""
+        """Return a text without the secrets."""
         for secret in self.secrets:
             text = text.replace(secret, "[hidden]")
         return text
 
     def beginning(self, body: bytes) -> str:
-        """Give the first characters of a body, to be shown."""
+        """Return the first characters of a body, to be shown."""
         return self.over(plain(body))[:_SHOWN]
 
 
@@ -200,7 +200,7 @@ def veil_of(url: str, headers: Mapping[str, str]) -> SecretMask:
 
 
 def fault_of(answer: HttpResponse, account: Account, veil: SecretMask) -> WireError:
-    """Give the error for an answer whose status is no success."""
+    """Return the error for an answer whose status is no success."""
     error = error_of(
         Complaint(
             status=answer.status,

@@ -145,7 +145,7 @@ class BodyTemplate:
     has_system: bool  # without a place of its own, the system prompt opens the conversation
 
     def fill(self, request: Request) -> Json:
-        """Give the body for a request; what is filled in is never looked at again."""
+        """Return the body for a request; what is filled in is never looked at again."""
         texts = {"prompt": request.prompt, "system": request.system}
         messages = [spelled_message(message) for message in request.messages]
         if request.system and not self.has_system:
@@ -182,7 +182,7 @@ def encode(request: Request, template: BodyTemplate | None) -> bytes:
 
 
 def _mapped(value: Json, change: Callable[[str], Json]) -> Json:
-    """Give a JSON value with every text in it changed; the names of fields stay."""
+    """Return a JSON value with every text in it changed; the names of fields stay."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, Mapping):

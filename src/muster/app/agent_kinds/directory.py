@@ -53,14 +53,14 @@ class AgentDirectory:
         self._batchings: dict[str, Batching] = {}
 
     def find(self, name: str) -> Agent:
-        """Give the agent, or raise BadConfiguration with what would do."""
+        """Return the agent, or raise BadConfiguration with what would do."""
         agent = self._found.get(name)
         if agent is None:
             agent = self._found[name] = self._make(name)
         return agent
 
     def command(self, command: Command) -> Agent:
-        """Give the agent that runs a command."""
+        """Return the agent that runs a command."""
         return self._own.command(command)
 
     def batching(self, name: str) -> Batching | None:
@@ -85,7 +85,7 @@ class AgentDirectory:
         return scripted or self._entry(name).price() is not None
 
     def is_retried(self, name: str) -> bool:
-        """Whether a call is tried again after an unknown outcome; processes of ours are not."""
+        """Return whether a call is tried again after an unknown outcome; processes of ours are not."""
         return not isinstance(self._settings.agents.get(name), ProgramSection | CliSection | ClaudeSection)
 
     def reopen(self, desk: BatchEndpoint) -> BatchAgent:
@@ -209,7 +209,7 @@ class AgentDirectory:
         )
 
     def _key(self, entry: ModelEntry) -> str:
-        """Give the key; a server with an address of the user's own and no `key_env` wants none."""
+        """Return the key; a server with an address of the user's own and no `key_env` wants none."""
         name, variable = entry.profile.name, entry.variable
         if variable is None:
             return ""

@@ -143,7 +143,7 @@ def make_model(entry: ModelEntry, key: str, http: "Http", *, unpriced_ok: bool) 
 
 
 def encoder_of(entry: ModelEntry) -> Callable[[Request, bool], bytes]:
-    """Give the function that spells a request for a batch; its second argument says whether to mark for the cache."""
+    """Return the function that spells a request for a batch; its second argument says whether to mark for the cache."""
     if entry.api == ANTHROPIC:
         from muster.agents.anthropic import batch as anthropic
 
@@ -168,7 +168,7 @@ class BatchAgents:
         self._open: dict[BatchEndpoint, BatchAgent] = {}
 
     def open(self, entry: ModelEntry, key: str) -> BatchAgent:
-        """Give the batch agent of a model."""
+        """Return the batch agent of a model."""
         agent = self._agent(entry.api, key, entry.variable or "", entry.base_url, _scope(entry))
         return self._open.setdefault(agent.desk, agent)
 

@@ -96,7 +96,7 @@ class Proof:
 
     @property
     def holds(self) -> bool:
-        """Whether nothing was paid twice."""
+        """Return whether nothing was paid twice."""
         return not self.broken and self.digests > 0
 
 
@@ -139,12 +139,12 @@ class DemoOutcome:
 
     @property
     def holds(self) -> bool:
-        """Whether everything that the demo promises is so."""
+        """Return whether everything that the demo promises is so."""
         same = self.replay.result == self.run.result
         return self.proof.holds and self.replay_requests == 0 and same and self.run.calls.failed == 0
 
     def json(self) -> dict[str, Any]:
-        """Give it as JSON."""
+        """Return it as JSON."""
         return {
             "holds": self.holds,
             "calls": self.proof.calls,

@@ -47,7 +47,7 @@ class DemoSuite:
 
     @property
     def holds(self) -> bool:
-        """Whether exactly those cases failed that were meant to."""
+        """Return whether exactly those cases failed that were meant to."""
         return self.passed == PASSING and not self.report.run_flaws
 
     @property
@@ -61,7 +61,7 @@ class DemoSuite:
         return f"{self.report.run.id} --home {self.folder / HOME}"
 
     def json(self) -> dict[str, Any]:
-        """Give it as JSON."""
+        """Return it as JSON."""
         return {
             "run": self.report.run.id,
             "cases": self.report.cases,

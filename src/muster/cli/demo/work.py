@@ -51,7 +51,7 @@ def prompt(letter: str) -> str:
 
 
 def spec() -> dict[str, Any]:
-    """Give the whole piece of work as data."""
+    """Return the whole piece of work as data."""
     return {"agent": AGENT, "letters": list(LETTERS), "samples": SAMPLES}
 
 

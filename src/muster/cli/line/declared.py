@@ -53,12 +53,12 @@ class Parameter:
 
     @property
     def flag(self) -> bool:
-        """Say whether it takes no value."""
+        """Return whether it takes no value."""
         return self.kind is bool
 
     @property
     def shown(self) -> str:
-        """Give the name that a person knows it by."""
+        """Return the name that a person knows it by."""
         return max(self.names, key=len, default=self.metavar)
 
 

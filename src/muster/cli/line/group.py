@@ -23,11 +23,11 @@ class CliCommand:
         return inspect.cleandoc(self.function.__doc__ or "")
 
     def own(self) -> tuple[Parameter, ...]:
-        """Give what this command takes."""
+        """Return what this command takes."""
         return parameters_of(list(inspect.signature(self.function).parameters.values())[1:])
 
     def shared(self) -> tuple[Parameter, ...]:
-        """Give what every command takes."""
+        """Return what every command takes."""
         return parameters_of(inspect.signature(self._shared).parameters.values())
 
     def help(self, path: str, width: int | None = None) -> str:
@@ -98,7 +98,7 @@ class Group:
         return list(self._members)
 
     def find(self, name: str, path: str) -> "CliCommand | Group":
-        """Give what has this name, or raise Misuse."""
+        """Return what has this name, or raise Misuse."""
         if name not in self._members:
             raise Misuse(f"there is no command {name!r}", path)
         member = self._members[name]
@@ -108,11 +108,11 @@ class Group:
         return member
 
     def own(self) -> tuple[Parameter, ...]:
-        """Give the options of the group itself."""
+        """Return the options of the group itself."""
         return () if self.more is None else parameters_of(list(inspect.signature(self.more).parameters.values())[1:])
 
     def shared(self) -> tuple[Parameter, ...]:
-        """Give what every command takes."""
+        """Return what every command takes."""
         return parameters_of(inspect.signature(self._shared).parameters.values())
 
     def help(self, path: str, width: int | None = None) -> str:

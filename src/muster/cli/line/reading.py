@@ -24,7 +24,7 @@ class HelpWanted(Exception):
 
 
 def read(words: Sequence[str], parameters: Sequence[Parameter]) -> dict[str, Any]:
-    """Give the value of each parameter, or raise Misuse."""
+    """Return the value of each parameter, or raise Misuse."""
     said, plain = _sorted_out(words, parameters, mixed=True)
     said |= _placed(plain, [each for each in parameters if not each.names])
     return {each.name: _value(each, said.get(each.name, [])) for each in parameters}
@@ -88,7 +88,7 @@ def _likely(name: str, named: Iterable[str]) -> str:
 
 
 def _placed(plain: Sequence[str], arguments: Sequence[Parameter]) -> dict[str, list[Any]]:
-    """Give each argument its words: one, or for the last all that are left."""
+    """Return each argument its words: one, or for the last all that are left."""
     left = deque(plain)
     placed: dict[str, list[Any]] = {}
     for each in arguments:

@@ -146,7 +146,7 @@ def _is_over(run: "Run") -> bool:
 
 
 async def drive_any(muster: "Muster", handle: "RunHandle", manner: OutputOptions, *, with_result: bool = False) -> int:
-    """Drive a run of any workload and sum it up; gives the exit code, and raises what stopped it."""
+    """Drive a run of any workload and sum it up; returns the exit code, and raises what stopped it."""
     import json
 
     from muster.app.views.runs import whole_run_view

@@ -168,7 +168,7 @@ class SuiteProgress:
         self._counts: Counter[str] = Counter()
 
     async def look(self, run: Run, on_wire: int, batches: "Sequence[Batch]" = ()) -> ProgressState:
-        """Give what is to be seen."""
+        """Return what is to be seen."""
         async for event in self._events.of(run):
             self._take(event)
         usual = run_sight(run, on_wire, batches)

@@ -72,7 +72,7 @@ async def _give(manner: OutputOptions, found: "Reportable", wanted: "WantedRepor
 
 
 async def _as_data(found: "Reportable", format_: str) -> dict[str, Any]:
-    """Give the report inside the envelope: as data where it is data, else as text."""
+    """Return the report inside the envelope: as data where it is data, else as text."""
     import io
     import json
 

@@ -195,7 +195,7 @@ def _cases(lines: tuple[CaseLine, ...], width: int, *, many: bool) -> Table:
 
 
 def _listed(report: SuiteReport) -> tuple[CaseLine, ...]:
-    """Give the cases that are drawn; of several subjects only what did not pass, since the rest would fill pages."""
+    """Return the cases that are drawn; of several subjects only what did not pass, since the rest would fill pages."""
     return report.lines if len(report.subjects) == 1 and report.lines else report.troubles[:MOST_TROUBLES]
 
 

@@ -23,7 +23,7 @@ class Spinner(SpinnerColumn):
     still = False
 
     def render(self, task: Task) -> RenderableType:
-        """Give the next picture."""
+        """Return the next picture."""
         return Text(" ") if self.still else super().render(task)
 
 
@@ -33,7 +33,7 @@ class Underlined(Progress):
     under = ""
 
     def get_renderables(self) -> Iterable[RenderableType]:
-        """Give the bar, and the words if there are any."""
+        """Yield the bar, and the words if there are any."""
         yield self.make_tasks_table(self.tasks)
         if self.under:
             yield Text(f"  {self.under}", style="dim", overflow="fold")

@@ -95,7 +95,7 @@ def fail(manner: OutputOptions, error: "MusterError", data: Any = None) -> int:
 
 
 def _left_behind(error: "MusterError", record: Mapping[str, Any]) -> dict[str, Any]:
-    """Give what a program left behind when it failed, be it the cause of a failed run."""
+    """Return what a program left behind when it failed, be it the cause of a failed run."""
     cause = {**record, **(getattr(error, "error", None) or {})}
     return {name: cause[name] for name in ("tool", "log") if cause.get(name)}
 
@@ -162,6 +162,6 @@ class TerminalCleaner:
         return clean(text[:start])
 
     def finish(self) -> str:
-        """Give what is left."""
+        """Return what is left."""
         held, self._held = self._held, ""
         return clean(held)

@@ -71,7 +71,7 @@ def waiting(batches: Sequence[Batch]) -> str:
 
 
 def began(batches: Sequence[Batch]) -> float:
-    """Give the moment since which the oldest of some batches is on its way."""
+    """Return the moment since which the oldest of some batches is on its way."""
     return min(batch.submitted_at or batch.created_at for batch in batches)
 
 

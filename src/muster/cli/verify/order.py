@@ -87,7 +87,7 @@ def preparing(
 
 
 async def carry_out(muster: "Muster", order: VerifyOrder, manner: OutputOptions) -> int:
-    """Verify as it was ordered; gives the exit code."""
+    """Verify as it was ordered; returns the exit code."""
     begun = await _begin(muster, order, manner)
     if isinstance(begun, Prepared):
         selection = order.asked.selection(muster.settings.verify.pending)
@@ -103,7 +103,7 @@ async def carry_out(muster: "Muster", order: VerifyOrder, manner: OutputOptions)
 
 
 def _rest(budget: str | None, spent: Microdollars) -> str | None:
-    """Give what is left of a budget; when nothing is, it is so small that nothing can be asked."""
+    """Return what is left of a budget; when nothing is, it is so small that nothing can be asked."""
     cap = parse_budget(budget)
     return None if cap is None else f"{max(cap - spent, 1) / 1_000_000:.6f}"
 
@@ -154,7 +154,7 @@ class VerifyEnding:
 
 
 async def _data(found: Reportable, report: VerifyReport, left: LeftBehind) -> dict[str, Any]:
-    """Give the JSON report as data, with where everything lies."""
+    """Return the JSON report as data, with where everything lies."""
     out = io.StringIO()
     await found.write("json", out)
     return {"verified": len(report.files) - len(report.unseen), **json.loads(out.getvalue()), **left_behind_view(left)}
@@ -175,7 +175,7 @@ class VerifyProgress:
         self._words = ""
 
     async def look(self, run: Run, on_wire: int, batches: "Sequence[Batch]" = ()) -> ProgressState:
-        """Give what is to be seen."""
+        """Return what is to be seen."""
         async for event in self._events.of(run):
             self._take(event)
         usual = run_sight(run, on_wire, batches)
@@ -217,7 +217,7 @@ class FixingEnding(VerifyEnding):
     async def outcome(
         self, muster: "Muster", run: Run, wanted: tuple[WantedReport, ...], manner: OutputOptions
     ) -> RunOutcome:
-        """Give what the last of the two verifications came to; a changed file that it did not see is no success."""
+        """Return what the last of the two verifications came to; a changed file that it did not see is no success."""
         first = await super().outcome(muster, run, (), manner)
         if first.ok or run.state is not RunState.COMPLETED:
             return await super().outcome(muster, run, wanted, manner)

@@ -65,7 +65,7 @@ def tell_report(console: Console, report: VerifyReport, reference: str, here: Pa
 
 
 def _verdict(report: VerifyReport) -> list[str]:
-    """Give the verdict; of several things that speak against a success, each on a line of its own."""
+    """Return the verdict; of several things that speak against a success, each on a line of its own."""
     flaws = list(report.flaws())
     if len(flaws) < 2:
         return [report.verdict]

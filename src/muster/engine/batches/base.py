@@ -61,7 +61,7 @@ class PollDelays:
         self._next = patience.poll_first
 
     def delay(self, asked: float | None = None) -> float:
-        """Give the next delay; a provider's wish to wait longer is honoured up to the longest delay."""
+        """Return the next delay; a provider's wish to wait longer is honoured up to the longest delay."""
         longest = self._patience.poll_longest
         delay = min(longest, max(self._next, asked or 0.0)) * self._random.uniform(0.8, 1.2)
         self._next = min(longest, self._next * 1.5)

@@ -96,7 +96,7 @@ class Batcher:
             await self._leave()
 
     def handed_in(self, run: RunId) -> bool:
-        """Whether the provider has every parked call of a run, and nothing is about to change that."""
+        """Return whether the provider has every parked call of a run, and nothing is about to change that."""
         settled = self._watch.look().settled(self._patience)
         return settled and self._unsent[run] == 0 and not self._follower.unsent(run)
 
@@ -127,7 +127,7 @@ class Batcher:
 
     @property
     def canceling(self) -> bool:
-        """Whether batches of canceled runs are still being followed to their ends."""
+        """Return whether batches of canceled runs are still being followed to their ends."""
         return any(not task.done() or self._follower.follows(batch) for batch, task in self._orphans.items())
 
     async def _cancel_orphan(self, name: BatchId) -> None:

@@ -176,7 +176,7 @@ class Collector:
         return received > frame + TOKEN_BYTES * await self._store.batches.max_tokens(batch.id)
 
     async def _confirm(self, batch: Batch, spool: Spool, odd: OddLines) -> bool:
-        """Say whether an adopted batch is ours, by its custom ids."""
+        """Return whether an adopted batch is ours, by its custom ids."""
         if spool.lines:
             await self._advance(replace(batch, adopted=False, note="its custom ids confirm it"), "batch.confirmed")
         elif odd.unknown:

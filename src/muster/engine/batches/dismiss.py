@@ -31,12 +31,12 @@ class Dismisser:
         await self._dismiss(batch, BatchState.PLANNED, BatchState.REFUSED, note, error, AttemptState.CANCELED)
 
     async def abandon(self, batch: Batch, note: str) -> bool:
-        """Give a batch up that may have been paid: its members are booked as uncertain and can be asked again."""
+        """Return a batch up that may have been paid: its members are booked as uncertain and can be asked again."""
         error = OutcomeUnknown(f"batch {batch.id}: {note}")
         return await self._dismiss(batch, batch.state, BatchState.ABANDONED, note, error)
 
     async def settle(self, batch: Batch, fate: Fate) -> int:
-        """Give every member that has no outcome one, and say how many there were."""
+        """Return every member that has no outcome one, and say how many there were."""
         count, after = 0, -1
         while members := await self._store.batches.waiting(batch.id, after, PAGE):
             fates = [(member, *fate(member)) for member in members]

@@ -51,7 +51,7 @@ class Follower:
         self.on_change: Callable[[], None] = lambda: None
 
     def unsent(self, run: RunId) -> bool:
-        """Whether calls of a run are in a batch that the provider may not have yet."""
+        """Return whether calls of a run are in a batch that the provider may not have yet."""
         return any(run in runs for runs in self._unsent.values())
 
     def follow(self, batch: BatchId, runs: Sequence[RunId] = ()) -> "asyncio.Task[None]":
@@ -144,7 +144,7 @@ def unread(batch: Batch, why: str) -> BatchLost:
 
 
 def _for_runs(batch: BatchId, error: MusterError) -> MusterError:
-    """Give the error that those who wait are told: their calls have not failed, only the way to the results."""
+    """Return the error that those who wait are told: their calls have not failed, only the way to the results."""
     if not isinstance(error, WireError | BadConfiguration):
         return error
     return BatchLost(

@@ -61,7 +61,7 @@ class Waiters:
 
     @property
     def being_answered(self) -> bool:
-        """Whether results are being read, so that some of those who wait are about to go on."""
+        """Return whether results are being read, so that some of those who wait are about to go on."""
         return self._answering > 0
 
     @contextmanager

@@ -97,7 +97,7 @@ class BatchPath:
             asking.turn -= await self._with.store.batches.abandoned(self._run, asking.key, asking.base)
 
     async def _held(self, asking: CallState) -> tuple[BatchId, int] | None:
-        """Give the batch that holds the call, in this run or in one that it comes from."""
+        """Return the batch that holds the call, in this run or in one that it comes from."""
         if asking.known:
             return await self._with.store.batches.parked(self._run, asking.key)
         return await self._inheritance.parked(asking.key, asking.identity.digest)

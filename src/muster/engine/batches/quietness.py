@@ -27,7 +27,7 @@ class Quietness:
     full: bool = False  # some batch would hold as many calls as it may
 
     def settled(self, patience: Patience) -> bool:
-        """Whether nothing moves, and nothing new came for the settle time."""
+        """Return whether nothing moves, and nothing new came for the settle time."""
         return not self.busy and self.changed_at + patience.settle <= self.now
 
     def seconds_left(self, patience: Patience) -> float:

@@ -81,7 +81,7 @@ class Spool:
             self._attempt(file.close)
 
     def pages(self) -> Iterator[tuple[int, int, list[tuple[int, bytes]]]]:
-        """Give the lines with their places, page by page, after the first place of the page and the one after it."""
+        """Yield the lines with their places, page by page, after the first place of the page and the one after it."""
         found = 0
         for number in sorted(self._files):
             lines = [line for line in self._attempt(self._read, number) if _is_whole(line)]  # else it was cut
@@ -112,7 +112,7 @@ class Spool:
 
 
 def own_folder(spool: Path, driver: Driver, is_gone: Callable[[Driver], bool], now: float) -> Path:
-    """Give a folder that no other process writes to, and remove those of processes that are gone."""
+    """Return a folder that no other process writes to, and remove those of processes that are gone."""
     for other in spool.glob("*"):
         owner = _owner(other.name)
         gone = owner is not None and is_gone(owner)
@@ -147,7 +147,7 @@ class Splitter:
         self._size = 0
 
     def feed(self, chunk: bytes) -> list[bytes]:
-        """Give the lines that are whole by now."""
+        """Return the lines that are whole by now."""
         if self._size > MOST_LINE:  # its end is left out, so that what is kept of it cannot be read
             chunk = chunk[chunk.find(b"\n") :] if b"\n" in chunk else b""
         lines = BytesIO(chunk).readlines()  # `split` looks at every byte in turn, and takes six times as long
@@ -166,7 +166,7 @@ class Splitter:
         self._size += len(part)
 
     def rest(self) -> bytes:
-        """Give what came after the last line break, as a line."""
+        """Return what came after the last line break, as a line."""
         return b"".join((*self._parts, b"\n"))
 
 
@@ -234,7 +234,7 @@ class ResultReader:
         self.outcomes: list[tuple[int, Ended]] = []
 
     def page(self, lines: Sequence[tuple[int, bytes]], members: Iterable[BatchMember], at: float) -> ResultPage:
-        """Give the page, which is read when its settlements are gone through."""
+        """Return the page, which is read when its settlements are gone through."""
         settlements = self._settlements(lines, {member.place: member for member in members}, at)
         return ResultPage(batch=self._batch.id, settlements=settlements, lines=self.lines, at=at)
 

@@ -163,7 +163,7 @@ class Composition:
     bytes: int = 0
 
     def plan(self, at: float) -> Plan:
-        """Give the plan as it is to be stored."""
+        """Return the plan as it is to be stored."""
         return Plan(
             id=self.id,
             desk=self.agent.desk,
@@ -226,13 +226,13 @@ def _add(composition: Composition, parked: Parked, member: Member) -> None:
 
 
 def shared_prefixes(lane: deque[Parked], most: int) -> frozenset[str]:
-    """Give the long prefixes that enough of the first calls have in common."""
+    """Return the long prefixes that enough of the first calls have in common."""
     counts = Counter(prefix for parked in islice(lane, most) if (prefix := prefix_of(parked.request)) is not None)
     return frozenset(prefix for prefix, count in counts.items() if count >= FEWEST_SHARERS)
 
 
 def prefix_of(request: Request) -> str | None:
-    """Give what stands before that which is asked, if it is long enough to be cached."""
+    """Return what stands before that which is asked, if it is long enough to be cached."""
     parts = [repr(request.tools) if request.tools else "", request.system]
     if request.shared:  # another shape of the answer would be another prompt to the provider
         parts += [request.messages[0].text[: request.shared], "" if request.schema is None else repr(request.schema)]

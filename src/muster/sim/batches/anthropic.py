@@ -46,7 +46,7 @@ class AnthropicBatchEndpoints:
         self._wording = MessageBatches()
 
     def endpoints(self) -> tuple[Endpoint, ...]:
-        """Give the table of endpoints."""
+        """Return the table of endpoints."""
         one = f"{PATH}/{{id}}"
         return (
             Endpoint(method=b"POST", path=PATH, op=Op.BATCH_CREATE, work=self._create),

@@ -180,7 +180,7 @@ class SimBatch:
         self.members = []
 
     def strikes(self, kind: FaultKind, place: str = "") -> bool:
-        """Say whether its fault is of this kind and still seen at this place, and count that it was."""
+        """Return whether its fault is of this kind and still seen at this place, and count that it was."""
         if self.fault is None or self.fault.kind is not kind:
             return False
         self._seen[place] += 1

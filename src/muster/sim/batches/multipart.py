@@ -28,7 +28,7 @@ def fields_of(request: HttpRequest) -> dict[str, Field]:
 
 
 def without_boundary(request: HttpRequest) -> bytes:
-    """Give a body without the boundary, which differs every time the same form is sent."""
+    """Return a body without the boundary, which differs every time the same form is sent."""
     boundary = _boundary(request)
     return request.body if boundary is None else request.body.replace(boundary, b"")
 

@@ -33,7 +33,7 @@ class OpenAIBatchEndpoints:
         self._wording = CompletionBatches()
 
     def endpoints(self) -> tuple[Endpoint, ...]:
-        """Give the table of endpoints."""
+        """Return the table of endpoints."""
         one = f"{PATH}/{{id}}"
         return (
             Endpoint(method=b"POST", path=PATH, op=Op.BATCH_CREATE, work=self._create),

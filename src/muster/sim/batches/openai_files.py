@@ -23,7 +23,7 @@ class OpenAIFiles:
         self.most_bytes = self._most_bytes + FRAME_BYTES
 
     def endpoints(self) -> tuple[Endpoint, ...]:
-        """Give the table of endpoints."""
+        """Return the table of endpoints."""
         one = f"{PATH}/{{id}}"
         return (
             Endpoint(method=b"POST", path=PATH, op=Op.FILE_UPLOAD, work=immediately(self._upload)),

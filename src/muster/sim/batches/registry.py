@@ -43,7 +43,7 @@ class BatchRegistry:
         return self._shelf.get(_owner(wording, account), name)
 
     def newest_first(self, wording: Wording, account: str) -> list[SimBatch]:
-        """Give the batches of an account."""
+        """Return the batches of an account."""
         return self._shelf.newest_first(_owner(wording, account))
 
     def drop(self, batch: SimBatch) -> None:
@@ -162,7 +162,7 @@ class AccountShelf(Generic[T]):
         return [(account, thing) for account, kept in self._kept.items() for thing in kept.values()]
 
     def newest_first(self, account: str) -> list[T]:
-        """Give all things of an account."""
+        """Return all things of an account."""
         return list(self._kept.get(account, {}).values())[::-1]
 
 
@@ -181,13 +181,13 @@ class ListPage(Generic[T]):
 
 
 def page_after(things: Sequence[T], limit: int, after: str | None) -> ListPage[T]:
-    """Give the things that follow `after`, or the first ones."""
+    """Return the things that follow `after`, or the first ones."""
     start = 0 if after is None else _place(things, after) + 1
     return ListPage(things=things[start : start + limit], more=start + limit < len(things))
 
 
 def page_before(things: Sequence[T], limit: int, before: str) -> ListPage[T]:
-    """Give the things that come just before `before`."""
+    """Return the things that come just before `before`."""
     end = _place(things, before)
     start = max(0, end - limit)
     return ListPage(things=things[start:end], more=start > 0)

@@ -93,7 +93,7 @@ _MOOD = re.compile(r"\bMOOD:([a-z-]+)")
 
 
 def mood_of(prompt: str) -> list[Step]:
-    """Give the steps of the mood that a prompt names."""
+    """Return the steps of the mood that a prompt names."""
     named = _MOOD.search(prompt)
     name = named[1] if named else "ok"
     if name not in MOODS:

@@ -71,12 +71,12 @@ def load(path: str) -> list[ScriptRule]:
 
 
 def choose(rules: Sequence[ScriptRule], prompt: str) -> list[Step] | None:
-    """Give the steps of the first rule that fits a prompt."""
+    """Return the steps of the first rule that fits a prompt."""
     return next((rule.steps for rule in rules if rule.match.search(prompt)), None)
 
 
 def check(steps: object, place: str) -> list[Step]:
-    """Give the steps, or say what is wrong with them."""
+    """Return the steps, or say what is wrong with them."""
     if not isinstance(steps, list):
         raise BadScript(f"{place}: steps must be a list")
     for number, step in enumerate(steps, 1):

@@ -41,7 +41,7 @@ def _edit(given: dict[str, Any]) -> str:
 
 
 def _inside(path: str) -> str:
-    """Give the real path of a file in this folder; a link that leads out of it is refused too."""
+    """Return the real path of a file in this folder; a link that leads out of it is refused too."""
     from pathlib import Path  # loaded when a tool is used: it would be a tenth of the start
 
     here = Path.cwd().resolve()

@@ -42,7 +42,7 @@ def check_rubric(case: Case, observation: Observation) -> tuple[tuple[ItemScore,
 
 
 def by_rules(items: tuple[ItemScore, ...], checks: Sequence[CheckResult], threshold: float) -> EvaluatorOpinion:
-    """Give the weighted mean of the checked items; without such items the checks alone decide."""
+    """Return the weighted mean of the checked items; without such items the checks alone decide."""
     if not items and checks and reaches(1.0, threshold):
         return _CONTENT
     score = weighted_mean(items)
@@ -71,7 +71,7 @@ def by_golden(case: Case, observation: Observation, items: tuple[ItemScore, ...]
 def by_process(
     case: Case, judgement: Judgement | None, items: tuple[ItemScore, ...], threshold: float
 ) -> EvaluatorOpinion:
-    """Give the weighted mean of what a command scored; what it says outright must be true as well."""
+    """Return the weighted mean of what a command scored; what it says outright must be true as well."""
     if judgement is None or judgement.failed:
         return EvaluatorOpinion(passed=None, why=_why_failed(judgement, Evaluator.PROCESS), items=items)
     given = _given(case, judgement)
@@ -90,7 +90,7 @@ def by_process(
 def by_judge(
     case: Case, judgement: Judgement | None, items: tuple[ItemScore, ...], threshold: float
 ) -> EvaluatorOpinion:
-    """Give the weighted mean of what a judge scored, which must be everything that has no check of its own."""
+    """Return the weighted mean of what a judge scored, which must be everything that has no check of its own."""
     if judgement is None or judgement.failed:
         return EvaluatorOpinion(passed=None, why=_why_failed(judgement, Evaluator.JUDGE), items=items)
     every = _joined(_given(case, judgement), items)
@@ -103,7 +103,7 @@ def by_judge(
 
 
 def weighted_mean(items: Iterable[ItemScore]) -> float | None:
-    """Give the mean of the scores there are, by weight; weights that sum to nothing weigh the same."""
+    """Return the mean of the scores there are, by weight; weights that sum to nothing weigh the same."""
     scored = [(item.weight, item.score) for item in items if item.score is not None]
     if not scored:
         return None
@@ -125,7 +125,7 @@ def _checked(item: RubricItem, result: CheckResult) -> ItemScore:
 
 
 def _given(case: Case, judgement: Judgement) -> tuple[ItemScore, ...]:
-    """Give the scores of a judgement, weighed as the rubric says; of two for one item the lower counts."""
+    """Return the scores of a judgement, weighed as the rubric says; of two for one item the lower counts."""
     rubric = {item.id: item for item in case.rubric}
     found: dict[str, ItemScore] = {}
     for given in judgement.items:

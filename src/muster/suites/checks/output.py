@@ -25,7 +25,7 @@ MOST_PLACES = 1_000
 
 
 def places(answer: str, field: str | None) -> list[Json]:
-    """Give what stands at a field of an answer; without a field the answer itself.
+    """Return what stands at a field of an answer; without a field the answer itself.
 
     Raises BadOutput when the answer is no JSON or has no such field, and BadArgument for too wide a path.
     """
@@ -40,7 +40,7 @@ def places(answer: str, field: str | None) -> list[Json]:
 
 
 def at(value: Json, field: str) -> list[Json]:
-    """Give what stands at a field of a JSON value: a JSONPath, a JSON pointer or a top-level key."""
+    """Return what stands at a field of a JSON value: a JSONPath, a JSON pointer or a top-level key."""
     if _is_path(field):
         return path(field).all(value)
     if field == "" or field.startswith("/"):
@@ -55,7 +55,7 @@ def path(text: str) -> JsonPath:
 
 
 def text_of(value: Json) -> str:
-    """Give what stands at a place as text: a string as it is, anything else as JSON."""
+    """Return what stands at a place as text: a string as it is, anything else as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
@@ -95,7 +95,7 @@ _BEFORE = 60  # characters that are shown before a place
 
 
 def quote(text: str, longest: int = LONGEST) -> str:
-    """Give the beginning of a text in quotes."""
+    """Return the beginning of a text in quotes."""
     shown = repr(text[:longest])
     if len(text) <= longest and len(shown) <= longest:
         return shown
@@ -103,7 +103,7 @@ def quote(text: str, longest: int = LONGEST) -> str:
 
 
 def quote_around(text: str, start: int, longest: int = LONGEST) -> str:
-    """Give a place in a text in quotes, with a little of what stands before it."""
+    """Return a place in a text in quotes, with a little of what stands before it."""
     begin = max(0, start - _BEFORE)
     shown = quote(text[begin : begin + longest + 1], longest)
     return f"{shown[0]}…{shown[1:]}" if begin else shown
@@ -113,14 +113,14 @@ _MOST = 400_000_000  # pairs of lines that are compared: at most half a second, 
 
 
 def similarity(text: str, golden: Golden) -> float:
-    """Give the likeness of a text to a golden one, from 0 to 1."""
+    """Return the likeness of a text to a golden one, from 0 to 1."""
     if text == golden.text:
         return 1.0
     return line_ratio(_lines(text, golden.normalize_whitespace), _lines(golden.text, golden.normalize_whitespace))
 
 
 def line_ratio(left: list[str], right: list[str]) -> float:
-    """Give twice the common lines over all lines; two texts without a line are the same."""
+    """Return twice the common lines over all lines; two texts without a line are the same."""
     if not left and not right:
         return 1.0
     return 2 * _common(left, right) / (len(left) + len(right))
@@ -168,7 +168,7 @@ _EXPECTED = 80  # characters of what was expected
 
 
 def check_output(check: OutputCheck, observation: Observation) -> CheckResult:
-    """Say whether an answer is what a check asks for."""
+    """Return whether an answer is what a check asks for."""
     answer = _answer(check, observation)
     if answer is None:
         return _failed(check, _no_answer(check, observation))

@@ -65,7 +65,7 @@ def score(
 
 
 def skipped(case: Case, subject: str, epoch: int) -> CaseResult:
-    """Give the result of a case that is not run."""
+    """Return the result of a case that is not run."""
     return CaseResult(case=case.id, subject=subject, epoch=epoch, status=Status.SKIPPED, why=case.skip or "skipped")
 
 
@@ -114,7 +114,7 @@ def _opinion(
 
 
 def _merged(opinions: Sequence[EvaluatorOpinion]) -> tuple[ItemScore, ...]:
-    """Give every score once; an item without any only when nobody scored it."""
+    """Return every score once; an item without any only when nobody scored it."""
     every = {(item.id, item.by): item for opinion in opinions for item in opinion.items}
     scored = {item.id for item in every.values() if item.score is not None}
     return tuple(item for item in every.values() if item.score is not None or item.id not in scored)
@@ -213,7 +213,7 @@ ALL = "all"
 
 
 def evaluators_of(case: Case, override: str | None = None) -> tuple[Evaluator, ...]:
-    """Give the evaluators of a case: the one that was named, all that it has material for, or else its own."""
+    """Return the evaluators of a case: the one that was named, all that it has material for, or else its own."""
     if override is None:
         return (case.evaluator or Evaluator.RULES,)
     if override == ALL:
@@ -226,7 +226,7 @@ def evaluators_of(case: Case, override: str | None = None) -> tuple[Evaluator, .
 
 
 def has_material(case: Case, evaluator: Evaluator) -> bool:
-    """Whether a case holds what an evaluator needs; its own evaluator always counts."""
+    """Return whether a case holds what an evaluator needs; its own evaluator always counts."""
     if evaluator is case.evaluator:
         return True
     if evaluator is Evaluator.RULES:

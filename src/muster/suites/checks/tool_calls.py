@@ -27,7 +27,7 @@ class Undecided(Exception):
 
 
 def starts_of(segment: Segment, fits: Fits, *, first: bool) -> list[int]:
-    """Give all calls at which a segment can begin; `first`: only the first of all."""
+    """Return all calls at which a segment can begin; `first`: only the first of all."""
     last = len(fits[0]) - len(segment)
     every = range(min(last, 0) + 1) if first else range(last + 1)
     return [start for start in every if all(fits[one][start + step] for step, one in enumerate(segment))]
@@ -74,7 +74,7 @@ def left_out_by_every_way(
 
 
 def _options(segment: Segment, starts: list[int], free: int, latest: int, wanted: set[int]) -> Iterator[int]:
-    """Give the starts worth a try: after one that takes nothing from anybody no later one can be better."""
+    """Yield the starts worth a try: after one that takes nothing from anybody no later one can be better."""
     for start in starts:
         if free <= start <= latest:
             yield start
@@ -83,7 +83,7 @@ def _options(segment: Segment, starts: list[int], free: int, latest: int, wanted
 
 
 def _latest(segments: Sequence[Segment], starts: Sequence[list[int]]) -> list[int]:
-    """Give the last place at which each segment can begin so that all after it still fit."""
+    """Return the last place at which each segment can begin so that all after it still fit."""
     latest: list[int] = []
     end = max(start + len(segments[-1]) for start in starts[-1])
     for segment, possible in zip(reversed(segments), reversed(starts), strict=True):
@@ -103,7 +103,7 @@ _SHOWN_CALL = 60
 
 
 def check_tools(expected: Sequence[ToolExpectation], calls: Sequence[ToolCall]) -> CheckResult | None:
-    """Say whether the expected calls were made; None when nothing is expected."""
+    """Return whether the expected calls were made; None when nothing is expected."""
     if not expected:
         return None
     wanted = _shorten(", ".join(f"{one.tool} ({one.order.value})" for one in expected))
@@ -118,7 +118,7 @@ def check_tools(expected: Sequence[ToolExpectation], calls: Sequence[ToolCall]) 
 
 
 def meets(call: ToolCall, expectation: ToolExpectation) -> bool:
-    """Whether a call is the expected one: the same tool, and arguments that hold what is asked for."""
+    """Return whether a call is the expected one: the same tool, and arguments that hold what is asked for."""
     return call.name == expectation.tool and covers(call.arguments, expectation.args_match)
 
 
@@ -155,7 +155,7 @@ def _mixed(expected: Sequence[ToolExpectation], calls: Sequence[ToolCall]) -> st
 
 
 def _segments(expected: Sequence[ToolExpectation]) -> tuple[list[Segment], bool]:
-    """Give the segments of the chain, and whether it begins with the first call."""
+    """Return the segments of the chain, and whether it begins with the first call."""
     found: list[Segment] = []
     first = False
     for place, one in enumerate(expected):
@@ -213,7 +213,7 @@ def _shorten(text: str, longest: int = _SHOWN) -> str:
 
 
 def first_left_out(wishes: Sequence[Sequence[int]]) -> int | None:
-    """Give the first whose wishes cannot be granted together with all before it; None when everybody gets one."""
+    """Return the first whose wishes cannot be granted together with all before it; None when everybody gets one."""
     holders: dict[int, int] = {}
     things: dict[int, int] = {}
     for person in range(len(wishes)):
@@ -251,7 +251,7 @@ def _hand_over(
 
 
 def same(left: Json, right: Json) -> bool:
-    """Whether two JSON values are equal; true is not 1, and 1 is 1.0."""
+    """Return whether two JSON values are equal; true is not 1, and 1 is 1.0."""
     if isinstance(left, Mapping) and isinstance(right, Mapping):
         return left.keys() == right.keys() and all(same(value, right[name]) for name, value in left.items())
     if _is_list(left) and _is_list(right):
@@ -275,7 +275,7 @@ def _is_list(value: Json) -> bool:
 
 
 def wants_tools(case: Case, reply: Reply) -> bool:
-    """Whether the agent waits for tools of the case; one that uses tools by itself has their results already."""
+    """Return whether the agent waits for tools of the case; one that uses tools by itself has their results already."""
     return bool(case.tools) and reply.stop is Stop.TOOL_USE and bool(reply.tool_calls)
 
 
@@ -287,7 +287,7 @@ def quality_in(case: Case, reply: Reply) -> Quality:
 
 
 def use(tools: tuple[ScriptedTool, ...], call: ToolCall) -> ToolCall:
-    """Give a call with what its tool says; a tool that is not there, or has nothing to say to it, fails."""
+    """Return a call with what its tool says; a tool that is not there, or has nothing to say to it, fails."""
     tool = next((tool for tool in tools if tool.name == call.name), None)
     if tool is None:
         return replace(call, result=f"error: there is no tool {call.name!r}", failed=True)

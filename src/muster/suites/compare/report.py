@@ -122,7 +122,7 @@ def _table(title: str, changes: Sequence[Change], *, repeated: bool) -> Iterator
 
 
 def comparison_json(found: RunComparison) -> dict[str, Any]:
-    """Give everything that is said as JSON."""
+    """Return everything that is said as JSON."""
     return {
         "verdict": str(found.verdict),
         "ok": found.ok,

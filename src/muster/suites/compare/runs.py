@@ -104,7 +104,7 @@ class RunComparison:
 
     @property
     def ok(self) -> bool:
-        """Whether B can take the place of A; where nothing has a result in both, it never can."""
+        """Return whether B can take the place of A; where nothing has a result in both, it never can."""
         return all(self._accepts(one.comparison) for one in self.subjects)
 
     def _accepts(self, found: Comparison) -> bool:
@@ -164,7 +164,7 @@ def _pairs(a: Side, b: Side, before: Mapping[str, Outcomes], after: Mapping[str,
 
 
 def _chosen(side: Side, found: Mapping[str, Outcomes], other: str | None) -> str:
-    """Give the subject that is meant: the one that was named, the only one, or the one like the other side's."""
+    """Return the subject that is meant: the one that was named, the only one, or the one like the other side's."""
     if side.subject is None and len(found) == 1:
         return next(iter(found))
     wanted = side.subject or other or ""

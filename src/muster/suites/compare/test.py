@@ -43,17 +43,17 @@ class Pair:
 
     @property
     def hollow(self) -> bool:
-        """Whether there is no result in A."""
+        """Return whether there is no result in A."""
         return self.before.status in NO_RESULT
 
     @property
     def lost(self) -> bool:
-        """Whether there is no result in B."""
+        """Return whether there is no result in B."""
         return self.after is None or self.after.status in NO_RESULT
 
     @property
     def passes(self) -> tuple[bool, bool]:
-        """Whether it passed in A, and in B."""
+        """Return whether it passed in A, and in B."""
         return _passed(self.before), _passed(self.after)
 
     @property

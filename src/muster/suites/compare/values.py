@@ -74,7 +74,7 @@ class Comparison:
 
     @property
     def repeated(self) -> bool:
-        """Whether epochs are told apart, so that what is counted are cases × epochs."""
+        """Return whether epochs are told apart, so that what is counted are cases × epochs."""
         return self.pairs > self.cases or any(epoch > 1 for _, epoch in self.new)
 
 

@@ -33,7 +33,7 @@ class ArchiveMember:
 
 
 def header(name: str, size: int) -> bytes:
-    """Give the one header that a member of this name and size has."""
+    """Return the one header that a member of this name and size has."""
     before = name.encode("ascii").ljust(100, b"\0") + b"0000644\0" + b"0000000\0" * 2
     before += b"%011o\0" % size + b"00000000000\0"
     after = b"0" + bytes(100) + b"ustar\x0000" + bytes(247)
@@ -159,7 +159,7 @@ T = TypeVar("T")
 
 
 def records(file: BinaryIO, member: ArchiveMember) -> Iterator[dict[str, Any]]:
-    """Give the JSON objects of a file, one for each line; several files can be read side by side."""
+    """Yield the JSON objects of a file, one for each line; several files can be read side by side."""
     for number, line in enumerate(_lines(file, member), 1):
         try:
             record = json.loads(line)
@@ -178,7 +178,7 @@ class Stream:
         self._next = next(self._records, None)
 
     def take(self, name: str) -> dict[str, Any] | None:
-        """Give the next record if it is the one of this name."""
+        """Return the next record if it is the one of this name."""
         try:
             mine = self._next is not None and self._name_of(self._next) == name
         except (KeyError, TypeError) as error:
@@ -186,7 +186,7 @@ class Stream:
         return self._advance() if mine else None
 
     def rest(self) -> Iterator[dict[str, Any]]:
-        """Give all records that nobody asked for in time."""
+        """Yield all records that nobody asked for in time."""
         while self._next is not None:
             yield self._advance()
 
@@ -240,15 +240,15 @@ class EvidenceArchive:
     members: Mapping[str, ArchiveMember]
 
     def records(self, name: str) -> Iterator[dict[str, Any]]:
-        """Give the records of a file, one after the other."""
+        """Return the records of a file, one after the other."""
         return records(self.file, self._member(name))
 
     def first(self, name: str) -> dict[str, Any]:
-        """Give the only record of a file."""
+        """Return the only record of a file."""
         return next(self.records(name), {})
 
     def stream(self, name: str, name_of: Callable[[dict[str, Any]], str]) -> Stream:
-        """Give the records of a file to whoever asks for them by name in their order."""
+        """Return the records of a file to whoever asks for them by name in their order."""
         return Stream(self.file, self._member(name), name_of)
 
     def _member(self, name: str) -> ArchiveMember:

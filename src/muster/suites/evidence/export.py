@@ -82,7 +82,7 @@ async def export_evidence(suite: SuiteRun, path: Path, key: "Ed25519PrivateKey")
 
 @contextmanager
 def _replacing(path: Path) -> Iterator[BinaryIO]:
-    """Give a new file that takes its place at the path when all of it is written."""
+    """Return a new file that takes its place at the path when all of it is written."""
     if path.name in ("", "-") or path.is_symlink() or (path.exists() and not path.is_file()):
         raise BadArgument(f"{path} is not a file that evidence can be written to", suggestions=("name a new file",))
     require_folder(path.parent, path)
@@ -248,7 +248,7 @@ _LEFT_OUT = "digests of suites and requests that held a secret: with them, one c
 
 
 def keys_of(result: CaseResult) -> tuple[str, ...]:
-    """Give the keys of all calls that were made for a result, in order."""
+    """Return the keys of all calls that were made for a result, in order."""
     return (*result.keys, *(key for judgement in result.judgements for key in judgement.keys))
 
 
@@ -308,7 +308,7 @@ Unpack the archive, go into the folder, and run this with Python and its package
 
 
 def spell(value: Json) -> bytes:
-    """Give one line of JSON; half a surrogate pair, which is no UTF-8, is escaped with the whole line."""
+    """Return one line of JSON; half a surrogate pair, which is no UTF-8, is escaped with the whole line."""
     line = canonical(value)
     try:
         line.decode("utf-8")
@@ -342,7 +342,7 @@ class SubjectTallies:
         self._tallies.setdefault(result.subject, SubjectTally()).add(result)
 
     def json(self) -> dict[str, Json]:
-        """Give the figures as they stand in an archive."""
+        """Return the figures as they stand in an archive."""
         stats = {label: msgspec.to_builtins(tally.stats()) for label, tally in self._tallies.items()}
         return {"subjects": stats, "statuses": dict(self.statuses)}
 

@@ -23,7 +23,7 @@ Call = Mapping[str, Any]  # a line of calls.jsonl
 
 
 def observe(case: Case, calls: Sequence[Call], result: CaseResult) -> Observation:
-    """Give what was observed; what no call can show, such as time that was over, is taken from the result."""
+    """Return what was observed; what no call can show, such as time that was over, is taken from the result."""
     replies, error = _replies(calls)
     error = error or result.error
     if len(calls) < len(result.keys):
@@ -50,7 +50,7 @@ def _quality(case: Case, replies: Sequence[Reply]) -> Quality:
 
 
 def _replies(calls: Sequence[Call]) -> tuple[list[Reply], Mapping[str, Json] | None]:
-    """Give the replies up to the first call that has none, and why it has none."""
+    """Return the replies up to the first call that has none, and why it has none."""
     replies: list[Reply] = []
     for call in calls:
         if call.get("reply") is None:
@@ -60,14 +60,14 @@ def _replies(calls: Sequence[Call]) -> tuple[list[Reply], Mapping[str, Json] | N
 
 
 def _used(case: Case, reply: Reply) -> tuple[ToolCall, ...]:
-    """Give the tools that were called, those of the case with what they gave."""
+    """Return the tools that were called, those of the case with what they gave."""
     if not wants_tools(case, reply):
         return reply.tool_calls
     return tuple(use(case.tools, call) for call in reply.tool_calls)
 
 
 def observe_recorded(text: str | None, result: CaseResult) -> Observation:
-    """Give a recorded answer as if it had been said."""
+    """Return a recorded answer as if it had been said."""
     if text is None:
         return Observation(error=result.error or {"code": "not_recorded", "message": "there is no recorded answer"})
     return Observation(answers=(text,))
@@ -81,7 +81,7 @@ _MARK = re.compile(r"\[redacted:[a-z_]+:[0-9]+\]")
 
 
 def is_marked(value: Json) -> bool:
-    """Whether any text of a JSON value holds a mark, names included."""
+    """Return whether any text of a JSON value holds a mark, names included."""
     left = [value]
     while left:
         one = left.pop()
@@ -112,12 +112,12 @@ class RecordedVerdict:
         return observe(case, self.asked, result)
 
     def heard(self) -> dict[str, Heard]:
-        """Give what judges and commands replied, by key."""
+        """Return what judges and commands replied, by key."""
         return {str(call["key"]): _heard(call) for call in self.judged}
 
     @property
     def redacted(self) -> bool:
-        """Whether a secret was really taken out of any text that the result was made from."""
+        """Return whether a secret was really taken out of any text that the result was made from."""
         return any(map(is_marked, (self.case, *self.asked, *self.judged, self.answer)))
 
 
@@ -135,7 +135,7 @@ class RecordedReplies:
         self._of = RecordedVerdict(case=line, answer=answer, recorded=self._of.recorded)
 
     def hear(self, result: CaseResult) -> RecordedVerdict:
-        """Give everything about the next result."""
+        """Return everything about the next result."""
         found = [self._calls.take(key) for key in keys_of(result)]
         asked, judged = found[: len(result.keys)], found[len(result.keys) :]
         return RecordedVerdict(
@@ -147,7 +147,7 @@ class RecordedReplies:
         )
 
     def unheard(self) -> Iterator[Call]:
-        """Give the calls that belong to no result."""
+        """Return the calls that belong to no result."""
         return self._calls.rest()
 
 
@@ -165,7 +165,7 @@ _SHOWN = 80  # characters of a value
 def retold(
     case: Case, seen: Observation, result: CaseResult, spec: SuiteSpec, evaluators: Sequence[Evaluator], calls: Calls
 ) -> dict[Evaluator, Judgement]:
-    """Give what judges and commands said about an answer, from their replies; without an answer nobody was asked."""
+    """Return what judges and commands said about an answer, from their replies; without an answer nobody was asked."""
     if case.skip or case.flaw or seen.error is not None:
         return {}
     key = case_key(result.case, result.subject, result.epoch)
@@ -253,7 +253,7 @@ class UnitRoll:
         return len(self._labels) * self._epochs - len(self._seen)
 
     def gaps(self) -> Iterator[tuple[str, int]]:
-        """Give the units without a verdict, one after the other."""
+        """Return the units without a verdict, one after the other."""
         units = ((label, epoch) for label in self._labels for epoch in range(1, self._epochs + 1))
         return (unit for unit in units if unit not in self._seen)
 
@@ -267,7 +267,7 @@ class EvidenceUnits:
         self._mentioned: set[bytes] = set()  # by digest: the keys of 100,000 units would fill the memory
 
     def roll(self, case: Case) -> UnitRoll:
-        """Give the units of a case."""
+        """Return the units of a case."""
         if case.agents or case.flaw:
             return UnitRoll(self._labels(case), self._spec.epochs)
         if self._usual is None:
@@ -280,7 +280,7 @@ class EvidenceUnits:
         self._mentioned.add(_digest(hashlib.sha256(_bytes(key))))
 
     def mentions(self, key: str) -> bool:
-        """Whether a call stands below a unit that has a verdict; every beginning of its key may be that unit."""
+        """Return whether a call stands below a unit that has a verdict; every beginning of its key may be that unit."""
         beginning = hashlib.sha256()
         for place, part in enumerate(key.split("/")):
             beginning.update(_bytes(f"/{part}" if place else part))

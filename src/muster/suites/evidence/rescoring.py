@@ -64,7 +64,7 @@ class Rescoring:
 
     @property
     def ok(self) -> bool:
-        """Whether something was scored again, and everything came out the same, but for what may differ."""
+        """Return whether something was scored again, and everything came out the same, but for what may differ."""
         sound = self.verification.valid and self.same > 0 and not self.different and not self.figures
         return sound and (self.allow_redacted or not self.blurred)
 

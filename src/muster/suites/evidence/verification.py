@@ -66,7 +66,7 @@ class SignedStatement:
         return str(next(iter(self.envelope.signatures)))
 
     def signed_with(self, key: "Ed25519PublicKey") -> bool:
-        """Whether this key signed it."""
+        """Return whether this key signed it."""
         from securesystemslib.exceptions import VerificationError
         from securesystemslib.signer import SSlibKey  # type: ignore[attr-defined]
 

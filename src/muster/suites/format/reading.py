@@ -61,7 +61,7 @@ class SuiteReader:
         return self.head.skill_or_agent if self.head is not None else self.path.stem
 
     def written(self) -> Iterator[WrittenCase]:
-        """Give the cases as they stand there; raises Unreadable when the file changed since its head was read."""
+        """Yield the cases as they stand there; raises Unreadable when the file changed since its head was read."""
         if not self.tree:  # not even the head could be read
             return
         for tree, line in self._source.cases():
@@ -217,7 +217,7 @@ def _is_there(base: Path, name: str) -> bool:
 
 
 def _folders_above(folder: Path) -> tuple[Path, ...]:
-    """Give the folders above, up to the root of the project; the root of the file system is never one of them."""
+    """Return the folders above, up to the root of the project; the root of the file system is never one of them."""
     folders = [folder, *folder.parents][:-1]
     fence = next((index for index, base in enumerate(folders) if any((base / name).exists() for name in _FENCES)), None)
     if fence is None:
@@ -233,7 +233,7 @@ _MOST_LINE = 8_000_000
 
 
 def find_suites(paths: Sequence[Path]) -> tuple[Path, ...]:
-    """Give the suite files, each once; raises NotFound when a path is missing or holds none."""
+    """Return the suite files, each once; raises NotFound when a path is missing or holds none."""
     found: dict[Path, Path] = {}  # by where they really are
     for path in paths:
         for file in _suites_of(path):

@@ -43,7 +43,7 @@ class CaseResolver:
         self._head, self._shelf, self._file, self._partial = head, shelf, file, partial
 
     def resolve(self, form: CaseForm, line: int, complaints: Complaints) -> Case:
-        """Give the case; it counts only if nothing was complained about."""
+        """Return the case; it counts only if nothing was complained about."""
         return _Resolution(self._head, self._shelf, form, complaints, self._file, partial=self._partial).case(
             self._file, line
         )

@@ -118,5 +118,5 @@ _LIST = """\
 
 
 def starter(name: str) -> Mapping[str, str]:
-    """Give the files of a new suite by their paths in its folder."""
+    """Return the files of a new suite by their paths in its folder."""
     return {"cases.yaml": _CASES.format(name=name), "prompt.md": _PROMPT, "golden/list.txt": _LIST}

@@ -99,7 +99,7 @@ class Suite:
         return tuple(self._reading.doubts)
 
     def cases(self) -> Iterator[Case]:
-        """Give the cases one by one; raises BadFile at the first that is wrong."""
+        """Yield the cases one by one; raises BadFile at the first that is wrong."""
         for found in resolved(self._reading):
             for flaw in found.flaws if isinstance(found, FilledCase) else (found,):
                 raise flaw.error()

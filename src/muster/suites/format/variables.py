@@ -63,7 +63,7 @@ class CaseTemplate:
         self._kept = _without(case, self._changes)
 
     def fill(self, values: Values, **changes: Any) -> Case:
-        """Give the case with its variables filled in; parts without any are the same objects as before."""
+        """Return the case with its variables filled in; parts without any are the same objects as before."""
         size = 0
         for name, times in self.names.items():
             if name not in values:
@@ -145,7 +145,7 @@ class CaseTemplate:
 
 
 def _without(value: Any, changes: Mapping[str, Fill]) -> dict[str, Any]:
-    """Give the fields of a record that stay as they are."""
+    """Return the fields of a record that stay as they are."""
     return {field.name: getattr(value, field.name) for field in fields(value) if field.name not in changes}
 
 
@@ -162,7 +162,7 @@ class Row:
     values: Mapping[str, Any]
 
     def text(self, name: str) -> str | None:
-        """Give a value as text: what is no text is spelled as JSON; nothing is None."""
+        """Return a value as text: what is no text is spelled as JSON; nothing is None."""
         value = self.values.get(name)
         if value is None or type(value) is str:
             return value
@@ -170,7 +170,7 @@ class Row:
 
 
 def rows(path: Path) -> Iterator[Row]:
-    """Give the rows of a file; raises Unreadable with the line at the first that cannot be read."""
+    """Return the rows of a file; raises Unreadable with the line at the first that cannot be read."""
     read = {".csv": _csv_rows, ".jsonl": _json_rows, ".ndjson": _json_rows}.get(path.suffix.lower())
     if read is None:
         raise Unreadable(f"a dataset is one of {', '.join(KINDS)}")

@@ -34,7 +34,7 @@ class RejectedCase(Exception):
 
 
 def draft_of(written: Json) -> dict[str, Any]:
-    """Give a case in the words of the suite format, under the name that the model gave it; or raise Rejected."""
+    """Return a case in the words of the suite format, under the name that the model gave it; or raise Rejected."""
     wrong = flaw_of(written) or schema_flaw(written, CASE_SCHEMA)
     if wrong:
         raise RejectedCase("malformed", wrong)
@@ -56,12 +56,12 @@ def draft_of(written: Json) -> dict[str, Any]:
 
 
 def asked_in(case: Mapping[str, Any]) -> str:
-    """Give all that is asked in a case, to be compared."""
+    """Return all that is asked in a case, to be compared."""
     return "\n".join(message["content"] for message in case["input"]["messages"])
 
 
 def slug(text: str) -> str:
-    """Give a name in kebab-case; empty when nothing of it is left."""
+    """Return a name in kebab-case; empty when nothing of it is left."""
     return _NOT_IN_NAMES.sub("-", text.rpartition("/")[2].lower()).strip("-")[:_LONGEST_NAME].strip("-")
 
 
@@ -97,7 +97,7 @@ def _checks(written: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _rubric(written: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Give the rubric with weights that add up to 1."""
+    """Return the rubric with weights that add up to 1."""
     items = written["rubric"]
     total = sum(item["weight"] for item in items)
     if any(item["weight"] <= 0 or not item["description"].strip() for item in items):
@@ -208,7 +208,7 @@ Shingles = frozenset[str]
 
 
 def normalised(text: str) -> str:
-    """Give the letters and digits of a text, in small letters; of one that has none, what is not white."""
+    """Return the letters and digits of a text, in small letters; of one that has none, what is not white."""
     folded = unicodedata.normalize("NFKC", text).casefold()
     return "".join(filter(str.isalnum, folded)) or "".join(folded.split())
 
@@ -219,7 +219,7 @@ def shingles(text: str) -> Shingles:
 
 
 def likeness(one: Shingles, other: Shingles) -> float:
-    """Give the share of pieces that both have, from 0 to 1."""
+    """Return the share of pieces that both have, from 0 to 1."""
     return len(one & other) / len(one | other)
 
 
@@ -266,5 +266,5 @@ def the_suite(folder: str) -> Suite:
 
 
 def spoken(case: Case) -> str:
-    """Give all that is asked in a case, to be compared."""
+    """Return all that is asked in a case, to be compared."""
     return "\n".join(message.text for message in case.messages)

@@ -59,7 +59,7 @@ def new_suite(skill: str, cases: Cases) -> str:
 
 
 def extended(file: str, text: str, cases: Cases) -> str:
-    """Give the text of a suite with cases at the end of its list; raises BadFile where there is no place for them."""
+    """Return the text of a suite with cases at the end of its list; raises BadFile where there is no place for them."""
     windows = "\r\n" in text
     plain = text.replace("\r\n", "\n")
     if plain and not plain.endswith("\n"):

@@ -67,7 +67,7 @@ class GeneratedCases:
         return GenerationSubject(skill=known.skill, description=self._description, prompt=known.prompt, there=lines)
 
     def take(self, reply: Reply, count: int) -> int:
-        """Take what is good of a reply; gives how many that were."""
+        """Take what is good of a reply; returns how many that were."""
         before, self.reasons = len(self.cases), []
         try:
             written = _written(reply)
@@ -100,7 +100,7 @@ class GeneratedCases:
         self.cases.append(case)
 
     def _name(self, name: str) -> str:
-        """Give an id that no other case has."""
+        """Return an id that no other case has."""
         wanted = unused = f"{self._known.skill}/{name}"
         number = 1
         while unused in self._ids:
@@ -117,7 +117,7 @@ class GeneratedCases:
 
 
 def _written(reply: Reply) -> list[Json]:
-    """Give the cases in a reply."""
+    """Return the cases in a reply."""
     if reply.quality is not Quality.GOOD:
         raise RejectedCase("unusable reply", f"it was {reply.quality}")
     try:

@@ -86,7 +86,7 @@ def read_answer(case: Case, name: str, reply: Reply, key: str) -> Judgement:
 
 
 def failed(name: str, why: str, *keys: str) -> Judgement:
-    """Give the judgement of a command that said nothing that counts."""
+    """Return the judgement of a command that said nothing that counts."""
     return Judgement(by=name, version=VERSION, failures=(why,), keys=keys)
 
 
@@ -122,7 +122,7 @@ def _items(case: Case, scores: list[Mapping[str, Json]]) -> tuple[ItemScore, ...
 
 
 def case_json(case: Case) -> dict[str, Json]:
-    """Give a case as its author would have written it out in full."""
+    """Return a case as its author would have written it out in full."""
     return _present(
         id=case.id,
         skill_or_agent=case.suite,
@@ -137,7 +137,7 @@ def case_json(case: Case) -> dict[str, Json]:
 
 
 def result_json(observation: Observation) -> dict[str, Json]:
-    """Give what an agent did."""
+    """Return what an agent did."""
     return {
         "output": observation.text,
         "answers": list(observation.answers),
@@ -149,7 +149,7 @@ def result_json(observation: Observation) -> dict[str, Json]:
 
 
 def check_json(check: OutputCheck) -> dict[str, Json]:
-    """Give an output check."""
+    """Return an output check."""
     return {"kind": str(check.kind)} | _present(
         value=check.value,
         field=check.field,

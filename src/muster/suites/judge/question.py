@@ -82,7 +82,7 @@ class JudgeQuestion:
 
 
 def rubric_of(case: Case) -> tuple[RubricItem, ...]:
-    """Give the items to be scored; a case without a rubric has one that is its own description."""
+    """Return the items to be scored; a case without a rubric has one that is its own description."""
     wanted = case.judge_prompt.strip() or case.description.strip()
     if case.rubric or not wanted:
         return case.rubric
@@ -141,14 +141,14 @@ def _item(item: RubricItem) -> str:
 
 
 def _anchors(item: RubricItem) -> list[Anchor]:
-    """Give the anchors from low to high; the two ends of the scale always have one."""
+    """Return the anchors from low to high; the two ends of the scale always have one."""
     given = sorted(item.anchors, key=lambda anchor: anchor.score)
     low, high = (given[0].score, given[-1].score) if given else (inf, -inf)
     return [*([_WORST] if low > 0 else []), *given, *([_BEST] if high < 1 else [])]
 
 
 def _talk(case: Case, observation: Observation, fence: Fence) -> Iterator[str]:
-    """Give the conversation in its order: what was given, then answers and what the user said after each."""
+    """Yield the conversation in its order: what was given, then answers and what the user said after each."""
     if case.context is not None:
         yield fence.around("context", _spelled(case.context))
     for place, message in enumerate(case.messages, 1):
@@ -172,7 +172,7 @@ def _tools(observation: Observation, fence: Fence) -> Iterator[str]:
 
 
 def _call_json(call: ToolCall) -> dict[str, Json]:
-    """Give what was called and what came of it; not the id, which is another one each time."""
+    """Return what was called and what came of it; not the id, which is another one each time."""
     found: dict[str, Json] = {"tool": call.name, "arguments": dict(call.arguments)}
     if call.result is not None:
         found |= {"result": call.result, "failed": call.failed}
@@ -227,7 +227,7 @@ def read(reply: Reply, question: JudgeQuestion) -> JudgeReading:
 
 
 def _verdict_in(reply: Reply) -> dict[str, Json] | str:
-    """Give the object that the reply is, or say why it is none.
+    """Return the object that the reply is, or say why it is none.
 
     It is never searched for: JSON that stands in prose may be what the agent wrote, and the judge only quotes it.
     """
@@ -291,7 +291,7 @@ def _verdict(item: Mapping[str, Json], answers: list[str]) -> ItemVerdict:
 
 
 def _stands(evidence: str, answers: list[str]) -> bool:
-    """Whether a passage was really said; judges like to put quotation marks around what they quote."""
+    """Return whether a passage was really said; judges like to put quotation marks around what they quote."""
     passage = _plain(evidence)
     bare = passage.strip(_QUOTES).strip()
     return any(passage in answer or (bare and bare in answer) for answer in answers)

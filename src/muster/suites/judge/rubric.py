@@ -46,7 +46,7 @@ class Sample:
 
 
 def combine(judge: str, rubric: tuple[RubricItem, ...], samples: Sequence[Sample], threshold: float) -> Judgement:
-    """Give the judgement of all samples; it counts only when more than half of them are good."""
+    """Return the judgement of all samples; it counts only when more than half of them are good."""
     good = [sample for sample in samples if sample.verdicts]
     enough = 2 * len(good) > len(samples)
     return Judgement(
@@ -85,7 +85,7 @@ def _item(item: RubricItem, verdicts: Sequence[ItemVerdict]) -> ItemScore:
 
 
 def _agreement(rubric: tuple[RubricItem, ...], good: Sequence[Sample], threshold: float) -> float | None:
-    """Give the share of pairs of samples that agree on whether the answer passes."""
+    """Return the share of pairs of samples that agree on whether the answer passes."""
     passing = [_passes(rubric, sample, threshold) for sample in good]
     pairs = [one == other for one, other in combinations(passing, 2)]
     return sum(pairs) / len(pairs) if pairs else None
@@ -120,7 +120,7 @@ def retell_judge(
     key: str,
     threshold: float,
 ) -> Judgement:
-    """Give the judgement that the recorded replies of a judge come to, as if it had been asked just now."""
+    """Return the judgement that the recorded replies of a judge come to, as if it had been asked just now."""
     if judge is None:
         return Judgement(by="", failures=("this case wants a judge, and none was named",))
     if why := missing(case, observation):
@@ -131,7 +131,7 @@ def retell_judge(
 
 
 def retell_command(case: Case, calls: Calls, *, key: str) -> Judgement:
-    """Give the judgement that the recorded answer of a case's command comes to."""
+    """Return the judgement that the recorded answer of a case's command comes to."""
     if not case.process:
         return failed("", "the case names no command: give it process_cmd")
     name, place = Command(argv=case.process).name, f"{key}/process"
@@ -189,7 +189,7 @@ def _told(
 
 
 def _is_lost(heard: Heard) -> bool:
-    """Whether a call brought nothing; an answer in no shape is a reply that can be repaired like any other."""
+    """Return whether a call brought nothing; an answer in no shape is a reply that can be repaired like any other."""
     return heard.reply is None and code_of(_failure(heard)) != BadOutput.code
 
 

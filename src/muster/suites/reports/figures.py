@@ -38,7 +38,7 @@ def score_of(score: float | None) -> str:
 
 
 def figures(line: SubjectLine) -> Figures:
-    """Give the figures of one subject."""
+    """Return the figures of one subject."""
     stats = line.stats
     passing, scoring, latency = stats.pass_interval, stats.score_interval, stats.latency
     return Figures(

@@ -81,7 +81,7 @@ class PageRows:
         self._troubles = self._others = self._shown = self._silent = 0
 
     async def __aiter__(self) -> AsyncIterator[dict[str, Any]]:
-        """Give the rows as JSON."""
+        """Yield the rows as JSON."""
         async for row in CaseRows(self._suite):
             if self._takes(row):
                 self._shown += 1
@@ -124,7 +124,7 @@ MOST_TURNS = 400
 
 
 def head_json(report: SuiteReport) -> dict[str, Any]:
-    """Give everything but the rows."""
+    """Return everything but the rows."""
     return {
         "ok": report.ok,
         "pending": report.pending,
@@ -177,7 +177,7 @@ def _subject(line: SubjectLine) -> dict[str, Any]:
 
 
 def row_values(row: CaseRow) -> dict[str, Any]:
-    """Give a row, without its epochs."""
+    """Return a row, without its epochs."""
     return row_json(row) | {
         "threshold": row.threshold or 0.0,
         "why": shorten(row.why, LONGEST_NOTE),
@@ -187,7 +187,7 @@ def row_values(row: CaseRow) -> dict[str, Any]:
 
 
 def epoch_values(case: Case, result: CaseResult) -> dict[str, Any]:
-    """Give one epoch, without its conversation."""
+    """Return one epoch, without its conversation."""
     described = {item.id: item.description for item in case.rubric}
     return {
         "epoch": result.epoch,
@@ -243,7 +243,7 @@ def _judge(judgement: Judgement) -> dict[str, Any]:
 
 
 def talk_values(said: Sequence[Turn]) -> list[dict[str, Any]]:
-    """Give a conversation; of one that is very long its beginning and its end."""
+    """Return a conversation; of one that is very long its beginning and its end."""
     half = MOST_TURNS // 2
     if len(said) > MOST_TURNS:
         gap = Turn(role="system", text=f"… {len(said) - 2 * half:,} messages are left out here …")

@@ -44,7 +44,7 @@ MOST_LINES = 100  # cases that did not pass are named in the summary
 
 
 def report_json(report: SuiteReport) -> dict[str, Any]:
-    """Give the summary."""
+    """Return the summary."""
     return {
         "schema": SCHEMA,
         "ok": report.ok,
@@ -66,7 +66,7 @@ def _line_json(line: CaseLine) -> dict[str, Any]:
 
 
 def run_json(run: RunFacts) -> dict[str, Any]:
-    """Give the facts of the run."""
+    """Return the facts of the run."""
     saving = run.saving
     return {
         "id": run.id,
@@ -91,7 +91,7 @@ def run_json(run: RunFacts) -> dict[str, Any]:
 
 
 def subject_json(line: SubjectLine) -> dict[str, Any]:
-    """Give the figures of one subject."""
+    """Return the figures of one subject."""
     counts = {str(status): number for status, number in line.counts.items()}
     stats = line.stats
     return {
@@ -123,7 +123,7 @@ def _pair(interval: Interval | None) -> list[float] | None:
 
 
 def row_json(row: CaseRow) -> dict[str, Any]:
-    """Give a case under one subject, without its epochs."""
+    """Return a case under one subject, without its epochs."""
     case = row.case
     return {
         "case": case.id,
@@ -146,7 +146,7 @@ def row_json(row: CaseRow) -> dict[str, Any]:
 
 
 def result_json(result: CaseResult) -> dict[str, Any]:
-    """Give one epoch of a case, with everything that was found and said."""
+    """Return one epoch of a case, with everything that was found and said."""
     return {
         "epoch": result.epoch,
         "status": str(result.status),
@@ -170,7 +170,7 @@ def result_json(result: CaseResult) -> dict[str, Any]:
 
 
 def judgement_json(judgement: Judgement) -> dict[str, Any]:
-    """Give what a judge said, apart from the items, which stand with the result."""
+    """Return what a judge said, apart from the items, which stand with the result."""
     return {
         "by": judgement.by,
         "version": judgement.version,

@@ -23,7 +23,7 @@ async def write_markdown(suite: SuiteRun, report: SuiteReport, out: TextIO) -> N
 
 
 def markdown(report: SuiteReport) -> str:
-    """Give the report; what does not fit is counted."""
+    """Return the report; what does not fit is counted."""
     head = "\n".join(_head(report))
     room = MOST - len(head)
     parts, left = [], report.not_passed
@@ -85,7 +85,7 @@ def _head(report: SuiteReport) -> Iterator[str]:
 
 
 def _safe_verdict(report: SuiteReport) -> str:
-    """Give the verdict; why a run stopped is somebody else's words."""
+    """Return the verdict; why a run stopped is somebody else's words."""
     error = report.run.error
     return replace(report, run=replace(report.run, error=inline(error, 300) if error else "")).verdict
 

@@ -76,7 +76,7 @@ class CaseRows:
         self.stray = 0
 
     async def __aiter__(self) -> AsyncIterator[CaseRow]:
-        """Give the rows in the order of the cases, then of the subjects."""
+        """Yield the rows in the order of the cases, then of the subjects."""
         self._next = await anext(self._results, None)
         async for case in self._suite.cases():
             found = await self._take(case.id)
@@ -132,7 +132,7 @@ LONGEST_LINE = 600
 
 
 def reasons(result: CaseResult) -> tuple[str, ...]:
-    """Give the reasons of one epoch, one on each line."""
+    """Return the reasons of one epoch, one on each line."""
     return tuple(one_line(line, LONGEST_LINE) for line in _reasons(result))
 
 

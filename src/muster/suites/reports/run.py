@@ -47,13 +47,13 @@ class SuiteRun:
         return self.spec.subjects(self.snapshot)
 
     async def cases(self) -> AsyncIterator[Case]:
-        """Give the cases that were selected, page by page."""
+        """Yield the cases that were selected, page by page."""
         for page in range(self.snapshot.pages):
             for case in cases_of(await self._value(cases_key(page))):
                 yield case
 
     async def results(self) -> AsyncIterator[CaseResult]:
-        """Give the results that are there, page by page; a run that stopped has fewer than it would have."""
+        """Yield the results that are there, page by page; a run that stopped has fewer than it would have."""
         page = 0
         while results := await self._newest(page):
             for result in results:
@@ -61,12 +61,12 @@ class SuiteRun:
             page += 1
 
     async def calls(self, keys: tuple[str, ...]) -> tuple[Entry, ...]:
-        """Give the calls that stand under these keys, for conversations; one that is gone is left out."""
+        """Return the calls that stand under these keys, for conversations; one that is gone is left out."""
         found = [await self.store.journal.find(self.run.id, key) for key in keys]
         return tuple(entry for entry in found if entry is not None)
 
     async def _newest(self, page: int) -> tuple[CaseResult, ...]:
-        """Give the last version of a page; only one with something mendable can have a newer one."""
+        """Return the last version of a page; only one with something mendable can have a newer one."""
         newest: tuple[CaseResult, ...] = ()
         version = 1
         while found := results_of(await self._value(results_key(self.spec.tag, page, version))):
@@ -106,7 +106,7 @@ async def open_suite_run(store: Store, run: Run) -> SuiteRun:
 
 
 async def _waits(store: Store, run: Run) -> bool:
-    """Whether a run waits for batches; one that was interrupted while it did still does."""
+    """Return whether a run waits for batches; one that was interrupted while it did still does."""
     if run.state in TERMINAL:
         return False
     return run.state is RunState.WAITING or (await store.batches.saving(run.id)).parked > 0
@@ -149,7 +149,7 @@ def turns(entries: Sequence[Entry]) -> tuple[Turn, ...]:
 
 
 def last_answer(entries: Sequence[Entry]) -> str:
-    """Give the last thing that the agent said."""
+    """Return the last thing that the agent said."""
     replies = (entry.reply.text for entry in reversed(entries) if entry.reply is not None)
     return next(replies, "")
 
@@ -189,13 +189,13 @@ class Spoken:
         self._recorded: Mapping[str, str] | None = None  # read when it is first needed
 
     async def answer(self, result: CaseResult) -> str:
-        """Give the last answer."""
+        """Return the last answer."""
         if not result.keys:
             return await self._record(result.case)
         return last_answer(await self._suite.calls(result.keys))
 
     async def conversation(self, case: Case, result: CaseResult) -> tuple[Turn, ...]:
-        """Give the whole conversation, and why it ended when it broke off."""
+        """Return the whole conversation, and why it ended when it broke off."""
         said = turns(await self._suite.calls(result.keys)) or await self._retold(case)
         broke_off = result.error is not None and (not said or said[-1].role != FAILURE)
         if result.error is None or not broke_off:

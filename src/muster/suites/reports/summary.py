@@ -165,7 +165,7 @@ class SuiteReport:
 
     @property
     def pending(self) -> bool:
-        """Whether cases of a run that can go on wait for a batch, and nothing else speaks against it."""
+        """Return whether cases of a run that can go on wait for a batch, and nothing else speaks against it."""
         return bool(self.waiting) and not (self.not_passed or self.stray or self.run.state in TERMINAL)
 
     @property
@@ -197,7 +197,7 @@ class SuiteReport:
 
     @property
     def ok(self) -> bool:
-        """Whether the run is a success: something was run, all of it was, and all of it passed."""
+        """Return whether the run is a success: something was run, all of it was, and all of it passed."""
         return not self.not_passed and not self.run_flaws
 
     @property
@@ -266,7 +266,7 @@ class _Gathering:
         self.lines = [*self.lines, line] if line is not None and rows <= LISTED else []
 
     def subjects(self) -> tuple[SubjectLine, ...]:
-        """Give the subjects, the best first."""
+        """Return the subjects, the best first."""
         # Of one that was never come to nothing is added up, not even its name.
         ranked = rank([replace(mine.tally.stats(), subject=label) for label, mine in self._of.items()])
         return tuple(self._of[found.stats.subject].line(found, alone=len(ranked) < 2) for found in ranked)
@@ -297,7 +297,7 @@ class _OfSubject:
                 self._histogram.add_seconds(result.seconds)
 
     def line(self, found: Rank, *, alone: bool) -> SubjectLine:
-        """Give what came together."""
+        """Return what came together."""
         return SubjectLine(
             label=found.stats.subject,
             rank=None if alone else found.place,

@@ -49,7 +49,7 @@ class Declaration:
         return tuple(sorted({agent.wave for agent in self.agents}))
 
     def verifiers(self, model: str | None = None, otherwise: str | None = None) -> tuple[Verifier, ...]:
-        """Give the agents with a model for each: its own, else the given one, else the file's, else the other.
+        """Return the agents with a model for each: its own, else the given one, else the file's, else the other.
 
         Raises BadConfiguration when there is none for somebody.
         """
@@ -136,7 +136,7 @@ class _Reading:
         return sorted(found, key=lambda flaw: flaw.line or 0)
 
     def declaration(self) -> Declaration | None:
-        """Give what is declared; None when there is a flaw."""
+        """Return what is declared; None when there is a flaw."""
         form = self._form()
         given = self._tree.get("thresholds")
         thresholds = () if given is None else read_thresholds(given, self._top)
@@ -204,14 +204,14 @@ _PROMPTS = "prompts"
 
 @cache
 def shipped() -> Declaration:
-    """Give the shipped agents; their model is what the file says when nobody else says anything."""
+    """Return the shipped agents; their model is what the file says when nobody else says anything."""
     with as_file(files("muster.verify.declaration").joinpath("shipped")) as folder:
         found = read_declaration(folder / NAME)
     return replace(found, file=SHIPPED, model="", fallback=found.model)
 
 
 def starter() -> Mapping[str, str]:
-    """Give the shipped agents as files by their paths in a new folder."""
+    """Return the shipped agents as files by their paths in a new folder."""
     folder = files("muster.verify.declaration").joinpath("shipped")
     prompts = sorted(folder.joinpath(_PROMPTS).iterdir(), key=lambda file: file.name)
     texts = {f"{_PROMPTS}/{file.name}": file.read_text(encoding="utf-8") for file in prompts}

@@ -141,7 +141,7 @@ AGENT = tuple(info.alias or name for name, info in AgentForm.model_fields.items(
 
 
 def unknown(tree: Any, known: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """Give the keys that nobody knows, each with what to say about it."""
+    """Yield the keys that nobody knows, each with what to say about it."""
     for name in tree if isinstance(tree, Mapping) else ():
         if name not in known and not name.startswith(_PRIVATE):
             near = get_close_matches(name, known, n=1)
@@ -150,7 +150,7 @@ def unknown(tree: Any, known: tuple[str, ...]) -> Iterator[tuple[str, str]]:
 
 
 def misplaced(tree: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Give the keys that belong to the other kind of agent, each with what to say about it."""
+    """Yield the keys that belong to the other kind of agent, each with what to say about it."""
     own = tree.get("kind") or Kind.MODEL
     is_known = own in list(Kind)  # it may be anything, a list too
     for other, names in _BELONGS.items():

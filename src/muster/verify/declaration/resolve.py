@@ -24,7 +24,7 @@ _GIVEN_BY = {"score": Shape.REVIEW, "coverage": Shape.TESTS}
 
 
 def resolve(tree: Any, folder: Path, complaints: Complaints, max_tokens: int | None) -> Verifier | None:
-    """Give the verifier; None when something is wrong with it, which is then complained about."""
+    """Return the verifier; None when something is wrong with it, which is then complained about."""
     if not isinstance(tree, Mapping):
         complaints.say((), "it must be a mapping")
         return None
@@ -104,7 +104,7 @@ class _Reading:
         self._is_model = tree.get("kind") in (None, Kind.MODEL)
 
     def prompt(self) -> str:
-        """Give the text that a model is told."""
+        """Return the text that a model is told."""
         text, file = self._tree.get("prompt"), self._tree.get("prompt_file")
         if text is not None and file is not None:
             self._say(("prompt_file",), "write prompt or prompt_file, not both")
@@ -130,7 +130,7 @@ class _Reading:
         return text.strip()
 
     def schema(self) -> dict[str, Any] | None:
-        """Give the user's own schema."""
+        """Return the user's own schema."""
         given = self._tree.get("schema")
         if given is None:
             return None
@@ -150,7 +150,7 @@ class _Reading:
         return found
 
     def thresholds(self) -> tuple[str, ...]:
-        """Give the expressions that must hold; of an agent that names none, the usual ones."""
+        """Return the expressions that must hold; of an agent that names none, the usual ones."""
         given = self._tree.get("thresholds")
         if given is None:
             return THRESHOLDS
@@ -166,7 +166,7 @@ class _Reading:
             self._say(("thresholds",), f"{name} is never known here: only an agent of the shape {needed} tells it")
 
     def parser(self, form: AgentForm) -> str:
-        """Give the name of what reads a command's output."""
+        """Return the name of what reads a command's output."""
         if form.kind is not Kind.COMMAND:
             return ""
         if form.command is None:

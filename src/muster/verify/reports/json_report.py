@@ -59,7 +59,7 @@ SCHEMA = "muster.verify-report/1"
 
 
 def report_json(report: VerifyReport) -> dict[str, Any]:
-    """Give everything but the findings, the waves and the rejected ones."""
+    """Return everything but the findings, the waves and the rejected ones."""
     return {
         "schema": SCHEMA,
         "ok": report.ok,
@@ -83,7 +83,7 @@ def report_json(report: VerifyReport) -> dict[str, Any]:
 
 
 def run_json(run: Facts) -> dict[str, Any]:
-    """Give the facts of the run."""
+    """Return the facts of the run."""
     return {
         "id": run.id,
         "name": run.name,
@@ -101,7 +101,7 @@ def run_json(run: Facts) -> dict[str, Any]:
 
 
 def cost_json(cost: Cost) -> dict[str, Any]:
-    """Give the money: what it cost, and beside it what it would have cost live."""
+    """Return the money: what it cost, and beside it what it would have cost live."""
     return {
         "cost_usd": to_usd(cost.known),
         "billed_usd": to_usd(cost.billed),
@@ -116,12 +116,12 @@ def cost_json(cost: Cost) -> dict[str, Any]:
 
 
 def counts_json(counts: Counts) -> dict[str, int]:
-    """Give how many findings there are."""
+    """Return how many findings there are."""
     return {"total": counts.total, **msgspec.to_builtins(counts)}
 
 
 def wave_json(wave: WaveReport) -> dict[str, Any]:
-    """Give what a wave came to, without its agents."""
+    """Return what a wave came to, without its agents."""
     return {
         "wave": wave.wave,
         "passed": wave.passed,
@@ -147,7 +147,7 @@ def share_json(share: BatchShare) -> dict[str, Any]:
 
 
 def agent_json(agent: AgentReport) -> dict[str, Any]:
-    """Give what an agent came to, without its findings."""
+    """Return what an agent came to, without its findings."""
     return {
         "agent": agent.agent,
         "wave": agent.wave,
@@ -172,19 +172,19 @@ def agent_json(agent: AgentReport) -> dict[str, Any]:
 
 
 def finding_json(finding: Finding) -> dict[str, Any]:
-    """Give a finding."""
+    """Return a finding."""
     found: dict[str, Any] = msgspec.to_builtins(finding)
     return found
 
 
 def merged_json(merged: Merged) -> dict[str, Any]:
-    """Give a finding with who found it."""
+    """Return a finding with who found it."""
     origins: list[dict[str, Any]] = msgspec.to_builtins(merged.origins)
     return finding_json(merged.finding) | {"by": list(merged.by), "origins": origins}
 
 
 def rejected_json(one: RejectedBy) -> dict[str, Any]:
-    """Give a finding that cannot be, with why and who came up with it."""
+    """Return a finding that cannot be, with why and who came up with it."""
     return finding_json(one.rejected.finding) | {"why": one.rejected.why, "agent": one.agent, "wave": one.wave}
 
 

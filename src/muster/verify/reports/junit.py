@@ -68,7 +68,7 @@ def _wave(wave: WaveReport) -> _Suite:
 
 
 def _cases(agent: AgentReport) -> Iterator[_Case]:
-    """Give the report itself as a case, and each threshold as another."""
+    """Yield the report itself as a case, and each threshold as another."""
     name, seconds, output = "looked at every file", agent.seconds, _findings(agent)
     if agent.ending is Ending.IDLE:
         yield _Case(name=name, agent=agent.agent, tag="skipped", why="no file is for it")
@@ -90,7 +90,7 @@ def _held(agent: str, held: ThresholdResult) -> _Case:
 
 
 def _rest(report: VerifyReport) -> Iterator[_Suite]:
-    """Give agents of which there is no report: skipped where their wave was never started."""
+    """Yield agents of which there is no report: skipped where their wave was never started."""
     for wave in dict.fromkeys(one.wave for one in report.absent):
         tag = "skipped" if wave in report.not_started else "error"
         names = [one.agent for one in report.absent if one.wave == wave]

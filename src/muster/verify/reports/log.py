@@ -25,7 +25,7 @@ _LEFT_OUT = {"keys", "failures"}  # of an agent: they stand in the reports
 
 
 def log_lines(waves: WavesRun, report: VerifyReport) -> tuple[Line, ...]:
-    """Give the lines of a verification; the last one is that of the whole run."""
+    """Return the lines of a verification; the last one is that of the whole run."""
     lines = [line for wave in report.waves for line in _wave(waves, report, wave)]
     return (*lines, _whole(report))
 
@@ -110,7 +110,7 @@ def _append(path: Path, lines: Sequence[Line]) -> None:
 
 
 def _known(file: BinaryIO) -> tuple[frozenset[str], bool]:
-    """Give the ids that stand in a file, and whether its last line was broken off."""
+    """Return the ids that stand in a file, and whether its last line was broken off."""
     known: set[str] = set()
     line = b"\n"
     for line in file:

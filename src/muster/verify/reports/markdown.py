@@ -39,7 +39,7 @@ async def write_markdown(waves: WavesRun, report: VerifyReport, out: TextIO) -> 
 
 
 def markdown(report: VerifyReport) -> str:
-    """Give the report; what does not fit is counted."""
+    """Return the report; what does not fit is counted."""
     head = "\n".join(_head(report))
     foot = "\n".join([*rejected_lines(report.rejected), *_left_out(report), _foot(report)])
     found = "\n".join(finding_lines(report.merged, report.counts, MOST - len(head) - len(foot)))
@@ -185,7 +185,7 @@ def _left_out(report: VerifyReport) -> Iterator[str]:
 
 
 def within(lines: Sequence[str], room: int) -> Iterator[str]:
-    """Give the lines that there is room for, and how many more there are."""
+    """Yield the lines that there is room for, and how many more there are."""
     for given, line in enumerate(lines):
         room -= len(line) + 1
         if room < 0:

@@ -117,7 +117,7 @@ async def verify_metrics(store: Store, since: float) -> VerifyMetrics:
 
 
 async def _runs(store: Store, since: float) -> AsyncIterator[Run]:
-    """Give the verifications since then: the newest runs are read, more and more of them, until one is older."""
+    """Yield the verifications since then: the newest runs are read, more and more of them, until one is older."""
     limit = PAGE
     while True:
         found = await store.runs.select(limit=limit)
@@ -165,7 +165,7 @@ class _Tally:
             self._codes.update(agent.codes)
 
     def metrics(self) -> VerifyMetrics:
-        """Give what came together."""
+        """Return what came together."""
         ways, money = self._ways, self._money
         return VerifyMetrics(
             since=self._since,
@@ -210,7 +210,7 @@ def _agent(name: str, reports: list[AgentReport]) -> AgentMetrics:
 
 
 def metrics_json(metrics: VerifyMetrics) -> dict[str, Any]:
-    """Give the figures."""
+    """Return the figures."""
     names = ("cycles", "passed", "failed", "stopped", "under_way", "pass_rate", "error_rate")
     return {
         "since": moment(metrics.since),

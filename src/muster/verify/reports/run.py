@@ -28,13 +28,13 @@ class WavesRun:
     waves: tuple[WaveReport, ...]
 
     async def sources(self) -> AsyncIterator[Source]:
-        """Give the files as they were read, page by page; a page that is gone is left out."""
+        """Yield the files as they were read, page by page; a page that is gone is left out."""
         for page in range(self.snapshot.pages):
             for source in msgspec.convert(await _value(self.store, self.run, files_key(page)) or (), _SOURCES):
                 yield source
 
     async def cleared(self) -> tuple[str, ...]:
-        """Give the markers that were removed."""
+        """Return the markers that were removed."""
         return msgspec.convert(await _value(self.store, self.run, CLEARED) or (), tuple[str, ...])
 
 
@@ -61,7 +61,7 @@ async def open_waves_run(store: Store, run: Run) -> WavesRun:
 
 
 def planned(spec: Verification) -> tuple[Verifier, ...]:
-    """Give the agents that were to run, wave by wave."""
+    """Return the agents that were to run, wave by wave."""
     asked = [
         one
         for one in spec.verifiers
@@ -71,7 +71,7 @@ def planned(spec: Verification) -> tuple[Verifier, ...]:
 
 
 def planned_waves(spec: Verification) -> tuple[int, ...]:
-    """Give the waves that were to run, in order."""
+    """Return the waves that were to run, in order."""
     return tuple(dict.fromkeys(one.wave for one in planned(spec)))
 
 

@@ -119,7 +119,7 @@ def _run(report: VerifyReport) -> dict[str, Any]:
 
 
 def _done(report: VerifyReport) -> bool:
-    """Say whether everybody did his work; that something was found is no failure of the tool."""
+    """Return whether everybody did his work; that something was found is no failure of the tool."""
     broken = any(agent.ending is Ending.BROKEN for agent in report.agents)
     gone = any(one.wave not in report.not_started for one in report.absent)
     return report.run.state is RunState.COMPLETED and bool(report.waves) and not broken and not gone

@@ -116,11 +116,11 @@ class ReportCleaner:
         self._redactor = Redactor()
 
     def value(self, value: T, kind: type[T]) -> T:
-        """Give a value of the domain whose texts are clean."""
+        """Return a value of the domain whose texts are clean."""
         return msgspec.convert(self._json(msgspec.to_builtins(value)), kind)
 
     def text(self, text: str) -> str:
-        """Give a clean text."""
+        """Return a clean text."""
         return _HALF.sub("\ufffd", self._redactor.text(text))
 
     def _json(self, value: Json) -> Json:
@@ -156,7 +156,7 @@ def because(why: str, quote: Quote) -> str:
 
 
 def looked(agent: AgentReport) -> bool:
-    """Say whether an agent has looked at all that was for it."""
+    """Return whether an agent has looked at all that was for it."""
     return agent.ending in (Ending.PASSED, Ending.FAILED) and agent.answered == agent.chunks > 0
 
 
@@ -241,12 +241,12 @@ class VerifyReport:
 
     @property
     def ok(self) -> bool:
-        """Whether it is a success: everything that was to be checked was checked, and passed."""
+        """Return whether it is a success: everything that was to be checked was checked, and passed."""
         return not any(self.flaws())
 
     @property
     def pending(self) -> bool:
-        """Whether it waits for a batch, and nothing speaks against what was done so far."""
+        """Return whether it waits for a batch, and nothing speaks against what was done so far."""
         done = all(fine(agent) for agent in self.agents) and all(wave.passed for wave in self.waves)
         return self.run.state is RunState.WAITING and done
 
@@ -257,7 +257,7 @@ class VerifyReport:
 
     @property
     def partial(self) -> bool:
-        """Whether only some of those who were declared were to be asked."""
+        """Return whether only some of those who were declared were to be asked."""
         return bool(self.only_waves or self.only_agents)
 
     @property
@@ -271,7 +271,7 @@ class VerifyReport:
         return sum(file.redacted for file in self.files)
 
     def sentence(self, quote: Quote = plain) -> str:
-        """Give the verdict with somebody else's words quoted."""
+        """Return the verdict with somebody else's words quoted."""
         partly = [f"this is only a part of the verification: {self.part(quote)}"] if self.partial else []
         text = "; ".join([*(list(self.flaws(quote)) or [self._praise()]), *partly])
         return f"{text[:1].upper()}{text[1:]}."
@@ -370,7 +370,7 @@ async def summarize(waves: WavesRun) -> VerifyReport:
 
 
 def _unseen(waves: WavesRun) -> Iterator[str]:
-    """Give the files at which nobody has looked who has a report that counts."""
+    """Yield the files at which nobody has looked who has a report that counts."""
     names = {(agent.wave, agent.agent) for wave in waves.waves for agent in wave.agents if looked(agent)}
     lookers = [one for one in planned(waves.spec) if (one.wave, one.name) in names]
     for file in waves.snapshot.files:

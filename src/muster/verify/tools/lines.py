@@ -44,7 +44,7 @@ def is_harmless(line: str, findings: Collection[int]) -> bool:
 
 
 def tells_more(line: str, findings: int) -> bool:
-    """Whether a line speaks of more errors, warnings or problems than were found."""
+    """Return whether a line speaks of more errors, warnings or problems than were found."""
     told = [int(one) for pattern in (_MORE, _TOLD) for one in pattern.findall(line)]
     return any(number > findings for number in told)
 
@@ -69,12 +69,12 @@ Parser = Callable[[str, str, int], Parsed]  # standard output, standard error, e
 
 
 def uncoloured(text: str) -> str:
-    """Give a text without the escapes that paint it."""
+    """Return a text without the escapes that paint it."""
     return _COLOUR.sub("", text) if "\x1b" in text else text
 
 
 def tail(text: str) -> str:
-    """Give the last words of an output, for a message."""
+    """Return the last words of an output, for a message."""
     said = " ".join(text[-4 * SHOWN :].split())
     return f"…{said[-SHOWN:]}" if len(said) > SHOWN else said
 

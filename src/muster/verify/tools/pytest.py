@@ -33,7 +33,7 @@ class Section:
     said: str = ""
 
     def place(self, file: str) -> tuple[str, int]:
-        """Give the last place that is the project's own; else the beginning of the test's file."""
+        """Return the last place that is the project's own; else the beginning of the test's file."""
         own = [place for place in self.places if not _is_foreign(place[0])]
         if own:
             return own[-1]
@@ -61,7 +61,7 @@ class Sections:
         return found
 
     def errors(self) -> Iterator[Section]:
-        """Give what is left of errors around tests: their lines in the summary are only there when asked for."""
+        """Return what is left of errors around tests: their lines in the summary are only there when asked for."""
         return (one for (_, is_error), left in self._named.items() if is_error for one in left)
 
 
@@ -91,7 +91,7 @@ def _add(section: Section, line: str) -> None:
 
 
 def _is_foreign(path: str) -> bool:
-    """Whether a place is in a library and not in the project."""
+    """Return whether a place is in a library and not in the project."""
     return path.startswith("../") or any(part in path for part in _FOREIGN)
 
 
@@ -152,7 +152,7 @@ def _flaw(counts: Counter[str], findings: list[Finding], exit_code: int) -> str:
 
 
 def _findings(lines: list[str]) -> list[Finding]:
-    """Give a finding for every line of the summary, and for every error whose line was not asked for."""
+    """Return a finding for every line of the summary, and for every error whose line was not asked for."""
     start = max((index for index, line in enumerate(lines) if _SUMMARY.fullmatch(line.strip())), default=len(lines))
     sections = Sections(lines[:start])
     outcomes = [found for line in lines[start:] if (found := _OUTCOME.fullmatch(line.strip()))]

@@ -96,7 +96,7 @@ _LOW = ("E1", "E2", "E3", "E4", "E5", "W", "D", "I", "N", "Q", "COM", "ERA", "AN
 
 
 def severity_of(code: str) -> Severity:
-    """Give the severity of a rule by its code; what has none is a syntax error."""
+    """Return the severity of a rule by its code; what has none is a syntax error."""
     found = _CODE.fullmatch(code)
     if found is None or _is_among(found, _HIGH):
         return Severity.HIGH
@@ -104,7 +104,7 @@ def severity_of(code: str) -> Severity:
 
 
 def _is_among(code: re.Match[str], prefixes: tuple[str, ...]) -> bool:
-    """Whether a code begins with a prefix; S is no prefix of SIM."""
+    """Return whether a code begins with a prefix; S is no prefix of SIM."""
     letters, digits = code.groups()
     parts = (re.fullmatch(r"([A-Z]+)(\d*)", prefix) for prefix in prefixes)
     return any(part is not None and part[1] == letters and digits.startswith(part[2]) for part in parts)

@@ -29,14 +29,14 @@ class Rules:
         self._named = {str(rule.get("id")): rule for rule in self._rules}
 
     def of(self, result: Mapping[str, Json]) -> Mapping[str, Json]:
-        """Give the rule of a result, or nothing when it is not described."""
+        """Return the rule of a result, or nothing when it is not described."""
         place = result.get("ruleIndex", (result.get("rule") or {}).get("index", -1))
         if type(place) is int and 0 <= place < len(self._rules):
             return self._rules[place]
         return self._named.get(str(result.get("ruleId") or (result.get("rule") or {}).get("id")), {})
 
     def message(self, result: Mapping[str, Json], rule: Mapping[str, Json]) -> str:
-        """Give what a result says: its own words, or those of its rule with what belongs in them."""
+        """Return what a result says: its own words, or those of its rule with what belongs in them."""
         message = result.get("message") or {}
         strings = rule.get("messageStrings") or {}
         text = message.get("text") or (strings.get(str(message.get("id"))) or {}).get("text")
@@ -52,7 +52,7 @@ def _filled(found: re.Match[str], values: list[str]) -> str:
 
 
 def score_in(result: Mapping[str, Json], rule: Mapping[str, Json]) -> float | None:
-    """Give the security severity, from 0 to 10, where one is said."""
+    """Return the security severity, from 0 to 10, where one is said."""
     for properties in _properties(result, rule):
         try:
             score = float(properties["security-severity"])
@@ -64,7 +64,7 @@ def score_in(result: Mapping[str, Json], rule: Mapping[str, Json]) -> float | No
 
 
 def cwe_in(result: Mapping[str, Json], rule: Mapping[str, Json]) -> str:
-    """Give the first weakness that the tags name."""
+    """Return the first weakness that the tags name."""
     tags = (str(tag) for properties in _properties(result, rule) for tag in properties.get("tags") or ())
     found = (_CWE_TAG.fullmatch(tag) for tag in tags)
     return next((cwe_of(one[1]) for one in found if one is not None), "")
@@ -177,7 +177,7 @@ _DEEPEST = 10  # bases on bases
 
 
 def path_of(location: Mapping[str, Json], bases: Mapping[str, Json]) -> str:
-    """Give the path of a file; one that is not told, or is somewhere else than on this disk, is empty."""
+    """Return the path of a file; one that is not told, or is somewhere else than on this disk, is empty."""
     uri = str(location.get("uri") or "")
     if not uri:
         return ""
