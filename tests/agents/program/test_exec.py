@@ -127,6 +127,15 @@ async def test_another_phase_is_refused_before_anything_starts(processes: Proces
     assert repr(phase) in caught.value.message
 
 
+@pytest.mark.parametrize("seconds", [-1, -0.5, "30", True, float("nan"), float("inf"), [30]])
+async def test_a_time_left_that_is_none_is_refused_before_anything_starts(
+    processes: ProcessRegistry, seconds: Json
+) -> None:
+    with pytest.raises(InvalidRequest, match="phase_budget_remaining_secs") as caught:
+        await bash(processes, "exit 1").call(request_for({"phase_budget_remaining_secs": seconds}), PATIENT)
+    assert repr(seconds) in caught.value.message
+
+
 @pytest.mark.parametrize("value", [float("nan"), {1, 2}])
 async def test_a_context_that_is_no_json_is_refused_before_anything_starts(
     processes: ProcessRegistry, value: Json

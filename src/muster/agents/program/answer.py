@@ -65,7 +65,18 @@ def phase_of(context: dict[str, Json], agent: str) -> str:
 
 def encode(context: dict[str, Json], agent: str) -> bytes:
     """Write the envelope of a context."""
+    _check_seconds(context.get(PHASE_SECONDS), agent)
     return written({"phase": phase_of(context, agent), "context": context}, agent)
+
+
+def _check_seconds(said: Json, agent: str) -> None:
+    """Refuse a time that is left and is none: the process would run without a bound, or be told nonsense."""
+    is_number = isinstance(said, int | float) and not isinstance(said, bool)
+    if said is not None and not (is_number and 0 <= said < float("inf")):
+        raise InvalidRequest(
+            f"agent {agent!r}: {PHASE_SECONDS} in the context is {said!r}, which is not a number of seconds",
+            suggestions=("let it be 0 or more, as a number and not as text",),
+        )
 
 
 def written(value: Any, agent: str) -> bytes:
