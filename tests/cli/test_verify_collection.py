@@ -21,7 +21,9 @@ def test_the_cause_of_a_collection_error_is_told(home: VerifyHome, command: list
     found = home.verify("t", "--report", "markdown=../report.md")
     assert found.code == 1, found
     assert CAUSE in " ".join(found.out.split())
-    assert CAUSE in (home.folder.parent / "report.md").read_text()
+    written = (home.folder.parent / "report.md").read_text()
+    assert CAUSE in written
+    assert ("! no report" in found.out, "💥 no report" in written) == (True, True)
 
 
 def test_a_warning_in_the_log_does_not_hide_what_a_checker_printed(home: VerifyHome) -> None:

@@ -28,7 +28,12 @@ HEAD = (
     "| Wave | Agent | Ended | Score | Coverage | Critical | High | Medium | Low | Rejected | Cost |",
     "|---:|---|---|---:|---:|---:|---:|---:|---:|---:|---:|",
 )
-SIGNS = {Ending.PASSED: "✅ passed", Ending.FAILED: "❌ failed", Ending.BROKEN: "💥 broken", Ending.IDLE: "– no file"}
+SIGNS = {
+    Ending.PASSED: "✅ passed",
+    Ending.FAILED: "❌ failed",
+    Ending.BROKEN: "💥 no report",
+    Ending.IDLE: "– no file",
+}
 
 quoted = partial(inline, most=LONGEST)
 
