@@ -212,7 +212,7 @@ async def test_an_error_whose_body_cannot_be_read_is_told_by_its_status(
 ) -> None:
     host.play(*_spoiled(host, status)[how])
     with pytest.raises(WireError) as caught:
-        await agent.call(ask("hi"), Timeouts(call=0.5, idle=0.3), (lambda _: None) if streams else None)
+        await agent.call(ask("hi"), Timeouts(call=2.0, idle=0.3), (lambda _: None) if streams else None)
     assert type(caught.value) is (RateLimited if status == 429 else ProviderFault)
     assert (caught.value.paid, caught.value.status, caught.value.retry_after) == (Paid.NO, status, 3.0)
 

@@ -158,19 +158,22 @@ import os, signal, sys
 
 class Interrupting:
     def find_spec(self, name, path=None, target=None):
-        if name == "muster.cli.suites.report":
+        if name == sys.argv[1]:
             os.kill(os.getpid(), signal.SIGINT)
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.meta_path.insert(0, Interrupting())
-import muster.__main__
+from muster.__main__ import main
+sys.argv = ["muster", "report", "--help"]
+main()
 print("loaded")
 """
 
 
-def test_ctrl_c_while_the_command_is_loaded_ends_it_without_a_traceback(shell: Shell) -> None:
+@pytest.mark.parametrize("module", ["muster.cli.frame", "muster.cli.suites.report"])
+def test_ctrl_c_while_the_command_is_loaded_ends_it_without_a_traceback(shell: Shell, module: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", INTERRUPT_WHILE_LOADING],
+        [sys.executable, "-c", INTERRUPT_WHILE_LOADING.replace("sys.argv[1]", repr(module))],
         cwd=shell.folder,
         env=shell.environment,
         capture_output=True,
