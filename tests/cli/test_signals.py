@@ -106,7 +106,7 @@ def test_an_interrupted_question_can_be_resumed(shell: Shell) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_worker_stops_cleanly_and_another_goes_on(shell: Shell, number: signal.Signals) -> None:
-    with RehearsalProcess(latency_ms=300) as rehearsal:
+    with RehearsalProcess(latency_ms=1_500) as rehearsal:
         shell.use(rehearsal)
         run = submit(shell, 10)
         with shell.start("worker") as process:
