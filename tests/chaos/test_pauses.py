@@ -15,8 +15,8 @@ from tests.chaos.fleet import Order
 from tests.chaos.stage import Stage, until
 
 CALLS = 9  # one in three is streamed
-TIMEOUTS = Timeouts(connect=5.0, idle=0.6, call=0.8, grace=0.2)
-PAUSE = 1.3  # seconds: longer than a call may take, with its grace
+TIMEOUTS = Timeouts(connect=5.0, idle=1.8, call=2.2, grace=0.2)
+PAUSE = 2.8  # seconds: longer than a call may take, with its grace
 LARGE = 300_000  # bytes: more than is read at a time
 SETTINGS = """
 [agents.clerk]
