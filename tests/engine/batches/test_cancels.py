@@ -232,7 +232,7 @@ async def test_a_lost_result_of_a_canceled_batch_is_not_refunded_and_not_asked_a
     house: House, clock: FakeClock, agent: str
 ) -> None:
     house.play({"fault": "missing"})
-    async with house.open(patience=IMPATIENT) as muster:
+    async with house.open(patience=replace(IMPATIENT, deadline=2.0)) as muster:
         handle = await muster.start("survey", survey(agent, ASKED), dispatch=batch())
         made = await to_the_middle(house, clock, handle, muster)
         with pytest.raises(BatchLost, match="lack 1 answers"):
