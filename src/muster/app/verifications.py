@@ -182,10 +182,13 @@ class Verifications:
         """Return the summary of a verification."""
         return await summarize(await open_waves_run(self._store, run))
 
-    async def leave_behind(self, run: Run) -> LeftBehind:
-        """Write the report of each wave and the lines of the log; to do it twice changes nothing."""
+    async def leave_behind(self, run: Run, report: VerifyReport | None = None) -> LeftBehind:
+        """Write the report of each wave and the lines of the log, from a summary that may be known already.
+
+        To do it twice changes nothing.
+        """
         waves = await open_waves_run(self._store, run)
-        report = await summarize(waves)
+        report = report or await summarize(waves)
         written = [await _write_wave(self._folders.reports, waves, report, wave.wave) for wave in report.waves]
         log = append_log(self._folders.log, log_lines(waves, report))
         return LeftBehind(reports=tuple(written), log=log)

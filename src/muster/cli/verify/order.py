@@ -137,13 +137,13 @@ class VerifyEnding:
         """Write what a run leaves behind, and sum it up; raises NotFound for one that had not begun."""
         try:
             found = Reportable(report=await muster.report_of(run), reference=run.id)
-            left = await muster.verify.leave_behind(run)
+            report = found.report.summary
+            assert isinstance(report, VerifyReport)  # noqa: S101  # of a run of the workload `waves`
+            left = await muster.verify.leave_behind(run, report)
             for path in await write_reports(found, wanted):
                 note(manner, f"wrote {path}")
         finally:
             muster.verify.tidy(run)
-        report = found.report.summary
-        assert isinstance(report, VerifyReport)  # noqa: S101  # of a run of the workload `waves`
         return RunOutcome(
             ok=report.ok,
             verdict=report.verdict,
