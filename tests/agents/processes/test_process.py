@@ -115,9 +115,9 @@ async def test_silence_is_told_apart_from_a_long_call(processes: ProcessRegistry
 
 
 async def test_a_sign_of_life_on_either_stream_breaks_the_silence(processes: ProcessRegistry) -> None:
-    script = "for i in 1 2 3 4 5 6; do sleep 0.1; echo $i >&2; sleep 0.1; echo $i; done"
-    finished = await run(processes, bash(script), Timeouts(call=30.0, idle=0.4))
-    assert finished.output == b"1\n2\n3\n4\n5\n6\n"
+    script = "for i in 1 2 3; do sleep 0.4; echo $i >&2; sleep 0.4; echo $i; done"
+    finished = await run(processes, bash(script), Timeouts(call=60.0, idle=2.2))
+    assert finished.output == b"1\n2\n3\n"
 
 
 async def test_one_that_ignores_the_request_to_end_is_killed(

@@ -22,7 +22,7 @@ from muster.engine.batches.collect import Collector
 from muster.engine.batches.dismiss import Dismisser
 from muster.engine.batches.follow import Follower, Poller, Step
 from muster.engine.batches.parking import Outcome, Parked, Waiters
-from muster.engine.batches.quietness import Quietness, QuietWatch
+from muster.engine.batches.quietness import Quietness, QuietWatch, let_ready_tasks_run
 from muster.engine.batches.resolve import BatchResolver, Claims, lost
 from muster.engine.batches.results import own_folder
 from muster.engine.batches.send import Composition, Sender, compose
@@ -233,8 +233,13 @@ class Batcher:
                 await self._flush(desk)
 
     async def _until_due(self) -> None:
-        while (seconds := self._quietness().seconds_left(self._patience)) > 0:
-            await self._watch.wait(seconds)
+        """Wait until it is time to flush, and still is after everything that is ready to run has run."""
+        while True:
+            while (seconds := self._quietness().seconds_left(self._patience)) > 0:
+                await self._watch.wait(seconds)
+            await let_ready_tasks_run()
+            if self._quietness().seconds_left(self._patience) <= 0:
+                return
 
     def _quietness(self) -> Quietness:
         return self._watch.look(
