@@ -3,6 +3,9 @@ BIN := .venv/bin
 # Two for each core: many tests wait for a process, a server or a clock.
 WORKERS = $(shell $(BIN)/python -c 'import os; print(2 * (os.cpu_count() or 1))')
 
+# Every command that a test starts would compile the whole package again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test test-claude check chaos bench docs
 
 demo:          ## a real piece of work with no key: killed, resumed, proven
