@@ -84,7 +84,7 @@ def told(names: object) -> set[str]:
 def test_every_agent_fault_operation_stop_and_field_is_told() -> None:
     assert told(f"sim/{name}" for name in PARTS) == set()
     assert told([*FaultKind, *Op, *Stop]) == set()
-    for form in (files._Rule, files._Answer, files._ToolUse, files._Cue, files._Faults):
+    for form in (files._ScriptRule, files._Answer, files._ToolUse, files._Cue, files._Faults):
         assert told(field.name for field in msgspec.structs.fields(form)) == set(), form
 
 

@@ -69,7 +69,7 @@ class _Answer(msgspec.Struct, forbid_unknown_fields=True):
     stop: Stop | None = None
 
 
-class _Rule(msgspec.Struct, forbid_unknown_fields=True):
+class _ScriptRule(msgspec.Struct, forbid_unknown_fields=True):
     answer: str | _Answer
     model: str = "*"
     text: str = ""
@@ -77,7 +77,7 @@ class _Rule(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class _Script(msgspec.Struct, forbid_unknown_fields=True):
-    rules: list[_Rule] = []
+    rules: list[_ScriptRule] = []
     otherwise: str | _Answer | None = None
 
 
@@ -144,7 +144,7 @@ def read_faults(found: Json) -> Faults:
     )
 
 
-def _rule(rule: _Rule, where: str) -> Rule:
+def _rule(rule: _ScriptRule, where: str) -> Rule:
     _check_pattern(rule.text, where)
     return Rule(line=_line(rule.answer), model=rule.model, text=rule.text, turn=rule.turn)
 

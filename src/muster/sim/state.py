@@ -26,7 +26,7 @@ ENCODING = "latin-1"  # of lines: whatever bytes they are, a fault may have cut 
 WORDINGS: Mapping[str, Wording] = {wording.provider: wording for wording in (MessageBatches(), CompletionBatches())}
 
 
-class _Batch(msgspec.Struct, kw_only=True):
+class _SavedBatch(msgspec.Struct, kw_only=True):
     id: str
     account: str
     provider: str
@@ -62,7 +62,7 @@ class _State(msgspec.Struct, kw_only=True):
     numbers: dict[str, int]  # the next of each
     book: dict[str, dict[str, int]]
     cache: list[str]
-    batches: list[_Batch]
+    batches: list[_SavedBatch]
     files: list[_File]
 
 
@@ -113,8 +113,8 @@ def _counters(rehearsal: Rehearsal) -> dict[str, Iterator[int]]:
     return {"request": rehearsal.numbers, "batch": office.numbers, "file": office.file_numbers}
 
 
-def _kept_batch(office: BatchRegistry, batch: SimBatch) -> _Batch:
-    return _Batch(
+def _kept_batch(office: BatchRegistry, batch: SimBatch) -> _SavedBatch:
+    return _SavedBatch(
         id=batch.id,
         account=batch.account,
         provider=batch.wording.provider,
@@ -136,7 +136,7 @@ def _kept_batch(office: BatchRegistry, batch: SimBatch) -> _Batch:
     )
 
 
-def _batch(office: BatchRegistry, kept: _Batch) -> SimBatch:
+def _batch(office: BatchRegistry, kept: _SavedBatch) -> SimBatch:
     batch = SimBatch(
         id=kept.id,
         account=kept.account,

@@ -167,7 +167,7 @@ def parse(text: str) -> Expression:
     """Read an expression; raises BadArgument with the place when it is none."""
     if len(text) > LONGEST:
         raise BadArgument(f"{text[:_SHOWN]!r}… is no threshold: it has more than {LONGEST} characters")
-    return _Parser(text).expression()
+    return _ExpressionParser(text).expression()
 
 
 def spell_mapping(given: Mapping[str, Any]) -> tuple[str, ...]:
@@ -201,7 +201,7 @@ def _nearest(name: str) -> str:
     return f" (did you mean {near[0]}?)" if near else ""
 
 
-class _Parser:
+class _ExpressionParser:
     """Goes through the tokens of one text."""
 
     def __init__(self, text: str) -> None:

@@ -186,7 +186,7 @@ class Redactor:
         found, self._found = dict(sorted(self._found.items())), Counter()
         return found
 
-    def _replace(self, rule: "_Rule", rest: Callable[[str], str], places: "_Places", match: re.Match[str]) -> str:
+    def _replace(self, rule: "_SecretRule", rest: Callable[[str], str], places: "_Places", match: re.Match[str]) -> str:
         secret = match["secret"]
         if not rule.holds(secret):
             return match[0]
@@ -264,21 +264,21 @@ def _credential(secret: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Rule:
+class _SecretRule:
     kind: str
     hints: tuple[str, ...]  # in lower case; a text without any of them is not searched
     pattern: str  # the group `secret` is taken out; compiled when a hint is met, so that nobody pays for it before
     holds: Callable[[str], bool] = _any
 
 
-def _token(kind: str, hints: str, pattern: str, holds: Callable[[str], bool] = _any) -> _Rule:
+def _token(kind: str, hints: str, pattern: str, holds: Callable[[str], bool] = _any) -> _SecretRule:
     """Make the rule for a token that is known by its first characters."""
-    return _Rule(kind, tuple(hints.split()), f"{_START}(?P<secret>{pattern}){_END}", holds)
+    return _SecretRule(kind, tuple(hints.split()), f"{_START}(?P<secret>{pattern}){_END}", holds)
 
 
-def _assigned(pattern: str, holds: Callable[[str], bool]) -> _Rule:
+def _assigned(pattern: str, holds: Callable[[str], bool]) -> _SecretRule:
     """Make a rule for what is told by the name before it."""
-    return _Rule("assigned_secret", ("key", "secret", "passw", "passp", "pwd", "token"), pattern, holds)
+    return _SecretRule("assigned_secret", ("key", "secret", "passw", "passp", "pwd", "token"), pattern, holds)
 
 
 _KEY_BEGIN = r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
@@ -291,7 +291,7 @@ _NO_CALL = r"(?!(?:\.[a-z_]{1,40}+)?+\()"  # what is called is a name in code
 _NAMES = r"(?:api|access|secret|private|account)[_-]?key|secret|password|passwd|(?:access|auth|api|refresh)[_-]?token"
 
 _RULES = (
-    _Rule("private_key", ("-----begin ",), f"(?P<secret>{_KEY_BEGIN}(?:{_KEY_BODY}{_KEY_END}|{_CUT_BODY}))"),
+    _SecretRule("private_key", ("-----begin ",), f"(?P<secret>{_KEY_BEGIN}(?:{_KEY_BODY}{_KEY_END}|{_CUT_BODY}))"),
     _token("anthropic_key", "sk-ant-", rf"sk-ant-{_CHARACTER}{{12,}}+"),
     _token("openrouter_key", "sk-or-", rf"sk-or-{_CHARACTER}{{16,}}+"),
     _token("openai_key", "sk-", rf"sk-{_CHARACTER}{{20,}}+", _has_digits),
@@ -313,30 +313,30 @@ _RULES = (
     _token("groq_key", "gsk_", r"gsk_[A-Za-z0-9]{32,}+"),
     _token("xai_key", "xai-", r"xai-[A-Za-z0-9]{32,}+"),
     _token("jwt", "eyj", rf"eyJ{_CHARACTER}{{8,}}+\.eyJ{_CHARACTER}{{8,}}+\.{_CHARACTER}{{8,}}+"),
-    _Rule(
+    _SecretRule(
         "slack_webhook",
         ("hooks.slack.com/",),
         r"hooks\.slack\.com/(?:services|workflows)/(?P<secret>[A-Za-z0-9/_-]{20,}+)",
     ),
-    _Rule(
+    _SecretRule(
         "authorization",
         ("authorization",),
         rf"(?i:authorization){_IS}(?i:bearer|basic|token|digest)\s{{1,4}}(?P<secret>[A-Za-z0-9._~+/=:-]{{8,}}+)",
         _credential,
     ),
-    _Rule(
+    _SecretRule(
         "bearer_token",
         ("bearer ",),
         r"(?i:\bbearer) {1,4}(?P<secret>[A-Za-z0-9._~+/=-]{16,}+)",
         _has_digits,
     ),
-    _Rule(
+    _SecretRule(
         "api_key_header",
         ("x-api-key", "x-goog-api-key"),
         rf"(?i:x-api-key|x-goog-api-key){_IS}(?P<secret>[A-Za-z0-9._~+/=-]{{8,}}+)",
         _credential,
     ),
-    _Rule(
+    _SecretRule(
         "url_password",
         ("://",),
         r"://[^\s/:@?#\"'<>\\]{0,256}+:(?P<secret>[^\s/@\"'<>\\]{1,256}+)@",

@@ -56,12 +56,12 @@ class YamlFile:
 
 
 @contextmanager
-def _parsing(path: Path) -> Iterator["_Parser"]:
+def _parsing(path: Path) -> Iterator["_YamlParser"]:
     with opened(path) as file:
         loader = None
         try:
             loader = _Loader(CheckedStream(file))
-            yield _Parser(loader)
+            yield _YamlParser(loader)
         except yaml.YAMLError as error:
             raise _unreadable(error, path) from None
         finally:
@@ -69,7 +69,7 @@ def _parsing(path: Path) -> Iterator["_Parser"]:
                 loader.dispose()
 
 
-class _Parser:
+class _YamlParser:
     """Builds what is wanted from the events, and passes over the rest."""
 
     def __init__(self, loader: Any) -> None:

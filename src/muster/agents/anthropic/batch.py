@@ -98,7 +98,7 @@ def _path(provider_id: str) -> str:
 Moment = Annotated[datetime, msgspec.Meta(tz=True)]
 
 
-class _Counts(msgspec.Struct, gc=False):
+class _MessageCounts(msgspec.Struct, gc=False):
     processing: int = 0
     succeeded: int = 0
     errored: int = 0
@@ -114,9 +114,9 @@ class _Created(msgspec.Struct, gc=False):
     id: Annotated[str, msgspec.Meta(min_length=1)]
 
 
-class _Batch(msgspec.Struct, gc=False):
+class _MessageBatch(msgspec.Struct, gc=False):
     processing_status: str
-    request_counts: _Counts | None = None
+    request_counts: _MessageCounts | None = None
     results_url: str | None = None
     created_at: Moment | None = None
     ended_at: Moment | None = None
@@ -126,19 +126,19 @@ class _Batch(msgspec.Struct, gc=False):
         return self.processing_status == "ended"
 
 
-class _Listed(_Batch, gc=False, kw_only=True):
+class _ListedMessageBatch(_MessageBatch, gc=False, kw_only=True):
     id: str
     created_at: Moment
 
 
-class _Page(msgspec.Struct):
-    data: list[_Listed]
+class _MessageBatchPage(msgspec.Struct):
+    data: list[_ListedMessageBatch]
     has_more: bool = False
 
 
 _created = msgspec.json.Decoder(_Created).decode
-_batch = msgspec.json.Decoder(_Batch).decode
-_page = msgspec.json.Decoder(_Page).decode
+_batch = msgspec.json.Decoder(_MessageBatch).decode
+_page = msgspec.json.Decoder(_MessageBatchPage).decode
 
 
 def created_of(body: bytes, account: Account) -> str:
@@ -167,7 +167,7 @@ def progress_of(body: bytes, account: Account) -> BatchProgress:
     )
 
 
-def _took(batch: _Batch) -> float | None:
+def _took(batch: _MessageBatch) -> float | None:
     if batch.created_at is None or batch.ended_at is None:
         return None
     return max(0.0, (batch.ended_at - batch.created_at).total_seconds())
@@ -182,7 +182,7 @@ def page_of(body: bytes, account: Account) -> tuple[Sequence[ListedBatch], bool]
     return [_found(batch) for batch in page.data], page.has_more
 
 
-def _found(batch: _Listed) -> ListedBatch:
+def _found(batch: _ListedMessageBatch) -> ListedBatch:
     return ListedBatch(
         id=batch.id,
         created_at=batch.created_at.timestamp(),
@@ -200,7 +200,7 @@ class _Result(msgspec.Struct, gc=False):
     error: msgspec.Raw = msgspec.Raw()
 
 
-class _Line(msgspec.Struct, gc=False):
+class _MessageLine(msgspec.Struct, gc=False):
     custom_id: str
     result: _Result
 
@@ -227,7 +227,7 @@ class _Failure(msgspec.Struct, gc=False):
 
 
 _success = msgspec.json.Decoder(_Success).decode
-_line = reader(_Line, ("result", "message"), ("result", "error"))
+_line = reader(_MessageLine, ("result", "message"), ("result", "error"))
 _failure = reader(_Failure)
 
 

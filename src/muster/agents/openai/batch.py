@@ -132,7 +132,7 @@ class _Named(msgspec.Struct, gc=False):
     id: Annotated[str, msgspec.Meta(min_length=1)]
 
 
-class _Counts(msgspec.Struct, gc=False):
+class _RequestCounts(msgspec.Struct, gc=False):
     total: int = 0
     completed: int = 0
     failed: int = 0
@@ -148,9 +148,9 @@ class _Troubles(msgspec.Struct):
     data: list[_Trouble] | None = None
 
 
-class _Batch(msgspec.Struct):
+class _BatchObject(msgspec.Struct):
     status: str
-    request_counts: _Counts | None = None
+    request_counts: _RequestCounts | None = None
     output_file_id: str | None = None
     error_file_id: str | None = None
     errors: _Troubles | None = None
@@ -166,21 +166,21 @@ class _Batch(msgspec.Struct):
         return None if ended is None or self.created_at is None else max(0.0, ended - self.created_at)
 
 
-class _Listed(_Batch, kw_only=True):
+class _ListedBatchObject(_BatchObject, kw_only=True):
     id: str
     created_at: float
     input_file_id: str | None = None
     metadata: Any = None
 
 
-class _Page(msgspec.Struct):
-    data: list[_Listed]
+class _BatchObjectPage(msgspec.Struct):
+    data: list[_ListedBatchObject]
     has_more: bool = False
 
 
 _named = msgspec.json.Decoder(_Named).decode
-_batch = msgspec.json.Decoder(_Batch).decode
-_page = msgspec.json.Decoder(_Page).decode
+_batch = msgspec.json.Decoder(_BatchObject).decode
+_page = msgspec.json.Decoder(_BatchObjectPage).decode
 
 
 def id_of(body: bytes, what: str, account: Account) -> str:
@@ -223,7 +223,7 @@ def page_of(body: bytes, account: Account) -> tuple[Sequence[ListedBatch], bool]
     return [_found(batch) for batch in page.data], page.has_more
 
 
-def _found(batch: _Listed) -> ListedBatch:
+def _found(batch: _ListedBatchObject) -> ListedBatch:
     label = batch.metadata.get(LABEL) if isinstance(batch.metadata, dict) else None
     return ListedBatch(
         id=batch.id,

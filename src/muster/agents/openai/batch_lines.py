@@ -46,21 +46,21 @@ class _Completed(msgspec.Struct, gc=False):
     body: Completion
 
 
-class _Success(msgspec.Struct, gc=False):
+class _ResponseFields(msgspec.Struct, gc=False):
     """What nearly every line is, read in one go."""
 
     custom_id: str
     response: _Completed
 
 
-class _Line(msgspec.Struct, gc=False):
+class _OutputLine(msgspec.Struct, gc=False):
     custom_id: str
     response: _Response | None = None
     error: Any = None
 
 
-_success = msgspec.json.Decoder(_Success).decode
-_line = reader(_Line, ("response", "body"))
+_success = msgspec.json.Decoder(_ResponseFields).decode
+_line = reader(_OutputLine, ("response", "body"))
 
 
 class OpenAIBatchFormat:

@@ -15,7 +15,6 @@ from muster.engine.batches.base import Patience
 from muster.engine.batches.parking import Waiters
 from muster.engine.clock import Clock
 
-
 READY_TURNS = 10  # of the event loop: from a freed place to the call that takes it there are four
 
 

@@ -12,7 +12,7 @@ MOST_PROBLEMS = 100
 STEP = 1000  # lines at a time, so that others are served in between
 
 
-class _Line(msgspec.Struct, gc=False):
+class _InputLine(msgspec.Struct, gc=False):
     custom_id: str | None = None
     method: str | None = None
     url: str | None = None
@@ -37,7 +37,7 @@ class Problem(Exception):
         return {"code": self.code, "message": self.message, "line": line, "param": self.param}
 
 
-_read_line = msgspec.json.Decoder(_Line).decode
+_read_line = msgspec.json.Decoder(_InputLine).decode
 _read_body = msgspec.json.Decoder(_Body).decode
 
 
@@ -81,7 +81,7 @@ class InputReader:
         self._check_model(found)
         return SimBatchMember(self._custom_id(found), found.body)
 
-    def _custom_id(self, found: _Line) -> str:
+    def _custom_id(self, found: _InputLine) -> str:
         if not found.custom_id:
             raise _missing("custom_id")
         if found.custom_id in self._seen:
@@ -90,13 +90,13 @@ class InputReader:
         self._seen.add(found.custom_id)
         return found.custom_id
 
-    def _check_address(self, found: _Line) -> None:
+    def _check_address(self, found: _InputLine) -> None:
         if found.method != "POST":
             raise Problem("invalid_method", "The method of this request is not POST.", "method")
         if found.url != self._endpoint:
             raise Problem("invalid_url", "The url of this request is not the endpoint of the batch.", "url")
 
-    def _check_model(self, found: _Line) -> None:
+    def _check_model(self, found: _InputLine) -> None:
         try:
             model = _read_body(found.body).model
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

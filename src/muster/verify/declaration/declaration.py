@@ -96,7 +96,7 @@ def inspect(path: Path) -> Inspection:
     except Unreadable as error:
         flaw = Flaw(file=file, line=error.line, column=error.column, message=error.message)
         return Inspection(file=file, declaration=None, flaws=(flaw,))
-    reading = _Reading(file, path.parent, tree)
+    reading = _DeclarationReader(file, path.parent, tree)
     declaration = reading.declaration()
     return Inspection(file=file, declaration=declaration, flaws=tuple(reading.flaws[:MOST_FLAWS]))
 
@@ -121,7 +121,7 @@ def _toml_tree(source: TomlFile) -> Map:
     return tree
 
 
-class _Reading:
+class _DeclarationReader:
     """One file that is being read."""
 
     def __init__(self, file: str, folder: Path, tree: Map) -> None:

@@ -30,7 +30,7 @@ def resolve(tree: Any, folder: Path, complaints: Complaints, max_tokens: int | N
         return None
     for key, message in (*unknown(tree, AGENT), *misplaced(tree)):
         complaints.say((key,), message)
-    reading = _Reading(tree, folder, complaints)
+    reading = _AgentReader(tree, folder, complaints)
     texts = {"prompt": reading.prompt(), "schema": reading.schema(), "thresholds": reading.thresholds()}
     try:
         form = AgentForm.model_validate(tree)
@@ -95,7 +95,7 @@ def _verifier(form: AgentForm, parser: str, max_tokens: int | None, texts: Mappi
     )
 
 
-class _Reading:
+class _AgentReader:
     """One agent that is being read; looks at each of its keys as it was written, whatever is wrong with the others."""
 
     def __init__(self, tree: Mapping[str, Any], folder: Path, complaints: Complaints) -> None:
