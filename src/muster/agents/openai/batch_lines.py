@@ -46,7 +46,7 @@ class _Completed(msgspec.Struct, gc=False):
     body: Completion
 
 
-class _ResponseFields(msgspec.Struct, gc=False):
+class _CompletedLine(msgspec.Struct, gc=False):
     """What nearly every line is, read in one go."""
 
     custom_id: str
@@ -59,7 +59,7 @@ class _OutputLine(msgspec.Struct, gc=False):
     error: Any = None
 
 
-_success = msgspec.json.Decoder(_ResponseFields).decode
+_success = msgspec.json.Decoder(_CompletedLine).decode
 _line = reader(_OutputLine, ("response", "body"))
 
 
