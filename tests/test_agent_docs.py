@@ -98,7 +98,7 @@ def test_what_the_documents_point_at_is_there() -> None:
 
 
 def test_the_readme_on_programs_can_be_pasted_into_a_shell(tmp_path: Path) -> None:
-    (script,) = blocks(section_of_readme("Programs and CLI agents"), "sh")
+    (script,) = blocks(section_of_readme("4. Use any program as an agent"), "sh")
     (tmp_path / "bin").mkdir()
     command = tmp_path / "bin" / "muster"
     command.write_text(f'#!/bin/sh\nexec {sys.executable} -m muster "$@"\n')

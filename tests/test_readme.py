@@ -12,8 +12,12 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 BARE = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
+CONTENTS = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
+BATCHES = (ROOT / "docs" / "BATCHES.md").read_text(encoding="utf-8")
+
+
+def blocks(language: str, text: str = README) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
 
 
 def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
@@ -39,7 +43,7 @@ def test_the_commands_that_need_no_key_run_as_they_are_written(tmp_path: Path) -
 
 
 def commands() -> list[list[str]]:
-    lines = [line.split("#")[0].split() for block in blocks("sh") for line in block.splitlines()]
+    lines = [line.split("#")[0].split() for block in blocks("sh", README + BATCHES) for line in block.splitlines()]
     return [line for line in lines if line[:1] == ["muster"]]
 
 
@@ -71,3 +75,21 @@ def test_every_make_target_of_the_readme_exists() -> None:
 def test_what_is_made_from_the_code_is_fresh() -> None:
     done = subprocess.run([sys.executable, "-m", "docs.build", "--check"], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_the_readme_is_short_and_its_links_lead_somewhere() -> None:
+    assert len(README.splitlines()) <= 200
+    for folder, text in ((ROOT, README), (ROOT / "docs", CONTENTS)):
+        for target in re.findall(r"\]\(([^)#:]+)\)", text):
+            assert (folder / target).exists(), target
+
+
+def test_the_table_of_contents_names_every_page() -> None:
+    pages = {page.name for page in (ROOT / "docs").glob("*.md")} - {"README.md"}
+    assert pages <= set(re.findall(r"\]\(([^)/]+)\)", CONTENTS))
+
+
+def test_the_picture_of_the_terminal_loads_nothing() -> None:
+    drawing = (ROOT / "docs" / "images" / "run.svg").read_text(encoding="utf-8")
+    assert set(re.findall(r"https?://[^\"' )]+", drawing)) <= {"http://www.w3.org/2000/svg"}
+    assert "url(http" not in drawing

@@ -128,7 +128,7 @@ def test_what_the_document_points_at_is_there() -> None:
 
 
 def test_the_readme_on_suites_can_be_pasted_into_a_shell(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    section = README.partition("## Suites\n")[2].partition("\n## ")[0]
+    section = README.partition("## 1. Test an agent\n")[2].partition("\n## ")[0]
     lines = re.findall(r"^(muster [^#\n]*)", section, re.MULTILINE)
     assert lines
     for line in (line for line in lines if "sim/" in line or not re.search(r"--(agent|judge)", line)):
