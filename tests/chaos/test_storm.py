@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from muster.domain.agent import Timeouts
 from muster.engine.retry import RetryPolicy
 from muster.sim.audit import Audit
 from muster.testing.sim import RehearsalProcess
@@ -26,7 +27,9 @@ def refused(audit: Audit) -> int:
 
 async def weather(stage: Stage, calls: int) -> None:
     """Send a run with far too much concurrency against the server."""
-    driver = await stage.start(stage.order(calls, concurrency=100, mixed=False, policy=RetryPolicy()))
+    driver = await stage.start(
+        stage.order(calls, concurrency=100, mixed=False, policy=RetryPolicy(), timeouts=Timeouts())
+    )
     seen: list[Audit] = []
 
     async def two_thirds_are_answered() -> bool:

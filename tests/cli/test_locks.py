@@ -54,9 +54,9 @@ def test_a_command_that_waits_for_a_locked_store_ends_when_it_is_told_twice(shel
 
 def test_a_vacuum_is_refused_while_a_run_is_driven_and_harms_nothing(shell: Shell) -> None:
     shell.declare_workloads()
-    with RehearsalProcess(latency_ms=300) as rehearsal:
+    with RehearsalProcess(latency_ms=2000) as rehearsal:
         shell.use(rehearsal)
-        run = shell.submit("triage", {"agent": MODEL, "tickets": ["a", "b", "c", "d"]}, concurrency=1)
+        run = shell.submit("triage", {"agent": MODEL, "tickets": ["a", "b", "c"]}, concurrency=1)
         with shell.start("runs", "resume", run) as process:
             line_with(process.stderr, "1 on the wire")
             refused = shell.muster("store", "vacuum", "--json")

@@ -19,7 +19,7 @@ class Repository:
         """Run git as a person would; hooks are run too."""
         environment = os.environ | {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null"}
         command = ["git", *IDENTITY, *arguments]
-        done = subprocess.run(command, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=30)
+        done = subprocess.run(command, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=120)
         assert done.returncode == 0 or not check, done.stderr
         return done.stdout + done.stderr
 

@@ -46,6 +46,13 @@ def differences(old: Any, new: Any, place: str) -> Iterator[tuple[str, Any, Any]
         yield place, old, new
 
 
+def without_looks_between(name: str, record: dict[str, Any]) -> dict[str, Any]:
+    """Leave out what a watch printed between its first and its last look: how often it looks is up to the machine."""
+    if "batch-watch" not in name or not isinstance(record["out"], list):
+        return record
+    return record | {"out": [record["out"][0], record["out"][-1]]}
+
+
 def require_equal(found: list[tuple[Path, dict[str, Any]]]) -> None:
     """Fail with the first differences between what is said and what was recorded."""
     allowed = changed_on_purpose()
@@ -53,7 +60,9 @@ def require_equal(found: list[tuple[Path, dict[str, Any]]]) -> None:
         f"{name} {place}\n  was {json.dumps(old)[:300]}\n  is  {json.dumps(new)[:300]}"
         for path, record in found
         for name in [path.relative_to(RECORDED).as_posix()]
-        for place, old, new in differences(read(path), record, "")
+        for place, old, new in differences(
+            without_looks_between(name, read(path)), without_looks_between(name, record), ""
+        )
         if not any(fnmatchcase(name, one) and fnmatchcase(place, where) for one, where in allowed)
     ]
     assert not wrong, f"{len(wrong)} differences\n" + "\n".join(wrong[:MOST_SHOWN])

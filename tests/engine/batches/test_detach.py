@@ -99,7 +99,9 @@ async def test_without_the_key_of_then_the_variable_is_named_and_nothing_is_lost
         with pytest.raises(BadConfiguration, match=variable):
             await muster.batches.fetch(await muster.batches.find("last"))
         [made] = await batches_of(muster, run)
-        assert (made.state, made.tally.over) == (BatchState.RUNNING, 0)
+        # The provider may have been done before the process left; nothing of it was read in either case.
+        assert made.state in (BatchState.RUNNING, BatchState.ENDED)
+        assert made.tally.over == 0
         assert (await muster._backend.store.batches.saving(run.id)).parked == len(ASKED)
     async with house.open() as muster:
         run = await (await muster.resume(run.id)).wait()
