@@ -23,7 +23,7 @@ from muster.domain.run import Driver, NewRun, Origin, Run
 from muster.engine.admission import BudgetQueue
 from muster.engine.batches.base import BatchServices, Patience
 from muster.engine.batches.batcher import CREATE_TIMEOUTS, TIMEOUTS, make_batcher
-from muster.engine.call_state import CallServices
+from muster.engine.call_state import CallServices, LazyBatcher
 from muster.engine.clock import Clock, SystemClock
 from muster.engine.context import Context
 from muster.engine.engine import Engine
@@ -201,7 +201,7 @@ async def house(
         timeouts=TIMEOUTS,
         create_timeouts=CREATE_TIMEOUTS,
     )
-    batcher = make_batcher(batch_services, folder / "spool")
+    batcher = LazyBatcher(partial(make_batcher, batch_services, folder / "spool"))
     services = CallServices(
         store=store,
         directory=directory,

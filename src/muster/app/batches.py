@@ -40,7 +40,7 @@ class Batches:
     """The batches of an open Muster."""
 
     def __init__(self, backend: Backend) -> None:
-        self._store, self._engine, self._batcher = backend.store, backend.engine, backend.engine.batcher
+        self._store, self._engine = backend.store, backend.engine
 
     async def find(self, reference: str) -> Batch:
         """Return the batch that an id, a unique beginning of one, the provider's id or `last` stands for."""
@@ -74,12 +74,12 @@ class Batches:
     async def fetch(self, batch: Batch) -> Batch:
         """Wait for a batch and bring its results into the store; one that is over stays as it is."""
         if batch.state not in OVER:
-            await self._batcher.fetch(batch.id)
+            await self._engine.batcher.fetch(batch.id)
         return await self.get(batch.id)
 
     async def cancel(self, batch: Batch) -> Batch:
         """Have the provider stop a batch, and bring what it produced into the store."""
-        if not await self._batcher.cancel(batch.id):
+        if not await self._engine.batcher.cancel(batch.id):
             raise Conflict(f"batch {batch.id} is {batch.state} already; there is nothing to cancel")
         return await self.get(batch.id)
 
@@ -98,7 +98,7 @@ class Batches:
         return [*found, *(each for each in seen if each.error is not None or each.batch.state in OVER)]
 
     async def _reconcile(self, batch: Batch, resubmit: bool, on_held: OnHeld) -> Reconciled:
-        holder = self._batcher.holder(batch)
+        holder = self._engine.batcher.holder(batch)
         if holder is not None:
             on_held(HeldBatch(batch=batch, by=holder))
         try:
@@ -110,13 +110,13 @@ class Batches:
     async def _find_out(self, batch: Batch, resubmit: bool) -> None:
         try:
             if batch.state is BatchState.SENT:
-                await self._batcher.resolve(batch.id)
+                await self._engine.batcher.resolve(batch.id)
             else:
-                await self._batcher.look(batch.id)
+                await self._engine.batcher.look(batch.id)
         except (BatchOpen, BatchLost):
             if not resubmit:
                 raise
-            await self._batcher.abandon(await self.get(batch.id))
+            await self._engine.batcher.abandon(await self.get(batch.id))
 
     async def stats(self, since: float) -> BatchStats:
         """Return the figures of the batches that were planned since then."""

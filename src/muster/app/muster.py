@@ -36,12 +36,16 @@ class Muster:
         self._backend = backend
         self.settings = backend.settings
         self.runs = Runs(backend)
-        self.batches = Batches(backend)
         self.agents = Agents(backend)
         self.store = StoreFile(backend)
         self.reaped: Sequence[OwnedProcess] = ()  # what dead drivers had left at work when this was opened
 
-    # The parts below are loaded when first used: most commands have nothing to do with them.
+    # The parts below are made when first used: most commands have nothing to do with them.
+
+    @cached_property
+    def batches(self) -> Batches:
+        """Return what can be done with batches."""
+        return Batches(self._backend)
 
     @cached_property
     def suites(self) -> "Suites":

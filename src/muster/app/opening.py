@@ -19,7 +19,7 @@ from muster.engine.admission import BudgetQueue
 from muster.engine.batches.base import BatchServices, Patience
 from muster.engine.batches.batcher import CREATE_TIMEOUTS, make_batcher
 from muster.engine.batches.batcher import TIMEOUTS as BATCH_TIMEOUTS
-from muster.engine.call_state import CallServices
+from muster.engine.call_state import CallServices, LazyBatcher
 from muster.engine.clock import Clock, SystemClock
 from muster.engine.engine import Engine
 from muster.engine.killpoints import POINTS, KillPoints
@@ -82,7 +82,7 @@ async def open_muster(
         timeouts=batch_timeouts or BATCH_TIMEOUTS,
         create_timeouts=batch_timeouts or CREATE_TIMEOUTS,
     )
-    batcher = make_batcher(batch_services, settings.home / "spool")
+    batcher = LazyBatcher(partial(make_batcher, batch_services, settings.home / "spool"))
     services = CallServices(
         store=store,
         directory=directory,

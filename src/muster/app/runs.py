@@ -263,6 +263,11 @@ class Runs:
         """Return how many calls of runs driven here wait for their agents."""
         return self._engine.on_wire
 
+    @property
+    def use_batches(self) -> bool:
+        """Return whether runs driven here have parked calls, or taken up batches, since the store was opened."""
+        return self._engine.uses_batches
+
     def stop(self, error: StopRun, *, now: bool) -> None:
         """Stop every run that this process drives; none is started or resumed here any more."""
         self._stopped = error

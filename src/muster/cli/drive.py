@@ -101,7 +101,7 @@ class Awaited:
     async def look(self) -> tuple[Batch, ...]:
         """Return the batches under way with calls of runs that are driven here, children too."""
         now = asyncio.get_running_loop().time()
-        if now >= self._next:
+        if now >= self._next and self._muster.runs.use_batches:
             self._next = now + LOOK_SECONDS
             self.batches = tuple(await self._muster.batches.awaited_here())
         return self.batches

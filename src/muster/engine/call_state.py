@@ -43,6 +43,25 @@ class WireCount:
     open: int = 0
 
 
+class LazyBatcher:
+    """The batcher of a process, made when a call is first parked or a batch is taken up: live calls need none."""
+
+    def __init__(self, make: Callable[[], Batcher]) -> None:
+        self._make = make
+        self.made: Batcher | None = None
+
+    def get(self) -> Batcher:
+        """Return the batcher; the first time it is made."""
+        if self.made is None:
+            self.made = self._make()
+        return self.made
+
+    async def close(self) -> None:
+        """Close the batcher, if there is one."""
+        if self.made is not None:
+            await self.made.close()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallServices:
     """What the call paths of all runs of a process share."""
@@ -56,7 +75,7 @@ class CallServices:
     kill: KillPoints
     policy: RetryPolicy
     timeouts: Timeouts
-    batcher: Batcher
+    batcher: LazyBatcher
     is_gone: Callable[[Driver], bool]  # whether a driver is certainly dead
     sees: Callable[[Driver], bool]  # whether this process can tell; if not, the lease decides
     reap: Callable[[], Awaitable[object]]  # ends the processes that dead drivers left behind

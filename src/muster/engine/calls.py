@@ -14,6 +14,7 @@ answer that arrived is always settled.
 import asyncio
 from collections.abc import Coroutine, Mapping
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 from muster.agents.base import OnDelta
@@ -54,19 +55,23 @@ class CallPath:
     """The path of one run under one driver."""
 
     def __init__(self, services: CallServices, driven: DrivenRun) -> None:
-        self._with = services
+        self._with, self._driven = services, driven
         self._run, self._epoch, self._levels = driven.run.id, driven.epoch, driven.levels
         self._dispatch, self._inheritance, self._activity = driven.run.dispatch, driven.inheritance, driven.activity
         self._places = RunPlaces(driven.run.concurrency)
         self._guard = CallGuard(driven.levels)
         self._journal = CallJournal(driven, services.store, services.clock)
-        self._batches = BatchPath(services, driven, self._journal, self._guard)
         self.wires = RunExchanges(services.wire_count)
         self._exchange = Exchange(services, self._run, self.wires, self._guard)
         self._open_calls = OpenCalls(driven.activity)
         self._book = AttemptBooking(services).book
         # Nothing can be known in a run that starts now: the unique key in the journal tells when that was wrong.
         self._fresh = driven.epoch == 1 and driven.inheritance.empty
+
+    @cached_property
+    def _batches(self) -> BatchPath:
+        """The branch for batches; made by the first call that takes it."""
+        return BatchPath(self._with, self._driven, self._journal, self._guard)
 
     @property
     def halt(self) -> Halt:

@@ -6,6 +6,7 @@ import random
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, Protocol, TypeVar
 
 from muster.agents.base import OnDelta
@@ -45,13 +46,18 @@ class Context:
         store: Store,
         path: CallPath,
         clock: Clock,
-        child: ChildStarter,
+        children: Callable[[], ChildStarter],
         on_delta: Callable[[str, str], None] | None = None,
     ) -> None:
         self._run, self._epoch, self._inheritance = driven.run, driven.epoch, driven.inheritance
-        self._store, self._path, self._clock, self._child = store, path, clock, child
+        self._store, self._path, self._clock, self._children = store, path, clock, children
         self._on_delta = on_delta
         self._locks: dict[str, tuple[asyncio.Lock, int]] = {}  # with how many hold it or wait for it
+
+    @cached_property
+    def _child(self) -> ChildStarter:
+        """The children of this run; made with the first of them."""
+        return self._children()
 
     @property
     def run(self) -> RunId:

@@ -91,7 +91,7 @@ class Drive:
     @property
     def handed_in(self) -> bool:
         """Return whether the providers have everything that this run waits for."""
-        return self._with.batcher.handed_in(self._run.id) and all(child.handed_in for child in self.children)
+        return self._with.batcher.get().handed_in(self._run.id) and all(child.handed_in for child in self.children)
 
     def stop(self, error: StopRun, *, now: bool) -> None:
         """Stop: `now` closes what is on the wire, else calls on the wire are waited for."""

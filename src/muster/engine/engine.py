@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 from collections.abc import Coroutine, Set
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from muster.domain.budget import Budgets, lineage_level
@@ -111,12 +112,22 @@ class Engine:
     async def _cancel_batches(self, run: RunId) -> None:
         for child in await self._with.store.archive.children(run):
             await self._cancel_batches(child.id)
-        await self._with.batcher.cancel_batches(run)
+        await self._with.batcher.get().cancel_batches(run)
 
     @property
     def batcher(self) -> Batcher:
         """The parked calls and the batches of this process."""
-        return self._with.batcher
+        return self._with.batcher.get()
+
+    @property
+    def uses_batches(self) -> bool:
+        """Return whether any call of this process was parked, or any batch taken up."""
+        return self._with.batcher.made is not None
+
+    @property
+    def canceling_batches(self) -> bool:
+        """Return whether batches of canceled runs are still being followed to their ends."""
+        return self.uses_batches and self.batcher.canceling
 
     def stop_all(self, error: StopRun, *, now: bool) -> None:
         """Stop every run that this process drives or is about to drive."""
@@ -176,7 +187,8 @@ class Engine:
             buried.append((run, claim))
         if buried:
             await self._with.reap()
-        await self._with.batcher.cancel_orphans()
+        if orphans := await self._with.store.batches.orphans():
+            self.batcher.cancel_orphans(orphans)
         return buried
 
     def _abandoned(self, run: Run) -> bool:
@@ -211,7 +223,8 @@ class Engine:
         if beginning.told is not None:
             drive.stop(beginning.told[0], now=beginning.told[1])
         ended = await self._to_end(drive, parent)
-        await self._with.batcher.round_off(run.id)
+        if batches := await self._with.store.batches.of_run(run.id):
+            await self.batcher.round_off(run.id, batches)
         return ended
 
     async def _take(self, run: Run) -> DrivenRun:
@@ -235,8 +248,8 @@ class Engine:
 
         store, clock = self._with.store, self._with.clock
         path = CallPath(self._with, driven)
-        children = Children(driven, store=store, clock=clock, new_id=self.new_id, drive=drive_child)
-        context = Context(driven, store=store, path=path, clock=clock, child=children, on_delta=on_delta)
+        children = partial(Children, driven, store=store, clock=clock, new_id=self.new_id, drive=drive_child)
+        context = Context(driven, store=store, path=path, clock=clock, children=children, on_delta=on_delta)
         drive = Drive(self._with, driven, workload=workload, context=context, path=path, detach=detach)
         return drive
 

@@ -43,7 +43,7 @@ class Worker:
                 await self._attend()
                 await self._engine.sweep()
                 await self._take()
-                if until_idle and not self._tasks and not self._engine.batcher.canceling:
+                if until_idle and not self._tasks and not self._engine.canceling_batches:
                     break
                 await self._wait()
             await self._over()

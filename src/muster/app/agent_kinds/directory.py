@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from difflib import get_close_matches
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -47,10 +48,19 @@ class AgentDirectory:
         self._load_script = load_script
         self._allow_unpriced = allow_unpriced
         self._http = http
-        self._desks = BatchAgents(self._client)
-        self._own = OwnAgents(settings, processes, self._client, unpriced_ok=allow_unpriced)
+        self._processes = processes
         self._found: dict[str, Agent] = {}
         self._batchings: dict[str, Batching] = {}
+
+    @cached_property
+    def _batch_agents(self) -> BatchAgents:
+        """The agents that take batches, by endpoint."""
+        return BatchAgents(self._client)
+
+    @cached_property
+    def _own(self) -> OwnAgents:
+        """The maker of agents that are the user's own."""
+        return OwnAgents(self._settings, self._processes, self._client, unpriced_ok=self._allow_unpriced)
 
     def find(self, name: str) -> Agent:
         """Return the agent, or raise BadConfiguration with what would do."""
@@ -91,7 +101,7 @@ class AgentDirectory:
     def reopen(self, desk: BatchEndpoint) -> BatchAgent:
         """Come back to where a batch was handed in, or raise BadConfiguration when the key is missing or another's."""
         key = self._settings.variable(desk.variable) if desk.variable else None
-        return self._desks.reopen(desk, key)
+        return self._batch_agents.reopen(desk, key)
 
     async def close(self) -> None:
         """Close every agent."""
@@ -197,7 +207,7 @@ class AgentDirectory:
 
         tariff = entry.tariff()
         return Batching(
-            agent=self._desks.open(entry, self._key(entry)),
+            agent=self._batch_agents.open(entry, self._key(entry)),
             tariff=tariff,
             encode=encoder_of(entry),
             quote=quoter(

@@ -238,7 +238,7 @@ async def put(muster: "Muster", inquiry: Inquiry, display: Display) -> AskOutcom
         watching.cancel()
         if writer is not None:
             writer.break_line()
-    batches = await muster.runs.batches_of(run.id)
+    batches = await muster.runs.batches_of(run.id) if sending.batch else RunBatches()
     if run.is_detached:
         return AskOutcome(run=run, reply=None, batches=batches, workers=await muster.runs.workers())
     reply = await muster.answer_of(run.id)

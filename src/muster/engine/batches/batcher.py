@@ -6,7 +6,7 @@ When it flushes is decided in `quietness`.
 import asyncio
 import contextlib
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -119,9 +119,9 @@ class Batcher:
         await asyncio.gather(*(self._follower.to_end(batch) for batch in canceled))
         return canceled
 
-    async def cancel_orphans(self) -> None:
+    def cancel_orphans(self, orphans: Iterable[BatchId]) -> None:
         """Cancel the batches of canceled runs whose driver died before it could; each is followed here once."""
-        for batch in await self._store.batches.orphans():
+        for batch in orphans:
             if batch not in self._orphans:
                 self._orphans[batch] = asyncio.get_running_loop().create_task(self._cancel_orphan(batch))
 
@@ -138,10 +138,10 @@ class Batcher:
                 await self._poller.cancel(batch)
             self._follower.follow(name)
 
-    async def round_off(self, run: RunId) -> None:
-        """Close the batches of a run whose members all have their outcome; nobody is asked for that."""
+    async def round_off(self, run: RunId, batches: Iterable[Batch]) -> None:
+        """Close those batches of a run whose members all have their outcome; nobody is asked for that."""
         self._left.pop(run, None)
-        for batch in await self._store.batches.of_run(run):
+        for batch in batches:
             if batch.state is BatchState.ENDED and batch.tally.over == batch.requests:
                 await self._follower.to_end(batch.id)
 

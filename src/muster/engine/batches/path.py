@@ -22,7 +22,7 @@ class BatchPath:
     """The batch calls of one run under one driver."""
 
     def __init__(self, services: CallServices, driven: DrivenRun, journal: CallJournal, guard: CallGuard) -> None:
-        self._with = services
+        self._with, self._batcher = services, services.batcher.get()
         self._run, self._epoch, self._dispatch = driven.run.id, driven.epoch, driven.run.dispatch
         self._levels, self._inheritance, self._activity = driven.levels, driven.inheritance, driven.activity
         self._journal, self._guard = journal, guard
@@ -51,7 +51,7 @@ class BatchPath:
                 last = error
             except LeftWaiting as error:
                 self._guard.halt.tell(error)
-                self._with.batcher.leave(self._run, error)
+                self._batcher.leave(self._run, error)
                 raise
             finally:
                 self._activity.end_park()
@@ -62,7 +62,7 @@ class BatchPath:
 
     async def _look(self, asking: CallState, batching: Batching, waited: bool) -> Reply | Awaitable[Outcome] | None:
         """Look the call up: gives its reply, or what to wait for, or nothing when it was in enough batches."""
-        with self._with.batcher.moving():
+        with self._batcher.moving():
             while True:
                 entry = await self._journal.find(asking.key, asking.identity.digest)
                 if entry is not None and entry.reply is not None:
@@ -75,7 +75,7 @@ class BatchPath:
                 if held is not None or not await self._settled_meanwhile(asking, entry):
                     break
         if held is not None:
-            waiting = self._with.batcher.rejoin(self._run, *held)
+            waiting = self._batcher.rejoin(self._run, *held)
             return waiting if asking.known else _then_look(waiting)
         return self._park(asking, batching) if asking.turn < self._dispatch.batches else None
 
@@ -104,7 +104,7 @@ class BatchPath:
 
     def _park(self, asking: CallState, batching: Batching) -> Awaitable[Outcome]:
         require_unicode(asking)
-        return self._with.batcher.park(
+        return self._batcher.park(
             Parked(
                 batching=batching,
                 request=asking.request,
