@@ -15,12 +15,12 @@ import pytest
 
 import muster
 from muster.app import Patience
-from muster.app.agents import Agents
+from muster.app.agent_kinds.directory import Agents
 from muster.app.batches import Batches
 from muster.app.handle import RunHandle
+from muster.app.muster import StoreFile
 from muster.app.reviews import Baselines
 from muster.app.runs import Runs
-from muster.app.store_file import StoreFile
 from muster.app.suites import Suites
 from muster.app.verifications import Verifications
 from muster.sim.options import Options

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from muster.domain.errors import BadArgument, BadFile, exit_code_of
-from muster.settings import load_settings
-from muster.settings.project import find_project
+from muster.settings import find_project, load_settings
 
 
 def write(folder: Path, text: str) -> Path:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from muster.app.agents import Agents
+from muster.app.agent_kinds.directory import Agents
 from muster.app.handle import RunHandle
 from muster.app.run_options import RunOptions
 from muster.app.runs import Runs

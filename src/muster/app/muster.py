@@ -1,17 +1,17 @@
 """An open Muster: what one can do stands on its parts; the command line and Python programs use the same object."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from muster.app.agents import Agents
+from muster.app.agent_kinds.directory import Agents
 from muster.app.ask import Question, answer_of, start_question
 from muster.app.backend import Backend
 from muster.app.batches import Batches
 from muster.app.handle import RunHandle
 from muster.app.run_options import RunOptions
 from muster.app.runs import Runs
-from muster.app.store_file import StoreFile
+from muster.domain.batch import UNDER_WAY
 from muster.domain.call import Quality, Reply
 from muster.domain.canonical import Json
 from muster.domain.data import SchemaLike, json_schema, require_data
@@ -29,6 +29,39 @@ if TYPE_CHECKING:
 REPORTED = ("suite", "waves")  # workloads whose runs have reports
 
 
+MOST_BATCHES = 1000
+
+
+class StoreFile:
+    """The store as a file: its size and condition, its free space, what keeps it from being written. `Muster.store`."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._store, self._engine, self._clock = backend.store, backend.engine, backend.clock
+
+    async def info(self) -> Mapping[str, Json]:
+        """Return where the store is, how large, whether it is sound, and how many batches are under way."""
+        under_way = len(await self._store.batches.select(UNDER_WAY, limit=MOST_BATCHES))
+        return {**await self._store.maintenance.info(), "batches_under_way": under_way}
+
+    async def vacuum(self) -> None:
+        """Give the free space of the store back to the disk; refused while runs are driven."""
+        await self._engine.sweep()
+        await self._store.commands.finish_deletions()
+        await self._store.maintenance.vacuum(self._engine.driver, self._clock.now())
+
+    async def sweep(self) -> None:
+        """Mark the runs of dead drivers as interrupted."""
+        await self._engine.sweep()
+
+    async def shortage(self) -> str | None:
+        """Return why the store cannot be written to; None when it can."""
+        return await self._store.maintenance.shortage()
+
+    def stop_waiting(self) -> None:
+        """Wait no longer for a lock that another process holds."""
+        self._store.maintenance.give_up()
+
+
 class Muster:
     """An open store with an engine: `runs`, `suites`, `verify`, `batches`, `agents`, `store`, and everyday things."""
 
@@ -36,7 +69,7 @@ class Muster:
         self._backend = backend
         self.settings = backend.settings
         self.runs = Runs(backend)
-        self.agents = Agents(backend)
+        self.agents = Agents(backend.directory)
         self.store = StoreFile(backend)
         self.reaped: Sequence[OwnedProcess] = ()  # what dead drivers had left at work when this was opened
 

@@ -3,6 +3,7 @@
 import random
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -14,10 +15,11 @@ from muster.app.muster import Muster
 from muster.app.project_workloads import project_workloads
 from muster.domain.agent import Timeouts
 from muster.domain.errors import BadArgument
+from muster.domain.run import Driver
 from muster.domain.script import Script
 from muster.engine.admission import BudgetQueue
 from muster.engine.batches.base import BatchServices, Patience
-from muster.engine.batches.batcher import CREATE_TIMEOUTS, make_batcher
+from muster.engine.batches.batcher import CREATE_TIMEOUTS, Batcher, make_batcher
 from muster.engine.batches.batcher import TIMEOUTS as BATCH_TIMEOUTS
 from muster.engine.call_state import CallServices, LazyBatcher
 from muster.engine.clock import Clock, SystemClock
@@ -26,6 +28,7 @@ from muster.engine.killpoints import POINTS, KillPoints
 from muster.engine.limiter import Limiters
 from muster.engine.retry import RetryPolicy
 from muster.settings import Settings, load_settings
+from muster.store.base import Store
 from muster.store.sqlite import open_sqlite
 from muster.text.json_schema import JsonSchemas
 
@@ -51,66 +54,107 @@ async def open_muster(
     `on_wait` is told when a write has waited for some seconds because another process keeps the store locked.
     """
     settings = settings or load_settings(None if home is None else Path(home))
-    clock = clock or SystemClock()
-    kill = _kill_points(settings)
-    heard = {} if on_wait is None else {"on_wait": on_wait}
-    store = open_sqlite(settings.database, secrets=settings.secrets, reach=kill.reach, create=create, **heard)
-    driver = this_process()
-    gone, seen = partial(is_gone, us=driver), partial(sees, us=driver)
-    reaper = Reaper(store.processes, driver.host, gone)
-    processes = ProcessRegistry(store.processes, driver)
+    shared = _open_shared(settings, clock or SystemClock(), on_wait=on_wait, create=create)
+    processes = ProcessRegistry(shared.store.processes, shared.driver)
+    reaper = Reaper(shared.store.processes, shared.driver.host, shared.is_gone)
     directory = AgentDirectory(
         settings, processes, load_script=_load_script, allow_unpriced=allow_unpriced, keyless=keyless
     )
-    limiters = Limiters(clock)
-    engine: Engine
+    batcher = LazyBatcher(partial(_make_batcher, shared, settings, directory, patience or Patience(), batch_timeouts))
 
     async def sweep() -> None:
         await engine.sweep()
 
-    budget_queue = BudgetQueue(store.changes, sweep, clock)
-    chance = random.Random()  # noqa: S311  # jitter and ids, no secrets
-    batch_services = BatchServices(
-        store=store,
-        directory=directory,
-        clock=clock,
-        random=chance,
-        kill=kill,
-        driver=driver,
-        is_gone=gone,
-        patience=patience or Patience(),
-        timeouts=batch_timeouts or BATCH_TIMEOUTS,
-        create_timeouts=batch_timeouts or CREATE_TIMEOUTS,
-    )
-    batcher = LazyBatcher(partial(make_batcher, batch_services, settings.home / "spool"))
     services = CallServices(
-        store=store,
+        store=shared.store,
         directory=directory,
-        limiters=limiters,
-        budget_queue=budget_queue,
-        clock=clock,
-        random=chance,
-        kill=kill,
+        limiters=Limiters(shared.clock),
+        budget_queue=BudgetQueue(shared.store.changes, sweep, shared.clock),
+        clock=shared.clock,
+        random=shared.random,
+        kill=shared.kill,
         policy=policy or RetryPolicy(),
         timeouts=timeouts or Timeouts(),
         batcher=batcher,
-        is_gone=gone,
-        sees=seen,
+        is_gone=shared.is_gone,
+        sees=shared.sees,
         reap=reaper.reap,
         schemas=JsonSchemas(),
     )
-    workloads = project_workloads(settings)
-    engine = Engine(services, workloads=workloads, driver=driver, day_cap=settings.day_cap)
-    muster = Muster(
-        Backend(settings=settings, store=store, engine=engine, clock=clock, directory=directory, workloads=workloads)
-    )
+    engine, muster = _assemble(services, settings, directory, shared.driver)
     # Closed from the last to the first, each of them even if another fails: no process outlives a full disk.
-    parts = (store.maintenance, processes, directory, limiters, budget_queue, batcher, muster)
+    parts = (
+        *(shared.store.maintenance, processes, directory),
+        *(services.limiters, services.budget_queue, batcher, muster),
+    )
     async with AsyncExitStack() as closing:
         for part in parts:
             closing.push_async_callback(part.close)
         muster.reaped = await reaper.reap()
         yield muster
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Shared:
+    """What every part shares: the store, time and chance, and who this process is."""
+
+    store: Store
+    clock: Clock
+    random: random.Random
+    kill: KillPoints
+    driver: Driver
+    is_gone: Callable[[Driver], bool]  # whether a driver is certainly dead
+    sees: Callable[[Driver], bool]  # whether this process can tell
+
+
+def _open_shared(settings: Settings, clock: Clock, *, on_wait: Callable[[str], None] | None, create: bool) -> _Shared:
+    """Open the store and find out who this process is."""
+    kill, driver = _kill_points(settings), this_process()
+    heard = {} if on_wait is None else {"on_wait": on_wait}
+    return _Shared(
+        store=open_sqlite(settings.database, secrets=settings.secrets, reach=kill.reach, create=create, **heard),
+        clock=clock,
+        random=random.Random(),  # noqa: S311  # jitter and ids, no secrets
+        kill=kill,
+        driver=driver,
+        is_gone=partial(is_gone, us=driver),
+        sees=partial(sees, us=driver),
+    )
+
+
+def _make_batcher(
+    shared: _Shared, settings: Settings, directory: AgentDirectory, patience: Patience, timeouts: Timeouts | None
+) -> Batcher:
+    services = BatchServices(
+        store=shared.store,
+        directory=directory,
+        clock=shared.clock,
+        random=shared.random,
+        kill=shared.kill,
+        driver=shared.driver,
+        is_gone=shared.is_gone,
+        patience=patience,
+        timeouts=timeouts or BATCH_TIMEOUTS,
+        create_timeouts=timeouts or CREATE_TIMEOUTS,
+    )
+    return make_batcher(services, settings.home / "spool")
+
+
+def _assemble(
+    services: CallServices, settings: Settings, directory: AgentDirectory, driver: Driver
+) -> tuple[Engine, Muster]:
+    """Put the engine on the services, and the application layer on the engine."""
+    workloads = project_workloads(settings)
+    engine = Engine(services, workloads=workloads, driver=driver, day_cap=settings.day_cap)
+    backend = Backend(
+        settings=settings,
+        store=services.store,
+        engine=engine,
+        clock=services.clock,
+        directory=directory,
+        workloads=workloads,
+    )
+    return engine, Muster(backend)
 
 
 def _load_script(path: Path) -> Script:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from muster.domain.errors import BadArgument
 from muster.reporting.files import require_writable
-from muster.settings.project import DATABASE, HOME
+from muster.settings import DATABASE, HOME
 
 _MARKDOWN = frozenset({".md", ".markdown"})
 _WRITTEN_BY_HAND = _MARKDOWN | {

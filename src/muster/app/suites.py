@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from muster.app.agents import Agents
+from muster.app.agent_kinds.directory import Agents
 from muster.app.backend import Backend
 from muster.app.comparison import SideFinder, file_of
 from muster.app.costs import Quoting

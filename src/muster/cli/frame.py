@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from muster.cli.line import Group, Misuse, Option
 from muster.cli.line.group import CliCommand as Member
-from muster.cli.line.reading import HelpWanted, read, read_before
+from muster.cli.line.parameters import HelpWanted, read, read_before
 from muster.cli.terminal.output import OutputOptions, fail, fail_with, note, print_json, say, warn
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from types import TracebackType
 
 from muster.domain.budget import Level
 from muster.domain.errors import MusterError
-from muster.engine.activity import Activity
-from muster.engine.clock import Clock
+from muster.engine.clock import Activity, Clock
 from muster.engine.limiter import Limiter, Place, ahead
 from muster.store.base import Changes
 

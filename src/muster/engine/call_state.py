@@ -15,10 +15,9 @@ from muster.domain.entry import AttemptId, Entry, EntryState, Failed, Outcome, S
 from muster.domain.errors import InvalidRequest, Paid, WireError
 from muster.domain.money import Lane, Microdollars
 from muster.domain.run import Driver
-from muster.engine.activity import Activity
 from muster.engine.admission import BudgetQueue
 from muster.engine.batches.batcher import Batcher
-from muster.engine.clock import Clock
+from muster.engine.clock import Activity, Clock
 from muster.engine.driven_run import require_same
 from muster.engine.killpoints import KillPoints
 from muster.engine.limiter import Limiters

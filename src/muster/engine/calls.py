@@ -33,7 +33,6 @@ from muster.domain.errors import (
     WireError,
 )
 from muster.domain.run import Mode, mode_of
-from muster.engine.activity import Halt
 from muster.engine.admission import Admission, RunPlaces
 from muster.engine.batches.path import BatchPath
 from muster.engine.call_state import (
@@ -45,9 +44,8 @@ from muster.engine.call_state import (
     failed_of,
     require_unicode,
 )
-from muster.engine.driven_run import CallGuard, CallJournal, DrivenRun
+from muster.engine.driven_run import CallGuard, CallJournal, DrivenRun, Halt, first_excess, overdraft_of
 from muster.engine.exchange import Exchange, RunExchanges
-from muster.engine.levels import first_excess, overdraft_of
 from muster.engine.retry import Again, GiveUp, RetryDecision, decide
 
 

@@ -10,8 +10,7 @@ from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
 from muster.domain.run import TERMINAL, NewRun, Origin, Reuse, Run, RunState
 from muster.engine.clock import Clock
-from muster.engine.driven_run import DrivenRun
-from muster.engine.levels import budgets_of
+from muster.engine.driven_run import DrivenRun, budgets_of
 from muster.store.base import Record, Store
 
 DriveChild = Callable[[Run], Awaitable[Run]]

@@ -3,17 +3,17 @@
 The call path, its branch for batches, the context and the drive of a run all stand on these objects.
 """
 
+import asyncio
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
-from muster.domain.budget import Excess
+from muster.domain.budget import Budgets, Excess, Level, overdraft, run_level
 from muster.domain.entry import Entry, EntryKind, EntryState
-from muster.domain.errors import KeyReused, NotFound, RecordedFailure, ReplayMiss, StopRun
+from muster.domain.errors import KeyReused, NotFound, Overdraft, RecordedFailure, ReplayMiss, StopRun
 from muster.domain.ids import BatchId, RunId
 from muster.domain.money import Microdollars
 from muster.domain.run import CALLS_ONLY, REPLAYS, Reuse, Run
-from muster.engine.activity import Activity, Halt
-from muster.engine.clock import Clock
-from muster.engine.levels import Levels
+from muster.engine.clock import Activity, Clock
 from muster.store.base import Store
 
 
@@ -118,6 +118,82 @@ async def inheritance_of(store: Store, run: Run) -> Inheritance:
     return Inheritance(store, tuple(ancestors), reuse=reuse)
 
 
+class Levels:
+    """Gives the levels that count now; the day changes under a run that goes on past midnight (UTC)."""
+
+    def __init__(self, runs: tuple[Level, ...], day_cap: Microdollars | None) -> None:
+        """Take the levels of runs, that of the lineage first."""
+        self.runs = runs
+        self._day_cap = day_cap
+        self._day = -1
+        self._levels: tuple[Level, ...] = ()
+
+    def now(self, at: float) -> tuple[Level, ...]:
+        """Return the levels in the order in which they are locked."""
+        day = int(at // 86_400)
+        if day != self._day:
+            name = datetime.fromtimestamp(at, UTC).strftime("day:%Y-%m-%d")
+            everything = (*self.runs, Level(id=name, cap=self._day_cap))
+            self._day, self._levels = day, tuple(sorted(everything, key=lambda level: level.id))
+        return self._levels
+
+    @property
+    def lineage(self) -> Level:
+        """The budget that the run shares with those it is resumed as."""
+        return self.runs[0]
+
+    @property
+    def capped(self) -> bool:
+        """Return whether any level has a cap."""
+        return any(level.cap is not None for level in (*self.runs, Level(id="day", cap=self._day_cap)))
+
+
+async def budgets_of(store: Store, run: Run) -> Budgets:
+    """Return the budgets that a run was stored with; an older one has a budget of its own, below its parents'."""
+    if run.budgets is not None:
+        return run.budgets
+    above = []
+    parent = run.parent
+    while parent is not None:
+        found = await store.runs.get(parent)
+        if found is None:
+            break
+        above.append(run_level(found.id))
+        parent = found.parent
+    return Budgets(lineage=run_level(run.id), above=tuple(above))
+
+
+async def levels_of(store: Store, run: Run, day_cap: Microdollars | None) -> Levels:
+    """Return the levels of a run; where no day cap is set here, the one it was created under holds."""
+    budgets = await budgets_of(store, run)
+    names = tuple(dict.fromkeys((budgets.lineage, run_level(run.id), *budgets.above)))
+    balances = await store.runs.balances(names)
+    caps = {name: balance.cap for name, balance in balances.items()}
+    runs = tuple(Level(id=name, cap=caps.get(name), in_ledger=True) for name in names)
+    return Levels(runs, budgets.day_cap if day_cap is None else day_cap)
+
+
+async def overdraft_of(store: Store, run: RunId, levels: Levels, excess: Excess | None, at: float) -> Overdraft | None:
+    """Return how a run exceeded a budget: by a call of its own, in its lineage, or by a child under any budget."""
+    counted = levels.now(at) if excess is not None else (levels.lineage,)
+    found = overdraft(excess, counted, await store.runs.balances(level.id for level in counted))
+    if found is not None:
+        return found
+    for child in await store.archive.children(run):
+        if child.ended_reason == Overdraft.code:
+            return Overdraft(f"child run {child.id}: {(child.error or {}).get('message', 'it exceeded a budget')}")
+    return None
+
+
+async def first_excess(store: Store, run: RunId) -> Excess | None:
+    """Return the first call that cost more than was reserved for it, also under a former driver."""
+    event = await store.events.first(run, "overdraft")
+    if event is None:
+        return None
+    key, cost, reserved = (event.data[name] for name in ("key", "cost", "reserved"))
+    return Excess(key=str(key), cost=Microdollars(int(str(cost))), reserved=Microdollars(int(str(reserved))))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrivenRun:
     """A run that this process has claimed."""
@@ -157,6 +233,48 @@ def require_same(key: str, recorded: str, asked: str) -> None:
             f"key {key!r} stands for another request in this run",
             suggestions=("give each request a key of its own", "fork the run to ask something else from there on"),
         )
+
+
+class Halt:
+    """Refuses new work of one run once it has been told to stop; a held refusal waits for `release`."""
+
+    __slots__ = ("_held", "_released", "error")
+
+    def __init__(self) -> None:
+        self.error: StopRun | None = None
+        self._held: asyncio.Event | None = None
+        self._released = False
+
+    def tell(self, error: StopRun) -> None:
+        """Let no new attempt, step or child start; the first error counts."""
+        self.error = self.error or error
+
+    def check(self) -> None:
+        """Raise if the run has been told to stop."""
+        if self.error is not None:
+            raise self.error
+
+    async def admit(self) -> None:
+        """Raise if the run has been told to stop, as soon as its workload may learn of it."""
+        if self.error is not None:
+            await self.wait()
+            raise self.error
+
+    def hold(self) -> None:
+        """Keep refusals back until `release`."""
+        if self._held is None and not self._released:
+            self._held = asyncio.Event()
+
+    def release(self) -> None:
+        """Let all refusals go, for good."""
+        self._released = True
+        if self._held is not None:
+            self._held.set()
+
+    async def wait(self) -> None:
+        """Wait until refusals are no longer held."""
+        if self._held is not None:
+            await self._held.wait()
 
 
 class CallGuard:

@@ -21,16 +21,14 @@ from muster.domain.errors import (
 from muster.domain.ids import RunId, new_run_id
 from muster.domain.money import Microdollars
 from muster.domain.run import DRIVEN, TERMINAL, Driver, NewRun, Run, RunState
-from muster.engine.activity import Activity
 from muster.engine.batches.batcher import Batcher
 from muster.engine.call_state import CallServices
 from muster.engine.calls import CallPath
 from muster.engine.children import Children
-from muster.engine.clock import Stopwatch
+from muster.engine.clock import Activity, Stopwatch
 from muster.engine.context import Context
 from muster.engine.drive import LEASE_SECONDS, Drive, Listener
-from muster.engine.driven_run import DrivenRun, inheritance_of
-from muster.engine.levels import budgets_of, levels_of
+from muster.engine.driven_run import DrivenRun, budgets_of, inheritance_of, levels_of
 from muster.engine.workload import Workload, WorkloadSource
 from muster.store.base import Claim, RunRelease
 

@@ -10,14 +10,14 @@ from muster.domain.canonical import Json
 from muster.domain.entry import AttemptState, Entry, Event, Opening, Settled, Settlement
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
-from muster.domain.run import Driver, NewRun, Run, RunState
-from muster.store import journal, leases, upkeep
+from muster.domain.run import Driver, NewRun, OwnedProcess, Run, RunState
+from muster.store import deletions, journal, runs
 from muster.store.base import Attempt, Claim, Record, RunRelease
 from muster.store.batches.changes import restore_batch
 from muster.store.codec import Codec, attempt_of, entry_of, entry_parameters, event_of, read, run_of
 from muster.store.events import Fact, tell
 from muster.store.ledger import balance_of
-from muster.store.queries import DatabaseConnection, Parameters, first
+from muster.store.queries import DatabaseConnection, Parameters, Row, first
 from muster.store.writer import NOTICE, WriteGroup, Writer
 
 LONGEST_PAUSE = 0.1  # seconds between two parts of a deletion
@@ -68,7 +68,7 @@ class DatabaseJournal:
         # Later tries stand under the key, a separator and the run before; a space comes right after the separator.
         parameters = {"parent_id": run, "key": key, "low": key + "\x1f", "high": key + "\x20"}
         row = first(self._reader.rows("newest_child", parameters))
-        return leases.get(self._reader, RunId(row["id"])) if row else None
+        return runs.get(self._reader, RunId(row["id"])) if row else None
 
     async def find_before(self, run: RunId, key: str, position: int) -> Entry | None:
         """Return what is remembered under this key if it is older than the position."""
@@ -84,7 +84,7 @@ class DatabaseRuns:
 
     def create(self, new: NewRun) -> Awaitable[Run]:
         """Store a run as queued."""
-        return self._writer.run(lambda db: leases.create(db, self._codec, new))
+        return self._writer.run(lambda db: runs.create(db, self._codec, new))
 
     async def get(self, run: RunId) -> Run | None:
         """Return a run as it stands."""
@@ -98,7 +98,7 @@ class DatabaseRuns:
 
     async def select(self, states: Iterable[RunState] = (), limit: int = 100) -> Sequence[Run]:
         """Return the newest runs."""
-        return leases.select(self._reader, tuple(states), limit)
+        return runs.select(self._reader, tuple(states), limit)
 
     async def roots(self, limit: int = 100) -> Sequence[Run]:
         """Return the newest runs that are nobody's children."""
@@ -116,26 +116,26 @@ class DatabaseRuns:
 
     def cancel(self, run: RunId, at: float) -> Awaitable[Run]:
         """Ask the driver to stop; a run that nobody drives is canceled at once."""
-        return self._writer.run(lambda db: leases.cancel(db, self._codec, run, at))
+        return self._writer.run(lambda db: runs.cancel(db, self._codec, run, at))
 
     def requeue(self, run: RunId, at: float) -> Awaitable[Run]:
         """Hand a run that stands still to the workers."""
-        return self._writer.run(lambda db: leases.requeue(db, self._codec, run, at))
+        return self._writer.run(lambda db: runs.requeue(db, self._codec, run, at))
 
     def set_cap(self, run: RunId, cap: Microdollars) -> Awaitable[None]:
         """Change the budget of a run that is not over."""
-        return self._writer.run(lambda db: leases.set_cap(db, run, cap))
+        return self._writer.run(lambda db: runs.set_cap(db, run, cap))
 
     async def delete(self, run: RunId, at: float) -> None:
         """Forget a run that nobody drives, and what is left of others whose deletion was interrupted."""
-        await self._writer.run(lambda db: upkeep.begin_deletion(db, self._codec, run, at))
+        await self._writer.run(lambda db: deletions.begin_deletion(db, self._codec, run, at))
         await self.finish_deletions()
 
     async def finish_deletions(self) -> None:
         """Delete what is left of deleted runs, piece by piece."""
         while True:
             began = time.monotonic()
-            if not await self._writer.run(upkeep.delete_some):
+            if not await self._writer.run(deletions.delete_some):
                 return
             # As long a pause as it took: else no other process would get the lock in between.
             await asyncio.sleep(min(time.monotonic() - began, LONGEST_PAUSE))
@@ -153,7 +153,7 @@ class DatabaseLeases:
         while True:
             try:
                 return await self._claim(run, driver, expected_epoch, at + waited, until + waited)
-            except upkeep.StoreClaimed as error:
+            except runs.StoreClaimed as error:
                 if not told and waited >= NOTICE:
                     told = True
                     self._on_wait(f"run {run} waits: {error.message}")
@@ -161,19 +161,19 @@ class DatabaseLeases:
                 waited = time.monotonic() - began
 
     def _claim(self, run: RunId, driver: Driver, epoch: int, at: float, until: float) -> Awaitable[Claim]:
-        return self._writer.run(lambda db: leases.claim(db, self._codec, run, driver, epoch, at, until))
+        return self._writer.run(lambda db: runs.claim(db, self._codec, run, driver, epoch, at, until))
 
     def beat(self, run: RunId, epoch: int, until: float, active: float, state: RunState) -> Awaitable[bool]:
         """Keep the lease; return whether somebody asked to cancel."""
-        return self._writer.run(lambda db: leases.beat(db, run, epoch, until, active, state))
+        return self._writer.run(lambda db: runs.beat(db, run, epoch, until, active, state))
 
     def release(self, run: RunId, epoch: int, ending: RunRelease) -> Awaitable[Run]:
         """Let go of the run in its new state."""
-        return self._writer.run(lambda db: leases.release(db, self._codec, run, epoch, ending))
+        return self._writer.run(lambda db: runs.release(db, self._codec, run, epoch, ending))
 
     def bury(self, run: RunId, expected_epoch: int, at: float, message: str) -> Awaitable[Claim]:
         """Mark the run of a dead driver as interrupted, or canceled if that was asked for."""
-        return self._writer.run(lambda db: leases.bury(db, self._codec, run, expected_epoch, at, message))
+        return self._writer.run(lambda db: runs.bury(db, self._codec, run, expected_epoch, at, message))
 
 
 class DatabaseWorkers:
@@ -184,26 +184,73 @@ class DatabaseWorkers:
 
     def attend(self, driver: Driver, at: float) -> Awaitable[None]:
         """Say that a worker is there."""
-        return self._write("attend", {**_driver_parameters(driver), "at": at})
+        return _write(self._writer, "attend", {**_driver_parameters(driver), "at": at})
 
     def dismiss(self, driver: Driver) -> Awaitable[None]:
         """Say that a worker goes."""
-        return self._write("dismiss", _driver_parameters(driver))
+        return _write(self._writer, "dismiss", _driver_parameters(driver))
 
     async def present(self, since: float) -> Sequence[Driver]:
         """Return the workers that said so since then."""
         rows = self._reader.rows("select_workers", {"since": since})
         return [Driver(host=row["host"], pid=row["pid"], started=row["started"]) for row in rows]
 
-    def _write(self, query: str, parameters: Parameters) -> Awaitable[None]:
-        def work(database: DatabaseConnection) -> None:
-            database.execute(query, parameters)
-
-        return self._writer.run(work)
-
 
 def _driver_parameters(driver: Driver) -> Parameters:
     return {"host": driver.host, "pid": driver.pid, "started": driver.started}
+
+
+class DatabaseProcesses:
+    """Which processes drivers have started."""
+
+    def __init__(self, reader: DatabaseConnection, writer: Writer) -> None:
+        self._reader, self._writer = reader, writer
+
+    def note(self, process: OwnedProcess) -> Awaitable[None]:
+        """Remember a process."""
+        driver = process.driver
+        return _write(
+            self._writer,
+            "note_process",
+            {
+                "token": process.token,
+                "driver_host": driver.host,
+                "driver_pid": driver.pid,
+                "driver_started": driver.started,
+                "pid": process.pid,
+                "started": process.started,
+                "agent": process.agent,
+                "noted_at": process.at,
+            },
+        )
+
+    def forget(self, token: str) -> Awaitable[None]:
+        """Forget a process that was seen dead."""
+        return _write(self._writer, "forget_process", {"token": token})
+
+    async def all(self, host: str) -> Sequence[OwnedProcess]:
+        """Return the processes of a host that nobody has seen dead."""
+        return [_process_of(row) for row in self._reader.rows("select_processes", {"host": host})]
+
+
+def _process_of(row: Row) -> OwnedProcess:
+    return OwnedProcess(
+        token=row["token"],
+        driver=Driver(host=row["driver_host"], pid=row["driver_pid"], started=row["driver_started"]),
+        at=row["noted_at"],
+        pid=row["pid"],
+        started=row["started"],
+        agent=row["agent"],
+    )
+
+
+def _write(writer: Writer, query: str, parameters: Parameters) -> Awaitable[None]:
+    """Run one query in a transaction of its own."""
+
+    def work(database: DatabaseConnection) -> None:
+        database.execute(query, parameters)
+
+    return writer.run(work)
 
 
 class DatabaseEvents:
@@ -235,12 +282,8 @@ class DatabaseEvents:
 
     def put_partial(self, run: RunId, key: str, text: str, at: float) -> Awaitable[None]:
         """Overwrite what an open call has written so far."""
-        parameters = {"run_id": run, "key": key, "text": self._codec.text(text), "at": at}
-
-        def work(database: DatabaseConnection) -> None:
-            database.execute("put_partial", parameters)
-
-        return self._writer.run(work)
+        text = self._codec.text(text)
+        return _write(self._writer, "put_partial", {"run_id": run, "key": key, "text": text, "at": at})
 
     async def partials(self, run: RunId) -> Mapping[str, str]:
         """Return the half-written text of every open call."""
@@ -283,9 +326,9 @@ class DatabaseArchive:
         """Store a run from elsewhere, and the batches that hold calls of it."""
 
         def work(database: DatabaseConnection) -> None:
-            leases.restore(database, self._codec, run)
+            runs.restore(database, self._codec, run)
             for batch, members in parked:
-                restore_batch(database, self._codec, batch, members, leases.levels_of(run))
+                restore_batch(database, self._codec, batch, members, runs.levels_of(run))
 
         return self._writer.run(work)
 

@@ -1,4 +1,4 @@
-"""Small tables: baselines, reviews, and processes that were started."""
+"""What people say about runs: baselines and reviews."""
 
 from collections.abc import Awaitable, Sequence
 from dataclasses import replace
@@ -6,8 +6,7 @@ from dataclasses import replace
 from muster.domain.errors import BadArgument, NotFound
 from muster.domain.ids import RunId
 from muster.domain.review import Opinion, Review
-from muster.domain.run import Driver, OwnedProcess
-from muster.store import leases
+from muster.store import runs
 from muster.store.base import Baseline
 from muster.store.codec import Codec
 from muster.store.queries import DatabaseConnection, Parameters, Row, first
@@ -26,7 +25,7 @@ class DatabaseBaselines:
             raise BadArgument("the name of the baseline holds a configured secret; use another name")
 
         def work(database: DatabaseConnection) -> None:
-            leases.get(database, run)
+            runs.get(database, run)
             database.execute("put_baseline", {"name": name, "run_id": run, "set_at": at})
 
         return self._writer.run(work)
@@ -65,7 +64,7 @@ class DatabaseReviews:
         parameters = _parameters(replace(review, note=self._codec.clean(review.note), by=self._codec.clean(review.by)))
 
         def work(database: DatabaseConnection) -> None:
-            leases.get(database, review.run)
+            runs.get(database, review.run)
             database.execute("put_review", parameters)
 
         return self._writer.run(work)
@@ -98,53 +97,4 @@ def _review_of(row: Row) -> Review:
         at=row["reviewed_at"],
         note=row["note"],
         by=row["reviewer"],
-    )
-
-
-class DatabaseProcesses:
-    """Which processes drivers have started."""
-
-    def __init__(self, reader: DatabaseConnection, writer: Writer) -> None:
-        self._reader, self._writer = reader, writer
-
-    def note(self, process: OwnedProcess) -> Awaitable[None]:
-        """Remember a process."""
-        driver = process.driver
-        return self._write(
-            "note_process",
-            {
-                "token": process.token,
-                "driver_host": driver.host,
-                "driver_pid": driver.pid,
-                "driver_started": driver.started,
-                "pid": process.pid,
-                "started": process.started,
-                "agent": process.agent,
-                "noted_at": process.at,
-            },
-        )
-
-    def forget(self, token: str) -> Awaitable[None]:
-        """Forget a process that was seen dead."""
-        return self._write("forget_process", {"token": token})
-
-    async def all(self, host: str) -> Sequence[OwnedProcess]:
-        """Return the processes of a host that nobody has seen dead."""
-        return [_process_of(row) for row in self._reader.rows("select_processes", {"host": host})]
-
-    def _write(self, query: str, parameters: Parameters) -> Awaitable[None]:
-        def work(database: DatabaseConnection) -> None:
-            database.execute(query, parameters)
-
-        return self._writer.run(work)
-
-
-def _process_of(row: Row) -> OwnedProcess:
-    return OwnedProcess(
-        token=row["token"],
-        driver=Driver(host=row["driver_host"], pid=row["driver_pid"], started=row["driver_started"]),
-        at=row["noted_at"],
-        pid=row["pid"],
-        started=row["started"],
-        agent=row["agent"],
     )

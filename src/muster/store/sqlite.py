@@ -6,14 +6,14 @@ import sqlite3
 import stat
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 from muster.domain.canonical import Json
 from muster.domain.errors import MusterError, StoreFailed
 from muster.domain.run import Driver
-from muster.store import journal, settlements, upkeep
+from muster.store import deletions, journal, runs, settlements
 from muster.store.batches.tables import DatabaseBatchReader, DatabaseBatchWriter
 from muster.store.codec import Codec
 from muster.store.database import (
@@ -21,13 +21,14 @@ from muster.store.database import (
     DatabaseEvents,
     DatabaseJournal,
     DatabaseLeases,
+    DatabaseProcesses,
     DatabaseRuns,
     DatabaseWorkers,
 )
 from muster.store.queries import DatabaseConnection, Locked, migrations
-from muster.store.records import DatabaseBaselines, DatabaseProcesses, DatabaseReviews
-from muster.store.sqlite_connection import BUSY_SECONDS, Access, SqliteConnection, is_full, lock_holder
-from muster.store.sqlite_read_only import find_access, is_current, is_read_only, make_empty, no_store, read_only
+from muster.store.records import DatabaseBaselines, DatabaseReviews
+from muster.store.sqlite_connection import BUSY_SECONDS, Access, SqliteConnection, is_full, is_read_only, lock_holder
+from muster.store.sqlite_read_only import find_access, is_current, make_empty, no_store, read_only
 from muster.store.writer import WriteGroup, Writer
 
 
@@ -108,13 +109,13 @@ class SqliteMaintenance:
             "sqlite": sqlite3.sqlite_version,
             **sizes,
             "free_bytes": self._reader.pragma("freelist_count") * self._reader.pragma("page_size"),
-            "unfinished_deletions": len(upkeep.unfinished_deletions(self._reader)),
+            "unfinished_deletions": len(deletions.unfinished_deletions(self._reader)),
             "check": self._reader.pragma("quick_check"),
         }
 
     async def vacuum(self, driver: Driver, at: float) -> None:
         """Give free space back to the disk; no run may be driven meanwhile."""
-        claim = await self._writer.run(lambda database: upkeep.claim_store(database, driver, at))
+        claim = await self._writer.run(lambda database: runs.claim_store(database, driver, at))
         try:
             connection = SqliteConnection(self._path, patience=VACUUM_PATIENCE)
             working = asyncio.ensure_future(asyncio.to_thread(connection.vacuum))
@@ -128,7 +129,7 @@ class SqliteMaintenance:
             finally:
                 connection.close()
         finally:
-            await self._writer.run(lambda database: upkeep.unclaim_store(database, claim))
+            await self._writer.run(lambda database: runs.unclaim_store(database, claim))
 
     async def shortage(self) -> str | None:
         """Return what keeps the store from being written to, if anything is known."""
@@ -163,7 +164,7 @@ class SqliteStore:
         release: Callable[[], None] = _nothing,
         stands_for: Path | None = None,
     ) -> None:
-        codec = Codec(secrets)
+        self._codec = codec = Codec(secrets)
         self._release = release
         self._reader = reader = SqliteConnection(path, access=access)
         self.changes = CommitSignal(lambda: reader.pragma("data_version"), LOOK_SECONDS)
@@ -185,10 +186,18 @@ class SqliteStore:
         self.events = DatabaseEvents(reader, writer, codec)
         self.batches = DatabaseBatchReader(reader)
         self.batch_writer = DatabaseBatchWriter(writer, codec)
-        self.reviews = DatabaseReviews(reader, writer, codec)
-        self.baselines = DatabaseBaselines(reader, writer, codec)
         self.archive = DatabaseArchive(reader, writer, codec)
         self.maintenance = SqliteMaintenance(stands_for or path, reader, writer, self._shut, refusal)
+
+    @cached_property
+    def reviews(self) -> DatabaseReviews:
+        """What people say about verdicts."""
+        return DatabaseReviews(self._reader, self._writer, self._codec)
+
+    @cached_property
+    def baselines(self) -> DatabaseBaselines:
+        """What others are compared with."""
+        return DatabaseBaselines(self._reader, self._writer, self._codec)
 
     async def _shut(self) -> None:
         await self._writer.close()

@@ -262,6 +262,12 @@ def is_full(path: Path) -> bool:
         return False
 
 
+def is_read_only(path: Path) -> bool:
+    """Return whether a store that is there cannot be written to by this process."""
+    # Readable too: what may not even be looked at is told as that.
+    return os.access(path, os.R_OK) and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
+
+
 def lock_holder(path: Path) -> int | None:
     """Return the number of the process that holds the write lock, where the system tells."""
     memory = identity_of(Path(f"{path}-shm"))

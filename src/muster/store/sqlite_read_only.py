@@ -4,7 +4,6 @@ SQLite's log needs memory beside the file, which a read-only folder has no room 
 there: the memory of another process, no log at all, or a log that somebody left behind.
 """
 
-import os
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -27,12 +26,6 @@ class Readable:
     path: Path
     access: Access
     release: Callable[[], None]
-
-
-def is_read_only(path: Path) -> bool:
-    """Return whether a store that is there cannot be written to by this process."""
-    # Readable too: what may not even be looked at is told as that.
-    return os.access(path, os.R_OK) and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
 
 
 def read_only(path: Path) -> StoreFailed:

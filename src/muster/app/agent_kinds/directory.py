@@ -13,7 +13,9 @@ from muster.app.agent_kinds.own import OwnAgents
 from muster.app.agent_kinds.providers import PROVIDERS, BatchAgents, ModelEntry
 from muster.domain.agent import Command, Profile
 from muster.domain.batch import BatchEndpoint
+from muster.domain.call import Request, ask
 from muster.domain.errors import BadConfiguration, did_you_mean
+from muster.domain.run import LIVE, Dispatch, Fallback, Mode
 from muster.domain.script import Script
 from muster.settings import Settings
 from muster.settings.sections import ClaudeSection, CliSection, ModelSection, ProgramSection
@@ -21,7 +23,7 @@ from muster.settings.sections import ClaudeSection, CliSection, ModelSection, Pr
 if TYPE_CHECKING:
     from muster.agents.http.client import BatchHttp
 
-__all__ = ["PROVIDERS", "AgentDirectory"]
+__all__ = ["PROVIDERS", "AgentDirectory", "Agents"]
 
 
 PRICED = ("anthropic", "openai")  # whose models are known by name
@@ -235,3 +237,24 @@ class AgentDirectory:
                 f"the key in {variable} holds characters that no key has", suggestions=("copy it again",)
             )
         return key
+
+
+class Agents:
+    """Whether an agent can be asked, in batches too, and what it needs before it can. `Muster.agents`."""
+
+    def __init__(self, directory: AgentDirectory) -> None:
+        self._directory = directory
+
+    def require(self, name: str, request: Request | None = None, dispatch: Dispatch = LIVE) -> None:
+        """Raise what would keep an agent from answering a request: no such agent, no key, no price."""
+        agent = self._directory.find(name)
+        whole = agent.profile.complete(request or ask(""))
+        batching = self._directory.batching(name) if dispatch.mode is Mode.BATCH else None
+        if batching is None or dispatch.fallback is Fallback.LIVE:
+            agent.quote(whole)
+        if batching is not None:
+            batching.quote(whole, len(batching.encode(whole, dispatch.cache)))
+
+    def has_batches(self, name: str) -> bool:
+        """Return whether an agent can be asked in batches; one that answers on this machine cannot."""
+        return self._directory.batching(name) is not None

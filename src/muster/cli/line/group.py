@@ -5,10 +5,8 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from muster.cli.line.declared import Parameter, parameters_of
 from muster.cli.line.help import help_of_command, help_of_group, usage_of_command
-from muster.cli.line.misuse import Misuse
-from muster.cli.line.reading import read_before
+from muster.cli.line.parameters import Misuse, Parameter, parameters_of, read_before
 
 
 class CliCommand:

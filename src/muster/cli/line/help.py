@@ -4,8 +4,7 @@ import shutil
 import textwrap
 from collections.abc import Iterable, Sequence
 
-from muster.cli.line.declared import Parameter
-from muster.cli.line.reading import HELP
+from muster.cli.line.parameters import HELP, Parameter
 
 WIDTH = 80
 COLUMN = 30  # where the words about an option begin, at the latest

@@ -13,8 +13,7 @@ from muster.cli.drive import drive
 from muster.cli.frame import with_muster
 from muster.cli.line import Argument, Option
 from muster.cli.options import DispatchOptions, patient, sent
-from muster.cli.runs.display import tokens_line, tool_line
-from muster.cli.runs.words import saving_words
+from muster.cli.runs.words import saving_words, tokens_line, tool_line
 from muster.cli.terminal.output import OutputOptions, answer, clean, fail_with, note, quote_log, warn
 from muster.cli.terminal.progress import Display
 from muster.cli.terminal.stream import AnswerWriter

@@ -12,11 +12,11 @@ from rich.text import Text
 
 from muster.app.run_details import RunBatches
 from muster.cli.batches.words import calls, standing
-from muster.cli.runs.words import COLOURS, event_line, saving_words, ways_on
+from muster.cli.runs.words import COLOURS, cut, event_line, saving_words, tokens_line, tool_line, ways_on
 from muster.cli.terminal.output import clean
 from muster.cli.terminal.table import Column, fitted
 from muster.cli.terminal.times import local, rough
-from muster.domain.call import Reply, ToolCall, Trace, Usage
+from muster.domain.call import Reply, ToolCall, Trace
 from muster.domain.canonical import Json
 from muster.domain.entry import Entry
 from muster.domain.errors import LeftWaiting
@@ -225,8 +225,7 @@ def attempts_table(attempts: Sequence[AttemptRow]) -> Table:
     return table
 
 
-LONGEST_ARGUMENTS = 200  # characters
-LONGEST_RESULT = 200
+LONGEST_RESULT = 200  # characters
 
 
 def print_call(console: "Console", details: "CallDetails") -> None:
@@ -249,26 +248,10 @@ def print_call(console: "Console", details: "CallDetails") -> None:
     _part(console, "attempts", "\n".join(_attempt_line(attempt, told) for attempt in details.attempts))
 
 
-def tool_line(call: ToolCall) -> str:
-    """Put the use of a tool on one line."""
-    arguments = ", ".join(f"{name}={value!r}" for name, value in call.arguments.items())
-    shown = f"{call.name}({_cut(arguments, LONGEST_ARGUMENTS)})"
-    return clean(shown.replace("\n", " ")) + (" failed" if call.failed else "")
-
-
-def tokens_line(reply: Reply) -> str:
-    """Say how many tokens went in and out; nothing for agents that do not count them."""
-    return f"{reply.usage.all_input} in, {reply.usage.output} out" if reply.usage != Usage() else ""
-
-
 def _used(call: ToolCall) -> str:
     """Say how a tool was used, and how what it gave begins."""
     given = " ".join((call.result or "").split())
-    return tool_line(call) + (f" → {_cut(given, LONGEST_RESULT)}" if given else "")
-
-
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else text[:most] + "…"
+    return tool_line(call) + (f" → {cut(given, LONGEST_RESULT)}" if given else "")
 
 
 def _figures(reply: Reply) -> str:

@@ -1,10 +1,12 @@
-"""A run in a few words for people."""
+"""A run, its replies and its events in a few words for people."""
 
 from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from muster.cli.batches.words import money_words
+from muster.cli.terminal.output import clean
+from muster.domain.call import Reply, ToolCall, Usage
 from muster.domain.entry import Event
 from muster.domain.errors import resume_command
 from muster.domain.money import show_usd
@@ -13,6 +15,7 @@ from muster.domain.run import Run, RunState
 if TYPE_CHECKING:
     from muster.app.run_details import RunBatches
 
+LONGEST_ARGUMENTS = 200  # characters
 
 COLOURS: Mapping[RunState, str] = {
     RunState.QUEUED: "cyan",
@@ -69,3 +72,20 @@ def ways_on(run: Run) -> tuple[str, ...]:
 def saving_words(found: "RunBatches") -> str:
     """Return what the batches of a run cost, in words; nothing when there are none."""
     return money_words(found.saving.cost, found.saving.live_cost) if found.batches else ""
+
+
+def tool_line(call: ToolCall) -> str:
+    """Put the use of a tool on one line."""
+    arguments = ", ".join(f"{name}={value!r}" for name, value in call.arguments.items())
+    shown = f"{call.name}({cut(arguments, LONGEST_ARGUMENTS)})"
+    return clean(shown.replace("\n", " ")) + (" failed" if call.failed else "")
+
+
+def tokens_line(reply: Reply) -> str:
+    """Say how many tokens went in and out; nothing for agents that do not count them."""
+    return f"{reply.usage.all_input} in, {reply.usage.output} out" if reply.usage != Usage() else ""
+
+
+def cut(text: str, most: int) -> str:
+    """Return a text, or its beginning when it is longer than so many characters."""
+    return text if len(text) <= most else text[:most] + "…"

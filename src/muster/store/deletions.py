@@ -1,74 +1,18 @@
-"""Upkeep of the store: runs are deleted in small transactions, and a vacuum claims the store for itself."""
+"""Runs deleted from the database, in small transactions: first from the list, then piece by piece from all tables."""
 
-import json
 import shlex
-from dataclasses import asdict, dataclass
 
 from muster.domain.budget import run_level
 from muster.domain.errors import Conflict, NotFound
 from muster.domain.ids import RunId
-from muster.domain.run import TERMINAL, Driver, Run, RunState
+from muster.domain.run import TERMINAL, Run, RunState
 from muster.store.codec import Codec, run_of
 from muster.store.queries import DatabaseConnection, first
 from muster.store.settlements import strand_attempts
 
 DELETING = "deleting:"  # a trait for each run that is gone from the list and not yet from all tables
-CLAIM = "claim"  # the trait that says who has the store for itself
-CLAIM_SECONDS = 15.0  # a claim is written once; nobody else can write while the vacuum has the lock
 MOST_ROWS = 1000  # deleted in one transaction
 MOST_PIECES = 16  # of a megabyte each
-
-
-class StoreClaimed(Conflict):
-    """Another process has the store for itself."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoreClaim:
-    """Who has the store for itself, and until when at the latest."""
-
-    host: str
-    pid: int
-    until: float
-
-    @property
-    def text(self) -> str:
-        """Spell it for the store."""
-        return json.dumps(asdict(self))
-
-
-def claim_store(database: DatabaseConnection, driver: Driver, at: float) -> StoreClaim:
-    """Claim the store; refused while runs are driven or another process has it."""
-    require_unclaimed(database, at)
-    driven = database.rows("select_driven", {"now": at})
-    if driven:
-        which = ", ".join(f"{row['id']} by process {row['driver_pid']} on {row['driver_host']}" for row in driven[:5])
-        more = f" and {len(driven) - 5} more" if len(driven) > 5 else ""
-        raise Conflict(
-            f"runs are being driven, and would have to wait for minutes: {which}{more}",
-            suggestions=("wait until they are over, or stop them with Ctrl-C and resume them later",),
-        )
-    claim = StoreClaim(host=driver.host, pid=driver.pid, until=at + CLAIM_SECONDS)
-    database.execute("set_trait", {"name": CLAIM, "value": claim.text})
-    return claim
-
-
-def unclaim_store(database: DatabaseConnection, claim: StoreClaim) -> None:
-    """End a claim, unless somebody else has the store by now."""
-    database.execute("delete_trait", {"name": CLAIM, "value": claim.text})
-
-
-def require_unclaimed(database: DatabaseConnection, at: float) -> None:
-    """Raise while another process has the store for itself; a claim that was never ended ends by itself."""
-    row = first(database.rows("select_trait", {"name": CLAIM}))
-    if row is None:
-        return
-    claim = StoreClaim(**json.loads(row["value"]))
-    if at < claim.until <= at + CLAIM_SECONDS:  # one from a clock that was ahead counts for nothing
-        raise StoreClaimed(
-            f"process {claim.pid} on {claim.host} is vacuuming the store",
-            suggestions=("wait until it is done, and try again",),
-        )
 
 
 def begin_deletion(database: DatabaseConnection, codec: Codec, run: RunId, at: float) -> None:

@@ -1,7 +1,11 @@
-"""Runs in the database: made, claimed, released and forgotten, inside somebody's transaction."""
+"""Runs in the database: made, claimed, released and canceled, inside somebody's transaction.
 
+A vacuum claims the whole store for itself; no run is claimed meanwhile.
+"""
+
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from muster.domain.budget import lineage_level, require_left, run_level
@@ -11,10 +15,13 @@ from muster.domain.money import Microdollars
 from muster.domain.run import TERMINAL, Driver, NewRun, Run, RunState, Spent, move
 from muster.store.base import Claim, RunRelease
 from muster.store.codec import Codec, restore_parameters, run_of, run_parameters, spent_of
+from muster.store.deletions import require_deleted
 from muster.store.events import Fact, tell
 from muster.store.queries import DatabaseConnection, first
 from muster.store.settlements import strand_attempts
-from muster.store.upkeep import require_deleted, require_unclaimed
+
+CLAIM = "claim"  # the trait that says who has the store for itself
+CLAIM_SECONDS = 15.0  # a claim is written once; nobody else can write while the vacuum has the lock
 
 
 def get(database: DatabaseConnection, run: RunId) -> Run:
@@ -212,3 +219,55 @@ def select(database: DatabaseConnection, states: Sequence[RunState], limit: int)
     ]
     found = sorted((run_of(row) for row in rows), key=lambda run: (run.created_at, run.id), reverse=True)
     return found[:limit]
+
+
+class StoreClaimed(Conflict):
+    """Another process has the store for itself."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreClaim:
+    """Who has the store for itself, and until when at the latest."""
+
+    host: str
+    pid: int
+    until: float
+
+    @property
+    def text(self) -> str:
+        """Spell it for the store."""
+        return json.dumps(asdict(self))
+
+
+def claim_store(database: DatabaseConnection, driver: Driver, at: float) -> StoreClaim:
+    """Claim the store; refused while runs are driven or another process has it."""
+    require_unclaimed(database, at)
+    driven = database.rows("select_driven", {"now": at})
+    if driven:
+        which = ", ".join(f"{row['id']} by process {row['driver_pid']} on {row['driver_host']}" for row in driven[:5])
+        more = f" and {len(driven) - 5} more" if len(driven) > 5 else ""
+        raise Conflict(
+            f"runs are being driven, and would have to wait for minutes: {which}{more}",
+            suggestions=("wait until they are over, or stop them with Ctrl-C and resume them later",),
+        )
+    claim = StoreClaim(host=driver.host, pid=driver.pid, until=at + CLAIM_SECONDS)
+    database.execute("set_trait", {"name": CLAIM, "value": claim.text})
+    return claim
+
+
+def unclaim_store(database: DatabaseConnection, claim: StoreClaim) -> None:
+    """End a claim, unless somebody else has the store by now."""
+    database.execute("delete_trait", {"name": CLAIM, "value": claim.text})
+
+
+def require_unclaimed(database: DatabaseConnection, at: float) -> None:
+    """Raise while another process has the store for itself; a claim that was never ended ends by itself."""
+    row = first(database.rows("select_trait", {"name": CLAIM}))
+    if row is None:
+        return
+    claim = StoreClaim(**json.loads(row["value"]))
+    if at < claim.until <= at + CLAIM_SECONDS:  # one from a clock that was ahead counts for nothing
+        raise StoreClaimed(
+            f"process {claim.pid} on {claim.host} is vacuuming the store",
+            suggestions=("wait until it is done, and try again",),
+        )
