@@ -193,13 +193,13 @@ def price() -> Price:
 
 @pytest.fixture
 def anthropic(host: Host, http: HttpClient, price: Price) -> AnthropicAgent:
-    profile = Profile(name="anthropic/claude-test", lane="anthropic:claude-test")
+    profile = Profile(name="anthropic/claude-test", limiter="anthropic:claude-test")
     return AnthropicAgent(profile=profile, model="claude-test", key=KEY, price=price, http=http, base_url=host.url)
 
 
 @pytest.fixture
 def openai(host: Host, http: HttpClient, price: Price) -> OpenAIAgent:
-    profile = Profile(name="openai/gpt-test", lane="openai:gpt-test")
+    profile = Profile(name="openai/gpt-test", limiter="openai:gpt-test")
     return OpenAIAgent(profile=profile, model="gpt-test", key=KEY, price=price, http=http, base_url=f"{host.url}/v1")
 
 

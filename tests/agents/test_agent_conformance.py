@@ -18,7 +18,7 @@ from muster.sim.server import Server, serve
 from muster.testing.agents import CHECKS, Candidate
 
 PRICE = price_from_toml(3, 15, cache_read=0.3, cache_write=3.75, cache_write_1h=6)
-PROFILE = Profile(name="some/model", lane="some:model")
+PROFILE = Profile(name="some/model", limiter="some:model")
 REQUEST = ask("Say these words, please:  one\ntwo  🎉", system="Be brief.")
 
 

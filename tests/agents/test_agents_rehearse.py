@@ -52,7 +52,7 @@ async def agent(request: pytest.FixtureRequest, server: Server) -> AsyncIterator
         "openai": (OpenAIAgent, server.openai),
     }
     kind, base_url = kinds[request.param]
-    profile = Profile(name=f"{request.param}/m", lane="x")
+    profile = Profile(name=f"{request.param}/m", limiter="x")
     agent = kind(profile=profile, model="m", key="k", price=PRICE, http=HttpClient(), base_url=base_url)
     yield agent
     await agent.close()

@@ -80,7 +80,7 @@ def agent(request: pytest.FixtureRequest, anthropic: AnthropicBatches, openai: O
 
 @pytest.fixture
 def source(agent: BatchAgent) -> str:
-    return f"{agent.desk.base_url}/results"
+    return f"{agent.endpoint.base_url}/results"
 
 
 async def everything(stream: AsyncIterator[bytes]) -> bytes:
@@ -91,16 +91,16 @@ async def listed(stream: AsyncIterator[ListedBatch]) -> list[str]:
     return [found.id async for found in stream]
 
 
-# Desks.
+# Endpoints.
 
 
 def test_a_desk_says_all_that_is_needed_to_come_back_except_the_key(host: Host, agent: BatchAgent) -> None:
-    assert agent.desk.base_url.startswith(f"{host.url}/base")
-    assert not agent.desk.base_url.endswith("/")
-    assert agent.desk.variable == "SOME_KEY"
-    assert agent.desk.account == fingerprint(agent.desk.base_url, KEY)
-    assert agent.desk.scope == ("/v1/chat/completions gpt-test" if agent.desk.kind == "openai" else "")
-    assert KEY not in repr((agent.desk, vars(agent)))
+    assert agent.endpoint.base_url.startswith(f"{host.url}/base")
+    assert not agent.endpoint.base_url.endswith("/")
+    assert agent.endpoint.variable == "SOME_KEY"
+    assert agent.endpoint.account == fingerprint(agent.endpoint.base_url, KEY)
+    assert agent.endpoint.scope == ("/v1/chat/completions gpt-test" if agent.endpoint.kind == "openai" else "")
+    assert KEY not in repr((agent.endpoint, vars(agent)))
 
 
 def test_only_one_provider_keeps_our_word_and_takes_a_file_first(
@@ -426,7 +426,7 @@ def shown(name: str, when: int) -> dict[str, Any]:
 
 def pages(agent: BatchAgent, *batches: tuple[str, int]) -> list[Any]:
     found = [shown(name, when) for name, when in batches]
-    if agent.desk.kind == "anthropic":
+    if agent.endpoint.kind == "anthropic":
         for batch in found:
             batch["created_at"] = f"1970-01-01T00:{batch['created_at']:02}:00Z"
     return found
@@ -434,7 +434,7 @@ def pages(agent: BatchAgent, *batches: tuple[str, int]) -> list[Any]:
 
 @pytest.fixture
 def minute(agent: BatchAgent) -> int:
-    return 60 if agent.desk.kind == "anthropic" else 1
+    return 60 if agent.endpoint.kind == "anthropic" else 1
 
 
 async def test_pages_are_turned_until_a_batch_is_older(host: Host, agent: BatchAgent, minute: int) -> None:
@@ -443,7 +443,7 @@ async def test_pages_are_turned_until_a_batch_is_older(host: Host, agent: BatchA
     assert await listed(agent.find(6 * minute, SOON)) == ["e", "d", "c"]
     first, second = host.seen
     assert first.path.endswith("?limit=100")
-    assert second.path.endswith("&after_id=d" if agent.desk.kind == "anthropic" else "&after=d")
+    assert second.path.endswith("&after_id=d" if agent.endpoint.kind == "anthropic" else "&after=d")
 
 
 async def test_a_batch_of_the_same_second_is_found(host: Host, agent: BatchAgent, minute: int) -> None:
@@ -465,10 +465,12 @@ async def test_a_list_that_does_not_get_on_ends(host: Host, agent: BatchAgent) -
     assert len(host.seen) == 2
 
 
-def test_desks_are_equal_when_their_batches_may_be_shared(host: Host, http: HttpClient, openai: OpenAIBatches) -> None:
-    url, scope = f"{host.url}/base/v1", openai.desk.scope
+def test_endpoints_are_equal_when_their_batches_may_be_shared(
+    host: Host, http: HttpClient, openai: OpenAIBatches
+) -> None:
+    url, scope = f"{host.url}/base/v1", openai.endpoint.scope
     same = OpenAIBatches(key=KEY, variable="SOME_KEY", base_url=f"{url}/", scope=scope, http=http)
     other = OpenAIBatches(key="k", variable="SOME_KEY", base_url=url, scope=scope, http=http)
     model = OpenAIBatches(key=KEY, variable="SOME_KEY", base_url=url, scope=scope_of("m"), http=http)
-    assert same.desk == openai.desk
-    assert len({openai.desk, other.desk, model.desk}) == 3
+    assert same.endpoint == openai.endpoint
+    assert len({openai.endpoint, other.endpoint, model.endpoint}) == 3

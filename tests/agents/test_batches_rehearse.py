@@ -54,7 +54,7 @@ class House:
     files: list[str] = field(default_factory=list)
 
     def encode(self, request: Request) -> bytes:
-        if self.agent.desk.kind == "anthropic":
+        if self.agent.endpoint.kind == "anthropic":
             return encode_anthropic(request, "m", cache=True)
         return encode_openai(request, "m")
 
@@ -200,7 +200,7 @@ async def test_batches_are_found_newest_first_since_a_time(house: House) -> None
 
 async def test_more_batches_are_found_than_a_page_holds(house: House) -> None:
     file = None
-    if house.agent.desk.kind == "openai":
+    if house.agent.endpoint.kind == "openai":
         await house.submit(1)
         [file] = house.files
     for _ in range(105 - bool(file)):

@@ -37,7 +37,7 @@ from muster.settings.sections import PythonSection
 from muster.testing.agents import CHECKS, Candidate
 
 SOON = Timeouts(call=5.0, grace=1.0)
-PROFILE = Profile(name="fn", lane="python:fn")
+PROFILE = Profile(name="fn", limiter="python:fn")
 DECLARED = ServiceTerms(most=Microdollars(50_000))
 PRICED = ServiceTerms(price=price_from_toml(1, 10))
 FREE = ServiceTerms()
@@ -417,7 +417,7 @@ def test_a_program_ends_although_its_function_does_not_want_to(tmp_path: Path) -
         "        try: await asyncio.sleep(3600)\n"
         "        except asyncio.CancelledError: pass\n"
         "async def main():\n"
-        "    agent = FunctionAgent(profile=Profile(name='fn', lane='fn'), function=stubborn)\n"
+        "    agent = FunctionAgent(profile=Profile(name='fn', limiter='fn'), function=stubborn)\n"
         "    try: await agent.call(ask('hi'), Timeouts(call=0.05, grace=0.1))\n"
         "    except TimedOut: print('timed out')\n"
         "asyncio.run(main())\n"

@@ -108,7 +108,7 @@ async def test_openai_gets_its_key_and_path(host: Host, openai: OpenAIAgent) -> 
 
 async def test_a_server_without_keys_gets_none_and_extra_headers_are_sent(host: Host, http: HttpClient) -> None:
     agent = OpenAIAgent(
-        profile=Profile(name="ollama/qwen3", lane="ollama:qwen3"),
+        profile=Profile(name="ollama/qwen3", limiter="ollama:qwen3"),
         model="qwen3",
         price=None,
         http=http,
@@ -276,7 +276,7 @@ async def test_canceling_closes_the_socket(host: Host, agent: ModelAgent) -> Non
 
 
 def test_without_a_price_a_quote_says_the_two_ways_out(http: HttpClient) -> None:
-    profile = Profile(name="anthropic/claude-new", lane="x")
+    profile = Profile(name="anthropic/claude-new", limiter="x")
     agent = AnthropicAgent(profile=profile, model="claude-new", key="k", price=None, http=http)
     with pytest.raises(BadConfiguration, match="claude-new") as caught:
         agent.quote(ask("hi"))
@@ -288,7 +288,7 @@ def test_without_a_price_a_quote_says_the_two_ways_out(http: HttpClient) -> None
 def test_a_base_address_that_would_leak_the_key_is_refused(http: HttpClient, base_url: str) -> None:
     with pytest.raises(BadConfiguration):
         AnthropicAgent(
-            profile=Profile(name="a", lane="a"), model="m", key="k", price=None, http=http, base_url=base_url
+            profile=Profile(name="a", limiter="a"), model="m", key="k", price=None, http=http, base_url=base_url
         )
 
 
@@ -307,7 +307,7 @@ ONE_A_BYTE = price_from_toml(1, 0)  # a microdollar for every token that goes in
 
 
 def quoting(price: Price) -> list[ModelAgent]:
-    profile = Profile(name="x", lane="x")
+    profile = Profile(name="x", limiter="x")
     return [
         AnthropicAgent(profile=profile, model="m", key="k", price=price, http=HttpClient()),
         OpenAIAgent(profile=profile, model="m", key="k", price=price, http=HttpClient()),

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from tests.agents.conftest import Host
 
 SOON = Timeouts(connect=5.0, idle=5.0, call=5.0)
-PROFILE = Profile(name="app", lane="http:app")
+PROFILE = Profile(name="app", limiter="http:app")
 SECRET = "open-sesame-4711"
 DECLARED = Microdollars(50_000)
 SHAPED = replace(ask("hi"), schema={"type": "object", "properties": {"a": {"type": "number"}}})

@@ -111,7 +111,7 @@ async def _begin(opened: muster.Muster, order: Order) -> RunHandle:
 
 def _windows(opened: muster.Muster) -> dict[str, float]:
     """Look behind the engine: how many places each provider's model has come to have."""
-    return {name: limiter.window.limit for name, limiter in opened._backend.engine._with.limiters._lanes.items()}
+    return {name: limiter.window.limit for name, limiter in opened._backend.engine._with.limiters._limiters.items()}
 
 
 def _listen(loop: asyncio.AbstractEventLoop, on_line: Callable[[], None]) -> None:

@@ -49,7 +49,7 @@ def assert_whole(text: str, width: int, words: Sequence[str]) -> None:
 def a_batch(number: int) -> Batch:
     return Batch(
         id=BatchId(f"b1m7hctg8e4j7kyk{number}"),
-        desk=BatchEndpoint(kind="anthropic", base_url="http://127.0.0.1:1", account="a", variable="K"),
+        endpoint=BatchEndpoint(kind="anthropic", base_url="http://127.0.0.1:1", account="a", variable="K"),
         state=BatchState.COLLECTED,
         requests=1200,
         bytes=10,

@@ -15,10 +15,10 @@ from muster.domain.ids import BatchId
 
 from .shell import Shell
 
-DESK = BatchEndpoint(kind="anthropic", base_url="https://example.invalid", account="a", variable="KEY")
+ENDPOINT = BatchEndpoint(kind="anthropic", base_url="https://example.invalid", account="a", variable="KEY")
 BATCH = Batch(
     id=BatchId("b1"),
-    desk=DESK,
+    endpoint=ENDPOINT,
     state=BatchState.RUNNING,
     requests=6000,
     bytes=1,

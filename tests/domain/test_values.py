@@ -87,7 +87,7 @@ def test_a_request_is_spelled_with_nothing_that_was_left_out() -> None:
 
 
 def test_an_agent_fills_only_what_is_left_open() -> None:
-    profile = Profile(name="a", lane="a", system="terse", max_tokens=10, temperature=0.5, seed=3)
+    profile = Profile(name="a", limiter="a", system="terse", max_tokens=10, temperature=0.5, seed=3)
     assert profile.complete(ask("hi")) == Request(
         messages=ask("hi").messages, system="terse", max_tokens=10, temperature=0.5, seed=3
     )

@@ -35,7 +35,7 @@ from muster.store.sqlite import SqliteStore, open_sqlite
 from muster.testing.batches import ObedientBatches
 from muster.text.json_schema import JsonSchemas
 
-PUPPET = Profile(name="puppet", lane="puppet")
+PUPPET = Profile(name="puppet", limiter="puppet")
 
 Answer = Callable[[Request, int], Awaitable[Reply]]
 
@@ -123,9 +123,9 @@ class Agents:
     def batching(self, name: str) -> Batching | None:
         return None if self._batches is None else self._batches.batching()
 
-    def reopen(self, desk: BatchEndpoint) -> BatchAgent:
+    def reopen(self, endpoint: BatchEndpoint) -> BatchAgent:
         if self._batches is None:
-            raise BadConfiguration(f"nobody here takes batches for {desk.kind}")
+            raise BadConfiguration(f"nobody here takes batches for {endpoint.kind}")
         return self._batches
 
 

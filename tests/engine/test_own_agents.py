@@ -24,15 +24,15 @@ OWN = Timeouts(call=300.0, idle=300.0)
 @pytest.mark.parametrize(
     ("profile", "left", "seconds"),
     [
-        (Profile(name="p", lane="p"), 20.0, USUAL.call),  # a model takes no notice of phases
-        (Profile(name="p", lane="p", timeouts=OWN), 20.0, 300.0),  # its own time counts before the phase's
-        (Profile(name="p", lane="p", timeouts=OWN, phased=True), 120.0, 120.0),
-        (Profile(name="p", lane="p", timeouts=OWN, phased=True), 0.3, 1.0),  # rounded up
-        (Profile(name="p", lane="p", timeouts=OWN, phased=True), 1200.5, 1201.0),
-        (Profile(name="p", lane="p", timeouts=OWN, phased=True), 0.0, 300.0),  # nothing is said
-        (Profile(name="p", lane="p", timeouts=OWN, phased=True), None, 300.0),
-        (Profile(name="p", lane="p", timeouts=OWN, phased=True), "soon", 300.0),
-        (Profile(name="p", lane="p", timeouts=OWN, phased=True), float("inf"), 300.0),
+        (Profile(name="p", limiter="p"), 20.0, USUAL.call),  # a model takes no notice of phases
+        (Profile(name="p", limiter="p", timeouts=OWN), 20.0, 300.0),  # its own time counts before the phase's
+        (Profile(name="p", limiter="p", timeouts=OWN, phased=True), 120.0, 120.0),
+        (Profile(name="p", limiter="p", timeouts=OWN, phased=True), 0.3, 1.0),  # rounded up
+        (Profile(name="p", limiter="p", timeouts=OWN, phased=True), 1200.5, 1201.0),
+        (Profile(name="p", limiter="p", timeouts=OWN, phased=True), 0.0, 300.0),  # nothing is said
+        (Profile(name="p", limiter="p", timeouts=OWN, phased=True), None, 300.0),
+        (Profile(name="p", limiter="p", timeouts=OWN, phased=True), "soon", 300.0),
+        (Profile(name="p", limiter="p", timeouts=OWN, phased=True), float("inf"), 300.0),
     ],
 )
 def test_a_call_has_its_own_time_or_the_rest_of_its_phase_or_the_usual(

@@ -13,7 +13,7 @@ from muster.statistics.batches import batch_stats, percentile
 
 DONE = Batch(
     id=BatchId("b1"),
-    desk=BatchEndpoint(kind="openai", base_url="http://127.0.0.1:1", account="a", variable="K"),
+    endpoint=BatchEndpoint(kind="openai", base_url="http://127.0.0.1:1", account="a", variable="K"),
     state=BatchState.COLLECTED,
     requests=10,
     bytes=1,

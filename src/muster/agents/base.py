@@ -54,7 +54,7 @@ class BatchAgent(Protocol):
     """
 
     @property
-    def desk(self) -> BatchEndpoint:
+    def endpoint(self) -> BatchEndpoint:
         """Say where this is."""
 
     @property
@@ -128,7 +128,7 @@ class Directory(Protocol):
     def batching(self, name: str) -> Batching | None:
         """Say how the agent is asked in batches; None for one that answers on this machine, without a provider."""
 
-    def reopen(self, desk: BatchEndpoint) -> BatchAgent:
+    def reopen(self, endpoint: BatchEndpoint) -> BatchAgent:
         """Come back to where a batch was handed in; raises BadConfiguration when the key is missing or another's."""
 
 

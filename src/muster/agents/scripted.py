@@ -138,7 +138,7 @@ def scripted(
         raise BadConfiguration(
             f"there is no scripted agent sim/{name}", suggestions=(*did_you_mean(near), f"use one of {known}")
         )
-    profile = profile or Profile(name=f"sim/{name}", lane=f"sim:{name}")
+    profile = profile or Profile(name=f"sim/{name}", limiter=f"sim:{name}")
     return ScriptedAgent(part, profile=profile, price=price, sleep=sleep, observe=observe)
 
 

@@ -22,6 +22,7 @@ from muster.store.sqlite import open_sqlite
 
 FORMAT = 1
 PAGE = 500
+ENDPOINT = "desk"  # how the endpoint of a batch is called in the files
 
 
 async def export_run(store: Store, run: Run, path: Path) -> int:
@@ -68,12 +69,16 @@ async def _lines(store: Store, run: Run) -> AsyncIterator[bytes]:
             yield _line({"entry": msgspec.to_builtins(entry)})
         async for batch, members in _batches(store, current):
             told = [member[:-1] for member in members]  # without the position, which is this store's own affair
-            yield _line({"batch": msgspec.to_builtins(batch), "members": msgspec.to_builtins(told)})
+            yield _line({"batch": _batch_json(batch), "members": msgspec.to_builtins(told)})
         waiting += await store.archive.children(current.id)
         # One that is not completed may still need the replies of the run it comes from.
         if current.origin is not None and current.state is not RunState.COMPLETED:
             source = await store.runs.get(current.origin.run)
             waiting += [source] if source is not None else []
+
+
+def _batch_json(batch: Batch) -> dict[str, Any]:
+    return {ENDPOINT if name == "endpoint" else name: value for name, value in msgspec.to_builtins(batch).items()}
 
 
 async def _batches(store: Store, run: Run) -> AsyncIterator[tuple[Batch, list[BatchMember]]]:
@@ -141,7 +146,9 @@ class _Import:
 
 
 def _parked_of(record: dict[str, Any]) -> tuple[Batch, list[BatchMember]]:
-    return msgspec.convert(record["batch"], Batch), msgspec.convert(record["members"], list[BatchMember])
+    told = msgspec.convert(record["batch"], dict[str, Any])
+    batch = {"endpoint" if name == ENDPOINT else name: value for name, value in told.items()}
+    return msgspec.convert(batch, Batch), msgspec.convert(record["members"], list[BatchMember])
 
 
 def runs_of(path: Path) -> list[RunId]:

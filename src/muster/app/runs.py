@@ -183,7 +183,7 @@ class Runs:
     async def require_batches(self, run: RunId) -> None:
         """Raise BadConfiguration when a batch that a run waits for is out of reach: a key is missing or another's."""
         for batch in (await self.batches_of(run)).under_way:
-            self._directory.reopen(batch.desk)
+            self._directory.reopen(batch.endpoint)
 
     async def queue(self, run: RunId) -> Run:
         """Hand a run that stands still to the workers."""

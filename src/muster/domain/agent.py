@@ -45,7 +45,7 @@ class Profile:
     """An agent as the engine sees it."""
 
     name: str  # "anthropic/claude-haiku-5-5" or a declared name
-    lane: str  # calls of one lane share a limiter: "anthropic:claude-haiku-5-5"
+    limiter: str  # the name of the limiter that its calls share: "anthropic:claude-haiku-5-5"
     pace: Pace = Pace()
     system: str = ""
     max_tokens: int = DEFAULT_MAX_TOKENS

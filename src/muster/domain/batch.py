@@ -45,7 +45,7 @@ class BatchLimits:
 class BatchEndpoint:
     """Where a batch is handed in: everything needed to come back for it, except the key.
 
-    Calls go into one batch when their desks are equal.
+    Calls go into one batch when their endpoints are equal.
     """
 
     kind: str  # "anthropic" or "openai"
@@ -151,7 +151,7 @@ class Batch:
     """A batch as it is stored."""
 
     id: BatchId
-    desk: BatchEndpoint
+    endpoint: BatchEndpoint
     state: BatchState
     requests: int
     bytes: int
@@ -243,7 +243,7 @@ class Plan:
     """A batch about to be stored, with the exact bytes that will be sent."""
 
     id: BatchId
-    desk: BatchEndpoint
+    endpoint: BatchEndpoint
     nonce: str
     tariffs: Mapping[str, Tariff]
     members: Sequence[Member]

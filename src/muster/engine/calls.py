@@ -218,7 +218,7 @@ class CallPath:
         """Step 2: a place in the run and a place at the provider."""
         profile = asking.agent.profile
         return Admission(
-            limiter=self._with.limiters.lane(profile.lane, profile.pace),
+            limiter=self._with.limiters.get(profile.limiter, profile.pace),
             tokens=quote.tokens,
             places=self._places,
             budget_queue=self._with.budget_queue,

@@ -73,7 +73,7 @@ def ahead(places: int) -> int:
 
 
 class Limiter:
-    """One lane: places, rates and pauses, first come first served.
+    """Places, rates and pauses, first come first served.
 
     A call first enters (it may get ready: rates and pauses count here), then boards (it goes on the wire), then leaves.
     """
@@ -188,19 +188,19 @@ class Limiter:
 
 
 class Limiters:
-    """The limiters of this process, one a lane."""
+    """The limiters of this process, by name."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._lanes: dict[str, Limiter] = {}
+        self._limiters: dict[str, Limiter] = {}
 
-    def lane(self, name: str, pace: Pace) -> Limiter:
-        """Return the limiter of a lane; whoever comes first sets its pace."""
-        if name not in self._lanes:
-            self._lanes[name] = Limiter(pace, self._clock)
-        return self._lanes[name]
+    def get(self, name: str, pace: Pace) -> Limiter:
+        """Return the limiter of this name; whoever asks first sets its pace."""
+        if name not in self._limiters:
+            self._limiters[name] = Limiter(pace, self._clock)
+        return self._limiters[name]
 
     async def close(self) -> None:
         """Stop all timers."""
-        for limiter in self._lanes.values():
+        for limiter in self._limiters.values():
             await limiter.close()

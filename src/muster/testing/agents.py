@@ -34,7 +34,7 @@ class Candidate:
 async def has_a_name_and_a_lane(candidate: Candidate) -> None:
     """Its profile says who it is, and stays the same."""
     assert candidate.agent.profile.name
-    assert candidate.agent.profile.lane
+    assert candidate.agent.profile.limiter
     assert candidate.agent.profile == candidate.agent.profile
 
 

@@ -19,7 +19,7 @@ from muster.testing.stores import DRIVER, NOW, OTHER, driven, new_run, opening, 
 ONE = Decimal(1)
 RATES = Rates(input=ONE, output=5 * ONE, cache_read=ONE / 10, cache_write=ONE, cache_write_1h=2 * ONE)
 TARIFF = Tariff(model="m", batch=Price(base=RATES, tiers=((200_000, RATES),)), live=None)
-DESK = BatchEndpoint(kind="anthropic", base_url="http://127.0.0.1:1", account="acc", variable="KEY")
+ENDPOINT = BatchEndpoint(kind="anthropic", base_url="http://127.0.0.1:1", account="acc", variable="KEY")
 
 
 def planning(run: RunId, epoch: int, count: int = 3, *, name: str = "b1", **rest: int) -> Plan:
@@ -30,7 +30,7 @@ def planning(run: RunId, epoch: int, count: int = 3, *, name: str = "b1", **rest
     ]
     return Plan(
         id=BatchId(name),
-        desk=DESK,
+        endpoint=ENDPOINT,
         nonce="nonce",
         tariffs={"sim/echo": TARIFF},
         members=members,
@@ -96,7 +96,7 @@ async def plans_a_batch_with_its_money_and_its_exact_bytes(store: Store) -> None
     await store.batch_writer.plan(plan)
     batch = await stored(store)
     assert (batch.state, batch.requests, batch.bytes, batch.reserved) == (BatchState.PLANNED, 3, 11, 300)
-    assert (batch.desk, batch.tariffs["sim/echo"], batch.nonce) == (DESK, TARIFF, "nonce")
+    assert (batch.endpoint, batch.tariffs["sim/echo"], batch.nonce) == (ENDPOINT, TARIFF, "nonce")
     assert [piece async for piece in store.batches.bodies(batch.id)] == [b"first", b"second"]
     found = await store.runs.get(run)
     assert found is not None

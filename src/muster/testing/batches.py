@@ -22,7 +22,7 @@ from muster.domain.call import Reply, Request, Stop, Timings, Usage
 from muster.domain.errors import ProviderFault, WireError
 from muster.domain.money import Microdollars
 
-DESK = BatchEndpoint(kind="anthropic", base_url="memory://", account="account", variable="")
+ENDPOINT = BatchEndpoint(kind="anthropic", base_url="memory://", account="account", variable="")
 TARIFF = Tariff(model="obedient", batch=None, live=None)
 
 Answer = Callable[[str], str | WireError]  # from what was asked
@@ -61,7 +61,7 @@ class ObedientBatches:
 
     def __init__(self, answer: Answer = str, *, limits: BatchLimits | None = None, most: int = 10) -> None:
         self._answer, self._most = answer, most
-        self.desk, self.spelling = DESK, ObedientSpelling()
+        self.endpoint, self.spelling = ENDPOINT, ObedientSpelling()
         self.limits = limits or BatchLimits(requests=100_000, bytes=1_000_000)
         self.taken: list[list[dict[str, str]]] = []  # the members of every batch
         self.arrived = asyncio.Queue[str]()

@@ -61,7 +61,7 @@ class Stage:
         return make_cli(
             "one",
             section,
-            profile=Profile(name="one", lane="cli:one"),
+            profile=Profile(name="one", limiter="cli:one"),
             processes=self.processes,
             variables=self.variables,
             folder=self.folder,

@@ -128,4 +128,4 @@ def test_a_password_in_an_address_is_refused_and_not_shown() -> None:
 def test_an_agent_that_could_never_send_is_not_made() -> None:
     headers = {"x-title": "a\nb: c"}
     with pytest.raises(BadConfiguration, match="x-title"):
-        OpenAIAgent(profile=Profile(name="a", lane="a"), model="m", price=None, http=HttpClient(), headers=headers)
+        OpenAIAgent(profile=Profile(name="a", limiter="a"), model="m", price=None, http=HttpClient(), headers=headers)

@@ -20,7 +20,7 @@ from muster.domain.money import NOTHING, Microdollars
 from muster.testing.processes import RememberedProcesses
 
 PATIENT = Timeouts(call=30.0, idle=30.0)
-PROFILE = Profile(name="critic", lane="program:critic")
+PROFILE = Profile(name="critic", limiter="program:critic")
 PATH = {"PATH": os.environ["PATH"]}
 PROPOSAL = {"thought_process": "reasoning", "content": "solution"}
 

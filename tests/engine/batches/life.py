@@ -222,7 +222,7 @@ class GatedAgent:
 
     def __init__(self, provider: Provider, gate: Gate) -> None:
         self._provider, self._gate = provider, gate
-        self.desk = desk_of(provider.kind)
+        self.endpoint = endpoint_of(provider.kind)
         self.labels_batches = self.uploads_file = provider.kind == "openai"
 
     async def submit(self, parcel: BatchUpload, timeouts: Timeouts) -> str:
@@ -312,7 +312,7 @@ class Request:
                 raise OutcomeUnknown("cut")
 
 
-def desk_of(kind: str) -> BatchEndpoint:
+def endpoint_of(kind: str) -> BatchEndpoint:
     """Return where the batches of a provider are handed in."""
     return BatchEndpoint(kind=kind, base_url="memory://", account="account", variable="")
 
@@ -323,7 +323,7 @@ class Agents:
     def __init__(self, agent: GatedAgent) -> None:
         self._agent = agent
 
-    def reopen(self, desk: BatchEndpoint) -> BatchAgent:
+    def reopen(self, endpoint: BatchEndpoint) -> BatchAgent:
         """Come back to the provider."""
         return self._agent
 
@@ -435,7 +435,7 @@ class World:
         ]
         names = Batch(
             id=NAME,
-            desk=desk_of("x"),
+            endpoint=endpoint_of("x"),
             state=BatchState.PLANNED,
             requests=0,
             bytes=0,
@@ -446,7 +446,7 @@ class World:
         lines = [ObedientSpelling().member(names.name(place), b"{}") for place in range(MEMBERS)]
         plan = Plan(
             id=NAME,
-            desk=desk_of(self.provider.kind),
+            endpoint=endpoint_of(self.provider.kind),
             nonce="n",
             tariffs={"sim/echo": TARIFF},
             members=members,

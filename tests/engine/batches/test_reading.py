@@ -11,11 +11,11 @@ from muster.domain.errors import Expired, ProviderFault
 from muster.domain.ids import BatchId, RunId
 from muster.domain.money import Microdollars
 from muster.engine.batches.results import OddLines, ResultReader, missing
-from muster.testing.batches import DESK, TARIFF, ObedientBatches
+from muster.testing.batches import ENDPOINT, TARIFF, ObedientBatches
 
 BATCH = Batch(
     id=BatchId("b1"),
-    desk=DESK,
+    endpoint=ENDPOINT,
     state=BatchState.ENDED,
     requests=10,
     bytes=100,

@@ -14,7 +14,7 @@ ANTHROPIC = BatchEndpoint(kind="anthropic", base_url="http://127.0.0.1:1", accou
 SENT = 1_800_000_000.0
 BATCH = Batch(
     id=BatchId("b1"),
-    desk=ANTHROPIC,
+    endpoint=ANTHROPIC,
     state=BatchState.SENT,
     requests=40,
     bytes=1,
@@ -23,12 +23,12 @@ BATCH = Batch(
     sent_at=SENT,
     nonce="n",
 )
-OPENAI = replace(BATCH, desk=replace(ANTHROPIC, kind="openai"), file="file-1")
+OPENAI = replace(BATCH, endpoint=replace(ANTHROPIC, kind="openai"), file="file-1")
 
 
 def judge(batch: Batch, listed: Sequence[ListedBatch], known: frozenset[str]) -> Judgment:
     """Judge a list as the batch's provider writes it."""
-    return judge_list(batch, listed, known, labeled=batch.desk.kind == "openai")
+    return judge_list(batch, listed, known, labeled=batch.endpoint.kind == "openai")
 
 
 def found(

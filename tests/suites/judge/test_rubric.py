@@ -225,7 +225,7 @@ async def test_a_function_that_answers_with_data_is_a_judge(tmp_path: Path) -> N
         found.append(await judge(ctx, case(), SEEN, judge="fn", samples=1, key="k"))
         return None
 
-    agent = FunctionAgent(profile=Profile(name="fn", lane="fn"), function=answer)
+    agent = FunctionAgent(profile=Profile(name="fn", limiter="fn"), function=answer)
     async with house(tmp_path, fn=agent) as h:
         await h.drive(work)
     assert [each.score for each in found[0].items] == [1.0, 0.0]

@@ -140,7 +140,7 @@ async def test_an_agent_whose_data_is_checked_may_leave_out_what_may_be_null(tmp
         async def answer(request: Request) -> str:
             return json.dumps(given[name])
 
-        return FunctionAgent(profile=Profile(name=name, lane=name), function=answer)
+        return FunctionAgent(profile=Profile(name=name, limiter=name), function=answer)
 
     async with house(tmp_path, full=agent("full"), bare=agent("bare"), wrong=agent("wrong")) as h:
         await h.drive(work)

@@ -31,7 +31,7 @@ from muster.verify.spec import stored
 from muster.verify.verification import Kind, LeftOut, Verification, Verifier
 
 START = 1_800_000_000.0  # 2027-01-15 08:00:00 in UTC
-DESK = BatchEndpoint(kind="openai", base_url="http://127.0.0.1:1", account="a", variable="K")
+ENDPOINT = BatchEndpoint(kind="openai", base_url="http://127.0.0.1:1", account="a", variable="K")
 CODE = "import os\n\n\ndef run(name):\n    os.system('echo ' + name)\n    return 1\n"
 
 
@@ -239,7 +239,7 @@ class _Keeper:
         openings = [self._opening(f"wave/1/{name}/{place}") for place in range(len(members))]
         seats = [Member(opening=one, place=place, size=9, max_tokens=5) for place, one in enumerate(openings)]
         plan = Plan(
-            id=name, desk=DESK, nonce="n", tariffs={}, members=seats, bodies=[], bytes=0, at=self._at
+            id=name, endpoint=ENDPOINT, nonce="n", tariffs={}, members=seats, bodies=[], bytes=0, at=self._at
         )  # fmt: skip
         await self._store.batch_writer.plan(plan)
         expired = Failed(error={"code": "expired"}, uncertain=False, gives_up=True, ended_as=AttemptState.EXPIRED)

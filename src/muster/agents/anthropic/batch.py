@@ -60,7 +60,9 @@ class AnthropicBatches:
         base_url = join(base_url, "")
         account = Account(place=f"the batches at {base_url}", variable=variable, key=key)
         headers = {"x-api-key": key, "anthropic-version": VERSION}
-        self.desk = BatchEndpoint(kind=KIND, base_url=base_url, account=fingerprint(base_url, key), variable=variable)
+        self.endpoint = BatchEndpoint(
+            kind=KIND, base_url=base_url, account=fingerprint(base_url, key), variable=variable
+        )
         self.spelling = AnthropicBatchFormat(account)
         self._clerk = ProviderClient(base_url=base_url, account=account, headers=headers, http=http, fault=answer.fault)
 

@@ -40,7 +40,7 @@ class OpenAIBatches:
         base_url = join(base_url, "")
         account = Account(place=f"the batches at {base_url}", variable=variable, key=key)
         headers = {"authorization": f"Bearer {key}"} if key else {}
-        self.desk = BatchEndpoint(
+        self.endpoint = BatchEndpoint(
             kind=KIND, base_url=base_url, account=fingerprint(base_url, key), variable=variable, scope=scope
         )
         self.spelling = OpenAIBatchFormat(account)

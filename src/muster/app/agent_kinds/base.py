@@ -29,7 +29,7 @@ def profile_of(name: str, section: AgentSection) -> Profile:
     """Make the profile of a declared agent."""
     return Profile(
         name=name,
-        lane=_lane(name, section),
+        limiter=_limiter(name, section),
         pace=Pace(
             concurrency=section.concurrency or _AT_ONCE.get(section.kind, Pace().concurrency),
             requests_per_minute=section.requests_per_minute,
@@ -46,7 +46,7 @@ def profile_of(name: str, section: AgentSection) -> Profile:
     )
 
 
-def _lane(name: str, section: AgentSection) -> str:
+def _limiter(name: str, section: AgentSection) -> str:
     if isinstance(section, ModelSection):
         return f"{section.base_url or section.kind}:{section.model or name}"
     return f"{section.kind}:{name}"

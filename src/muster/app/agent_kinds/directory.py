@@ -100,10 +100,10 @@ class AgentDirectory:
         """Return whether a call is tried again after an unknown outcome; processes of ours are not."""
         return not isinstance(self._settings.agents.get(name), ProgramSection | CliSection | ClaudeSection)
 
-    def reopen(self, desk: BatchEndpoint) -> BatchAgent:
+    def reopen(self, endpoint: BatchEndpoint) -> BatchAgent:
         """Come back to where a batch was handed in, or raise BadConfiguration when the key is missing or another's."""
-        key = self._settings.variable(desk.variable) if desk.variable else None
-        return self._batch_agents.reopen(desk, key)
+        key = self._settings.variable(endpoint.variable) if endpoint.variable else None
+        return self._batch_agents.reopen(endpoint, key)
 
     async def close(self) -> None:
         """Close every agent."""
@@ -140,7 +140,7 @@ class AgentDirectory:
             return self._declared(name, section)
         provider, _, model = name.partition("/")
         if provider in PROVIDERS and model:
-            return self._known(Profile(name=name, lane=f"{provider}:{model}"), provider, model, None)
+            return self._known(Profile(name=name, limiter=f"{provider}:{model}"), provider, model, None)
         raise BadConfiguration(f"there is no agent {name!r}", suggestions=self._suggestions(name))
 
     def _near(self, name: str) -> list[str]:

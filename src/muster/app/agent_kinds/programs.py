@@ -44,7 +44,7 @@ def make_program(
 def make_command(command: Command, *, processes: ProcessRegistry, variables: Mapping[str, str], folder: Path) -> Agent:
     """Make an agent of a command that no section declares: one of a check."""
     section = ProgramSection(kind="program", command=command.argv, env=dict(command.environment))
-    profile = Profile(name=command.name, lane="command", pace=Pace(concurrency=COMMANDS, gets_ahead=False))
+    profile = Profile(name=command.name, limiter="command", pace=Pace(concurrency=COMMANDS, gets_ahead=False))
     order = ProcessCommand(
         agent=command.name,
         command=command.argv,

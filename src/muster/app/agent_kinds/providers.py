@@ -161,7 +161,7 @@ def _max_tokens(model: str) -> "MaxTokens":
 
 
 class BatchAgents:
-    """Gives the same batch agent for the same desk."""
+    """Gives the same batch agent for the same endpoint."""
 
     def __init__(self, http: "Callable[[], BatchHttp]") -> None:
         self._http = http
@@ -170,26 +170,28 @@ class BatchAgents:
     def open(self, entry: ModelEntry, key: str) -> BatchAgent:
         """Return the batch agent of a model."""
         agent = self._agent(entry.api, key, entry.variable or "", entry.base_url, _scope(entry))
-        return self._open.setdefault(agent.desk, agent)
+        return self._open.setdefault(agent.endpoint, agent)
 
-    def reopen(self, desk: BatchEndpoint, key: str | None) -> BatchAgent:
+    def reopen(self, endpoint: BatchEndpoint, key: str | None) -> BatchAgent:
         """Come back to where a batch was handed in, with the key that its variable holds now."""
         from muster.agents.faults import fingerprint
 
-        where = f"a batch was handed in at {desk.base_url}"
-        if key is None and desk.variable:
+        where = f"a batch was handed in at {endpoint.base_url}"
+        if key is None and endpoint.variable:
             raise BadConfiguration(
-                f"{where} with the key in {desk.variable}, which is not set",
-                suggestions=(f"export {desk.variable}=…",),
+                f"{where} with the key in {endpoint.variable}, which is not set",
+                suggestions=(f"export {endpoint.variable}=…",),
             )
-        if fingerprint(desk.base_url, key or "") != desk.account:
+        if fingerprint(endpoint.base_url, key or "") != endpoint.account:
             raise BadConfiguration(
-                f"{where} with another key or account than the one in {desk.variable or 'use now'}",
-                suggestions=(f"set {desk.variable} to the key of then",) if desk.variable else (),
+                f"{where} with another key or account than the one in {endpoint.variable or 'use now'}",
+                suggestions=(f"set {endpoint.variable} to the key of then",) if endpoint.variable else (),
             )
-        if desk not in self._open:
-            self._open[desk] = self._agent(desk.kind, key or "", desk.variable, desk.base_url, desk.scope)
-        return self._open[desk]
+        if endpoint not in self._open:
+            self._open[endpoint] = self._agent(
+                endpoint.kind, key or "", endpoint.variable, endpoint.base_url, endpoint.scope
+            )
+        return self._open[endpoint]
 
     def _agent(self, kind: str, key: str, variable: str, base_url: str, scope: str) -> BatchAgent:
         if kind == ANTHROPIC:

@@ -166,8 +166,8 @@ def event_view(event: Event) -> dict[str, Any]:
 def batch_view(batch: Batch, runs: Mapping[RunId, int] | None = None) -> dict[str, Any]:
     """Return a batch as JSON; with `runs`, how many calls of which runs it holds."""
     found = batch_reference(batch) | {
-        "provider": batch.desk.kind,
-        "base_url": batch.desk.base_url,
+        "provider": batch.endpoint.kind,
+        "base_url": batch.endpoint.base_url,
         "provider_state": batch.word or None,
         "provider_done": batch.done,
         "bytes": batch.bytes,

@@ -25,7 +25,7 @@ def batches_table(batches: Sequence[Batch], now: float, width: int) -> Table:
     states = [Text(batch.state, style=COLOURS[batch.state]) for batch in batches]
     columns = [
         Column("batch", [batch.id for batch in batches], right=False),
-        Column("provider", [batch.desk.kind for batch in batches], right=False),
+        Column("provider", [batch.endpoint.kind for batch in batches], right=False),
         Column("state", states, right=False),
         Column("done", [f"{_done(batch):,}/{batch.requests:,}" for batch in batches]),
         Column("cost", [show_usd(batch.cost) for batch in batches]),
@@ -57,7 +57,7 @@ def _where(batch: Batch) -> list[tuple[str, "str | Text"]]:
         state.append(f"  ({clean(standing(batch))})", style="default")
     known = f", known there as {batch.provider_id}" if batch.provider_id else ""
     file = f"\ninput file {batch.file}" if batch.file else ""
-    return [("state", state), ("provider", f"{batch.desk.kind} at {batch.desk.base_url}{known}{file}")]
+    return [("state", state), ("provider", f"{batch.endpoint.kind} at {batch.endpoint.base_url}{known}{file}")]
 
 
 def _what(batch: Batch) -> list[tuple[str, "str | Text"]]:

@@ -48,7 +48,7 @@ class Batcher:
         self._kill, self._patience = services.kill, services.patience
         self._follower, self._waiters = follower, waiters
         self._claims, self._dismisser, self._poller = claims, dismisser, poller
-        self._lanes: dict[BatchEndpoint, deque[Parked]] = {}
+        self._queues: dict[BatchEndpoint, deque[Parked]] = {}
         self._agents: dict[BatchEndpoint, BatchAgent] = {}
         self._short: list[Parked] = []  # what did not fit under a budget the last time
         self._watch = QuietWatch(waiters, services.clock)
@@ -73,9 +73,9 @@ class Batcher:
         """Wait for the next batch and for its result; raises the error that the call met there."""
         await self._enter()
         try:
-            desk = parked.batching.agent.desk
-            self._agents[desk] = parked.batching.agent
-            self._lanes.setdefault(desk, deque()).append(parked)
+            endpoint = parked.batching.agent.endpoint
+            self._agents[endpoint] = parked.batching.agent
+            self._queues.setdefault(endpoint, deque()).append(parked)
             self._unsent[parked.attempt.run] += 1
             self._watch.change()
             self._begin_to_gather()
@@ -106,7 +106,7 @@ class Batcher:
         Calls that wait for money would wait for ever, since that batch keeps what was reserved for its members.
         """
         self._left[run] = error
-        parked = [*self._short, *(parked for lane in self._lanes.values() for parked in lane)]
+        parked = [*self._short, *(parked for queue in self._queues.values() for parked in queue)]
         for each in parked:
             if each.attempt.run == run and not each.future.done():
                 each.future.set_exception(error)
@@ -217,20 +217,20 @@ class Batcher:
 
     def _fail_all(self, error: MusterError) -> None:
         """Let nobody wait for a batch that will never be made."""
-        for parked in [*self._short, *(parked for lane in self._lanes.values() for parked in lane)]:
+        for parked in [*self._short, *(parked for queue in self._queues.values() for parked in queue)]:
             self._fail(parked, error)
         self._short.clear()
-        self._lanes.clear()
+        self._queues.clear()
         self._unsent.clear()
 
     async def _keep_flushing(self) -> None:
-        while any(self._lanes.values()) or self._short:
-            if not any(self._lanes.values()):
+        while any(self._queues.values()) or self._short:
+            if not any(self._queues.values()):
                 await self._store.changes.wait(LOOK_SECONDS)  # only money is missing, and every write may free some
                 self._again()
             await self._until_due()
-            for desk in list(self._lanes):
-                await self._flush(desk)
+            for endpoint in list(self._queues):
+                await self._flush(endpoint)
 
     async def _until_due(self) -> None:
         """Wait until it is time to flush, and still is after everything that is ready to run has run."""
@@ -243,42 +243,42 @@ class Batcher:
 
     def _quietness(self) -> Quietness:
         return self._watch.look(
-            oldest=min((lane[0].since for lane in self._lanes.values() if lane), default=None),
-            full=any(len(lane) >= self._most(desk).requests for desk, lane in self._lanes.items()),
+            oldest=min((queue[0].since for queue in self._queues.values() if queue), default=None),
+            full=any(len(queue) >= self._most(endpoint).requests for endpoint, queue in self._queues.items()),
         )
 
     def _again(self) -> None:
         for parked in self._short:
             parked.since = self._clock.monotonic()
             self._unsent[parked.attempt.run] += 1
-            self._lanes[parked.batching.agent.desk].append(parked)
+            self._queues[parked.batching.agent.endpoint].append(parked)
         self._short.clear()
 
-    async def _flush(self, desk: BatchEndpoint) -> None:
-        lane = self._lanes[desk]
-        self._forget_canceled(lane)
-        while lane:
-            composition = await self._compose(desk, lane)
+    async def _flush(self, endpoint: BatchEndpoint) -> None:
+        queue = self._queues[endpoint]
+        self._forget_canceled(queue)
+        while queue:
+            composition = await self._compose(endpoint, queue)
             for parked, error in composition.refused:
                 self._fail(parked, error)
             if composition.members:
-                await self._store_plan(composition, lane)
-            self._forget_canceled(lane)
+                await self._store_plan(composition, queue)
+            self._forget_canceled(queue)
 
-    async def _compose(self, desk: BatchEndpoint, lane: deque[Parked]) -> Composition:
+    async def _compose(self, endpoint: BatchEndpoint, queue: deque[Parked]) -> Composition:
         nonce = await self._store.batch_writer.nonce(new_nonce(self._random))
         name = new_batch_id(self._clock.now(), self._random)
-        composition = Composition(id=name, nonce=nonce, agent=self._agents[desk], most=self._most(desk))
-        return await compose(composition, lane, self._clock.now(), self._store.batch_writer)
+        composition = Composition(id=name, nonce=nonce, agent=self._agents[endpoint], most=self._most(endpoint))
+        return await compose(composition, queue, self._clock.now(), self._store.batch_writer)
 
-    def _most(self, desk: BatchEndpoint) -> BatchLimits:
-        limits, patience = self._agents[desk].limits, self._patience
+    def _most(self, endpoint: BatchEndpoint) -> BatchLimits:
+        limits, patience = self._agents[endpoint].limits, self._patience
         return BatchLimits(
             requests=min(limits.requests, patience.most_requests or limits.requests),
             bytes=min(limits.bytes, patience.most_bytes or limits.bytes),
         )
 
-    async def _store_plan(self, composition: Composition, lane: deque[Parked]) -> None:
+    async def _store_plan(self, composition: Composition, queue: deque[Parked]) -> None:
         """Reserve the money and store the batch; calls without money wait, and the others are composed anew."""
         self._kill.reach("batch.before_plan")
         try:
@@ -292,7 +292,7 @@ class Batcher:
             self._launch(composition)
             return
         for parked, decision in reversed(list(zip(composition.parked, decisions, strict=True))):
-            self._sort(parked, decision, lane)
+            self._sort(parked, decision, queue)
 
     def _launch(self, composition: Composition) -> None:
         for member, parked in zip(composition.members, composition.parked, strict=True):
@@ -300,9 +300,9 @@ class Batcher:
             self._waiters.add(composition.id, member.place, parked.future)
         self._follower.follow(composition.id, [parked.attempt.run for parked in composition.parked])
 
-    def _sort(self, parked: Parked, decision: Decision | MusterError, lane: deque[Parked]) -> None:
+    def _sort(self, parked: Parked, decision: Decision | MusterError, queue: deque[Parked]) -> None:
         if isinstance(decision, Granted):
-            lane.appendleft(parked)
+            queue.appendleft(parked)
         elif isinstance(decision, Wait) and parked.attempt.run in self._left:
             self._fail(parked, self._left[parked.attempt.run])
         elif isinstance(decision, Wait):
@@ -326,12 +326,12 @@ class Batcher:
         if not parked.future.done():
             parked.future.set_result(None)
 
-    def _forget_canceled(self, lane: deque[Parked]) -> None:
-        gone = [parked for parked in lane if parked.future.done()]
+    def _forget_canceled(self, queue: deque[Parked]) -> None:
+        gone = [parked for parked in queue if parked.future.done()]
         if gone:
-            kept = [parked for parked in lane if not parked.future.done()]
-            lane.clear()
-            lane.extend(kept)
+            kept = [parked for parked in queue if not parked.future.done()]
+            queue.clear()
+            queue.extend(kept)
             self._unsent.subtract(parked.attempt.run for parked in gone)
 
 

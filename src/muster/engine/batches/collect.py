@@ -69,7 +69,7 @@ class Collector:
             self._spooling(batch).clear()
             await self._finish(batch, Shortfall.NONE)
             return None
-        agent = self._directory.reopen(batch.desk)
+        agent = self._directory.reopen(batch.endpoint)
         progress = await self._with_sources(agent, batch, until)
         odds = None if progress is None else await self._read_sources(agent, batch, progress, until)
         if progress is None or odds is None:

@@ -181,7 +181,7 @@ class Poller:
 
     async def __call__(self, batch: Batch, until: float) -> None:
         """Ask until the batch has ended; a wish to cancel is passed on once."""
-        agent = self._directory.reopen(batch.desk)
+        agent = self._directory.reopen(batch.endpoint)
         pulse = PollDelays(self._patience, self._random)
         told = False
         while True:
@@ -203,7 +203,7 @@ class Poller:
 
     async def look(self, batch: Batch) -> BatchProgress | None:
         """Ask how a batch stands; raises BatchLost when the provider has it no more."""
-        agent = self._directory.reopen(batch.desk)
+        agent = self._directory.reopen(batch.endpoint)
         question = partial(agent.poll, batch.provider_id or "", self._timeouts)
         until = self._clock.monotonic() + 2 * self._patience.grace + self._patience.poll_longest
         return await self._asker.ask(question, f"batch {batch.provider_id}", until)
@@ -225,7 +225,7 @@ class Poller:
         if batch.state is not BatchState.RUNNING or batch.adopted:
             return False
         try:
-            await self._directory.reopen(batch.desk).cancel(batch.provider_id or "", self._timeouts)
+            await self._directory.reopen(batch.endpoint).cancel(batch.provider_id or "", self._timeouts)
         except (TryLater, UnknownModel):  # a 404 may pass, shortly after the creation
             return False
         await self._advance(replace(batch, note=CANCELING), "batch.canceling")

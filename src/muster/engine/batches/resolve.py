@@ -178,7 +178,7 @@ class BatchResolver:
             await self._claims.keep(claimed, self._resolve(claimed, until))
 
     async def _resolve(self, batch: Batch, until: float) -> None:
-        agent = self._directory.reopen(batch.desk)
+        agent = self._directory.reopen(batch.endpoint)
         if agent.uploads_file and batch.file is None:
             note = "its requests were never uploaded, so it cannot have been created"
             await self._claims.change(batch, "batch.put_back", state=BatchState.PLANNED, sent_at=None, note=note)
@@ -208,10 +208,10 @@ class BatchResolver:
                     break  # what is not seen is not adopted, and nothing is sent again because of that
             return listed
 
-        listed = await self._asker.ask(read_list, f"the list of batches at {batch.desk.base_url}", until)
+        listed = await self._asker.ask(read_list, f"the list of batches at {batch.endpoint.base_url}", until)
         if listed is None:
             return None
-        known = await self._store.batches.known(batch.desk.account)
+        known = await self._store.batches.known(batch.endpoint.account)
         return judge(batch, listed, known, labeled=agent.labels_batches)
 
     async def _adopt(self, batch: Batch, adopt: Adopt) -> None:

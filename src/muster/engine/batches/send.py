@@ -50,7 +50,7 @@ class Sender:
         if batch.cancel_requested:
             await self._dismisser.cancel(batch, "it was canceled before it was sent")
             return
-        agent = self._directory.reopen(batch.desk)
+        agent = self._directory.reopen(batch.endpoint)
         pulse = PollDelays(self._patience, self._random)
         while self._clock.monotonic() < until:
             fresh = await self._store.batches.get(batch.id)
@@ -73,7 +73,7 @@ class Sender:
     async def _wait_for_others(self, batch: Batch, until: float) -> None:
         """Wait until no other create of this account is unresolved; one that nobody is at is resolved here."""
         for other in await self._store.batches.select((BatchState.SENT,), limit=1000):
-            if other.desk.account == batch.desk.account and other.id != batch.id:
+            if other.endpoint.account == batch.endpoint.account and other.id != batch.id:
                 await self._resolver.if_unclaimed(other, until)
         await self._store.changes.wait(LOOK_SECONDS)
 
@@ -84,7 +84,7 @@ class Sender:
         except WireError as error:
             return await self._failed(agent, claimed, error, pulse)
         self._kill.reach("batch.created")
-        if provider_id in await self._store.batches.known(claimed.desk.account):
+        if provider_id in await self._store.batches.known(claimed.endpoint.account):
             note = f"nobody knows whether it was created: the provider gave it the id of another batch, {provider_id}"
             await self._claims.change(claimed, "batch.unclear", note=note)
             return None
@@ -166,7 +166,7 @@ class Composition:
         """Return the plan as it is to be stored."""
         return Plan(
             id=self.id,
-            desk=self.agent.desk,
+            endpoint=self.agent.endpoint,
             nonce=self.nonce,
             tariffs=self.tariffs,
             members=self.members,
@@ -176,32 +176,32 @@ class Composition:
         )
 
 
-async def compose(composition: Composition, lane: deque[Parked], at: float, book: BatchWriter) -> Composition:
-    """Take calls from the lane, oldest first, until the batch is full."""
+async def compose(composition: Composition, queue: deque[Parked], at: float, book: BatchWriter) -> Composition:
+    """Take calls from the queue, oldest first, until the batch is full."""
     spelling = composition.agent.spelling
-    shared, names = shared_prefixes(lane, composition.most.requests), Names(composition.nonce, composition.id)
+    shared, names = shared_prefixes(queue, composition.most.requests), Names(composition.nonce, composition.id)
     piece = bytearray(spelling.head)
     size = len(spelling.head) + len(spelling.tail)
-    while lane and len(composition.members) < composition.most.requests:
+    while queue and len(composition.members) < composition.most.requests:
         place = len(composition.members)
         try:
-            book.check(lane[0].attempt.key, lane[0].text)
-            line, member = _spell(composition, lane[0], place, names.name(place), at, cached=_marks(lane[0], shared))
+            book.check(queue[0].attempt.key, queue[0].text)
+            line, member = _spell(composition, queue[0], place, names.name(place), at, cached=_marks(queue[0], shared))
         except MusterError as error:
-            composition.refused.append((lane.popleft(), error))
+            composition.refused.append((queue.popleft(), error))
             continue
         except Exception as error:  # one that cannot be written must not take its neighbours along
-            composition.refused.append((lane.popleft(), CallFailed(f"the request cannot be written: {error!r}")))
+            composition.refused.append((queue.popleft(), CallFailed(f"the request cannot be written: {error!r}")))
             continue
         grown = size + len(line) + (len(spelling.separator) if place else 0)
         if grown > composition.most.bytes:
             if place:
                 break
-            composition.refused.append((lane.popleft(), _too_large(len(line), composition.most.bytes)))
+            composition.refused.append((queue.popleft(), _too_large(len(line), composition.most.bytes)))
             continue
         size = grown
         piece += (spelling.separator if place else b"") + line
-        _add(composition, lane.popleft(), member)
+        _add(composition, queue.popleft(), member)
         if len(piece) >= PIECE_BYTES:
             composition.pieces.append(await book.pack(bytes(piece)))
             piece.clear()
@@ -225,9 +225,9 @@ def _add(composition: Composition, parked: Parked, member: Member) -> None:
     composition.tariffs[parked.agent] = parked.batching.tariff
 
 
-def shared_prefixes(lane: deque[Parked], most: int) -> frozenset[str]:
+def shared_prefixes(queue: deque[Parked], most: int) -> frozenset[str]:
     """Return the long prefixes that enough of the first calls have in common."""
-    counts = Counter(prefix for parked in islice(lane, most) if (prefix := prefix_of(parked.request)) is not None)
+    counts = Counter(prefix for parked in islice(queue, most) if (prefix := prefix_of(parked.request)) is not None)
     return frozenset(prefix for prefix, count in counts.items() if count >= FEWEST_SHARERS)
 
 

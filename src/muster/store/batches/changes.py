@@ -83,7 +83,7 @@ def claim(database: DatabaseConnection, request: BatchClaim) -> Batch | None:
     who = {"host": driver.host, "pid": driver.pid, "started": driver.started}
     parameters = {"id": batch.id, "epoch": batch.epoch, "at": request.at, "until": request.until, **who}
     if batch.state is BatchState.PLANNED:
-        account = {"account": batch.desk.account, "alone": int(request.alone)}
+        account = {"account": batch.endpoint.account, "alone": int(request.alone)}
         claimed = database.execute("claim_planned_batch", parameters | account)
     else:
         # One whose holder has renewed it since it was read is not free.

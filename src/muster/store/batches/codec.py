@@ -17,7 +17,7 @@ from muster.store.queries import Row
 PACKING = 1  # of zlib, for bodies and lines: the next step saves little and costs much
 
 _STATES = {state.value: state for state in AttemptState}
-_desk = msgspec.json.Decoder(BatchEndpoint)
+_endpoint = msgspec.json.Decoder(BatchEndpoint)
 _tariffs = msgspec.json.Decoder(dict[str, Tariff])
 
 
@@ -25,8 +25,8 @@ def plan_parameters(plan: Plan, codec: Codec) -> dict[str, Any]:
     """Spell a new batch as parameters."""
     return {
         "id": plan.id,
-        "desk": codec.text(plan.desk),
-        "account": plan.desk.account,
+        "desk": codec.text(plan.endpoint),
+        "account": plan.endpoint.account,
         "nonce": plan.nonce,
         "requests": len(plan.members),
         "bytes": plan.bytes,
@@ -41,8 +41,8 @@ def restored_parameters(batch: Batch, codec: Codec) -> dict[str, Any]:
     """Spell a batch from elsewhere as parameters; only the provider's part of its story comes along."""
     return {
         "id": batch.id,
-        "desk": codec.text(batch.desk),
-        "account": batch.desk.account,
+        "desk": codec.text(batch.endpoint),
+        "account": batch.endpoint.account,
         "nonce": batch.nonce,
         "state": str(batch.state),
         "requests": batch.requests,
@@ -83,7 +83,7 @@ def batch_of(row: Row) -> Batch:
     """Read a batch."""
     return Batch(
         id=BatchId(row["id"]),
-        desk=_desk.decode(row["desk"]),
+        endpoint=_endpoint.decode(row["desk"]),
         state=BatchState(row["state"]),
         requests=row["requests"],
         bytes=row["bytes"],

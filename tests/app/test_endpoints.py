@@ -59,8 +59,8 @@ def test_models_of_one_account_share_message_batches_but_not_batches_of_completi
     assert isinstance(one.agent, AnthropicBatches)
     small, large = batching(found, GPT), batching(found, "openai/gpt-5")
     assert isinstance(small.agent, OpenAIBatches)
-    assert small.agent.desk.scope == "/v1/chat/completions gpt-5-mini"
-    assert small.agent.desk == replace(large.agent.desk, scope=small.agent.desk.scope)
+    assert small.agent.endpoint.scope == "/v1/chat/completions gpt-5-mini"
+    assert small.agent.endpoint == replace(large.agent.endpoint, scope=small.agent.endpoint.scope)
 
 
 @pytest.mark.parametrize("name", ["nobody", "nobody/x", "sim/nobody", "anthropic/"])
@@ -138,47 +138,49 @@ def test_members_are_spelled_for_their_model(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", [CLAUDE, GPT, "ollama/qwen3", "mine"])
 def test_a_desk_is_enough_to_come_back(tmp_path: Path, name: str) -> None:
-    desk = batching(directory(tmp_path, text=OWN), name).agent.desk
+    endpoint = batching(directory(tmp_path, text=OWN), name).agent.endpoint
     later = directory(tmp_path)  # the agent may no longer be declared
-    agent = later.reopen(desk)
-    assert agent.desk == desk
-    assert later.reopen(desk) is agent
+    agent = later.reopen(endpoint)
+    assert agent.endpoint == endpoint
+    assert later.reopen(endpoint) is agent
 
 
 def test_who_comes_back_meets_the_agent_that_is_there(tmp_path: Path) -> None:
     found = directory(tmp_path)
     agent = batching(found, CLAUDE).agent
-    assert found.reopen(agent.desk) is agent
+    assert found.reopen(agent.endpoint) is agent
     assert batching(found, SONNET).agent is agent
 
 
 def test_where_a_batch_was_handed_in_does_not_change_with_the_settings(tmp_path: Path) -> None:
-    desk = batching(directory(tmp_path, {**KEYS, "ANTHROPIC_BASE_URL": "http://127.0.0.1:7/a/"}), CLAUDE).agent.desk
-    assert desk.base_url == "http://127.0.0.1:7/a"
-    assert directory(tmp_path).reopen(desk).desk == desk
+    endpoint = batching(
+        directory(tmp_path, {**KEYS, "ANTHROPIC_BASE_URL": "http://127.0.0.1:7/a/"}), CLAUDE
+    ).agent.endpoint
+    assert endpoint.base_url == "http://127.0.0.1:7/a"
+    assert directory(tmp_path).reopen(endpoint).endpoint == endpoint
 
 
-def desk_of(folder: Path) -> BatchEndpoint:
+def endpoint_of(folder: Path) -> BatchEndpoint:
     text = '[agents.a]\nkind = "anthropic"\nmodel = "claude-haiku-5-5"\nkey_env = "MY_KEY"\n'
-    return batching(directory(folder, {"MY_KEY": "sk-of-then"}, text=text), "a").agent.desk
+    return batching(directory(folder, {"MY_KEY": "sk-of-then"}, text=text), "a").agent.endpoint
 
 
 def test_the_variable_of_a_key_that_is_missing_is_named(tmp_path: Path) -> None:
-    desk = desk_of(tmp_path)
-    assert desk.variable == "MY_KEY"
+    endpoint = endpoint_of(tmp_path)
+    assert endpoint.variable == "MY_KEY"
     with pytest.raises(BadConfiguration, match="MY_KEY, which is not set") as caught:
-        directory(tmp_path).reopen(desk)
+        directory(tmp_path).reopen(endpoint)
     assert "MY_KEY" in caught.value.suggestions[0]
 
 
 def test_another_key_is_another_account_and_neither_is_shown(tmp_path: Path) -> None:
-    desk = desk_of(tmp_path)
+    endpoint = endpoint_of(tmp_path)
     with pytest.raises(BadConfiguration, match="another key or account than the one in MY_KEY") as caught:
-        directory(tmp_path, {"MY_KEY": "sk-of-now"}).reopen(desk)
+        directory(tmp_path, {"MY_KEY": "sk-of-now"}).reopen(endpoint)
     assert "sk-of" not in str(caught.value.record())
-    assert "sk-of" not in repr(desk)
+    assert "sk-of" not in repr(endpoint)
 
 
 def test_a_desk_of_another_version_is_told(tmp_path: Path) -> None:
     with pytest.raises(BadConfiguration, match="'gemini', which this version does not know"):
-        directory(tmp_path, {"MY_KEY": "sk-of-then"}).reopen(replace(desk_of(tmp_path), kind="gemini"))
+        directory(tmp_path, {"MY_KEY": "sk-of-then"}).reopen(replace(endpoint_of(tmp_path), kind="gemini"))
