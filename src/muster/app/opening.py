@@ -65,11 +65,12 @@ async def open_muster(
     async def sweep() -> None:
         await engine.sweep()
 
+    limiters, budget_queue = Limiters(shared.clock), BudgetQueue(shared.store.changes, sweep, shared.clock)
     services = CallServices(
         store=shared.store,
         directory=directory,
-        limiters=Limiters(shared.clock),
-        budget_queue=BudgetQueue(shared.store.changes, sweep, shared.clock),
+        limiters=limiters,
+        budget_queue=budget_queue,
         clock=shared.clock,
         random=shared.random,
         kill=shared.kill,
@@ -83,10 +84,7 @@ async def open_muster(
     )
     engine, muster = _assemble(services, settings, directory, shared.driver)
     # Closed from the last to the first, each of them even if another fails: no process outlives a full disk.
-    parts = (
-        *(shared.store.maintenance, processes, directory),
-        *(services.limiters, services.budget_queue, batcher, muster),
-    )
+    parts = (shared.store.maintenance, processes, directory, limiters, budget_queue, batcher, muster)
     async with AsyncExitStack() as closing:
         for part in parts:
             closing.push_async_callback(part.close)
@@ -143,7 +141,7 @@ def _make_batcher(
 def _assemble(
     services: CallServices, settings: Settings, directory: AgentDirectory, driver: Driver
 ) -> tuple[Engine, Muster]:
-    """Put the engine on the services, and the application layer on the engine."""
+    """Make the engine, and the application layer above it."""
     workloads = project_workloads(settings)
     engine = Engine(services, workloads=workloads, driver=driver, day_cap=settings.day_cap)
     backend = Backend(
