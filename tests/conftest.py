@@ -20,12 +20,13 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 SECRETS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY", "ANTHROPIC_BASE_URL", "OPENAI_BASE_URL")
+PROXIES = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY")
 
 
 @pytest.fixture(autouse=True)
 def _nothing_of_this_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Keep keys, addresses and the home folder of this machine away from every test."""
-    for name in SECRETS:
+    for name in (*SECRETS, *PROXIES, *(name.lower() for name in PROXIES)):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.delenv("MUSTER_HOME", raising=False)
     monkeypatch.delenv("MUSTER_CRASH_AT", raising=False)

@@ -12,7 +12,9 @@ from pathlib import Path
 
 from muster.domain.errors import BadArgument
 from muster.domain.money import Microdollars, from_usd
+from muster.domain.network import Network
 from muster.settings.file import VerifySection, load_configuration
+from muster.settings.network import proxy_secrets, read_network
 from muster.settings.sections import AgentSection, key_variable
 
 __all__ = [
@@ -64,7 +66,13 @@ class Settings:
         named = {key for section in self.agents.values() if (key := key_variable(section))}
         keys = {value for name in {*SECRET_VARIABLES, *named} if (value := self.variables.get(name, ""))}
         given = (pair for section in self.agents.values() for pair in self._given(section))
-        return tuple(sorted(keys.union(*(secrets_in(name, value) for name, value in given))))
+        found = keys.union(proxy_secrets(self.variables), *(secrets_in(name, value) for name, value in given))
+        return tuple(sorted(found))
+
+    @property
+    def network(self) -> Network:
+        """The proxies and certificates that the environment names."""
+        return read_network(self.variables)
 
     def _given(self, section: AgentSection) -> Iterator[tuple[str, str]]:
         """Yield the variables that an agent is given."""
