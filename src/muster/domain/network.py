@@ -6,6 +6,8 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 
 from muster.domain.errors import BadConfiguration
 
+CERTIFICATE_FILE, CERTIFICATE_DIR = "SSL_CERT_FILE", "SSL_CERT_DIR"  # the variables, for messages
+
 _PORT = re.compile(r"[0-9]{1,5}")
 
 IPAddress = IPv4Address | IPv6Address

@@ -6,10 +6,9 @@ from collections.abc import Iterator, Mapping
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from muster.domain.errors import BadConfiguration
-from muster.domain.network import Network, Proxy, ProxyRules, parse_exceptions
+from muster.domain.network import CERTIFICATE_DIR, CERTIFICATE_FILE, Network, Proxy, ProxyRules, parse_exceptions
 
 PROXY_VARIABLES = ("https_proxy", "HTTPS_PROXY", "http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY")
-CERTIFICATE_FILE, CERTIFICATE_DIR = "SSL_CERT_FILE", "SSL_CERT_DIR"
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _HOST = re.compile(r"[A-Za-z0-9._~:-]+")  # a name, or an address of numbers

@@ -3,12 +3,17 @@
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from http import HTTPStatus
 from typing import NamedTuple, Protocol
 
 from muster.agents.http.connection import Connection, ConnectionState, TimeLimit
 from muster.agents.http.pool import ConnectionPool
-from muster.agents.http.request import HttpOrigin, head_of
+from muster.agents.http.request import RequestHead, head_of, split_url
+from muster.agents.http.tls import trust_store
+from muster.agents.http.tunnel import refusal
 from muster.domain.agent import Timeouts
+from muster.domain.errors import BadConfiguration
+from muster.domain.network import DIRECT, Network
 
 
 class HttpResponse(NamedTuple):
@@ -104,9 +109,9 @@ KEEP_SECONDS = 15.0  # shorter than servers keep idle connections, so that they 
 class Http(Protocol):
     """Carries one request out and its answer back, from many tasks at once.
 
-    Raises `Unreachable` when the request never left, `OutcomeUnknown` when it left and no whole answer came, and
-    `BadConfiguration` when the address or a header can never be sent; any status is an answer. Cancellation closes
-    the connection and is passed on.
+    Raises `Unreachable` when the request never left, `OutcomeUnknown` when it left and no whole answer came,
+    `AuthRefused` when a proxy refuses to pass it on, and `BadConfiguration` when the address or a header can never be
+    sent or the proxy cannot be used; any status is an answer. Cancellation closes the connection and is passed on.
     """
 
     async def post(self, url: str, headers: Mapping[str, str], body: bytes, timeouts: Timeouts) -> HttpResponse:
@@ -149,39 +154,44 @@ class HttpClient:
     """HTTP/1.1 with connections that are used again; serves one event loop."""
 
     def __init__(
-        self, *, most_bytes: int = MOST_BYTES, keep: float = KEEP_SECONDS, tls: ssl.SSLContext | None = None
+        self,
+        *,
+        most_bytes: int = MOST_BYTES,
+        keep: float = KEEP_SECONDS,
+        tls: ssl.SSLContext | None = None,
+        network: Network = DIRECT,
     ) -> None:
-        self._connections = ConnectionPool(most_bytes=most_bytes, keep=keep, tls=tls)
+        self._connections = ConnectionPool(most_bytes=most_bytes, keep=keep, tls=tls, network=network)
 
     async def post(self, url: str, headers: Mapping[str, str], body: bytes, timeouts: Timeouts) -> HttpResponse:
         """Send a body and wait for the whole answer."""
-        head = head_of(url, tuple(headers.items()))
-        return await self._exchange(head.origin, head.request(body), timeouts)
+        head = self._head("POST", url, headers)
+        return await self._exchange(head, head.request(body), timeouts)
 
     async def get(self, url: str, headers: Mapping[str, str], timeouts: Timeouts) -> HttpResponse:
         """Ask for something and wait for the whole of it."""
-        head = head_of(url, tuple(headers.items()), "GET")
-        return await self._exchange(head.origin, head.alone(), timeouts)
+        head = self._head("GET", url, headers)
+        return await self._exchange(head, head.alone(), timeouts)
 
     def stream(
         self, url: str, headers: Mapping[str, str], body: bytes, timeouts: Timeouts
     ) -> AbstractAsyncContextManager[ResponseStream]:
         """Send a body and give the answer as it arrives; leaving the context ends the exchange."""
-        head = head_of(url, tuple(headers.items()))
-        return self._flow(head.origin, head.request(body), timeouts, endless=False)
+        head = self._head("POST", url, headers)
+        return self._flow(head, head.request(body), timeouts, endless=False)
 
     def fetch(
         self, url: str, headers: Mapping[str, str], timeouts: Timeouts
     ) -> AbstractAsyncContextManager[ResponseStream]:
         """Ask for something of any length and give it as it arrives; leaving the context ends the exchange."""
-        head = head_of(url, tuple(headers.items()), "GET")
-        return self._flow(head.origin, head.alone(), timeouts, endless=True)
+        head = self._head("GET", url, headers)
+        return self._flow(head, head.alone(), timeouts, endless=True)
 
     async def upload(
         self, url: str, headers: Mapping[str, str], cargo: RequestBody, timeouts: Timeouts
     ) -> HttpResponse:
         """Send a body in pieces and wait for the whole answer."""
-        head = head_of(url, tuple(headers.items()))
+        head = self._head("POST", url, headers)
         # A connection of its own: one that lay idle may be closed just as we use it, and a lost batch costs more.
         connection, _ = await self._connections.open(head.origin, timeouts)
         limit: TimeLimit | None = None
@@ -190,6 +200,7 @@ class HttpClient:
             if await cargo.load(connection, timeouts.idle):
                 limit = connection.limit(timeouts.call, timeouts.call)
                 await connection.finish()
+            _require_passed(head, connection.response.status)
             return HttpResponse(connection.response.status, connection.response.headers, connection.response.take())
         finally:
             connection.abort()
@@ -200,15 +211,23 @@ class HttpClient:
         """Give back the connections; may be called twice."""
         await self._connections.close()
 
-    async def _exchange(self, origin: HttpOrigin, request: bytes, timeouts: Timeouts) -> HttpResponse:
-        connection, left = self._connections.take(origin), timeouts.call
+    def _head(self, method: str, url: str, headers: Mapping[str, str]) -> RequestHead:
+        """Spell a head for whoever reads it: the server, or a proxy that passes it on."""
+        head = head_of(url, tuple(headers.items()), method)
+        if head.origin.secure or (proxy := self._connections.route(head.origin)) is None:
+            return head
+        return head.through(proxy)
+
+    async def _exchange(self, head: RequestHead, request: bytes, timeouts: Timeouts) -> HttpResponse:
+        connection, left = self._connections.take(head.origin), timeouts.call
         if connection is None:
-            connection, left = await self._connections.open(origin, timeouts)
+            connection, left = await self._connections.open(head.origin, timeouts)
         # No byte comes before the model has written everything, so silence means nothing here.
         limit = connection.limit(left, timeouts.call)
         try:
             connection.send(request, ConnectionState.WAITING)
             await connection.wait()
+            _require_passed(head, connection.response.status)
         except BaseException:
             connection.abort()
             raise
@@ -221,17 +240,18 @@ class HttpClient:
 
     @asynccontextmanager
     async def _flow(
-        self, origin: HttpOrigin, request: bytes, timeouts: Timeouts, *, endless: bool
+        self, head: RequestHead, request: bytes, timeouts: Timeouts, *, endless: bool
     ) -> AsyncIterator[ResponseStream]:
-        connection, left = self._connections.take(origin), timeouts.call
+        connection, left = self._connections.take(head.origin), timeouts.call
         if connection is None:
-            connection, left = await self._connections.open(origin, timeouts)
+            connection, left = await self._connections.open(head.origin, timeouts)
         limit = connection.limit(left, timeouts.call)
         chunks = ResponseChunks(connection, timeouts.idle)
         try:
             connection.send(request, ConnectionState.STREAMING, endless=endless)
             while not connection.response.headed:
                 await connection.news(timeouts.idle)
+            _require_passed(head, connection.response.status)
             if endless:
                 limit.cancel()
             yield ResponseStream(connection.response.status, connection.response.headers, chunks)
@@ -242,3 +262,23 @@ class HttpClient:
             limit.cancel()
             chunks.over = True
         self._connections.give_back(connection)  # keeps it when the body had come to its end, else closes it
+
+
+def require_way(url: str, network: Network) -> None:
+    """Raise BadConfiguration when the proxy or the certificates for an address cannot be used.
+
+    Whoever makes an agent calls this before anything is reserved; what is no address is refused by the agent itself.
+    """
+    try:
+        origin, _ = split_url(url)
+    except BadConfiguration:
+        return
+    proxy = network.proxies.route(origin.host, origin.port, secure=origin.secure)
+    if origin.secure or (proxy is not None and proxy.secure):
+        trust_store(network)
+
+
+def _require_passed(head: RequestHead, status: int) -> None:
+    """Raise the refusal of a proxy that did not pass a request on."""
+    if head.proxy is not None and status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
+        raise refusal(head.origin, head.proxy, status)

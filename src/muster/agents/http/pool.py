@@ -4,14 +4,19 @@ import asyncio
 import socket
 import ssl
 from collections import defaultdict, deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from itertools import chain, zip_longest
-from typing import Any
+from typing import Any, cast
 
 from muster.agents.http.connection import Connection
 from muster.agents.http.request import HttpOrigin
+from muster.agents.http.tls import make_context
+from muster.agents.http.tunnel import Tunnel
 from muster.domain.agent import Timeouts
-from muster.domain.errors import Unreachable, Untrusted
+from muster.domain.errors import BadConfiguration, Unreachable, Untrusted
+from muster.domain.network import Network, Proxy
 
 READ_BYTES = 64 * 1024
 _TURNS = 10  # of the loop: an aborted transport gives its socket back within three
@@ -20,8 +25,8 @@ _TURNS = 10  # of the loop: an aborted transport gives its socket back within th
 class ConnectionPool:
     """Free connections by origin; serves one event loop."""
 
-    def __init__(self, *, most_bytes: int, keep: float, tls: ssl.SSLContext | None) -> None:
-        self._most_bytes, self._keep, self._tls = most_bytes, keep, tls
+    def __init__(self, *, most_bytes: int, keep: float, tls: ssl.SSLContext | None, network: Network) -> None:
+        self._most_bytes, self._keep, self._tls, self._network = most_bytes, keep, tls, network
         self._buffer = memoryview(bytearray(READ_BYTES))
         self._free: defaultdict[str, deque[Connection]] = defaultdict(deque)  # by place, oldest first
         self._open: set[Connection] = set()
@@ -74,33 +79,70 @@ class ConnectionPool:
             if self._open:
                 await asyncio.sleep(0)
 
+    def route(self, origin: HttpOrigin) -> Proxy | None:
+        """Return the proxy that leads to a server, None for none, or raise BadConfiguration."""
+        return self._network.proxies.route(origin.host, origin.port, secure=origin.secure)
+
     async def _connect(self, origin: HttpOrigin, seconds: float) -> Connection:
         limit = asyncio.timeout(seconds)
+        proxy = self.route(origin)
+        way = "" if proxy is None else f" through the proxy {proxy.place} ({proxy.variable})"
         try:
-            context = self._context() if origin.secure else None
             async with limit:
-                connected = await dial(origin.host, origin.port)
-                _, connection = await asyncio.get_running_loop().create_connection(
-                    partial(Connection, origin.place, self._most_bytes, self._buffer, self._open),
-                    sock=connected,
-                    ssl=context,
-                    server_hostname=origin.host if origin.secure else None,
-                )
+                if proxy is None:
+                    return await self._connect_to(origin, origin.host, origin.port, secure=origin.secure)
+                if origin.secure:
+                    return await self._connect_by_tunnel(origin, proxy)
+                with _trusting(proxy.place, "of the proxy "):
+                    return await self._connect_to(origin, proxy.host, proxy.port, secure=proxy.secure)
         except ssl.SSLCertVerificationError as error:
-            raise Untrusted(
-                f"{origin.place}: the certificate is not valid: {error.verify_message}; nothing was sent",
-                suggestions=("name the certificates to trust: SSL_CERT_FILE=/path/to/ca.pem", "check the base address"),
-            ) from error
+            raise untrusted(origin.place, error) from error
         except OSError as error:  # of the system, of the resolver, of TLS, or the time is over
             if limit.expired():
-                raise Unreachable(f"{origin.place}: no connection within {seconds:g} s") from None
-            raise Unreachable(f"{origin.place}: cannot connect: {str(error) or type(error).__name__}") from error
+                raise Unreachable(f"{origin.place}: no connection{way} within {seconds:g} s") from None
+            raise Unreachable(f"{origin.place}: cannot connect{way}: {str(error) or type(error).__name__}") from error
+
+    async def _connect_to(self, origin: HttpOrigin, host: str, port: int, *, secure: bool) -> Connection:
+        """Connect to the host that takes the requests to a server: itself, or a proxy that passes them on."""
+        context = self._context() if secure else None
+        connected = await dial(host, port)
+        _, connection = await asyncio.get_running_loop().create_connection(
+            partial(self._connection, origin), sock=connected, ssl=context, server_hostname=host if secure else None
+        )
         return connection
+
+    async def _connect_by_tunnel(self, origin: HttpOrigin, proxy: Proxy) -> Connection:
+        """Connect to a server through a tunnel; the proxy sees its name and nothing else."""
+        context, loop = self._context(), asyncio.get_running_loop()
+        connected = await dial(proxy.host, proxy.port)
+        with _trusting(proxy.place, "of the proxy "):
+            outer, tunnel = await loop.create_connection(
+                Tunnel,
+                sock=connected,
+                ssl=context if proxy.secure else None,
+                server_hostname=proxy.host if proxy.secure else None,
+            )
+        connection = self._connection(origin)
+        try:
+            await tunnel.open(origin, proxy)
+            connection.connection_made(outer)  # what arrives before the next line ends finds something to close
+            inner = await _start_tls(outer, connection, context, origin.host)
+        except BaseException:
+            outer.abort()
+            self._open.discard(connection)
+            raise
+        connection.connection_made(inner)
+        return connection
+
+    def _connection(self, origin: HttpOrigin) -> Connection:
+        return Connection(origin.place, self._most_bytes, self._buffer, self._open)
 
     def _context(self) -> ssl.SSLContext:
         if self._tls is None:  # made when first needed: reading the certificates of the system takes a while
-            self._tls = ssl.create_default_context()
-            self._tls.set_alpn_protocols(["http/1.1"])
+            try:
+                self._tls = make_context(self._network)
+            except BadConfiguration as error:
+                raise Untrusted(f"{error.message}; nothing was sent", suggestions=error.suggestions) from error
         return self._tls
 
     def _check_open(self, origin: HttpOrigin) -> None:
@@ -114,6 +156,36 @@ class ConnectionPool:
                 free.popleft().abort()
         oldest = min((free[0].idle_since for free in self._free.values() if free), default=None)
         self._sweeper = None if oldest is None else loop.call_at(oldest + self._keep, self._sweep, loop)
+
+
+async def _start_tls(
+    outer: asyncio.Transport, connection: Connection, context: ssl.SSLContext, host: str
+) -> asyncio.Transport:
+    try:
+        inner = await asyncio.get_running_loop().start_tls(outer, connection, context, server_hostname=host)
+    except TypeError as error:
+        # asyncio before 3.11.8 and 3.12.2 fails like this when a handshake inside of TLS has failed.
+        if isinstance(error.__context__, OSError):
+            raise error.__context__ from None
+        raise
+    return cast(asyncio.Transport, inner)
+
+
+@contextmanager
+def _trusting(place: str, whose: str) -> Iterator[None]:
+    """Say whose certificate is not valid."""
+    try:
+        yield
+    except ssl.SSLCertVerificationError as error:
+        raise untrusted(place, error, whose) from error
+
+
+def untrusted(place: str, error: ssl.SSLCertVerificationError, whose: str = "") -> Untrusted:
+    """Return the error for a certificate that is not valid."""
+    return Untrusted(
+        f"{place}: the certificate {whose}is not valid: {error.verify_message}; nothing was sent",
+        suggestions=("name the certificates to trust: SSL_CERT_FILE=/path/to/ca.pem", "check the base address"),
+    )
 
 
 PATIENCE = 0.25  # seconds until the next address is tried beside those before it

@@ -9,6 +9,7 @@ from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 from muster import __version__
 from muster.domain.errors import BadConfiguration
+from muster.domain.network import Proxy
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _HOST = re.compile(r"[A-Za-z0-9._~:%-]+")  # a name, or an address of numbers
@@ -71,6 +72,17 @@ class RequestHead(NamedTuple):
 
     origin: HttpOrigin
     text: bytes  # every line but the length of the body
+    proxy: Proxy | None = None  # that reads it; one that leads a tunnel sees nothing of it
+
+    def __repr__(self) -> str:
+        return f"RequestHead({self.origin.place!r})"  # the text holds keys
+
+    def through(self, proxy: Proxy) -> "RequestHead":
+        """Return the head for a proxy that passes the request on: the whole address, and who asks for it."""
+        method, _, rest = self.text.partition(b" ")
+        own = f"proxy-authorization: {proxy.authorization}\r\n" if proxy.authorization else ""
+        text = b"%b %b%b%b" % (method, self.origin.place.encode(), rest, own.encode())
+        return RequestHead(self.origin, text, proxy)
 
     def request(self, body: bytes) -> bytes:
         """Spell the whole request."""

@@ -112,11 +112,15 @@ class AgentDirectory:
         if self._http is not None:
             await self._http.close()
 
-    def _client(self) -> "BatchHttp":
-        if self._http is None:
-            from muster.agents.http.client import HttpClient
+    def _client(self, url: str) -> "BatchHttp":
+        """Return the client, or raise BadConfiguration when the environment leaves no way to an address."""
+        from muster.agents.http.client import HttpClient, require_way
 
-            self._http = HttpClient()
+        network = self._settings.network
+        if not self._keyless:
+            require_way(url, network)
+        if self._http is None:
+            self._http = HttpClient(network=network)
         return self._http
 
     def _make(self, name: str) -> Agent:
@@ -198,10 +202,10 @@ class AgentDirectory:
         from muster.app.agent_kinds.providers import make_model
 
         try:
-            key = self._key(entry)
+            key, http = self._key(entry), self._client(entry.base_url)
         except BadConfiguration as error:
             return UnreadyAgent(entry.profile, error)
-        return make_model(entry, key, self._client(), unpriced_ok=self._allow_unpriced)
+        return make_model(entry, key, http, unpriced_ok=self._allow_unpriced)
 
     def _make_batching(self, entry: ModelEntry) -> Batching:
         from muster.agents.batch_client import quoter

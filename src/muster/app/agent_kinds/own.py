@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 from muster.agents.base import Agent
 from muster.agents.processes.registry import ProcessRegistry
-from muster.app.agent_kinds.base import profile_of
+from muster.app.agent_kinds.base import UnreadyAgent, profile_of
 from muster.domain.agent import Command
+from muster.domain.errors import BadConfiguration
 from muster.settings import Settings
 from muster.settings.sections import (
     ClaudeSection,
@@ -24,7 +25,7 @@ class OwnAgents:
     """Makes agents that answer on this machine or in the user's own service."""
 
     def __init__(
-        self, settings: Settings, processes: ProcessRegistry, http: "Callable[[], Http]", *, unpriced_ok: bool
+        self, settings: Settings, processes: ProcessRegistry, http: "Callable[[str], Http]", *, unpriced_ok: bool
     ) -> None:
         self._settings, self._household, self._http = settings, processes, http
         self._unpriced_ok = unpriced_ok
@@ -55,7 +56,11 @@ class OwnAgents:
             case HttpSection():
                 from muster.app.agent_kinds.services import make_service
 
-                return make_service(name, section, profile=profile, http=self._http(), variables=variables)
+                try:
+                    http = self._http(section.url)
+                except BadConfiguration as error:
+                    return UnreadyAgent(profile, error)
+                return make_service(name, section, profile=profile, http=http, variables=variables)
             case PythonSection():
                 from muster.app.agent_kinds.services import make_function
 

@@ -163,7 +163,7 @@ def _max_tokens(model: str) -> "MaxTokens":
 class BatchAgents:
     """Gives the same batch agent for the same endpoint."""
 
-    def __init__(self, http: "Callable[[], BatchHttp]") -> None:
+    def __init__(self, http: "Callable[[str], BatchHttp]") -> None:
         self._http = http
         self._open: dict[BatchEndpoint, BatchAgent] = {}
 
@@ -197,11 +197,11 @@ class BatchAgents:
         if kind == ANTHROPIC:
             from muster.agents.anthropic.batch import AnthropicBatches
 
-            return AnthropicBatches(key=key, variable=variable, base_url=base_url, http=self._http())
+            return AnthropicBatches(key=key, variable=variable, base_url=base_url, http=self._http(base_url))
         if kind == OPENAI:
             from muster.agents.openai.batch import OpenAIBatches
 
-            return OpenAIBatches(key=key, variable=variable, base_url=base_url, scope=scope, http=self._http())
+            return OpenAIBatches(key=key, variable=variable, base_url=base_url, scope=scope, http=self._http(base_url))
         raise BadConfiguration(
             f"a batch was handed in by {kind!r}, which this version does not know",
             suggestions=("use the version that made it",),
