@@ -8,7 +8,7 @@ MusterError
 │   ├── Unreachable         the request never left: refused, no such host, no TLS
 │   ├── OutcomeUnknown      it left and no whole answer came: cut, stalled, garbled
 │   │   ├── OutOfTime       the same, because its time was over
-│   │   └── Undecodable     it came in an encoding that was not asked for; not tried again
+│   │   └── Undecodable     it came in an encoding that cannot be decoded; not tried again
 │   └── Expired             its batch ran out of time before it was processed
 ├── CallFailed              give up this call; the run may go on
 │   ├── InvalidRequest      the provider refuses the request (400, 413, 422)
@@ -152,7 +152,7 @@ class OutOfTime(OutcomeUnknown):
 
 
 class Undecodable(OutcomeUnknown):
-    """A success came in an encoding that was not asked for; asking again would pay for another."""
+    """A success came in an encoding that cannot be decoded; asking again would pay for another."""
 
     code = "undecodable"
 

@@ -22,7 +22,7 @@ def test_a_request_is_spelled_as_servers_want_it() -> None:
         b"accept: */*\r\n"
         b"content-type: application/json\r\n"
         b"x-api-key: k\r\n"
-        b"accept-encoding: identity\r\n"
+        b"accept-encoding: gzip, deflate\r\n"
         b"content-length: 7\r\n"
         b"\r\n"
         b'{"a":1}'

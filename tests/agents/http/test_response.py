@@ -113,13 +113,14 @@ def test_garbage_leaves_the_outcome_unknown(data: bytes, sizes: list[int]) -> No
 @pytest.mark.parametrize(
     ("header", "shown"),
     [
-        (b"content-encoding: gzip\r\ncontent-length: 1", "gzip"),
+        (b"content-encoding: zstd\r\ncontent-length: 1", "zstd"),
+        (b"content-encoding: gzip, gzip\r\ncontent-length: 1", "gzip, gzip"),
         (b"content-encoding: br", "br"),
         (b"transfer-encoding: gzip, chunked", "gzip, chunked"),
         (b"transfer-encoding: gzip", "gzip"),
     ],
 )
-def test_an_answer_that_is_compressed_all_the_same_is_refused_by_name(header: bytes, shown: str) -> None:
+def test_an_encoding_that_nobody_asked_for_is_refused_by_name(header: bytes, shown: str) -> None:
     with pytest.raises(Undecodable, match=f"answered 200 encoded as '{shown}'"):
         read(b"HTTP/1.1 200 X\r\n%b\r\n\r\n" % header)
 

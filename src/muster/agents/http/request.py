@@ -8,6 +8,7 @@ from typing import NamedTuple
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 from muster import __version__
+from muster.agents.http.encoding import ACCEPTED
 from muster.domain.errors import BadConfiguration
 from muster.domain.network import Proxy
 
@@ -59,7 +60,7 @@ def _refused(url: str) -> BadConfiguration:
 
 _DEFAULTS = {"user-agent": f"muster/{__version__}", "accept": "*/*"}
 
-# They say where a message ends and what becomes of the connection; we do not decompress either.
+# They say where a message ends, what becomes of the connection, and what we can decode.
 _OURS = {"accept-encoding", "connection", "content-length", "expect", "te", "trailer", "transfer-encoding", "upgrade"}
 
 _NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
@@ -102,7 +103,7 @@ def head_of(url: str, headers: tuple[tuple[str, str], ...], method: str = "POST"
     """Spell the head of a request, or raise BadConfiguration when an address or a header cannot be sent."""
     origin, parts = split_url(url)
     given = {name.lower(): _checked(name, value) for name, value in headers}
-    fields = {"host": origin.authority, **_DEFAULTS, **given, "accept-encoding": "identity"}
+    fields = {"host": origin.authority, **_DEFAULTS, **given, "accept-encoding": ACCEPTED}
     lines = [f"{method} {_target(parts)} HTTP/1.1", *(f"{name}: {value}" for name, value in fields.items())]
     try:
         return RequestHead(origin, "\r\n".join([*lines, ""]).encode())

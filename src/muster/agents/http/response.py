@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 
 import httptools
 
+from muster.agents.http.encoding import ACCEPTED, ContentDecoder, decoder_of
 from muster.domain.errors import OutcomeUnknown, Undecodable
 
 
@@ -30,7 +31,6 @@ class ResponseHeaders(Mapping[str, str]):
 
 MOST_HEAD_BYTES = 64 * 1024
 MOST_ERROR_BYTES = 1024 * 1024  # of an answer whose status says that it failed; the rest is not read
-_PLAIN = (b"identity", b"")
 _WITHOUT_BODY = (204, 304)
 
 
@@ -38,6 +38,7 @@ class ResponseParser:
     """One answer as it arrives; `whole` at its end, `reusable` when another may follow it."""
 
     __slots__ = (
+        "_decoder",
         "_endless",
         "_interim",
         "_lines",
@@ -64,6 +65,7 @@ class ResponseParser:
     def begin(self, *, endless: bool = False) -> None:
         """Forget the last answer and expect the next; an endless one is as long as its reader takes pieces of it."""
         self._endless = endless
+        self._decoder: ContentDecoder | None = None
         self.status = self.unread = self._size = 0
         self.headed = self.whole = self.reusable = False
         self._interim = self._until_close = False
@@ -96,7 +98,7 @@ class ResponseParser:
 
     def end(self) -> None:
         """Learn that nothing follows, or raise OutcomeUnknown when the answer is not whole."""
-        if self.headed and self._until_close:
+        if self.headed and self._until_close and (self._decoder is None or self._decoder.whole):
             self.whole = True
         if not self.whole and not self.cut_short():
             raise OutcomeUnknown(f"{self._place}: the connection broke: the server closed it before a whole answer")
@@ -143,6 +145,10 @@ class ResponseParser:
         if self.whole:
             return
         self._silent = 0
+        if self._decoder is not None:
+            piece = self._decode(self._decoder, piece)
+            if not piece:
+                return
         self._parts.append(piece)
         size = len(piece)
         self.unread += size
@@ -150,13 +156,15 @@ class ResponseParser:
         if self._size > MOST_ERROR_BYTES and self.cut_short():
             return
         if self._size > self._most_bytes and not self._endless and not self.cut_short():
-            raise OutcomeUnknown(f"{self._place}: the answer is longer than {self._most_bytes} bytes")
+            raise self._too_long()
 
     def on_message_complete(self) -> None:
         """End the answer, unless it only announced the true one."""
         if self._interim:
             self._interim = False
         elif not self.whole:
+            if self._decoder is not None and not self._decoder.whole and not self.cut_short():
+                raise self._undecodable(self._decoder, "its end is missing")
             self.whole = True
             self.reusable = self._parser.should_keep_alive()
 
@@ -168,16 +176,42 @@ class ResponseParser:
 
     def _check_encodings(self) -> None:
         framing = self._lines.get(b"transfer-encoding", b"chunked").lower()
-        coding = self._lines.get(b"content-encoding", b"identity").lower()
-        if framing != b"chunked" or coding not in _PLAIN:
+        coding = self._lines.get(b"content-encoding", b"")
+        try:
+            self._decoder = decoder_of(coding)
+            known = framing == b"chunked"
+        except ValueError:
+            known = False
+        if not known:
             if self.cut_short():
                 return
             shown = (coding if framing == b"chunked" else framing).decode("utf-8", "replace")
             raise Undecodable(
-                f"{self._place}: answered {self.status} encoded as {shown!r}, though only plain answers were asked for"
+                f"{self._place}: answered {self.status} encoded as {shown!r}, though only {ACCEPTED} were asked for"
             )
         if b"transfer-encoding" not in self._lines and b"content-length" not in self._lines:
             self._until_close = self.status not in _WITHOUT_BODY
+
+    def _decode(self, decoder: ContentDecoder, piece: bytes) -> bytes:
+        """Decode a piece of the body; one byte more than fits is enough to know that it is too long."""
+        succeeded = 200 <= self.status < 300
+        most = self._most_bytes if succeeded else min(self._most_bytes, MOST_ERROR_BYTES)
+        try:
+            return decoder.decode(piece, 0 if self._endless and succeeded else most - self._size + 1)
+        except ValueError as error:
+            if self.cut_short():
+                return b""
+            raise self._undecodable(decoder, str(error)) from None
+
+    def _undecodable(self, decoder: ContentDecoder, why: str) -> Undecodable:
+        what = f"with a body that is not valid {decoder.coding}"
+        return Undecodable(f"{self._place}: answered {self.status} {what}: {why}")
+
+    def _too_long(self) -> OutcomeUnknown:
+        words = f"{self._place}: the answer is longer than {self._most_bytes} bytes"
+        if self._decoder is None:
+            return OutcomeUnknown(words)
+        return Undecodable(f"{words} when decoded from {self._decoder.coding}")
 
     def _refusal(self, error: Exception) -> OutcomeUnknown:
         reason = error.__context__
