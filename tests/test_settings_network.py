@@ -50,6 +50,7 @@ def test_the_variables_are_read_as_curl_reads_them(
 def test_the_lower_case_exceptions_go_first() -> None:
     both = read_network({"no_proxy": "a.test", "NO_PROXY": "b.test"})
     assert [entry.domain for entry in both.proxies.exceptions] == ["a.test"]
+    assert both.no_proxy == "a.test"
     assert read_network({"no_proxy": "", "NO_PROXY": "b.test"}).proxies.exceptions == ()
 
 

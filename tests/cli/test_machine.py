@@ -4,6 +4,7 @@ import json
 import signal
 import urllib.request
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +13,8 @@ from muster.cli.frame import answered
 from muster.cli.terminal.output import OutputOptions
 
 from .shell import Shell
+
+CERTIFICATE = Path(__file__).parents[1] / "agents" / "tls" / "localhost.pem"
 
 WAITING = ("--linger", "--poll-interval", "--deadline", "--max-parked")
 COMMANDS: dict[str, tuple[str, ...]] = {
@@ -145,6 +148,44 @@ def test_the_doctor_names_keys_and_never_shows_them(shell: Shell) -> None:
     assert "sk-very-secret" not in result.out + result.err
     assert "ANTHROPIC_API_KEY is set" in result.out
     assert findings(shell)["agent"] == [("note", "one waits for a key in OPENAI_API_KEY")]
+
+
+def test_the_doctor_says_which_proxy_and_certificates_are_used(shell: Shell) -> None:
+    plain = shell.muster("doctor").out
+    assert "network      no proxy is set; certificates: those of the system, " in plain
+    path = shell.folder / "ca.pem"
+    path.write_bytes(CERTIFICATE.read_bytes())
+    shell.variables |= {"HTTPS_PROXY": "http://me:sesame@proxy.test:3128", "NO_PROXY": "a.test, b.test"}
+    shell.variables["SSL_CERT_FILE"] = str(path)
+    told = shell.muster("doctor", "--json")
+    network = told.envelope()["data"]["network"]
+    assert network["words"] == (
+        "https goes through http://proxy.test:3128 (HTTPS_PROXY), except a.test, b.test; "
+        f"certificates: {path} (SSL_CERT_FILE)"
+    )
+    assert network["proxies"] == {"https": "http://proxy.test:3128", "http": None}
+    assert (network["no_proxy"], network["certificates"][0]) == (["a.test", "b.test"], str(path))
+    assert "sesame" not in told.out + told.err
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("https_proxy", "http://me:sesame@proxy:x", "https_proxy is not the address of a proxy"),
+        ("ALL_PROXY", "socks5://me:sesame@proxy:1080", "ALL_PROXY names a SOCKS proxy, which is not supported"),
+        ("SSL_CERT_FILE", "missing.pem", "SSL_CERT_FILE is missing.pem, which cannot be read: No such file"),
+        ("SSL_CERT_DIR", "missing", "SSL_CERT_DIR is missing, which cannot be read: No such file"),
+    ],
+)
+def test_the_doctor_finds_proxies_and_certificates_that_cannot_be_used(
+    shell: Shell, name: str, value: str, words: str
+) -> None:
+    shell.variables[name] = value
+    told = shell.muster("doctor", "--json")
+    assert (told.code, told.error()["code"]) == (3, "configuration")
+    assert words in told.error()["message"]
+    assert told.envelope()["data"]["usable"] is False
+    assert "sesame" not in told.out + told.err
 
 
 def test_the_doctor_finds_agents_that_cannot_be_asked(shell: Shell) -> None:

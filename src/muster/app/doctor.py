@@ -1,4 +1,4 @@
-"""Everything that a run needs, checked: Python, settings, keys, workloads, store, clock and agents."""
+"""Everything that a run needs, checked: Python, settings, keys, workloads, store, clock, agents and network."""
 
 import errno
 import os
@@ -6,6 +6,7 @@ import shutil
 import sys
 import tempfile
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,7 +16,8 @@ from muster.app.agent_kinds.providers import PROVIDERS
 from muster.app.opening import open_muster
 from muster.app.project_workloads import project_workloads
 from muster.domain.batch import BatchState
-from muster.domain.errors import MusterError
+from muster.domain.errors import BadConfiguration, MusterError
+from muster.domain.network import CERTIFICATE_DIR, CERTIFICATE_FILE, Network, Proxy
 from muster.settings import CONFIG_FILE, SECRET_VARIABLES, Settings, load_settings
 from muster.settings.sections import key_variable
 
@@ -40,13 +42,44 @@ class Diagnosis:
     suggestions: tuple[str, ...] = ()
 
 
-async def examine(home: Path | None) -> list[Diagnosis]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NetworkDiagnosis(Diagnosis):
+    """How connections leave this machine; without the names and passwords of proxies."""
+
+    proxies: Mapping[str, str | None]  # by the scheme of what is reached through them
+    direct: tuple[str, ...]  # hosts that NO_PROXY excepts, as it says
+    certificates: tuple[str, ...]  # the file and the folders with those that are trusted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DoctorReport:
+    """Everything that was found."""
+
+    findings: Sequence[Diagnosis]
+    network: NetworkDiagnosis | None = None  # None when the settings cannot be read
+
+    @property
+    def all(self) -> tuple[Diagnosis, ...]:
+        """Return what was found, the network last."""
+        return (*self.findings, *(() if self.network is None else (self.network,)))
+
+    @property
+    def broken(self) -> tuple[Diagnosis, ...]:
+        """Return what keeps runs from working."""
+        return tuple(found for found in self.all if found.state == "broken")
+
+
+async def examine(home: Path | None) -> DoctorReport:
     """Make every check that can be made."""
-    found = [_python()]
     try:
         settings = load_settings(home)
     except MusterError as error:
-        return [*found, _broken("settings", error)]
+        return DoctorReport(findings=[_python(), _broken("settings", error)])
+    return DoctorReport(findings=await _findings(settings), network=_network(settings.network))
+
+
+async def _findings(settings: Settings) -> list[Diagnosis]:
+    found = [_python()]
     file = settings.folder / CONFIG_FILE
     found.append(_ok("settings", f"{file} is sound" if file.exists() else f"no {CONFIG_FILE} here; it is not needed"))
     writable = _home(settings)
@@ -101,10 +134,48 @@ def _workload(settings: Settings, module: str) -> Diagnosis:
     return _ok("workloads", f"{module} can be imported")
 
 
+def _network(network: Network) -> NetworkDiagnosis:
+    chosen = {"https": network.proxies.https, "http": network.proxies.http}
+    unusable = [_broken("network", proxy) for proxy in chosen.values() if isinstance(proxy, BadConfiguration)]
+    proxies = {scheme: proxy for scheme, proxy in chosen.items() if isinstance(proxy, Proxy)}
+    certificates, trust = _certificates(network)
+    worst = next((found for found in (*unusable, trust) if found.state != "ok"), None)
+    way = [f"{scheme} goes through {proxy.place} ({proxy.variable})" for scheme, proxy in proxies.items()]
+    if way and network.no_proxy:
+        way.append(f"except {network.no_proxy}")
+    return NetworkDiagnosis(
+        subject="network",
+        state="ok" if worst is None else worst.state,
+        words=f"{', '.join(way) or 'no proxy is set'}; {trust.words}" if worst is None else worst.words,
+        suggestions=() if worst is None else worst.suggestions,
+        proxies={scheme: proxies[scheme].place if scheme in proxies else None for scheme in chosen},
+        direct=tuple(network.no_proxy.replace(",", " ").split()),
+        certificates=certificates,
+    )
+
+
+def _certificates(network: Network) -> tuple[tuple[str, ...], Diagnosis]:
+    """Return where the trusted certificates are, and whether they can be read."""
+    from muster.agents.http.tls import make_context, trust_store
+
+    named = {CERTIFICATE_FILE: network.certificate_file, CERTIFICATE_DIR: network.certificate_dir}
+    shown = " and ".join(f"{place} ({variable})" for variable, place in named.items() if place)
+    try:
+        make_context(network)
+        store = trust_store(network)
+    except BadConfiguration as error:
+        broken = _broken("network", error)
+        # Where the system has none, everything on this machine can still be asked.
+        return (), broken if shown else replace(broken, state="note")
+    places = tuple(place for place in (store.file, store.folders) if place)
+    return places, _ok("network", f"certificates: {shown or f'those of the system, {places[0]}'}")
+
+
 async def _with_store(settings: Settings) -> list[Diagnosis]:
     """Check what needs an open store; agents get stand-ins for missing keys, so that all else is checked too."""
     missing = {name for section in settings.agents.values() if (name := _key_of(section))}
-    variables = {**dict.fromkeys(missing, STAND_IN), **{k: v for k, v in settings.variables.items() if v}}
+    unset = {name for name in missing if not settings.variable(name)}
+    variables = {**settings.variables, **dict.fromkeys(unset, STAND_IN)}
     try:
         async with open_muster(settings=replace(settings, imports=(), variables=variables)) as muster:
             found = [await _store(muster), await _batches(muster), await _clock(muster)]

@@ -87,12 +87,11 @@ def doctor(manner: OutputOptions) -> int:
     import asyncio
 
     from muster.app.doctor import Diagnosis, examine
-    from muster.app.views.doctor import diagnosis_view
+    from muster.app.views.doctor import doctor_view
     from muster.cli.terminal.output import clean
 
-    findings = asyncio.run(examine(manner.home))
-    broken = [finding for finding in findings if finding.state == "broken"]
-    data = {"usable": not broken, "findings": [diagnosis_view(finding) for finding in findings]}
+    report = asyncio.run(examine(manner.home))
+    findings, broken, data = report.all, report.broken, doctor_view(report)
 
     def tell(console: "Console") -> None:
         for finding in findings:

@@ -68,6 +68,7 @@ class Network:
     """Everything that the environment says about connections."""
 
     proxies: ProxyRules = ProxyRules()
+    no_proxy: str = ""  # the exceptions as they are written, for people
     certificate_file: str = ""  # as SSL_CERT_FILE says; empty for that of the system
     certificate_dir: str = ""  # as SSL_CERT_DIR says, several are separated by colons; empty for that of the system
 

@@ -17,12 +17,14 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 def read_network(variables: Mapping[str, str]) -> Network:
     """Return what the variables say; a proxy that cannot be used is kept as the error that says why."""
+    _, no_proxy = _first(variables, "no_proxy", "NO_PROXY")
     return Network(
         proxies=ProxyRules(
             https=_proxy(variables, "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"),
             http=_proxy(variables, "http_proxy", *_upper_http(variables), "all_proxy", "ALL_PROXY"),
-            exceptions=parse_exceptions(_first(variables, "no_proxy", "NO_PROXY")[1]),
+            exceptions=parse_exceptions(no_proxy),
         ),
+        no_proxy=no_proxy,
         certificate_file=variables.get(CERTIFICATE_FILE, ""),
         certificate_dir=variables.get(CERTIFICATE_DIR, ""),
     )

@@ -1,5 +1,6 @@
 """Whole runs behind a proxy and an authority of its own: what goes through, and what is booked when it does not."""
 
+import asyncio
 from base64 import b64encode
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
@@ -18,6 +19,7 @@ from muster.engine.retry import RetryPolicy
 from muster.settings import load_settings
 from muster.sim.options import Options
 from muster.sim.server import Server, serve
+from tests.cli.shell import Shell
 
 from .network import Authority, TestProxy, running, tls_front
 
@@ -38,10 +40,10 @@ class Office:
     server: Server
     proxy: TestProxy
 
-    def open(self, **variables: str) -> AbstractAsyncContextManager[Muster]:
-        """Open a store there, with these variables instead of the right ones."""
+    @property
+    def environment(self) -> dict[str, str]:
         url = self.proxy.url_with(URL_USER)
-        environment = {
+        return {
             "HTTPS_PROXY": url,
             "http_proxy": url,
             "SSL_CERT_FILE": str(self.authority.file),
@@ -50,7 +52,10 @@ class Office:
             "ANTHROPIC_API_KEY": KEY,
             "ANTHROPIC_BASE_URL": "http://model.internal/anthropic",
         }
-        settings = load_settings(folder=self.folder, environment=environment | variables)
+
+    def open(self, **variables: str) -> AbstractAsyncContextManager[Muster]:
+        """Open a store there, with these variables instead of the right ones."""
+        settings = load_settings(folder=self.folder, environment=self.environment | variables)
         return open_muster(settings=settings, policy=TWICE, patience=HASTY)
 
 
@@ -84,6 +89,18 @@ async def test_calls_streams_and_batches_go_through(office: Office, agent: str) 
     assert office.server.audit.calls == 3
     lines = {line.split(" ")[0] for line, _ in office.proxy.asked}
     assert lines == ({"CONNECT"} if agent == OPENAI else {"POST", "GET"})
+
+
+async def test_the_command_reads_the_environment_of_its_process(office: Office) -> None:
+    shell = Shell(office.folder, office.environment)
+    asked = await asyncio.to_thread(shell.muster, "ask", OPENAI, "hello", "--json")
+    assert asked.data()["text"] == "hello"
+    shell.variables |= {"https_proxy": office.proxy.url_with("me:wrong-password")}
+    refused = await asyncio.to_thread(shell.muster, "ask", OPENAI, "hello")
+    assert refused.code == 3
+    assert f"{office.proxy.url} (https_proxy) answered 407" in refused.err
+    assert "wrong-password" not in refused.out + refused.err
+    assert office.server.audit.calls == 1
 
 
 async def failed(muster: Muster, agent: str, prompt: str = "hello") -> RunFailed:
