@@ -177,6 +177,16 @@ async def test_a_batch_whose_answer_dies_with_the_proxy_is_not_created_again(off
     assert (len(office.server.audit.batches), office.server.audit.calls) == (1, 1)
 
 
+@pytest.mark.parametrize("agent", [OPENAI, ANTHROPIC])
+async def test_a_batch_that_the_proxy_refuses_was_never_created(office: Office, agent: str) -> None:
+    async with office.open(HTTPS_PROXY=office.proxy.url, http_proxy=office.proxy.url) as muster:
+        with pytest.raises(RunFailed, match="answered 407"):
+            await muster.ask(agent, "hello", dispatch="batch")
+        run, states = await booked(muster)
+    assert (states, run.spent.uncertain, run.spent.reserved) == ([AttemptState.FAILED], 0, 0)
+    assert (len(office.server.audit.batches), office.proxy.passed) == (0, 0)
+
+
 @pytest.mark.parametrize("dispatch", ["live", "batch"])
 @pytest.mark.parametrize(
     ("variables", "words"),

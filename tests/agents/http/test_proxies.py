@@ -200,6 +200,41 @@ async def test_canceling_while_a_tunnel_is_made_closes_it(scene: Scene) -> None:
     await asyncio.wait_for(scene.proxy.writers[0].wait_closed(), 20)
 
 
+async def test_closing_the_client_during_a_handshake_ends_it(scene: Scene) -> None:
+    greeted = asyncio.Event()
+
+    async def listen(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1)
+        greeted.set()
+        while await reader.read(65_536):
+            pass
+        writer.close()
+
+    server = await asyncio.start_server(listen, "127.0.0.1", 0)
+    scene.proxy.names["silent.test:443"] = server.sockets[0].getsockname()[1]
+    call = asyncio.create_task(scene.client.post("https://silent.test", HEADERS, b"", SOON))
+    await asyncio.wait_for(greeted.wait(), 20)
+    await scene.client.close()
+    with pytest.raises(Unreachable):
+        await asyncio.wait_for(call, 10)
+    server.close()
+
+
+@pytest.mark.parametrize("first", [b"", b"HTTP/1.1 200 OK\r\n\r\n"])
+async def test_a_server_that_speaks_no_tls_was_never_reached(scene: Scene, first: bytes) -> None:
+    async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(first)
+        await reader.read(1)
+        writer.close()
+
+    server = await asyncio.start_server(hang_up, "127.0.0.1", 0)
+    scene.proxy.names["plain.test:443"] = server.sockets[0].getsockname()[1]
+    with pytest.raises(Unreachable) as caught:
+        await scene.client.post("https://plain.test", HEADERS, b"", SOON)
+    assert caught.value.paid is Paid.NO
+    server.close()
+
+
 @pytest.mark.parametrize("url", [SECURE, PLAIN])
 async def test_a_proxy_that_dies_in_mid_answer_leaves_the_outcome_unknown(scene: Scene, url: str) -> None:
     host = scene.host(url)

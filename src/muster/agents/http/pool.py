@@ -168,6 +168,8 @@ async def _start_tls(
         if isinstance(error.__context__, OSError):
             raise error.__context__ from None
         raise
+    if outer.is_closing():  # closed by ourselves: asyncio does not call that a failure
+        raise ConnectionAbortedError("the connection was closed during the handshake")
     return cast(asyncio.Transport, inner)
 
 
