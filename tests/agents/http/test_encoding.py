@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 from muster.agents.http.client import HttpClient
 from muster.agents.http.encoding import ContentDecoder, decoder_of
 from muster.agents.http.response import MOST_ERROR_BYTES, ResponseParser
+from muster.agents.openai.batch import OpenAIBatches, scope_of
 from muster.agents.openai.live import OpenAIAgent
 from muster.domain.agent import Timeouts
 from muster.domain.call import ask
-from muster.domain.errors import InvalidRequest, OutcomeUnknown, Paid, Undecodable
+from muster.domain.errors import InvalidRequest, OutcomeUnknown, Paid, TryLater, Undecodable
 from tests.agents.conftest import Host
 
 SOON = Timeouts(connect=20.0, idle=20.0, call=20.0)
@@ -209,3 +210,23 @@ async def test_replies_and_refusals_of_a_model_are_readable(host: Host, openai: 
     for on_delta in (None, lambda _: None):
         with pytest.raises(InvalidRequest, match="no such thing"):
             await openai.call(ask("hi"), SOON, on_delta)
+
+
+def batches(host: Host, http: HttpClient) -> OpenAIBatches:
+    return OpenAIBatches(key="k", variable="K", base_url=f"{host.url}/v1", scope=scope_of("m"), http=http)
+
+
+async def test_results_of_a_batch_are_read_compressed(host: Host, http: HttpClient) -> None:
+    lines = b'{"custom_id":"a"}\n' * 10_000
+    host.play(compressed(lines, kind="application/jsonl"))
+    found = [chunk async for chunk in batches(host, http).results(f"{host.url}/v1/files/f/content", SOON)]
+    assert b"".join(found) == lines
+
+
+async def test_results_of_a_batch_that_are_cut_can_be_fetched_again_at_no_cost(host: Host, http: HttpClient) -> None:
+    half = gzip.compress(b'{"custom_id":"a"}\n' * 10_000)[:-20]
+    host.play(host.answer(half, content_encoding="gzip"))
+    with pytest.raises(TryLater, match="its end is missing") as caught:
+        async for _ in batches(host, http).results(f"{host.url}/v1/files/f/content", SOON):
+            pass
+    assert caught.value.paid is Paid.NO
