@@ -2,9 +2,12 @@
 
 import asyncio
 import json
+import os
 import resource
+import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +25,17 @@ cases:
     input: {messages: [{role: user, content: "question {{number}}"}]}
     expected: {output: [{kind: contains, value: "question {{number}}"}]}
 """
+HEAD = """\
+schema_version: 1
+skill_or_agent: bench
+cases:
+"""
+ENTRY = """\
+  - id: bench/question-{number}
+    description: Case number {number}
+    input: {{messages: [{{role: user, content: "question {number}"}}]}}
+    expected: {{output: [{{kind: contains, value: "question {number}"}}]}}
+"""
 
 
 def write_suite(folder: Path, cases: int) -> Path:
@@ -31,6 +45,32 @@ def write_suite(folder: Path, cases: int) -> Path:
     with (folder / "rows.jsonl").open("w") as rows:
         rows.writelines(json.dumps({"number": number}) + "\n" for number in range(cases))
     return path
+
+
+def write_entries(folder: Path, cases: int) -> Path:
+    """Write a suite in which every case has an entry of its own."""
+    path = folder / "cases.yaml"
+    with path.open("w") as file:
+        file.write(HEAD)
+        file.writelines(ENTRY.format(number=number) for number in range(cases))
+    return path
+
+
+def command(url: str, cases: int, concurrency: int) -> dict[str, float]:
+    """Run `muster run` as a person does: started, surveyed, stored, asked, checked, reported."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write_entries(folder, cases)
+        keys = {"ANTHROPIC_API_KEY": "sk-bench-0123456789", "ANTHROPIC_BASE_URL": url, "MUSTER_HOME": f"{name}/home"}
+        order = ["cases.yaml", "--agent", AGENT, "--concurrency", str(concurrency), "--budget", "10000", "--json"]
+        line = [sys.executable, "-m", "muster", "run", *order]
+        wall = time.perf_counter()
+        done = subprocess.run(line, cwd=folder, env={**os.environ, **keys}, capture_output=True, check=False)
+        seconds = time.perf_counter() - wall
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["data"]["counts"] == {"passed": cases}, done.stdout
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)  # it is the only child of this process
+    return {"seconds": seconds, "cpu": used.ru_utime + used.ru_stime, "peak_mb": used.ru_maxrss / 1024}
 
 
 async def ours(url: str, cases: int, concurrency: int) -> dict[str, float]:
@@ -84,9 +124,12 @@ async def peer(url: str, cases: int, concurrency: int) -> dict[str, float]:
 
 
 def main() -> None:
-    """Run one of the two and print its figures as JSON."""
-    set_up()  # for both of them, as the command does
+    """Run one of the three and print its figures as JSON."""
     kind, url, cases, concurrency = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+    if kind == "command":
+        print(json.dumps(command(url, cases, concurrency)))
+        return
+    set_up()  # for both of them, as the command does
     figures = asyncio.run({"ours": ours, "peer": peer}[kind](url, cases, concurrency))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(json.dumps({**figures, "peak_mb": peak}))
