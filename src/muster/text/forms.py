@@ -134,6 +134,8 @@ class Form(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _without_nulls(cls, given: Any) -> Any:
-        if not isinstance(given, Mapping):
+        if not isinstance(given, (dict, Mapping)):  # what a file says is a dict, which is found out sooner
             raise ValueError("it must be a mapping")
+        if None not in given.values():
+            return given
         return {key: value for key, value in given.items() if value is not None}

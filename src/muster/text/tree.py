@@ -18,6 +18,7 @@ _SPECIAL = re.compile(
     r"[-+]?(?:[0-9]+|\.[0-9]+|[0-9]+\.[0-9]*)(?:[eE][-+]?[0-9]+)?|0o[0-7]+|0x[0-9a-fA-F]+"
     r"|true|True|TRUE|false|False|FALSE|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)"
 )
+_FIRST = frozenset("+-.0123456789tTfF")  # what something special begins with
 _LONGEST_NUMBER = 100
 NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 
@@ -44,6 +45,8 @@ def scalar(text: str) -> str | None:
     """Read a word without quotes: nothing, something special, or text."""
     if text in NULLS:
         return None
+    if text[0] not in _FIRST:
+        return text
     return Plain(text) if _SPECIAL.fullmatch(text) else text
 
 

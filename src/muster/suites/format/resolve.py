@@ -59,8 +59,7 @@ class _Resolution:
         self._head, self._shelf, self._form, self._say = head, shelf, form, complaints.say
         self._doubt = complaints.doubt
         self._config: EvaluatorForm = form.evaluator_config
-        # Golden files may stand in a folder with the name of the suite, or of its file.
-        self._folders = tuple(dict.fromkeys((head.skill_or_agent, Path(file).stem)))
+        self._file = file
 
     def case(self, file: str, line: int) -> Case:
         form, config, defaults = self._form, self._config, self._head.defaults
@@ -187,8 +186,10 @@ class _Resolution:
         return None if name is None else self._golden(name, (_CONFIG, "golden_path"), self._config)
 
     def _golden(self, name: str, place: Place, form: CheckForm | EvaluatorForm) -> Golden | None:
+        # Golden files may stand in a folder with the name of the suite, or of its file.
+        folders = tuple(dict.fromkeys((self._head.skill_or_agent, Path(self._file).stem)))
         try:
-            text = self._shelf.text(name, self._folders)
+            text = self._shelf.text(name, folders)
         except Unreadable as error:
             self._say(place, error.message)
             return None
