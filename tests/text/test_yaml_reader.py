@@ -285,3 +285,100 @@ except Unreadable as error:
     assert good == "[{'id': '1.10'}, {'id': '1.10'}]"
     assert bad.startswith("2 this is no YAML")
     assert "tabs" in bad
+
+
+def outcome(file: YamlFile, *, once: bool) -> object:
+    """Return everything that is read of a file, with all lines, or that it is refused."""
+    try:
+        first = file.first_head() if once else None
+        head = first if first is not None else file.head()
+        cases = list(file.cases(once=first is not None))
+    except Unreadable:
+        return None
+    return repr(head), head.lines, head.line, [(_refusal(case) or repr(case), line) for case, line in cases]
+
+
+def _refusal(case: Any) -> tuple[str, int | None, int | None] | None:
+    return (case.message, case.line, case.column) if isinstance(case, Unreadable) else None
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("a: 1\ncases:\n- b\n- c\n", True),
+        ("cases:\n  - b\n", True),
+        ("a: 1\ncases: [b, c]\n", True),
+        ("a: 1\ncases: [b,\n  c]\n", True),
+        ("a: 1\ncases: [b,\nc]\n", False),
+        ("a: 1\ncases:\n- b\nd: 1\n", False),
+        ("a: 1\ncases:\n- b\n-d: 1\n", False),
+        ("a: 1\ncases:\n- b\n'd': 1\n", False),
+        ("a: 1\ncases:\n- b\n? d\n: 1\n", False),
+        ("a: 1\ncases:\n- b\n<<: {d: 1}\n", False),
+        ("<<: {d: 1}\ncases:\n- b\n", True),
+        ("a: 1\ncases:\n- b\n# a comment\n\n", True),
+        ("a: 1\ncases:\n- b\n...\n", False),
+        ("---\na: 1\ncases:\n- b\n", True),
+        ("%YAML 1.1\n---\na: 1\ncases:\n- b\n", True),
+        ("a: 1\ncases:\n- b\n---\n", False),
+        ("a: 1\ncases:\n- b\n--- c\n", False),
+        ("{a: 1, cases: [b]}\n", False),
+        ("{\ncases: [b],\n a: 1}\n", False),
+        ("  a: 1\n  cases:\n  - b\n  d: 1\n", False),
+        ("&x\n  a: 1\n  cases:\n  - b\n  d: 1\n", False),
+        ("? cases\n: - b\n", False),
+        ("a: 1\ncases:\n- |\n  b\n\n  c\n", True),
+        ("a: |\n  b\ncases:\n- >-\n  # no comment\n", True),
+        ("a: 1\ncases:\n- 'b\nc: d'\n", False),
+        ("a: 1\ncases:\n- b\n\td\n", True),
+        ("a: 1\ncases:\n- b\n\t\n", False),
+        ("a: 1\ncases:\n-\tb\n", False),
+        ("a: 1\ncases:\n- b\n-", False),
+        ("a: 1\ncases:\n-\n", True),
+        ("a: 1\ncases: # none\n- b\n", True),
+        ("a: 1\r\ncases:\r\n- b\r\n- c\r\n", True),
+        ("a: 1\rcases:\r- b\rd: 1\r", False),
+        ("a: 1\ncases:\n- b\x85d: 1\n", False),
+        ("a: 1\ncases:\n- b\u2028d: 1\n", False),
+        ("ä: €\U0001f600\ncases:\n- b\n", True),
+        ("\ufeffä: 1\ncases:\n- b\nc: 1\n", False),
+        ("\ufeffä: 1\ncases:\n- b\n", True),
+        ("a: 1\ncases:\n- b\n" + "  - c\n" * 400_000 + "d: 1\n", False),
+        ("a: 1\n", False),
+    ],
+)
+def test_the_head_is_read_without_the_cases_when_nothing_can_follow_them(
+    tmp_path: Path, text: str, first: bool
+) -> None:
+    file = YamlFile(write(tmp_path, text))
+    if text.count("\t") == 0:
+        assert (file.first_head() is not None) == first
+    assert outcome(file, once=True) == outcome(file, once=False)
+
+
+def test_what_comes_after_the_cases_is_found_across_the_pieces_of_a_file(tmp_path: Path) -> None:
+    # The line that holds a key begins at every place around the end of the first piece.
+    for more in range(-12, 4):
+        padding = "# " + "x" * ((1 << 20) + more - len("cases:\n- a\n# \n")) + "\n"
+        for tail, last in (("key: 1\n", False), ("- b\n", True), ("-b: 1\n", False)):
+            file = YamlFile(write(tmp_path, "cases:\n- a\n" + padding + tail))
+            assert (file.first_head() is not None) == last
+
+
+LINES = (
+    *("a: 1", "b: [1,", "2]", "cases:", "cases: [", "]", "- c", "  - d", "- {e: 1}", "-f: 1", "g: |", "  h", "# i"),
+    *("", "---", "...", "? j", ": k", "'l': \"m", 'n"', "&o p: q", "<<: {r: 1}", "\ts", "- &t [u", "- *t", "  v: w"),
+    *("{", "}", "%YAML 1.1", "\ufeff"),
+)
+
+
+@given(
+    st.lists(st.sampled_from(LINES), max_size=8), st.sampled_from(["\n", "\r\n", "\r", "\x85", "\u2028"]), st.booleans()
+)
+@settings(max_examples=400)
+def test_reading_once_gives_the_same_as_parsing_first(
+    tmp_path_factory: pytest.TempPathFactory, lines: list[str], end: str, marked: bool
+) -> None:
+    text = end.join(["a0: 1", "cases:", "- z", *lines] if len(lines) % 2 else lines) + end
+    file = YamlFile(write(tmp_path_factory.getbasetemp(), ("\ufeff" if marked else "") + text))
+    assert outcome(file, once=True) == outcome(file, once=False)

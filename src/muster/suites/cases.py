@@ -83,11 +83,14 @@ class Warnings:
 
 
 class CaseReader:
-    """Goes through the suites of a spec once, case by case, and counts."""
+    """Goes through the suites of a spec once, case by case, and counts.
 
-    def __init__(self, spec: SuiteSpec) -> None:
+    Files are parsed before their first case is read; with `once` while they are read, where that is possible.
+    """
+
+    def __init__(self, spec: SuiteSpec, *, once: bool = False) -> None:
         self._spec = spec
-        self._suites = [open_suite(path) for path in find_suites([Path(path) for path in spec.path])]
+        self._suites = [open_suite(path, once=once) for path in find_suites([Path(path) for path in spec.path])]
         self._prompts = tuple(_prompt(path) for path in spec.prompts)
         _require_distinct(self._prompts)
         self._infos: list[SuiteInfo] = []

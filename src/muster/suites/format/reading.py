@@ -2,8 +2,9 @@
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -36,9 +37,13 @@ class WrittenCase:
 
 
 class SuiteReader:
-    """One suite file that is being read."""
+    """One suite file that is being read.
 
-    def __init__(self, path: Path) -> None:
+    With `once` its cases are not parsed before they are read, if they can do without: whoever wants to hear first what
+    is wrong anywhere in the file reads it without that.
+    """
+
+    def __init__(self, path: Path, *, once: bool = False) -> None:
         if not path.exists():
             raise NotFound(f"there is no {path}")
         self.path, self.file = path, shown(path)
@@ -49,8 +54,8 @@ class SuiteReader:
         self.flaws: list[Flaw] = []  # of all but the cases
         self.doubts: list[Flaw] = []
         try:
-            self._source = _source(path)
-            self._read_head()
+            source = _source(path)
+            self._read_head(source, once=once)
         except Unreadable as error:
             self.flaws.append(self.flaw(error))
         self._read_prompt()
@@ -64,7 +69,7 @@ class SuiteReader:
         """Yield the cases as they stand there; raises Unreadable when the file changed since its head was read."""
         if not self.tree:  # not even the head could be read
             return
-        for tree, line in self._source.cases():
+        for tree, line in self._cases():
             name = tree.get("id") if isinstance(tree, Mapping) else None
             complaints = Complaints(self.file, tree, line, str(name) if isinstance(name, str) else "")
             form = rest = None
@@ -84,8 +89,12 @@ class SuiteReader:
         """Say that the file cannot be read."""
         return Flaw(file=self.file, line=error.line, column=error.column, message=error.message)
 
-    def _read_head(self) -> None:
-        self.tree = self._source.head()
+    def _read_head(self, source: YamlFile | TomlFile, *, once: bool) -> None:
+        first = None
+        self._cases: Callable[[], Iterator[tuple[Any, int]]] = source.cases
+        if once and isinstance(source, YamlFile) and (first := source.first_head()) is not None:
+            self._cases = partial(source.cases, once=True)
+        self.tree = source.head() if first is None else first
         complaints = Complaints(self.file, self.tree, self.tree.line)
         complaints.take_names(unknown_names(HeadForm, self.tree))
         try:

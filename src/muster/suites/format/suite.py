@@ -134,9 +134,12 @@ class Examination:
     doubts: tuple[Flaw, ...] = ()  # it can be run all the same
 
 
-def open_suite(path: Path) -> Suite:
-    """Open a suite; raises NotFound, or BadFile when its head is wrong or the file cannot be parsed."""
-    reading = SuiteReader(path)
+def open_suite(path: Path, *, once: bool = False) -> Suite:
+    """Open a suite; raises NotFound, or BadFile when its head is wrong or the file cannot be parsed.
+
+    With `once` it may be parsed while its cases are read, and what cannot be parsed is raised then.
+    """
+    reading = SuiteReader(path, once=once)
     if reading.flaws or reading.head is None:
         raise reading.flaws[0].error()
     return Suite(
