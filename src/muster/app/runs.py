@@ -27,6 +27,7 @@ from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
 from muster.domain.run import LIVE, REPLAYS, TERMINAL, Dispatch, Origin, Reuse, Run, RunState, mode_of
 from muster.engine.drive import Listener
+from muster.engine.workload import Preparation
 from muster.settings import parse_budget
 from muster.text.json_schema import JsonSchemas
 
@@ -136,15 +137,17 @@ class Runs:
         detach: bool = False,
         on_delta: Listener | None = None,
         origin: Origin | None = None,
+        before: Preparation | None = None,
     ) -> RunHandle:
         """Store a run and drive it in this process; with `detach` only until it waits for batches.
 
-        With an origin it takes over what another run remembers, as far as the origin says.
+        With an origin it takes over what another run remembers, as far as the origin says. `before` does steps of the
+        workload in advance; the workload must be able to do without.
         """
         self._require_going_on()
         self._workloads.find(workload)
         run = await self._create(workload, spec, options or self.options(), submitted=detach, origin=origin)
-        return self.drive(run, on_delta, detach=detach)
+        return self.drive(run, on_delta, detach=detach, before=before)
 
     async def submit(self, workload: str, spec: Json, options: RunOptions | None = None) -> RunHandle:
         """Store a run for the workers."""
@@ -204,9 +207,17 @@ class Runs:
         run = await self.find(reference)
         return await self._descend(run, Reuse.REPLAY, cap=run.cap)
 
-    def drive(self, run: Run, on_delta: Listener | None = None, *, detach: bool = False) -> RunHandle:
+    def drive(
+        self,
+        run: Run,
+        on_delta: Listener | None = None,
+        *,
+        detach: bool = False,
+        before: Preparation | None = None,
+    ) -> RunHandle:
         """Drive a run in this process."""
-        task = asyncio.get_running_loop().create_task(self._engine.drive(run.id, on_delta, detach=detach))
+        driving = self._engine.drive(run.id, on_delta, detach=detach, before=before)
+        task = asyncio.get_running_loop().create_task(driving)
         self._driving.add(task)
         task.add_done_callback(self._driving.discard)
         return self._handle(run.id, task)

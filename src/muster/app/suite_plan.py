@@ -1,13 +1,13 @@
 """What a suite run would do and cost, found out before anything is stored or spent."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from muster.app.agent_kinds.directory import AgentDirectory
 from muster.app.costs import NOTHING, Load, Quoter, Quoting
 from muster.domain.agent import DEFAULT_MAX_TOKENS
 from muster.domain.call import Message, Request, Role
-from muster.domain.errors import BadConfiguration
+from muster.domain.errors import BadConfiguration, MusterError
 from muster.domain.run import Dispatch, Mode
 from muster.domain.script import BYTES_PER_TOKEN
 from muster.suites.case import MOST_TOOL_CALLS, MOST_TOOL_TURNS, Case, Evaluator
@@ -16,6 +16,7 @@ from muster.suites.checks.scoring import evaluators_of
 from muster.suites.conversation import request_of
 from muster.suites.judge.question import pose, pose_again
 from muster.suites.spec import SuiteSpec
+from muster.suites.surveyed_cases import CaseCollector, SurveyedCases
 from muster.suites.verdict import Observation
 from muster.text.tree import Flaw
 
@@ -40,6 +41,7 @@ class SuitePlan:
     may_call_tools: int  # units whose agent may take a turn for each round of tool calls
     warnings: tuple[Flaw, ...] = ()  # about the cases, the first ones
     more_warnings: int = 0
+    surveyed: SurveyedCases | None = field(default=None, repr=False, compare=False)  # for a run that is started from it
 
     @property
     def all(self) -> Load:
@@ -55,17 +57,31 @@ class SuitePlanner:
 
     def __init__(self, directory: AgentDirectory, spec: SuiteSpec, dispatch: Dispatch, quoting: Quoting) -> None:
         self._directory, self._spec, self._dispatch = directory, spec, dispatch
-        self._quoting, self._quoter = quoting, Quoter(directory, dispatch, quoting)
+        self._quoting = quoting
+        self._begin()
+
+    def survey(self, *, keep: bool = False) -> SuitePlan:
+        """Look at every case once, and keep them if wanted; raises what would keep the run from being done."""
+        try:
+            return self._survey(CaseReader(self._spec, once=True), keep=keep)
+        except MusterError:
+            # What cannot be parsed is told before anything that is wrong with the cases in front of it.
+            self._begin()
+            return self._survey(CaseReader(self._spec), keep=keep)
+
+    def _begin(self) -> None:
+        self._quoter = Quoter(self._directory, self._dispatch, self._quoting)
         self._agents: dict[str, Load] = {}
         self._judge = NOTHING
         self._commands = self._tools = 0
 
-    def survey(self) -> SuitePlan:
-        """Look at every case once; raises what would keep the run from being done."""
-        reading = CaseReader(self._spec)
+    def _survey(self, reading: CaseReader, *, keep: bool) -> SuitePlan:
         units = Units(self._spec, reading.outline())
+        collector = CaseCollector() if keep else None
         cases = skipped = count = 0
         for case in reading.cases():
+            if collector is not None:
+                collector.add(case)
             cases += 1
             skipped += bool(case.skip)
             for unit in units.of(case):
@@ -84,6 +100,7 @@ class SuitePlanner:
             may_call_tools=self._tools,
             warnings=tuple(reading.warnings.first),
             more_warnings=reading.warnings.count - len(reading.warnings.first),
+            surveyed=None if collector is None else collector.surveyed(reading, self._spec),
         )
 
     def _visit(self, unit: Unit) -> None:

@@ -19,7 +19,7 @@ from muster.app.runs import Runs
 from muster.app.suite_plan import SuitePlan, SuitePlanner
 from muster.domain.errors import BadArgument, BadFile, NotFound
 from muster.domain.review import Review
-from muster.domain.run import LIVE, Dispatch, Origin, Reuse, Run
+from muster.domain.run import CALLS_ONLY, LIVE, Dispatch, Origin, Reuse, Run
 from muster.suites.compare.runs import ComparisonTerms, RunComparison, compare_runs
 from muster.suites.reports.run import SuiteRun, open_suite_run
 from muster.suites.reports.summary import SuiteReport, summarize
@@ -99,9 +99,14 @@ class Suites:
         self._runs, self._agents = runs, agents
         self.baselines = Baselines(backend, self.find)
 
-    def plan(self, spec: SuiteSpec, dispatch: Dispatch = LIVE, quoting: Quoting = Quoting.ALL) -> SuitePlan:
-        """Return what a run would do and cost; raises what would keep it from being done."""
-        return SuitePlanner(self._directory, spec, dispatch, quoting).survey()
+    def plan(
+        self, spec: SuiteSpec, dispatch: Dispatch = LIVE, quoting: Quoting = Quoting.ALL, *, keep: bool = False
+    ) -> SuitePlan:
+        """Return what a run would do and cost; raises what would keep it from being done.
+
+        With `keep` it holds the cases as well: a run that is started from the plan does not read its files again.
+        """
+        return SuitePlanner(self._directory, spec, dispatch, quoting).survey(keep=keep)
 
     async def source(self, *, replay: str | None = None, reuse: str | None = None) -> AnswerSource:
         """Return where known answers come from: the run, its exported file, or the recorded answers that are named."""
@@ -127,10 +132,22 @@ class Suites:
         return choice.spec(before, answers=source.answers, only=only)
 
     async def start(
-        self, spec: SuiteSpec, options: RunOptions | None = None, *, origin: Origin | None = None, detach: bool = False
+        self,
+        spec: SuiteSpec,
+        options: RunOptions | None = None,
+        *,
+        origin: Origin | None = None,
+        detach: bool = False,
+        plan: SuitePlan | None = None,
     ) -> RunHandle:
-        """Start a suite run."""
-        return await self._runs.start(WORKLOAD, spec.stored(), options, origin=origin, detach=detach)
+        """Start a suite run; from a plan that kept its cases, with these, whatever became of the files since."""
+        known = None if plan is None else plan.surveyed
+        if known is not None and known.spec != spec:
+            raise BadArgument("the plan is of another spec", suggestions=("start the run with the spec of the plan",))
+        if origin is not None and origin.reuse not in CALLS_ONLY:
+            known = None  # the run it comes from has its cases
+        before = None if known is None else known.record
+        return await self._runs.start(WORKLOAD, spec.stored(), options, origin=origin, detach=detach, before=before)
 
     async def rejudge(
         self, before: Run, changes: Mapping[str, Any], options: RunOptions | None = None, *, detach: bool = False

@@ -29,7 +29,7 @@ from muster.engine.clock import Activity, Stopwatch
 from muster.engine.context import Context
 from muster.engine.drive import LEASE_SECONDS, Drive, Listener
 from muster.engine.driven_run import DrivenRun, budgets_of, inheritance_of, levels_of
-from muster.engine.workload import Workload, WorkloadSource
+from muster.engine.workload import Preparation, Workload, WorkloadSource, prepared
 from muster.store.base import Claim, RunRelease
 
 _UNDER_WAY: set[RunId] = set()  # driven or being claimed by any engine of this process
@@ -70,20 +70,32 @@ class Engine:
         return await budgets_of(self._with.store, run)
 
     def drive(
-        self, run_id: RunId, on_delta: Listener | None = None, *, detach: bool = False
+        self,
+        run_id: RunId,
+        on_delta: Listener | None = None,
+        *,
+        detach: bool = False,
+        before: Preparation | None = None,
     ) -> Coroutine[Any, Any, Run]:
         """Claim a run and drive it until it is over, let go, or with `detach` only waits for batches.
 
         A stop counts for it from the moment of this call on, before its coroutine has had a turn.
         """
-        return self._drive_root(run_id, on_delta, detach, self._expect())
+        return self._drive_root(run_id, on_delta, detach, before, self._expect())
 
-    async def _drive_root(self, run_id: RunId, on_delta: Listener | None, detach: bool, beginning: _Beginning) -> Run:
+    async def _drive_root(
+        self,
+        run_id: RunId,
+        on_delta: Listener | None,
+        detach: bool,
+        before: Preparation | None,
+        beginning: _Beginning,
+    ) -> Run:
         try:
             run = await self._with.store.runs.get(run_id)
             if run is None:
                 raise NotFound(f"there is no run {run_id}")
-            run = await self._drive(run, on_delta, None, beginning, detach=detach)
+            run = await self._drive(run, on_delta, None, beginning, detach=detach, before=before)
         finally:
             self._beginning.discard(beginning)
         if run.state is RunState.CANCELED:
@@ -212,11 +224,13 @@ class Engine:
         beginning: _Beginning,
         *,
         detach: bool = False,
+        before: Preparation | None = None,
     ) -> Run:
         """Claim a run and drive it to its end, under its parent if it is a child."""
         workload = self._workloads.find(run.workload)
         driven = await self._take(run)
-        drive = self._prepare(driven, workload, on_delta, detach=detach)
+        whole = workload if before is None else prepared(workload, before)
+        drive = self._prepare(driven, whole, on_delta, detach=detach)
         self._beginning.discard(beginning)
         if beginning.told is not None:
             drive.stop(beginning.told[0], now=beginning.told[1])

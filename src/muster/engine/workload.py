@@ -12,7 +12,21 @@ if TYPE_CHECKING:
     from muster.engine.context import Context
 
 Workload = Callable[["Context", Any], Awaitable[Json]]
+Preparation = Callable[["Context"], Awaitable[None]]  # does steps of a workload in advance
 W = TypeVar("W", bound=Callable[..., Awaitable[Any]])
+
+
+def prepared(workload: Workload, before: Preparation) -> Workload:
+    """Return a workload that finds some of its steps done.
+
+    They are lost with the process: a driver that takes the run over later does them itself.
+    """
+
+    async def run(ctx: "Context", spec: Any) -> Json:
+        await before(ctx)
+        return await workload(ctx, spec)
+
+    return run
 
 
 class WorkloadSource(Protocol):

@@ -68,12 +68,12 @@ async def carry_out(
     """Run suites as they were chosen; returns the exit code."""
     spec = await muster.suites.spec(chosen, source)
     options = order.options(muster)
-    found = muster.suites.plan(spec, options.dispatch, Quoting.FIRST if source.asks else Quoting.NONE)
+    found = muster.suites.plan(spec, options.dispatch, Quoting.FIRST if source.asks else Quoting.NONE, keep=True)
     known = source.run is not None or chosen.only_failed is not None
     anew = f"; this is {new_run_words(options.budget)}" if known and source.asks else ""
     tell_warnings(found, spec)
     note(manner, _first_words(found) + _source_words(source) + anew)
-    handle = await muster.suites.start(spec, options, origin=source.origin, detach=order.sending.detach)
+    handle = await muster.suites.start(spec, options, origin=source.origin, detach=order.sending.detach, plan=found)
     return await drive_and_conclude(muster, handle, SuiteEnding(), order.reports, manner)
 
 

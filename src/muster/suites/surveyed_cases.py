@@ -1,0 +1,68 @@
+"""Cases between the survey of a run and its start: kept, so that the run reads no file that was just read."""
+
+import zlib
+from dataclasses import dataclass
+from functools import partial
+
+import msgspec
+
+from muster.domain.canonical import Json
+from muster.engine.context import Context
+from muster.suites.case import Case
+from muster.suites.cases import CaseReader
+from muster.suites.journal import PAGE, SNAPSHOT, SuiteSnapshot, cases_key, pack
+from muster.suites.spec import SuiteSpec
+
+MOST_KEPT = 64_000_000  # bytes of compressed cases; a run with more reads its files itself
+_GROUP = 20  # pages that go into one commit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SurveyedCases:
+    """Everything that a run would read in, as somebody has read it before: the run that gets it reads no file."""
+
+    spec: SuiteSpec
+    pages: tuple[bytes, ...]  # of cases, packed and compressed
+    snapshot: SuiteSnapshot
+
+    async def record(self, ctx: Context) -> None:
+        """Put it into the journal of a run that has not begun, under the keys and in the order of `read_in`."""
+        for first in range(0, len(self.pages), _GROUP):
+            numbers = range(first, min(first + _GROUP, len(self.pages)))
+            await ctx.gather(*(ctx.step(cases_key(number), partial(self._page, number)) for number in numbers))
+        await ctx.step(SNAPSHOT, lambda: msgspec.to_builtins(self.snapshot))
+
+    def _page(self, number: int) -> Json:
+        return zlib.decompress(self.pages[number]).decode("utf-8")
+
+
+class CaseCollector:
+    """Keeps the cases that come by, compressed, as long as they take little room."""
+
+    def __init__(self, most: int = MOST_KEPT) -> None:
+        self._most = most
+        self._page: list[Case] = []
+        self._pages: list[bytes] = []
+        self._bytes = 0
+
+    def add(self, case: Case) -> None:
+        """Keep one more."""
+        self._page.append(case)
+        if len(self._page) == PAGE:
+            self._turn()
+
+    def surveyed(self, reading: CaseReader, spec: SuiteSpec) -> SurveyedCases | None:
+        """Return what was kept of a reading that is over; None when it is too much."""
+        if self._page:
+            self._turn()
+        if self._bytes > self._most:
+            return None
+        return SurveyedCases(spec=spec, pages=tuple(self._pages), snapshot=reading.snapshot(len(self._pages)))
+
+    def _turn(self) -> None:
+        page, self._page = tuple(self._page), []
+        if self._bytes <= self._most:
+            self._pages.append(zlib.compress(pack(page).encode("utf-8"), 1))
+            self._bytes += len(self._pages[-1])
+        else:
+            self._pages.clear()
