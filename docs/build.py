@@ -3,31 +3,32 @@
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from muster.cli.line.group import CliCommand, Group
+import click
+
+from muster.cli.commands import app
+from muster.cli.line.commands import SETTINGS
 
 ROOT = Path(__file__).parent.parent
 WIDTH = 80
 
 
 def commands() -> str:
-    """Write the help of every command, as the program prints it."""
-    from muster.cli.main import app
-
+    """Return the help of every command, as the program prints it."""
+    root = click.Context(app, info_name="muster", terminal_width=WIDTH, **SETTINGS)
     parts = ["# Commands\n\nMade by `make docs` from the program itself."]
-    parts += [f"## {name}\n\n```\n{command.help(name, WIDTH)}\n```" for name, command in walk(app, "muster")]
+    parts += [f"## {one.command_path}\n\n```\n{one.get_help()}\n```" for one in walk(root)]
     return "\n\n".join(parts) + "\n"
 
 
-def walk(command: "CliCommand | Group", name: str) -> "Iterator[tuple[str, CliCommand | Group]]":
-    """Give a command and everything below it."""
-    from muster.cli.line.group import Group
-
-    yield name, command
-    for child in sorted(command.names) if isinstance(command, Group) else ():
-        yield from walk(command.find(child, name), f"{name} {child}")
+def walk(context: click.Context) -> Iterator[click.Context]:
+    """Yield a command and everything below it."""
+    yield context
+    group = context.command
+    for name in sorted(group.list_commands(context)) if isinstance(group, click.Group) else ():
+        command = group.get_command(context, name)
+        if command is not None:
+            yield from walk(click.Context(command, info_name=name, parent=context, terminal_width=WIDTH, **SETTINGS))
 
 
 def main() -> int:

@@ -102,6 +102,23 @@ def test_optional_packages_stay_in_their_adapters() -> None:
     assert wrong == []
 
 
+MOST_HIDDEN = 40
+
+
+def hidden_imports() -> Iterator[str]:
+    """Imports inside of functions."""
+    for module, tree in MODULES.items():
+        functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+        inside = {node for function in functions for node in ast.walk(function)}
+        found = [node for node in inside if isinstance(node, ast.Import | ast.ImportFrom)]
+        yield from (f"{module}:{node.lineno}: {ast.unparse(node)}" for node in found)
+
+
+def test_imports_stand_at_the_top_unless_they_are_slow_and_seldom_needed() -> None:
+    found = sorted(hidden_imports())
+    assert len(found) < MOST_HIDDEN, "\n".join(found)
+
+
 def reaches(module: ast.Module) -> Iterator[str]:
     """Private attributes of other objects that a module uses."""
     for node in ast.walk(module):

@@ -12,9 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import muster.suites.generate.workload  # noqa: F401 - the workload is found by its name
-from muster.cli.frame import group, perform
-from muster.cli.line import Misuse
-from muster.cli.suites import generate as command
+from muster.cli.main import run as run_command
 from muster.domain.errors import BadFile
 from muster.suites.format.suite import open_suite
 from muster.suites.generate.files import extended, new_suite, yaml_text
@@ -87,15 +85,10 @@ def generate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     monkeypatch.chdir(tmp_path)
     (tmp_path / "muster.toml").write_text(TOML)
     (tmp_path / "reply.json").write_text(json.dumps({"cases": CASES}))
-    app = group("Commands.")
-    app.add("generate", command.generate)
 
     def run(*arguments: str) -> Result:
         given_ = ["generate", *arguments, *(() if "--agent" in arguments else ("--agent", "model"))]
-        try:
-            code = perform(app, given_)
-        except Misuse:
-            code = 2
+        code = run_command(given_)
         captured = capsys.readouterr()
         return Result(code=code, out=captured.out, err=captured.err)
 

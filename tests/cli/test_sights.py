@@ -106,4 +106,4 @@ def test_the_help_tells_the_engines_own_values(shell: Shell) -> None:
     words = " ".join(shell.muster("ask", "--help").out.split())
     own = Patience()
     for value in (own.linger, own.poll_first, own.deadline, own.max_parked):
-        assert f"({value:.0f})" in words
+        assert f"[default: {value:.0f}]" in words

@@ -1,9 +1,11 @@
 """What a command loads before it does anything: only what it needs, for most commands are short."""
 
 import subprocess
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from muster.cli.main import COMMANDS, app
+from muster.cli.commands import COMMANDS
+from muster.cli.line import CommandEntry
 
 from .shell import COMMAND, Shell
 
@@ -42,11 +44,23 @@ def test_a_question_to_a_script_loads_no_other_kind_of_agent(shell: Shell, tmp_p
     assert not found & (HEAVY | KINDS)
 
 
-def test_what_the_table_says_of_a_command_is_what_its_own_help_says() -> None:
-    told = {name: about for name, _, about in COMMANDS}
-    assert told == {name: " ".join(app.find(name, "muster").about.split()) for name in app.names}
+def entries(table: Mapping[str, CommandEntry], path: str = "") -> Iterator[tuple[str, CommandEntry]]:
+    for name, entry in table.items():
+        yield f"{path}{name}", entry
+        yield from entries(entry.commands, f"{path}{name} ")
+
+
+def test_what_the_table_says_of_a_command_is_what_its_own_help_begins_with() -> None:
+    told = {path: entry for path, entry in entries(COMMANDS) if not entry.commands}
+    assert len(told) > 40
+    assert [path for path, entry in told.items() if not own_words(entry).startswith(entry.line)] == []
+
+
+def own_words(entry: CommandEntry) -> str:
+    return " ".join((entry.load().__doc__ or "").split())
 
 
 def test_the_help_loads_no_command(shell: Shell) -> None:
     found = loaded(shell, "--help")
+    assert "click" in found
     assert not [name for name in found if name.startswith(("muster.app", "muster.cli.runs", "muster.cli.suites"))]

@@ -12,6 +12,7 @@ from muster.domain.errors import BadConfiguration
 from muster.domain.price import Price, Rates
 
 if TYPE_CHECKING:
+    from genai_prices.data_snapshot import DataSnapshot
     from genai_prices.types import ModelInfo, ModelPrice
 
 MOST_NEAR = 3  # names that are suggested
@@ -36,9 +37,7 @@ def price_of(provider: str, model: str, when: datetime, *, batch: bool = False) 
 
 def near_models(provider: str, model: str) -> tuple[str, ...]:
     """Return the models in the tables whose names are most like this one, the likeliest first."""
-    from genai_prices.data_snapshot import get_snapshot
-
-    names = [info.id for each in get_snapshot().providers if each.id == provider for info in each.models]
+    names = [info.id for each in _snapshot().providers if each.id == provider for info in each.models]
     return tuple(get_close_matches(model.lower(), names, n=MOST_NEAR, cutoff=0.7))
 
 
@@ -73,14 +72,18 @@ def _dollars(amount: str | float | Decimal) -> Decimal:
     return dollars
 
 
-@lru_cache(maxsize=1024)
-def _find(provider: str, model: str) -> "ModelInfo | None":
+def _snapshot() -> "DataSnapshot":
     from genai_prices.data_snapshot import get_snapshot  # here, because it takes a quarter of a second
 
+    return get_snapshot()
+
+
+@lru_cache(maxsize=1024)
+def _find(provider: str, model: str) -> "ModelInfo | None":
     if provider not in PROVIDERS:
         return None
     try:
-        _, info = get_snapshot().find_provider_model(model, None, provider, None)
+        _, info = _snapshot().find_provider_model(model, None, provider, None)
     except LookupError:
         return None
     return info if _names(info, model) else None

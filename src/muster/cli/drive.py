@@ -8,17 +8,15 @@ import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
+from muster.app import Muster
+from muster.app.handle import RunHandle
 from muster.cli.terminal.progress import Display, ProgressState, run_sight, shown
 from muster.domain.batch import Batch
 from muster.domain.entry import Event
 from muster.domain.errors import Conflict, Interrupted, RunFailed
 from muster.domain.run import Run, RunState
-
-if TYPE_CHECKING:
-    from muster.app import Muster
-    from muster.app.handle import RunHandle
 
 
 class ProgressSource(Protocol):
@@ -36,7 +34,7 @@ class CallProgress:
         return run_sight(run, on_wire, batches)
 
 
-async def drive(muster: "Muster", handle: "RunHandle", display: Display, sights: ProgressSource | None = None) -> Run:
+async def drive(muster: Muster, handle: RunHandle, display: Display, sights: ProgressSource | None = None) -> Run:
     """Wait for a run that this process drives; gives it when it is completed or detached, and raises anything else."""
     awaited, sights = Awaited(muster), sights or CallProgress()
     Stopper(muster, display.tell, batches=lambda: awaited.submitted).install()
@@ -73,7 +71,7 @@ def refuse_driven(run: Run) -> None:
         )
 
 
-async def _who(muster: "Muster", handle: "RunHandle", error: Conflict) -> Conflict:
+async def _who(muster: Muster, handle: RunHandle, error: Conflict) -> Conflict:
     """Name the process that was faster."""
     try:
         refuse_driven(await handle.run())
@@ -88,7 +86,7 @@ LOOK_SECONDS = 0.5
 class Awaited:
     """Looks them up now and then, and remembers them in between."""
 
-    def __init__(self, muster: "Muster") -> None:
+    def __init__(self, muster: Muster) -> None:
         self._muster = muster
         self._next = 0.0
         self.batches: tuple[Batch, ...] = ()
@@ -135,7 +133,7 @@ class Stopper:
 
     def __init__(
         self,
-        muster: "Muster",
+        muster: Muster,
         tell: Callable[[str], None],
         *,
         on_first: Callable[[], None] = _nothing,
@@ -210,7 +208,7 @@ PAGE = 1000  # events at a time
 class FreshEvents:
     """Reads the events of one run, each once; remembers how far it has come."""
 
-    def __init__(self, muster: "Muster") -> None:
+    def __init__(self, muster: Muster) -> None:
         self._muster = muster
         self._seen = 0
 

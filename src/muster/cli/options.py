@@ -1,63 +1,50 @@
 """Options that several commands share, each group as one value: batches, dispatch, and the terms of a run."""
 
-import inspect
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
-from muster.cli.frame import Command
-from muster.cli.line import Option
-from muster.cli.terminal.output import OutputOptions
+from muster.app import Muster, Patience
+from muster.app.run_options import RunOptions
+from muster.cli.completers import batch_ids, run_names
+from muster.cli.line import Argument, Bundle, Option
+from muster.domain.errors import BadArgument
+from muster.domain.run import Dispatch, Fallback, Mode, mode_of
 
-if TYPE_CHECKING:
-    from muster.app import Muster, Patience
-    from muster.app.run_options import RunOptions
-    from muster.domain.run import Dispatch, Fallback
+RunArgument = Annotated[
+    str, Argument(metavar="RUN", complete=run_names, help="An id, the beginning of one, a name, or `last`.")
+]
+BatchArgument = Annotated[
+    str,
+    Argument(metavar="ID", complete=batch_ids, help="Our id, the beginning of it, the provider's id, or `last`."),
+]
 
-
-def bundle(name: str, make: Callable[..., Any]) -> Callable[[Command], Command]:
-    """Return commands the options that `make` takes; its value comes to them as the argument of this name."""
-    kind = inspect.Parameter.KEYWORD_ONLY
-    options = [option.replace(kind=kind) for option in inspect.signature(make).parameters.values()]
-
-    def decorate(function: Command) -> Command:
-        def bundled(manner: OutputOptions, **given: Any) -> int | None:
-            value = make(**{option.name: given.pop(option.name) for option in options})
-            return function(manner, **{name: value}, **given)
-
-        own = [one for one in inspect.signature(function).parameters.values() if one.name != name]
-        bundled.__signature__ = inspect.Signature([*own, *options])  # type: ignore[attr-defined]
-        bundled.__doc__ = function.__doc__
-        return bundled
-
-    return decorate
-
-
+SAMPLING = "Sampling"  # a heading
 LONGEST_POLL = 300.0
 
 
 def patience_of(
     linger: Annotated[
         float | None,
-        Option("--linger", metavar="S", help="Most seconds that a call waits for others to join its batch (60)."),
+        Option(
+            "--linger", metavar="S", shown="60", help="Most seconds that a call waits for others to join its batch."
+        ),
     ] = None,
     poll_interval: Annotated[
         float | None,
-        Option("--poll-interval", metavar="S", help="Seconds between the first questions for a batch (5)."),
+        Option("--poll-interval", metavar="S", shown="5", help="Seconds between the first questions for a batch."),
     ] = None,
     deadline: Annotated[
         float | None,
-        Option("--deadline", metavar="S", help="Most seconds to wait here for one batch (86400)."),
+        Option("--deadline", metavar="S", shown="86400", help="Most seconds to wait here for one batch."),
     ] = None,
     max_parked: Annotated[
         int | None,
-        Option("--max-parked", metavar="N", help="Most calls that wait in batches at a time (20000)."),
+        Option("--max-parked", metavar="N", shown="20000", help="Most calls that wait in batches at a time."),
     ] = None,
-) -> "Patience":
+) -> Patience:
     """Check what was given; what was not is as the engine has it."""
-    from muster.app import Patience
-
     _check("--linger", linger, "0 seconds or more", linger is None or 0 <= linger < math.inf)
     for option, given in (("--poll-interval", poll_interval), ("--deadline", deadline)):
         _check(option, given, "more than 0 seconds", given is None or 0 < given < math.inf)
@@ -74,20 +61,18 @@ def patience_of(
 
 
 def _check(option: str, given: float | None, wanted: str, fits: bool) -> None:
-    from muster.domain.errors import BadArgument
-
     if not fits:
         raise BadArgument(f"{option} must be {wanted}, not {given:g}")
 
 
-patient = bundle("patience", patience_of)
+PatienceOptions = Annotated[Patience, Bundle(patience_of, "Waiting for batches")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DispatchOptions:
     """How the calls of a run are sent; detached, its batches are handed in and left to the provider."""
 
-    dispatch: "Dispatch"
+    dispatch: Dispatch
     detach: bool = False
 
     @property
@@ -98,22 +83,19 @@ class DispatchOptions:
 
 def sending_of(
     dispatch: Annotated[
-        str, Option("--dispatch", metavar="live|batch", help="Batches cost less and take minutes to hours.")
+        str, Option("--dispatch", values=Mode, help="Batches cost less and take minutes to hours.")
     ] = "live",
     detach: Annotated[
         bool, Option("--detach", help="Hand the batches in and leave; go on later, in any process.")
     ] = False,
     fallback: Annotated[
-        str, Option("--fallback", metavar="live|fail", help="What becomes of calls that failed in 3 batches.")
+        str, Option("--fallback", values=Fallback, help="What becomes of calls that failed in 3 batches.")
     ] = "fail",
     no_cache: Annotated[
         bool, Option("--no-cache", help="Do not mark shared prefixes for the provider's cache.")
     ] = False,
 ) -> DispatchOptions:
     """Check what was given."""
-    from muster.domain.errors import BadArgument
-    from muster.domain.run import Dispatch, Fallback, Mode, mode_of
-
     mode = mode_of(dispatch)
     if detach and mode is not Mode.BATCH:
         raise BadArgument(
@@ -126,17 +108,14 @@ def sending_of(
     )
 
 
-def fallback_of(name: str) -> "Fallback":
+def fallback_of(name: str) -> Fallback:
     """Read what becomes of calls that failed in batches."""
-    from muster.domain.errors import BadArgument
-    from muster.domain.run import Fallback
-
     if name not in list(Fallback):
         raise BadArgument(f"{name!r} is no way to fall back", suggestions=tuple(Fallback))
     return Fallback(name)
 
 
-sent = bundle("sending", sending_of)
+SendingOptions = Annotated[DispatchOptions, Bundle(sending_of, "Dispatch")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,7 +129,7 @@ class RunTerms:
     reports: tuple[str, ...] = ()
     allow_unpriced: bool = False
 
-    def options(self, muster: "Muster", dispatch: "Dispatch") -> "RunOptions":
+    def options(self, muster: Muster, dispatch: Dispatch) -> RunOptions:
         """Return the options of the run."""
         return muster.runs.options(
             budget_usd=self.budget,
@@ -191,4 +170,4 @@ def terms_with(formats: str) -> Callable[..., RunTerms]:
     return terms_of
 
 
-on_terms = bundle("terms", terms_with("json, junit, sarif, markdown or html"))
+TermsOptions = Annotated[RunTerms, Bundle(terms_with("json, junit, sarif, markdown or html"), "Run")]

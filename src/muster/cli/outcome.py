@@ -6,20 +6,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
+from rich.console import Console
+
+from muster.app import Muster
+from muster.app.handle import RunHandle
 from muster.app.outputs import require_output
 from muster.app.reports import FORMATS, SUITE, VERIFICATION, RunReport, SuiteReport, write_file
 from muster.cli.drive import ProgressSource, drive
 from muster.cli.runs.ask import leave
+from muster.cli.suites.table import tell_report
 from muster.cli.terminal.output import PIPE_WIDTH, OutputOptions, answer, console, fail, fail_with, note
 from muster.cli.terminal.progress import display
+from muster.cli.verify.table import tell_report as tell_verification
 from muster.domain.errors import BadArgument, MusterError, NotFound
 from muster.domain.run import Run
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-    from muster.app import Muster
-    from muster.app.handle import RunHandle
 
 
 TERMINAL = "terminal"
@@ -56,12 +59,8 @@ class Reportable:
         if name != TERMINAL:
             await self.report.write(name, out)
         elif isinstance(self.report.summary, SuiteReport):
-            from muster.cli.suites.table import tell_report
-
             tell_report(console_for(out), self.report.summary, self.reference)
         else:
-            from muster.cli.verify.table import tell_report as tell_verification
-
             tell_verification(console_for(out), self.report.summary, self.reference, Path.cwd())
 
 
@@ -116,12 +115,10 @@ async def _write_to(found: Reportable, name: str, path: Path) -> None:
     await write_file(path, write)
 
 
-def console_for(out: TextIO) -> "Console":
+def console_for(out: TextIO) -> Console:
     """Make a console on an open file; colours only on a terminal."""
     if out is sys.stdout:
         return console()
-    from rich.console import Console
-
     return Console(file=out, width=PIPE_WIDTH, highlight=False, markup=False, emoji=False)
 
 
@@ -133,27 +130,27 @@ class RunOutcome:
     verdict: str
     data: dict[str, Any]
     closer: str  # the command that shows more of it
-    tell: Callable[["Console"], None]
+    tell: Callable[[Console], None]
     again: tuple[str, ...] = ()  # the commands that run what did not pass once more
 
 
 class RunEnding(Protocol):
     """How runs of one workload end."""
 
-    def sights(self, muster: "Muster") -> ProgressSource:
+    def sights(self, muster: Muster) -> ProgressSource:
         """Look at a run while it is driven."""
 
-    def require_places(self, muster: "Muster") -> None:
+    def require_places(self, muster: Muster) -> None:
         """Refuse, before anything is spent, when what a run leaves behind by itself cannot be written."""
 
     async def outcome(
-        self, muster: "Muster", run: Run, wanted: tuple[WantedReport, ...], manner: OutputOptions
+        self, muster: Muster, run: Run, wanted: tuple[WantedReport, ...], manner: OutputOptions
     ) -> RunOutcome:
         """Write what a run leaves behind, and sum it up; raises NotFound for one that had not begun."""
 
 
 async def drive_and_conclude(
-    muster: "Muster", handle: "RunHandle", ending: RunEnding, wanted: tuple[WantedReport, ...], manner: OutputOptions
+    muster: Muster, handle: RunHandle, ending: RunEnding, wanted: tuple[WantedReport, ...], manner: OutputOptions
 ) -> int:
     """Drive a run to its end and report it; returns the exit code, and raises what stopped the run."""
     try:
@@ -169,7 +166,7 @@ async def drive_and_conclude(
 
 
 async def conclude(
-    muster: "Muster",
+    muster: Muster,
     run: Run,
     ending: RunEnding,
     wanted: tuple[WantedReport, ...],
@@ -196,7 +193,7 @@ async def conclude(
 
 
 async def _what_is_there(
-    muster: "Muster", run: Run, ending: RunEnding, wanted: tuple[WantedReport, ...], manner: OutputOptions
+    muster: Muster, run: Run, ending: RunEnding, wanted: tuple[WantedReport, ...], manner: OutputOptions
 ) -> RunOutcome | None:
     """Report a run that stopped: what it has done by then is not lost."""
     try:

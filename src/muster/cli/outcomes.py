@@ -1,8 +1,8 @@
 """How runs end, by their workload, and their exit codes."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
+from muster.app import Muster
 from muster.cli.drive import completed
 from muster.cli.outcome import RunEnding
 from muster.cli.suites.order import SuiteEnding
@@ -10,14 +10,10 @@ from muster.cli.verify.order import VerifyEnding
 from muster.domain.errors import MusterError, exit_code_of
 from muster.domain.run import Run
 
-if TYPE_CHECKING:
-    from muster.app import Muster
-
-
 ENDINGS: Mapping[str, RunEnding] = {"suite": SuiteEnding(), "waves": VerifyEnding()}
 
 
-async def exit_code_of_run(muster: "Muster", run: Run) -> int:
+async def exit_code_of_run(muster: Muster, run: Run) -> int:
     """Return the exit code of a run that is over or stands still."""
     try:
         completed(run)

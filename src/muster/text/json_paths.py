@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from muster.domain.canonical import Json
 from muster.domain.errors import BadConfiguration, BadOutput
@@ -38,12 +38,10 @@ class JsonPath:
         return list(self._find(json))
 
     def _find(self, json: Json) -> "Iterator[Json]":
-        from jsonpath_rfc9535 import JSONPathError
-
         try:
             for node in self.query.finditer(json):
                 yield node.value
-        except (JSONPathError, RecursionError) as error:
+        except (_library().JSONPathError, RecursionError) as error:
             raise BadOutput(
                 f"the answer cannot be searched by the JSONPath {self.text}: {error}",
                 suggestions=("name the place in full: '..' cannot go down into a very deep answer",),
@@ -52,13 +50,17 @@ class JsonPath:
 
 def compile_path(text: str, where: str) -> JsonPath:
     """Read a JSONPath; `where` says which setting it stands in: "agents.mine: answer"."""
-    from jsonpath_rfc9535 import JSONPathError
-    from jsonpath_rfc9535 import compile as compile_query
-
+    library = _library()
     try:
-        return JsonPath(text, compile_query(text))
-    except (JSONPathError, RecursionError) as error:
+        return JsonPath(text, library.compile(text))
+    except (library.JSONPathError, RecursionError) as error:
         raise BadConfiguration(
             f"{where}: {text!r} is no JSONPath: {error}",
             suggestions=("write it like $.choices[0].message.content: it begins with $, which is the whole answer",),
         ) from error
+
+
+def _library() -> Any:
+    import jsonpath_rfc9535  # a tenth of the start of a suite, and few have a path
+
+    return jsonpath_rfc9535

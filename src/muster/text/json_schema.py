@@ -1,20 +1,25 @@
 """JSON Schema: whether an answer has the shape that was asked for. The library behind it is loaded when needed."""
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from functools import lru_cache
-from typing import Any
+from typing import Protocol
 
 from muster.domain.call import Reply, Request, Stop
 from muster.domain.canonical import Json, canonical
-from muster.domain.errors import BadArgument, BadOutput, InvalidRequest
+from muster.domain.errors import BadOutput, InvalidRequest
 from muster.text.json_documents import find_value, flaw_of
-from muster.text.patterns import search
-
-LONGEST = 300  # characters of a message: it may quote the whole answer
 
 _NO_ANSWER = (Stop.TOOL_USE, Stop.REFUSED, Stop.MAX_TOKENS)  # not yet, not at all, or not all of it
+
+
+class SchemaLibrary(Protocol):
+    """What is asked of the library, once it is loaded."""
+
+    def schema_flaw_of(self, text: bytes) -> str | None:
+        """Return why a JSON text is not a JSON Schema; None when it is one."""
+
+    def flaw_in(self, value: Json, schema: bytes) -> str | None:
+        """Return what in a value does not fit a schema, given as JSON text; None when all of it does."""
 
 
 class JsonSchemas:
@@ -45,22 +50,9 @@ def require_schema(request: Request) -> None:
 def schema_flaw(schema: Mapping[str, Json]) -> str | None:
     """Return why a mapping is not a JSON Schema; None when it is one."""
     try:
-        return _schema_flaw(canonical(schema))
+        return _library().schema_flaw_of(canonical(schema))
     except (TypeError, ValueError, RecursionError) as error:
         return f"it is not JSON: {error}"
-
-
-@lru_cache(maxsize=64)  # a run asks for the same shape again and again
-def _schema_flaw(text: bytes) -> str | None:
-    from jsonschema.exceptions import SchemaError
-    from jsonschema.validators import Draft202012Validator, validator_for
-
-    schema = json.loads(text)
-    try:
-        validator_for(schema, default=Draft202012Validator).check_schema(schema)
-    except (SchemaError, RecursionError) as error:
-        return str(getattr(error, "message", error))[:LONGEST]
-    return None
 
 
 def shaped(request: Request, stop: Stop, text: str, data: Json = None) -> Json:
@@ -82,46 +74,10 @@ def fitting(value: Json, schema: Mapping[str, Json]) -> Json:
 
 def flaw(value: Json, schema: Mapping[str, Json]) -> str | None:
     """Return what in a value does not fit a schema; None when all of it does."""
-    from jsonschema.exceptions import best_match
-    from referencing.exceptions import Unresolvable
-
-    try:
-        error = best_match(_validator(canonical(schema)).iter_errors(value))
-    except Unresolvable as unresolvable:
-        return f"the schema refers to something that is not in it: {unresolvable}"
-    except BadArgument as endless:
-        return endless.message
-    return None if error is None else f"{error.json_path}: {error.message[:LONGEST]}"
+    return _library().flaw_in(value, canonical(schema))
 
 
-@lru_cache(maxsize=64)
-def _validator(text: bytes) -> Any:
-    from jsonschema.validators import Draft202012Validator, validator_for
-    from referencing import Registry
+def _library() -> SchemaLibrary:
+    from muster.text import schema_library  # here, because it takes a fifth of a second
 
-    schema = json.loads(text)
-    kind = _bounded(validator_for(schema, default=Draft202012Validator))
-    # A registry of our own: else a reference in a schema would be fetched from the network.
-    return kind(schema, registry=Registry())
-
-
-@lru_cache
-def _bounded(kind: Any) -> Any:
-    """Return a validator whose patterns cannot hang on a hostile answer."""
-    from jsonschema.validators import extend
-
-    return extend(kind, {"pattern": _pattern, "patternProperties": _pattern_properties})  # type: ignore[no-untyped-call]
-
-
-def _pattern(validator: Any, pattern: str, value: Json, schema: Json) -> Iterator[Any]:
-    from jsonschema.exceptions import ValidationError
-
-    if isinstance(value, str) and search(pattern, value) is None:
-        yield ValidationError(f"{value!r} does not match {pattern!r}")
-
-
-def _pattern_properties(validator: Any, properties: Json, value: Json, schema: Json) -> Iterator[Any]:
-    for pattern, inner in properties.items() if isinstance(value, dict) else ():
-        for name, item in value.items():
-            if search(pattern, name) is not None:
-                yield from validator.descend(item, inner, path=name, schema_path=pattern)
+    return schema_library

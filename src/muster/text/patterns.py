@@ -5,6 +5,7 @@ not matched from the beginning. What only Rust knows, such as `(?U)`, is refused
 """
 
 import re
+from contextlib import suppress
 from functools import lru_cache
 from math import prod
 from typing import TYPE_CHECKING
@@ -42,20 +43,14 @@ def compile_pattern(pattern: str) -> "regex.Pattern[str]":
 
     _require_size(pattern)
     spelled = _ESCAPE.sub(_spell, pattern)
+    refused = (regex.error, RecursionError, OverflowError, ValueError)
     try:
         return regex.compile(spelled, regex.VERSION1)
-    except (regex.error, RecursionError, OverflowError, ValueError) as error:
-        return _compile_older(spelled, error)
-
-
-def _compile_older(pattern: str, error: Exception) -> "regex.Pattern[str]":
-    """Read a pattern as Python's `re` does, to which a bracket inside of brackets is nothing special."""
-    import regex
-
-    try:
-        return regex.compile(pattern, regex.VERSION0)
-    except (regex.error, RecursionError, OverflowError, ValueError):
-        raise BadArgument(f"{pattern[:80]!r} is no regular expression: {error}") from error
+    except refused as error:
+        # As Python's `re` reads it, to which a bracket inside of brackets is nothing special.
+        with suppress(*refused):
+            return regex.compile(spelled, regex.VERSION0)
+        raise BadArgument(f"{spelled[:80]!r} is no regular expression: {error}") from error
 
 
 def _spell(escape: re.Match[str]) -> str:

@@ -1,7 +1,6 @@
 """The agents of this process, made from their names and the settings, each once."""
 
-from collections.abc import Callable
-from difflib import get_close_matches
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,12 +8,12 @@ from typing import TYPE_CHECKING
 from muster.agents.base import Agent, BatchAgent, Batching
 from muster.agents.processes.registry import ProcessRegistry
 from muster.app.agent_kinds.base import UnreadyAgent, profile_of
-from muster.app.agent_kinds.own import OwnAgents
-from muster.app.agent_kinds.providers import PROVIDERS, BatchAgents, ModelEntry
+from muster.app.agent_kinds.own import OwnAgents, load
+from muster.app.agent_kinds.providers import PROVIDERS, BatchAgents, ModelEntry, api_of
 from muster.domain.agent import Command, Profile
 from muster.domain.batch import BatchEndpoint
 from muster.domain.call import Request, ask
-from muster.domain.errors import BadConfiguration, did_you_mean
+from muster.domain.errors import BadConfiguration
 from muster.domain.run import LIVE, Dispatch, Fallback, Mode
 from muster.domain.script import Script
 from muster.settings import Settings
@@ -24,9 +23,6 @@ if TYPE_CHECKING:
     from muster.agents.http.client import BatchHttp
 
 __all__ = ["PROVIDERS", "AgentDirectory", "Agents"]
-
-
-PRICED = ("anthropic", "openai")  # whose models are known by name
 
 
 class AgentDirectory:
@@ -77,10 +73,8 @@ class AgentDirectory:
 
     def batching(self, name: str) -> Batching | None:
         """Say how the agent is asked in batches; None for one that no provider answers for."""
-        from muster.agents.scripted import ScriptedAgent
-
-        section = self._settings.agents.get(name)
-        if isinstance(self.find(name), ScriptedAgent) or not isinstance(section, ModelSection | None):
+        self.find(name)  # raises BadConfiguration for a name that nobody has
+        if self._is_scripted(name) or not isinstance(self._settings.agents.get(name), ModelSection | None):
             return None
         if name not in self._batchings:
             self._batchings[name] = self._make_batching(self._entry(name))
@@ -93,8 +87,11 @@ class AgentDirectory:
             return True  # the one is told what it may spend, the other cannot report a cost
         if section is not None and not isinstance(section, ModelSection):
             return section.budget_usd is not None or getattr(section, "price", None) is not None
-        scripted = name.startswith("sim/") if section is None else section.kind == "scripted"
-        return scripted or self._entry(name).price() is not None
+        return self._is_scripted(name) or self._entry(name).price() is not None
+
+    def _is_scripted(self, name: str) -> bool:
+        section = self._settings.agents.get(name)
+        return name.startswith("sim/") if section is None else section.kind == "scripted"
 
     def is_retried(self, name: str) -> bool:
         """Return whether a call is tried again after an unknown outcome; processes of ours are not."""
@@ -127,9 +124,7 @@ class AgentDirectory:
         section = self._settings.agents.get(name)
         provider, _, model = name.partition("/")
         if section is None and provider == "sim" and model:
-            from muster.agents.scripted import scripted
-
-            return scripted(model)
+            return load("scripted:scripted")(model)
         if section is None:
             return self._model(self._entry(name))
         if not isinstance(section, ModelSection):
@@ -145,33 +140,7 @@ class AgentDirectory:
         provider, _, model = name.partition("/")
         if provider in PROVIDERS and model:
             return self._known(Profile(name=name, limiter=f"{provider}:{model}"), provider, model, None)
-        raise BadConfiguration(f"there is no agent {name!r}", suggestions=self._suggestions(name))
-
-    def _near(self, name: str) -> list[str]:
-        """Return the agents that may have been meant: declared, scripted, or a model of a known provider."""
-        from muster.agents.prices import near_models
-        from muster.agents.scripted import PARTS
-
-        provider, slash, model = name.partition("/")
-        if slash and model and (like := get_close_matches(provider, [*PROVIDERS, "sim"], n=1)):
-            return [f"{like[0]}/{model}"]
-        known = [*self._settings.agents, *(f"sim/{part}" for part in PARTS)]
-        if near := get_close_matches(name, known, n=1):
-            return near
-        bare = () if slash else PRICED
-        return [f"{each}/{found}" for each in bare for found in near_models(each, name)[:1]]
-
-    def _suggestions(self, name: str) -> tuple[str, ...]:
-        from muster.agents.scripted import PARTS
-
-        declared = ", ".join(sorted(self._settings.agents)) or "none yet"
-        known = ", ".join(f"{provider}/MODEL" for provider in PROVIDERS)
-        return (
-            *did_you_mean(self._near(name)),
-            f"name a model: {known}",
-            f"or a script that needs no key: {', '.join(f'sim/{script}' for script in PARTS)}",
-            f"or an agent declared in muster.toml ({declared})",
-        )
+        raise BadConfiguration(f"there is no agent {name!r}", suggestions=_suggestions(name, self._settings.agents))
 
     def _declared(self, name: str, section: ModelSection) -> ModelEntry:
         if section.model is None:
@@ -191,32 +160,23 @@ class AgentDirectory:
         )
 
     def _scripted(self, profile: Profile, section: ModelSection) -> Agent:
-        from muster.agents.prices import price_from_toml
-        from muster.agents.scripted import scripted
-
         script = None if section.script is None else self._load_script(self._settings.folder / section.script)
-        price = None if section.price is None else price_from_toml(**section.price.dollars())
-        return scripted(section.model or "echo", script=script, profile=profile, price=price)
+        return load("scripted:make_scripted")(section, profile=profile, script=script)
 
     def _model(self, entry: ModelEntry) -> Agent:
-        from muster.app.agent_kinds.providers import make_model
-
         try:
             key, http = self._key(entry), self._client(entry.base_url)
         except BadConfiguration as error:
             return UnreadyAgent(entry.profile, error)
-        return make_model(entry, key, http, unpriced_ok=self._allow_unpriced)
+        return api_of(entry.api).make_model(entry, key, http, unpriced_ok=self._allow_unpriced)
 
     def _make_batching(self, entry: ModelEntry) -> Batching:
-        from muster.agents.batch_client import quoter
-        from muster.app.agent_kinds.providers import encoder_of
-
-        tariff = entry.tariff()
+        tariff, api = entry.tariff(), api_of(entry.api)
         return Batching(
             agent=self._batch_agents.open(entry, self._key(entry)),
             tariff=tariff,
-            encode=encoder_of(entry),
-            quote=quoter(
+            encode=api.encoder_of(entry),
+            quote=api.quoter(
                 entry.profile.name,
                 tariff,
                 unpriced_ok=self._allow_unpriced,
@@ -241,6 +201,12 @@ class AgentDirectory:
                 f"the key in {variable} holds characters that no key has", suggestions=("copy it again",)
             )
         return key
+
+
+def _suggestions(name: str, declared: Iterable[str]) -> tuple[str, ...]:
+    from muster.app.agent_kinds.scripted import suggestions  # only when something is wrong
+
+    return suggestions(name, declared, PROVIDERS)
 
 
 class Agents:

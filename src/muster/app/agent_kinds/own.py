@@ -1,5 +1,6 @@
 """The agents that are the user's own: programs, services, functions and CLI agents, made from their sections."""
 
+import importlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -32,9 +33,7 @@ class OwnAgents:
 
     def command(self, command: Command) -> Agent:
         """Make an agent of a command; its folder is relative to that of muster.toml."""
-        from muster.app.agent_kinds.programs import make_command
-
-        return make_command(
+        return load("programs:make_command")(
             command,
             processes=self._household,
             variables=self._settings.variables,
@@ -50,26 +49,25 @@ class OwnAgents:
         process: dict[str, Any] = {"processes": self._household, "variables": variables, "folder": folder}
         match section:
             case ProgramSection():
-                from muster.app.agent_kinds.programs import make_program
-
-                return make_program(name, section, profile=profile, **process)
+                return load("programs:make_program")(name, section, profile=profile, **process)
             case HttpSection():
-                from muster.app.agent_kinds.services import make_service
-
                 try:
                     http = self._http(section.url)
                 except BadConfiguration as error:
                     return UnreadyAgent(profile, error)
-                return make_service(name, section, profile=profile, http=http, variables=variables)
+                service = load("services:make_service")
+                return service(name, section, profile=profile, http=http, variables=variables)
             case PythonSection():
-                from muster.app.agent_kinds.services import make_function
-
-                return make_function(name, section, profile=profile, folder=folder)
+                return load("services:make_function")(name, section, profile=profile, folder=folder)
             case ClaudeSection():
-                from muster.app.agent_kinds.claude import make_claude
-
-                return make_claude(name, section, profile=profile, home=self._settings.home, **process)
+                return load("claude:make_claude")(name, section, profile=profile, home=self._settings.home, **process)
             case CliSection():
-                from muster.app.agent_kinds.cli_agents import make_cli
+                cli = load("cli_agents:make_cli")
+                return cli(name, section, profile=profile, unpriced_ok=self._unpriced_ok, **process)
 
-                return make_cli(name, section, profile=profile, unpriced_ok=self._unpriced_ok, **process)
+
+def load(place: str) -> Callable[..., Agent]:
+    """Return MODULE:FUNCTION of this folder; each module is loaded when an agent of its kind is first made."""
+    module, _, name = place.partition(":")
+    found: Callable[..., Agent] = getattr(importlib.import_module(f"{__package__}.{module}"), name)
+    return found

@@ -1,13 +1,13 @@
 """The providers that are known by name, and what the settings say of each model of theirs."""
 
-import re
-from collections.abc import Callable
+import importlib
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from muster.agents.base import Agent, BatchAgent
-from muster.domain.agent import Profile
+from muster.domain.agent import Profile, Quote
 from muster.domain.batch import BatchEndpoint, Tariff
 from muster.domain.call import Request
 from muster.domain.errors import BadConfiguration
@@ -16,7 +16,6 @@ from muster.settings.sections import ModelSection, PriceSection
 
 if TYPE_CHECKING:
     from muster.agents.http.client import BatchHttp, Http
-    from muster.agents.openai.wire import MaxTokens
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,59 +104,37 @@ class ModelEntry:
         return price_of(self.provider, self.model, datetime.now(UTC), batch=batch)
 
 
-# OpenAI's own models refuse the old name of the limit; other servers may ignore the new one and write without bound.
-_OPENAI_MODELS = re.compile(r"(gpt-|chatgpt-|o\d)")
+class ProviderApi(Protocol):
+    """What a module of this folder offers that speaks an API; it is loaded when a model behind that API is asked."""
+
+    def make_model(self, entry: ModelEntry, key: str, http: "Http", *, unpriced_ok: bool) -> Agent:
+        """Make the agent of a model."""
+
+    def encoder_of(self, entry: ModelEntry) -> Callable[[Request, bool], bytes]:
+        """Return the function that encodes a request for a batch; its second argument: mark for the cache."""
+
+    def scope_of(self, model: str) -> str:
+        """Return what may stand together in one batch; the same for all: everything."""
+
+    def make_batches(self, key: str, variable: str, base_url: str, scope: str, http: "BatchHttp") -> BatchAgent:
+        """Make the agent that hands batches in."""
+
+    def quoter(
+        self, name: str, tariff: Tariff, *, unpriced_ok: bool, near: Sequence[str]
+    ) -> Callable[[Request, int], Quote]:
+        """Return the function that says what a call in a batch can cost."""
+
+    def fingerprint(self, base_url: str, key: str) -> str:
+        """Return what an account is known by without its key."""
 
 
-def make_model(entry: ModelEntry, key: str, http: "Http", *, unpriced_ok: bool) -> Agent:
-    """Make the agent of a model."""
-    price = entry.price()
-    near = entry.near() if price is None else ()
-    if entry.api == ANTHROPIC:
-        from muster.agents.anthropic.live import AnthropicAgent
-
-        return AnthropicAgent(
-            profile=entry.profile,
-            model=entry.model,
-            key=key,
-            price=price,
-            http=http,
-            base_url=entry.base_url,
-            unpriced_ok=unpriced_ok,
-            near=near,
-        )
-    from muster.agents.openai.live import OpenAIAgent
-
-    return OpenAIAgent(
-        profile=entry.profile,
-        model=entry.model,
-        key=key,
-        key_variable=entry.variable or "",
-        price=price,
-        http=http,
-        base_url=entry.base_url,
-        max_tokens=_max_tokens(entry.model),
-        unpriced_ok=unpriced_ok,
-        near=near,
-    )
+APIS = {ANTHROPIC: "muster.app.agent_kinds.anthropic", OPENAI: "muster.app.agent_kinds.openai"}
 
 
-def encoder_of(entry: ModelEntry) -> Callable[[Request, bool], bytes]:
-    """Return the function that spells a request for a batch; its second argument says whether to mark for the cache."""
-    if entry.api == ANTHROPIC:
-        from muster.agents.anthropic import batch as anthropic
-
-        return lambda request, cache: anthropic.encode(request, entry.model, cache=cache)
-    from muster.agents.openai import wire as openai
-
-    # Nothing is marked for the cache here: these servers find shared prefixes by themselves.
-    return lambda request, _: openai.encode(request, entry.model, max_tokens=_max_tokens(entry.model))
-
-
-def _max_tokens(model: str) -> "MaxTokens":
-    from muster.agents.openai.wire import MaxTokens
-
-    return MaxTokens.NEW if _OPENAI_MODELS.match(model) else MaxTokens.OLD
+def api_of(name: str) -> ProviderApi:
+    """Load the module that speaks an API."""
+    found: Any = importlib.import_module(APIS[name])
+    return cast(ProviderApi, found)
 
 
 class BatchAgents:
@@ -169,20 +146,20 @@ class BatchAgents:
 
     def open(self, entry: ModelEntry, key: str) -> BatchAgent:
         """Return the batch agent of a model."""
-        agent = self._agent(entry.api, key, entry.variable or "", entry.base_url, _scope(entry))
+        agent = self._agent(
+            entry.api, key, entry.variable or "", entry.base_url, api_of(entry.api).scope_of(entry.model)
+        )
         return self._open.setdefault(agent.endpoint, agent)
 
     def reopen(self, endpoint: BatchEndpoint, key: str | None) -> BatchAgent:
         """Come back to where a batch was handed in, with the key that its variable holds now."""
-        from muster.agents.faults import fingerprint
-
-        where = f"a batch was handed in at {endpoint.base_url}"
+        api, where = self._api(endpoint.kind), f"a batch was handed in at {endpoint.base_url}"
         if key is None and endpoint.variable:
             raise BadConfiguration(
                 f"{where} with the key in {endpoint.variable}, which is not set",
                 suggestions=(f"export {endpoint.variable}=…",),
             )
-        if fingerprint(endpoint.base_url, key or "") != endpoint.account:
+        if api.fingerprint(endpoint.base_url, key or "") != endpoint.account:
             raise BadConfiguration(
                 f"{where} with another key or account than the one in {endpoint.variable or 'use now'}",
                 suggestions=(f"set {endpoint.variable} to the key of then",) if endpoint.variable else (),
@@ -194,24 +171,12 @@ class BatchAgents:
         return self._open[endpoint]
 
     def _agent(self, kind: str, key: str, variable: str, base_url: str, scope: str) -> BatchAgent:
-        if kind == ANTHROPIC:
-            from muster.agents.anthropic.batch import AnthropicBatches
+        return self._api(kind).make_batches(key, variable, base_url, scope, self._http(base_url))
 
-            return AnthropicBatches(key=key, variable=variable, base_url=base_url, http=self._http(base_url))
-        if kind == OPENAI:
-            from muster.agents.openai.batch import OpenAIBatches
-
-            return OpenAIBatches(key=key, variable=variable, base_url=base_url, scope=scope, http=self._http(base_url))
-        raise BadConfiguration(
-            f"a batch was handed in by {kind!r}, which this version does not know",
-            suggestions=("use the version that made it",),
-        )
-
-
-def _scope(entry: ModelEntry) -> str:
-    """Say what may stand together in one batch; everything, at Anthropic."""
-    if entry.api == ANTHROPIC:
-        return ""
-    from muster.agents.openai.batch import scope_of
-
-    return scope_of(entry.model)
+    def _api(self, kind: str) -> ProviderApi:
+        if kind not in APIS:
+            raise BadConfiguration(
+                f"a batch was handed in by {kind!r}, which this version does not know",
+                suggestions=("use the version that made it",),
+            )
+        return api_of(kind)

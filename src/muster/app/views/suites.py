@@ -1,9 +1,6 @@
 """Reviews, baselines, plans, evidence and findings of suites as JSON."""
 
-from pathlib import Path
 from typing import Any
-
-import msgspec
 
 from muster.app.costs import Load
 from muster.app.reviews import NamedRun
@@ -11,9 +8,6 @@ from muster.app.suite_plan import SuitePlan
 from muster.app.views.runs import moment
 from muster.domain.money import to_usd
 from muster.domain.review import Review
-from muster.suites.evidence.export import Exported
-from muster.suites.evidence.rescoring import Rescoring
-from muster.suites.evidence.verification import ArchiveVerification
 from muster.suites.format.suite import Examination
 from muster.suites.reviews import Agreement, ReviewedRun
 from muster.text.tree import Flaw
@@ -109,47 +103,4 @@ def examination_view(file: str, found: Examination) -> dict[str, Any]:
         "cases": found.cases,
         "flaws": [flaw_view(flaw) for flaw in found.flaws],
         "warnings": [flaw_view(flaw) for flaw in found.doubts],
-    }
-
-
-def exported_view(done: Exported) -> dict[str, Any]:
-    """Return an archive that was written as JSON."""
-    return {
-        "file": str(done.path),
-        "bytes": done.bytes,
-        "files": done.files,
-        "results": done.results,
-        "key_id": done.signer,
-        "redacted": done.redacted,
-    }
-
-
-def verification_view(file: Path, found: ArchiveVerification) -> dict[str, Any]:
-    """Return whether an archive is valid as JSON."""
-    return {
-        "file": str(file),
-        "valid": found.valid,
-        "signer_known": found.trusted and found.valid,
-        "where": found.where or None,
-        "what": found.what or None,
-        "key_id": found.signer or None,
-        "files": [{"name": member.name, "sha256": member.sha256} for member in found.members],
-        "statement": dict(found.predicate),
-    }
-
-
-def rescoring_view(file: Path, found: Rescoring) -> dict[str, Any]:
-    """Return an archive that was scored again as JSON."""
-    return {
-        "file": str(file),
-        "ok": found.ok,
-        "signer_known": found.verification.trusted,
-        "same": found.same,
-        "different": found.different,
-        "redacted": found.blurred,
-        "missing": found.missing,
-        "differences": msgspec.to_builtins(found.differences),
-        "statistics": msgspec.to_builtins(found.figures),
-        "unmentioned_calls": found.unmentioned,
-        "unmentioned_keys": list(found.unmentioned_keys),
     }

@@ -51,7 +51,7 @@ def batch_panel(batch: Batch, runs: Mapping[RunId, int]) -> Panel:
     return Panel(grid, title=title, title_align="left", box=ROUNDED, border_style=COLOURS[batch.state], expand=False)
 
 
-def _where(batch: Batch) -> list[tuple[str, "str | Text"]]:
+def _where(batch: Batch) -> list[tuple[str, str | Text]]:
     state = Text(batch.state, style=f"bold {COLOURS[batch.state]}")
     if standing(batch) != batch.state:
         state.append(f"  ({clean(standing(batch))})", style="default")
@@ -60,7 +60,7 @@ def _where(batch: Batch) -> list[tuple[str, "str | Text"]]:
     return [("state", state), ("provider", f"{batch.endpoint.kind} at {batch.endpoint.base_url}{known}{file}")]
 
 
-def _what(batch: Batch) -> list[tuple[str, "str | Text"]]:
+def _what(batch: Batch) -> list[tuple[str, str | Text]]:
     waiting = batch.requests - batch.tally.over
     members = f"{calls(batch.requests)}, {batch.bytes:,} bytes: {tally_words(batch.tally)}"
     members += f", {waiting:,} waiting" if waiting else ""
@@ -96,7 +96,7 @@ def _runs(runs: Mapping[RunId, int]) -> str:
     return "\n".join([*lines, *([f"… and {len(runs) - RUNS} more: --json"] if len(runs) > RUNS else [])])
 
 
-def _why(batch: Batch) -> list[tuple[str, "str | Text"]]:
+def _why(batch: Batch) -> list[tuple[str, str | Text]]:
     found: list[tuple[str, str | Text]] = [("why", batch.note)] if batch.note else []
     match batch.state:
         case BatchState.SENT:

@@ -3,45 +3,41 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
+from muster.app import Muster, Patience
+from muster.app.batches import HeldBatch, Reconciled
+from muster.app.views.runs import reconciled_view
+from muster.cli.batches.words import batch_name, some_batches
 from muster.cli.drive import parting
-from muster.cli.frame import command, with_muster
-from muster.cli.line import Group, Option
-from muster.cli.options import patient
-from muster.cli.terminal.output import OutputOptions, answer, fail_with, note, warn
+from muster.cli.line import Option
+from muster.cli.options import PatienceOptions
+from muster.cli.session import with_muster
+from muster.cli.terminal.output import OutputOptions, answer, clean, fail_with, note, warn
+from muster.cli.terminal.times import local, span
+from muster.domain.batch import BatchState
+from muster.domain.ids import RunId
 
 if TYPE_CHECKING:
-    from muster.app import Muster, Patience
-    from muster.app.batches import HeldBatch, Reconciled
-    from muster.domain.batch import BatchState
-    from muster.domain.ids import RunId
-
     Found = tuple[Reconciled, list[RunId]]
 
 TWICE = "calls of batches that are given up are asked again, and may be paid twice"
 
 
-def register(app: Group) -> None:
-    """Add the command."""
-    command(app, "reconcile")(reconcile)
-
-
-@patient
 def reconcile(
     manner: OutputOptions,
-    patience: "Patience",
+    patience: PatienceOptions,
     resubmit: Annotated[
         bool, Option("--resubmit", help="Give up what cannot be found; its calls may be paid twice.")
     ] = False,
     grace: Annotated[
         float | None,
-        Option("--grace", metavar="S", min=0, help="How long a batch may take to show in the list (120)."),
+        Option("--grace", metavar="S", min=0, shown="120", help="How long a batch may take to show in the list."),
     ] = None,
 ) -> int:
     """Find out what became of batches that may have been sent."""
     if grace is not None:
         patience = replace(patience, grace=grace)
 
-    async def work(muster: "Muster") -> "list[Found]":
+    async def work(muster: Muster) -> "list[Found]":
         return await _reconcile(muster, manner, patience, resubmit)
 
     with parting() as said:
@@ -50,10 +46,7 @@ def reconcile(
     return _tell(manner, found)
 
 
-async def _reconcile(muster: "Muster", manner: OutputOptions, patience: "Patience", resubmit: bool) -> "list[Found]":
-    from muster.cli.batches.words import some_batches
-    from muster.cli.terminal.times import span
-
+async def _reconcile(muster: Muster, manner: OutputOptions, patience: Patience, resubmit: bool) -> "list[Found]":
     unclear = await muster.batches.unclear()
     if unclear:
         most = f"that can take {span(patience.grace)} for each (--grace)"
@@ -61,19 +54,15 @@ async def _reconcile(muster: "Muster", manner: OutputOptions, patience: "Patienc
     if unclear and resubmit:
         warn(f"--resubmit: {TWICE}")
 
-    def tell_holder(held: "HeldBatch") -> None:
+    def tell_holder(held: HeldBatch) -> None:
         note(manner, holder_words(held, patience))
 
     decided = await muster.batches.reconcile(resubmit=resubmit, on_held=tell_holder)
     return [(one, list(await muster.batches.resumable(one.batch.id))) for one in decided]
 
 
-def holder_words(held: "HeldBatch", patience: "Patience") -> str:
+def holder_words(held: HeldBatch, patience: Patience) -> str:
     """Say who is at a batch, and how long that is waited for: how patient the other is, only it knows for sure."""
-    from muster.app import Patience
-    from muster.cli.batches.words import batch_name
-    from muster.cli.terminal.times import local, span
-
     since = "" if held.batch.claimed_at is None else f" since {local(held.batch.claimed_at)}"
     return (
         f"{batch_name(held.batch)} is held by {held.by}{since}; waiting until it is done or gives up, which a worker "
@@ -83,8 +72,6 @@ def holder_words(held: "HeldBatch", patience: "Patience") -> str:
 
 
 def _tell(manner: OutputOptions, found: "list[Found]") -> int:
-    from muster.app.views.runs import reconciled_view
-
     still_open = [one for one, _ in found if one.error is not None]
     runs = list(dict.fromkeys(run for one, runs in found if one.error is None for run in runs))
     data = {"batches": [reconciled_view(one, runs) for one, runs in found], "open": len(still_open), "resumable": runs}
@@ -102,19 +89,14 @@ def _tell(manner: OutputOptions, found: "list[Found]") -> int:
     return fail_with(manner, told, 4, data)
 
 
-def _line(one: "Reconciled") -> str:
-    from muster.cli.batches.words import batch_name
-    from muster.cli.terminal.output import clean
-
+def _line(one: Reconciled) -> str:
     if one.error is None:
         return clean(f"{batch_name(one.batch)}: {_decision(one.batch.state)}: {one.batch.note}")
     named = "" if one.batch.id in one.error.message else f"{batch_name(one.batch)}: "
     return clean(f"still open: {named}{one.error.message}")
 
 
-def _decision(state: "BatchState") -> str:
-    from muster.domain.batch import BatchState
-
+def _decision(state: BatchState) -> str:
     words = {
         BatchState.PLANNED: "was not created, and is sent when its run goes on",
         BatchState.ABANDONED: "given up",

@@ -7,12 +7,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from muster.app import open_muster
+from rich.panel import Panel
+from rich.table import Table
+
+from muster.app import Muster, open_muster
 from muster.cli.demo import work
+from muster.cli.demo.examination import DemoSuite, examine
 from muster.cli.demo.stage import DemoFailed, DemoStage, set_up
 from muster.cli.drive import completed
+from muster.cli.suites.table import tell_report
 from muster.cli.terminal.output import OutputOptions, answer, fail_with
-from muster.cli.terminal.progress import Display, run_sight
+from muster.cli.terminal.progress import Display, MutedDisplay, display, run_sight
 from muster.domain.canonical import digest
 from muster.domain.entry import Entry, EntryKind
 from muster.domain.money import from_usd, show_usd, to_usd
@@ -21,14 +26,9 @@ from muster.domain.run import Run
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from muster.app import Muster
-    from muster.cli.demo.examination import DemoSuite
-
 
 def demo(manner: OutputOptions) -> int:
     """Show a real piece of work, and a suite, that need no key."""
-    import asyncio
-
     outcome, found = asyncio.run(_perform(manner))
     data = outcome.json() | {"suite": found.json()}
     if not outcome.holds or not found.holds:
@@ -40,20 +40,14 @@ def demo(manner: OutputOptions) -> int:
 
 
 async def _perform(manner: OutputOptions) -> "tuple[DemoOutcome, DemoSuite]":
-    from muster.cli.demo.examination import examine
-
     return await play(_screen(manner)), await examine(_screen(manner))
 
 
-def _screen(manner: OutputOptions) -> "Display":
-    from muster.cli.terminal.progress import MutedDisplay, display
-
+def _screen(manner: OutputOptions) -> Display:
     return MutedDisplay() if manner.quiet or manner.json else display(manner)
 
 
-def _tell(console: "Console", outcome: "DemoOutcome", found: "DemoSuite") -> None:
-    from muster.cli.suites.table import tell_report
-
+def _tell(console: "Console", outcome: "DemoOutcome", found: DemoSuite) -> None:
     _tell_proof(console, outcome)
     console.print()
     tell_report(console, found.table, found.reference)
@@ -65,11 +59,6 @@ def _tell(console: "Console", outcome: "DemoOutcome", found: "DemoSuite") -> Non
 
 
 def _tell_proof(console: "Console", outcome: "DemoOutcome") -> None:
-    from rich.panel import Panel
-    from rich.table import Table
-
-    from muster.domain.money import show_usd
-
     proof, spent = outcome.proof, outcome.run.spent
     table = Table.grid(padding=(0, 2))
     table.add_column(justify="right", style="bold")
@@ -175,7 +164,7 @@ async def play(display: Display) -> DemoOutcome:
         )
 
 
-async def _work_and_kill(stage: DemoStage, muster: "Muster", display: Display) -> None:
+async def _work_and_kill(stage: DemoStage, muster: Muster, display: Display) -> None:
     """Act one and two: another process works, and is killed while calls are on the wire."""
     async with stage.child() as child:
         calls = len(work.LETTERS) * work.SAMPLES
@@ -190,7 +179,7 @@ async def _work_and_kill(stage: DemoStage, muster: "Muster", display: Display) -
         )
 
 
-async def _until_in_full_swing(muster: "Muster", child: Process, display: Display) -> Run:
+async def _until_in_full_swing(muster: Muster, child: Process, display: Display) -> Run:
     end = asyncio.get_running_loop().time() + START_SECONDS
     while child.returncode is None and asyncio.get_running_loop().time() < end:
         found = [run for run in await muster.runs.list() if run.name == work.NAME]
@@ -204,7 +193,7 @@ async def _until_in_full_swing(muster: "Muster", child: Process, display: Displa
     raise DemoFailed("the process that does the work did not get far enough to be killed")
 
 
-async def _resume(muster: "Muster", display: Display) -> tuple[Run, int]:
+async def _resume(muster: Muster, display: Display) -> tuple[Run, int]:
     """Act three: this process goes on where the dead one was."""
     await muster.store.sweep()
     before = await muster.runs.find(work.NAME)
@@ -217,13 +206,13 @@ async def _resume(muster: "Muster", display: Display) -> tuple[Run, int]:
     return run, before.calls.done
 
 
-async def _replay(muster: "Muster", run: Run, display: Display) -> Run:
+async def _replay(muster: Muster, run: Run, display: Display) -> Run:
     """Act four: everything again, from the journal alone."""
     display.tell("Replaying the finished run from its journal.")
     return await _drive(muster, await muster.runs.replay(run.id), display)
 
 
-async def _drive(muster: "Muster", run: Run, display: Display) -> Run:
+async def _drive(muster: Muster, run: Run, display: Display) -> Run:
     handle = muster.runs.drive(run)
     waiting = asyncio.ensure_future(handle.wait())
     while not waiting.done():
@@ -234,7 +223,7 @@ async def _drive(muster: "Muster", run: Run, display: Display) -> Run:
     return completed(ended)
 
 
-async def _prove(muster: "Muster", run: Run, paid: Any) -> Proof:
+async def _prove(muster: Muster, run: Run, paid: Any) -> Proof:
     details = await muster.runs.details(run.id, calls=run.calls.total)
     uncertain = [attempt.key for attempt in details.uncertain]
     return prove(paid, details.calls or (), uncertain, work.AGENT.partition("/")[2])

@@ -6,20 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from muster.app import open_muster
+from muster.app import Muster, open_muster
 from muster.app.reports import write_file
 from muster.app.suite_values import CaseLine, Status, SuiteReport
 from muster.cli.drive import completed
 from muster.cli.suites.order import SuiteProgress
-from muster.cli.terminal.progress import Display, shown
+from muster.cli.terminal.progress import Display, ProgressState, shown
 from muster.domain.run import Run
 from muster.settings import load_settings
-
-if TYPE_CHECKING:
-    from muster.app import Muster
-    from muster.cli.terminal.progress import ProgressState
 
 SUITE = "suite"  # beside this file
 AGENTS = ("careful", "hasty")
@@ -95,12 +91,12 @@ async def _examine(folder: Path, display: Display) -> DemoSuite:
         return found
 
 
-async def _run(muster: "Muster", folder: Path, display: Display) -> Run:
+async def _run(muster: Muster, folder: Path, display: Display) -> Run:
     spec = {"path": [str(folder)], "agents": list(AGENTS), "judge": JUDGE}
     handle = await muster.start("suite", spec)
     sights = SuiteProgress(muster)
 
-    async def look() -> "ProgressState":
+    async def look() -> ProgressState:
         return await sights.look(await handle.run(), muster.runs.calls_on_wire)
 
     run = await shown(handle.wait(), look, display)

@@ -1,6 +1,6 @@
-"""The command line: words become the arguments of a function, or an error that says what to do."""
+"""Commands of click made from functions: parameters come from annotations, modules are loaded when called."""
 
-from muster.cli.line.group import Group
-from muster.cli.line.parameters import Argument, Misuse, Option
+from muster.cli.line.commands import CliCommand, CliGroup, CommandEntry
+from muster.cli.line.parameters import Argument, Bundle, Option
 
-__all__ = ["Argument", "Group", "Misuse", "Option"]
+__all__ = ["Argument", "Bundle", "CliCommand", "CliGroup", "CommandEntry", "Option"]

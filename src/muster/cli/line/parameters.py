@@ -1,230 +1,264 @@
-"""What a command takes, read from the annotations of its function, and the words of a command line read as that.
-
-A parameter is declared as `Annotated[int, Option("--limit", help="…")]`. Options may stand anywhere, arguments are
-known by their place, and `--` stands before words that only look like options.
-"""
+"""Parameters of click, read from annotations: `limit: Annotated[int, Option("--limit", min=1, help="…")] = 20`."""
 
 import inspect
 import math
 import re
-from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from types import NoneType
 from typing import Any, get_args, get_origin
 
+import click
+from click.shell_completion import CompletionItem
 
-class Misuse(Exception):
-    """The words do not fit the command; `path` is the command that they were meant for, as it is typed."""
+OPTIONS = "Options"  # the heading of options that have none of their own
+COMMON = "Common options"  # of those that every command takes, and of what click adds
 
-    def __init__(self, message: str, path: str = "muster") -> None:
-        super().__init__(message)
-        self.message, self.path = message, path
-
-    def at(self, path: str) -> "Misuse":
-        """Say for which command the words were meant."""
-        return Misuse(self.message, path)
+Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
 
-class Option:
-    """An option with its names; a flag may have a name that takes it back: `--counts/--no-counts`.
+class ParameterDeclaration:
+    """What an annotation says of a parameter besides its type.
 
-    One with a `bare` value may stand alone and then means that; another value follows an equals sign: `--changed=main`.
+    `values` are shown and offered, and the command itself checks them: its errors have codes of their own.
+    `bare` is the value of an option that stands without one; `shown` is the default in words where it is None.
     """
 
     def __init__(
         self,
-        *names: str,
+        names: tuple[str, ...],
+        *,
         help: str,  # noqa: A002 - the names that everybody knows
         metavar: str = "",
         min: float | None = None,  # noqa: A002
         max: float | None = None,  # noqa: A002
+        values: Iterable[str] = (),
         bare: str | None = None,
+        shown: str = "",
+        heading: str = OPTIONS,
+        when_more: str = "",
+        complete: Completer | None = None,
     ) -> None:
-        self.names, self.help, self.metavar, self.least, self.most = names, help, metavar, min, max
-        self.bare = bare
+        self.names, self.least, self.most, self.bare = names, min, max, bare
+        self.values = tuple(values)
+        self.help = f"{help} One of {', '.join(self.values)}." if metavar and self.values else help
+        self.metavar = metavar or "|".join(self.values)
+        self.shown, self.heading, self.when_more = shown, heading, when_more
+        self.complete = complete or (_offer(self.values) if self.values else None)
 
 
-class Argument:
-    """A word that stands for itself, known by its place."""
+class Option(ParameterDeclaration):
+    """Declares an option with its names; a flag may have a name that takes it back: `--counts/--no-counts`."""
 
-    def __init__(self, *, metavar: str, help: str) -> None:  # noqa: A002
-        self.names, self.help, self.metavar = (), help, metavar
-        self.least = self.most = self.bare = None
+    def __init__(self, *names: str, help: str, **more: Any) -> None:  # noqa: A002
+        super().__init__(names, help=help, **more)
+
+
+class Argument(ParameterDeclaration):
+    """Declares an argument, known by its place; `when_more` is advice for somebody who gives one too many."""
+
+    def __init__(self, *, help: str, **more: Any) -> None:  # noqa: A002
+        super().__init__((), help=help, **more)
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """Declares that a parameter is made by a function from options of that function's own, under one heading."""
+
+    make: Callable[..., Any]
+    heading: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parameter:
-    """One thing that a command takes."""
+class Taken:
+    """One parameter of a function, with the parameters of click that it is made from."""
 
-    name: str  # of the function's argument
-    kind: Callable[[str], Any]  # what one word is made into
-    many: bool
-    required: bool
-    default: Any
-    names: tuple[str, ...] = ()  # as they are typed; none: it is known by its place
-    off_names: tuple[str, ...] = ()
-    metavar: str = ""
-    help: str = ""
-    least: float | None = None
-    most: float | None = None
-    bare: str | None = None  # what it means without a value; None: it wants one
-
-    @property
-    def flag(self) -> bool:
-        """Return whether it takes no value."""
-        return self.kind is bool
-
-    @property
-    def shown(self) -> str:
-        """Return the name that a person knows it by."""
-        return max(self.names, key=len, default=self.metavar)
+    name: str
+    parameters: tuple[click.Parameter, ...]
+    make: Callable[[Mapping[str, Any]], Any]
 
 
-def parameters_of(arguments: Iterable[inspect.Parameter]) -> tuple[Parameter, ...]:
-    """Read what a command takes from the arguments of its function."""
-    return tuple(_parameter(argument) for argument in arguments)
+def parameters_of(function: Callable[..., Any], *, skip: int = 0) -> tuple[Taken, ...]:
+    """Return what the parameters of a function are made from; the first `skip` of them are not read."""
+    return tuple(_taken(each) for each in list(inspect.signature(function).parameters.values())[skip:])
 
 
-def _parameter(argument: inspect.Parameter) -> Parameter:
-    annotation, declared = get_args(argument.annotation)
+def _taken(parameter: inspect.Parameter) -> Taken:
+    annotation, declared = get_args(parameter.annotation)
+    if isinstance(declared, Bundle):
+        return _bundled(parameter.name, declared)
     kind, many = _kind(annotation)
-    names = [name.split("/") for name in declared.names]
-    required = argument.default is inspect.Parameter.empty
-    return Parameter(
-        name=argument.name,
-        kind=kind,
-        many=many,
-        required=required,
-        default=None if required else argument.default,
-        names=tuple(on for on, *_ in names),
-        off_names=tuple(off for _, *offs in names for off in offs),
-        metavar=declared.metavar,
-        help=declared.help,
-        least=declared.least,
-        most=declared.most,
-        bare=declared.bare,
-    )
+    made = _made(parameter, declared, kind, many)
+
+    def value(given: Mapping[str, Any]) -> Any:
+        found = given[parameter.name]
+        if not many:
+            return found
+        return list(found) if found else (None if parameter.default is parameter.empty else parameter.default)
+
+    return Taken(name=parameter.name, parameters=(made,), make=value)
 
 
-def _kind(annotation: Any) -> tuple[Callable[[str], Any], bool]:
-    """Say what one word is made into, and whether there can be many."""
+def _bundled(name: str, bundle: Bundle) -> Taken:
+    inner = parameters_of(bundle.make)
+    parameters = tuple(_under(bundle.heading, each) for one in inner for each in one.parameters)
+
+    def value(given: Mapping[str, Any]) -> Any:
+        return bundle.make(**{one.name: one.make(given) for one in inner})
+
+    return Taken(name=name, parameters=parameters, make=value)
+
+
+def _under(heading: str, parameter: click.Parameter) -> click.Parameter:
+    if isinstance(parameter, CliOption) and heading and parameter.heading == OPTIONS:
+        parameter.heading = heading
+    return parameter
+
+
+def _kind(annotation: Any) -> tuple[Any, bool]:
+    """Return the type of one value, and whether there can be many."""
     if get_origin(annotation) is list:
         return get_args(annotation)[0], True
     choices = [choice for choice in get_args(annotation) if choice is not NoneType]
     return _kind(choices[0]) if choices else (annotation, False)
 
 
-HELP = "--help"
-
-_WORDS: dict[object, str] = {int: "a whole number", float: "a number"}
-# As people write numbers: Python reads other digits, underscores, blanks and words as well.
-_SPELLINGS: dict[object, re.Pattern[str]] = {
-    int: re.compile(r"[+-]?[0-9]+"),
-    float: re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)"),
-}
-
-
-class HelpWanted(Exception):
-    """Somebody asks what there is."""
-
-
-def read(words: Sequence[str], parameters: Sequence[Parameter]) -> dict[str, Any]:
-    """Return the value of each parameter, or raise Misuse."""
-    said, plain = _sorted_out(words, parameters, mixed=True)
-    said |= _placed(plain, [each for each in parameters if not each.names])
-    return {each.name: _value(each, said.get(each.name, [])) for each in parameters}
-
-
-def read_before(words: Sequence[str], parameters: Sequence[Parameter]) -> tuple[dict[str, Any], list[str]]:
-    """Read the options that stand before a command; give their values, and the command with all after it."""
-    said, rest = _sorted_out(words, parameters, mixed=False)
-    return {each.name: _value(each, said.get(each.name, [])) for each in parameters}, rest
+def _made(parameter: inspect.Parameter, declared: ParameterDeclaration, kind: Any, many: bool) -> click.Parameter:
+    required = parameter.default is parameter.empty
+    given: dict[str, Any] = {
+        "type": _type(kind, declared),
+        "required": required,
+        "help": declared.help,
+        "metavar": declared.metavar or None,
+        "shell_complete": declared.complete,
+    }
+    if not required and not many:
+        given["default"] = parameter.default
+    if isinstance(declared, Argument):
+        return CliArgument([parameter.name], when_more=declared.when_more, nargs=-1 if many else 1, **given)
+    if kind is bool:
+        given |= {"is_flag": True, "type": None}
+    elif declared.bare is not None:
+        given |= {"is_flag": False, "flag_value": declared.bare}
+    names = [parameter.name, *declared.names]
+    return CliOption(names, heading=declared.heading, shown=declared.shown, multiple=many, **given)
 
 
-def _sorted_out(
-    words: Sequence[str], parameters: Iterable[Parameter], *, mixed: bool
-) -> tuple[dict[str, list[Any]], list[str]]:
-    """Part options from the other words; unless they may be mixed, the first of those ends the options."""
-    named = {name: each for each in parameters for name in (*each.names, *each.off_names)}
-    said: dict[str, list[Any]] = {}
-    plain: list[str] = []
-    left = deque(words)
-    while left:
-        word = left.popleft()
-        if word == "--":
-            return said, [*plain, *left]
-        if word[:1] != "-" or word == "-":
-            plain.append(word)
-            if not mixed:
-                return said, [*plain, *left]
-        else:
-            _take(word, left, named, said)
-    return said, plain
+def _type(kind: Any, declared: ParameterDeclaration) -> click.ParamType[Any]:
+    if kind in (int, float):
+        return NumberType(kind, declared.least, declared.most)
+    return FilePath() if kind is Path else click.STRING
 
 
-def _take(word: str, left: deque[str], named: dict[str, Parameter], said: dict[str, list[Any]]) -> None:
-    """Take one option, with its value if it wants one."""
-    if word == HELP:
-        raise HelpWanted
-    name, equals, value = word.partition("=") if word.startswith("--") else (word[:2], "", word[2:])
-    parameter = named.get(name)
-    if parameter is None:
-        raise Misuse(f"there is no option {name}{_likely(name, named)}")
-    values = said.setdefault(parameter.name, [])
-    if parameter.bare is not None and not equals and not value:
-        values.append(parameter.bare)
-    elif not parameter.flag:
-        if not equals and not value and not left:
-            raise Misuse(f"{name} wants a value" + (f": {parameter.metavar}" if parameter.metavar else ""))
-        values.append(value if equals or value else left.popleft())
-    elif equals:
-        raise Misuse(f"{name} takes no value")
-    else:
-        values.append(name in parameter.names)
-        if value:  # short flags stand together: -qa
-            left.appendleft(f"-{value}")
+class NumberType(click.ParamType[Any]):
+    """A number as people write it: Python reads other digits, underscores, blanks and words as well."""
+
+    name = "number"
+
+    _SPELLINGS = {  # noqa: RUF012 - never changed
+        int: ("a whole number", re.compile(r"[+-]?[0-9]+")),
+        float: ("a number", re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)")),
+    }
+
+    def __init__(self, kind: Any, least: float | None, most: float | None) -> None:
+        self.kind, self.least, self.most = kind, least, most
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number, or fail with what it must be."""
+        if not isinstance(value, str):
+            return value
+        noun, spelling = self._SPELLINGS[self.kind]
+        try:
+            number = self.kind(value)
+        except ValueError:  # also of more digits than Python reads
+            number = math.inf
+        if spelling.fullmatch(value) is None or number == math.inf:
+            self.fail(f"must be {noun}, not {value!r}", param, ctx)
+        if self.least is not None and number < self.least:
+            self.fail(f"must be at least {self.least}, not {value}", param, ctx)
+        if self.most is not None and number > self.most:
+            self.fail(f"must be at most {self.most}, not {value}", param, ctx)
+        return number
+
+    @property
+    def bounds(self) -> str:
+        """Return the bounds in words."""
+        if self.least is not None and self.most is not None:
+            return f"{self.least} to {self.most}"
+        if self.least is not None:
+            return f"at least {self.least}"
+        return "" if self.most is None else f"at most {self.most}"
 
 
-def _likely(name: str, named: Iterable[str]) -> str:
-    from difflib import get_close_matches
+class FilePath(click.ParamType[Path]):
+    """A path, which need not exist; completed as the shell completes files."""
 
-    likely = get_close_matches(name, [*named, HELP], n=1)
-    return f"; did you mean {likely[0]}?" if likely else ""
+    name = "path"
 
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        """Return the path."""
+        return Path(value)
 
-def _placed(plain: Sequence[str], arguments: Sequence[Parameter]) -> dict[str, list[Any]]:
-    """Return each argument its words: one, or for the last all that are left."""
-    left = deque(plain)
-    placed: dict[str, list[Any]] = {}
-    for each in arguments:
-        placed[each.name] = [left.popleft() for _ in range(len(left) if each.many else min(len(left), 1))]
-    if left:
-        raise Misuse(f"{left[0]!r} is one word too many")
-    return placed
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Leave the completion to the shell."""
+        return files(ctx, param, incomplete)
 
 
-def _value(parameter: Parameter, said: Sequence[Any]) -> Any:
-    if not said:
-        if parameter.required:
-            raise Misuse(f"{parameter.shown} is missing" + (f": {parameter.help}" if parameter.help else ""))
-        return parameter.default
-    if parameter.flag:
-        return said[-1]
-    made = [_made(parameter, word) for word in said]
-    return made if parameter.many else made[-1]
+class CliOption(click.Option):
+    """An option that stands under a heading in the help."""
+
+    def __init__(self, names: list[str], *, heading: str, shown: str, **given: Any) -> None:
+        default = given.get("default")
+        super().__init__(names, show_default=bool(shown) or default not in (None, ""), **given)
+        self.heading, self.shown = heading, shown
+
+    def get_help_extra(self, ctx: click.Context) -> Any:
+        """Return the default, the bounds and whether it is required, as the help shows them."""
+        extra = super().get_help_extra(ctx)
+        if self.shown:
+            extra["default"] = self.shown
+        if isinstance(self.type, NumberType) and self.type.bounds:
+            extra["range"] = self.type.bounds
+        return extra
 
 
-def _made(parameter: Parameter, word: str) -> Any:
-    spelling = _SPELLINGS.get(parameter.kind)
-    try:
-        value = parameter.kind(word)
-    except ValueError:  # also of more digits than Python reads
-        value = math.inf
-    if spelling is not None and (spelling.fullmatch(word) is None or value == math.inf):
-        raise Misuse(f"{parameter.shown} must be {_WORDS[parameter.kind]}, not {word!r}")
-    if parameter.least is not None and value < parameter.least:
-        raise Misuse(f"{parameter.shown} must be at least {parameter.least}, not {word}")
-    if parameter.most is not None and value > parameter.most:
-        raise Misuse(f"{parameter.shown} must be at most {parameter.most}, not {word}")
-    return value
+class CliArgument(click.Argument):
+    """An argument that is written in brackets where it can be left out."""
+
+    def __init__(self, names: list[str], *, when_more: str, **given: Any) -> None:
+        super().__init__(names, **given)
+        self.when_more = when_more
+
+    def get_usage_pieces(self, ctx: click.Context) -> list[str]:
+        """Return the argument as the usage line shows it."""
+        name = self.make_metavar(ctx)
+        return [name if self.required else f"[{name}]"]
+
+
+def shown_name(parameter: click.Parameter) -> str:
+    """Return the name that a person knows a parameter by."""
+    if isinstance(parameter, click.Argument):
+        return parameter.human_readable_name
+    return max(parameter.opts, key=len)
+
+
+def files(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Leave the completion to the shell, which knows the files."""
+    return [CompletionItem(incomplete, type="file")]
+
+
+def _offer(values: Iterable[str]) -> Completer:
+    def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        return [CompletionItem(value) for value in values if value.startswith(incomplete)]
+
+    return complete
+
+
+def by_heading(parameters: Iterable[click.Parameter]) -> Iterator[tuple[str, list[click.Parameter]]]:
+    """Yield the options under each heading: those without one first, else in the order of their declaration."""
+    found: dict[str, list[click.Parameter]] = {OPTIONS: []}
+    for each in parameters:
+        if isinstance(each, click.Option):
+            found.setdefault(each.heading if isinstance(each, CliOption) else COMMON, []).append(each)
+    yield from ((heading, options) for heading, options in found.items() if options)

@@ -3,47 +3,54 @@
 import asyncio
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+from muster.app import Muster
 from muster.app.ask import Question
+from muster.app.handle import RunHandle
 from muster.app.run_details import RunBatches
 from muster.app.views.runs import reply_view, run_batches_view
 from muster.cli.batches.words import batch_name, calls
+from muster.cli.completers import agent_names
 from muster.cli.drive import drive
-from muster.cli.frame import with_muster
 from muster.cli.line import Argument, Option
-from muster.cli.options import DispatchOptions, patient, sent
+from muster.cli.options import SAMPLING, DispatchOptions, PatienceOptions, SendingOptions
 from muster.cli.runs.words import saving_words, tokens_line, tool_line
+from muster.cli.session import with_muster
 from muster.cli.terminal.output import OutputOptions, answer, clean, fail_with, note, quote_log, warn
-from muster.cli.terminal.progress import Display
+from muster.cli.terminal.progress import Display, SilentDisplay, display
 from muster.cli.terminal.stream import AnswerWriter
 from muster.domain.call import Reply
 from muster.domain.errors import BadArgument
 from muster.domain.money import Lane, show_usd, to_usd
 from muster.domain.run import Run
 
-if TYPE_CHECKING:
-    from muster.app import Muster, Patience
-    from muster.app.handle import RunHandle
 
-
-@patient
-@sent
 def ask(
     manner: OutputOptions,
-    sending: DispatchOptions,
-    patience: "Patience",
-    agent: Annotated[str, Argument(metavar="AGENT", help="anthropic/MODEL, openai/MODEL, sim/echo, …")],
+    sending: SendingOptions,
+    patience: PatienceOptions,
+    agent: Annotated[
+        str, Argument(metavar="AGENT", complete=agent_names, help="anthropic/MODEL, openai/MODEL, sim/echo, …")
+    ],
     prompt: Annotated[
-        str | None, Argument(metavar="PROMPT", help="The question; left out or -: read from standard input.")
+        str | None,
+        Argument(
+            metavar="PROMPT",
+            when_more="Quote the prompt.",
+            help="The question; left out or -: read from standard input.",
+        ),
     ] = None,
     system: Annotated[str, Option("--system", metavar="TEXT", help="What the agent is told first.")] = "",
     budget: Annotated[str | None, Option("--budget", metavar="USD", help="The most it may cost.")] = None,
     max_tokens: Annotated[
-        int | None, Option("--max-tokens", metavar="N", min=1, max=10_000_000, help="The longest answer.")
+        int | None,
+        Option("--max-tokens", metavar="N", min=1, max=10_000_000, heading=SAMPLING, help="The longest answer."),
     ] = None,
-    temperature: Annotated[float | None, Option("--temperature", metavar="X", min=0, help="Sampling.")] = None,
-    seed: Annotated[int | None, Option("--seed", metavar="N", help="Sampling, where it is supported.")] = None,
+    temperature: Annotated[
+        float | None, Option("--temperature", metavar="X", min=0, heading=SAMPLING, help="How freely it answers.")
+    ] = None,
+    seed: Annotated[int | None, Option("--seed", metavar="N", heading=SAMPLING, help="Where it is supported.")] = None,
     name: Annotated[str | None, Option("--name", metavar="NAME", help="A name for the run.")] = None,
     timeout: Annotated[
         float | None, Option("--timeout", metavar="S", help="Seconds of its own, without waiting in line.")
@@ -51,9 +58,6 @@ def ask(
     allow_unpriced: Annotated[bool, Option("--allow-unpriced", help="Ask a model whose price is not known.")] = False,
 ) -> int:
     """Ask one question and print the answer."""
-    from muster.app.ask import Question
-    from muster.cli.terminal.progress import SilentDisplay, display
-
     question = Question(
         agent=agent,
         prompt=_prompt(prompt),
@@ -72,7 +76,7 @@ def ask(
         tells=not manner.quiet and not manner.json,
     )
 
-    async def work(muster: "Muster") -> "AskOutcome":
+    async def work(muster: Muster) -> "AskOutcome":
         return await put(muster, inquiry, display(manner, stays=False) if sending.batch else SilentDisplay())
 
     found = with_muster(manner, work, allow_unpriced=allow_unpriced, patience=patience, create=True)
@@ -80,8 +84,6 @@ def ask(
 
 
 def _prompt(given: str | None) -> str:
-    from muster.domain.errors import BadArgument
-
     if given is None and (sys.stdin is None or sys.stdin.isatty()):
         raise BadArgument("there is no question", suggestions=("write it after the agent, or pipe it in",))
     try:
@@ -219,7 +221,7 @@ class Inquiry:
     tells: bool = True  # why it takes long, on standard error
 
 
-async def put(muster: "Muster", inquiry: Inquiry, display: Display) -> AskOutcome:
+async def put(muster: Muster, inquiry: Inquiry, display: Display) -> AskOutcome:
     """Ask, and return the run with the reply; detached, without one."""
     check_name(inquiry.name)
     question, sending = inquiry.question, inquiry.sending
@@ -254,7 +256,7 @@ def check_name(name: str | None) -> None:
         )
 
 
-async def _watch_retries(handle: "RunHandle", writer: "AnswerWriter | None", inquiry: Inquiry) -> None:
+async def _watch_retries(handle: RunHandle, writer: AnswerWriter | None, inquiry: Inquiry) -> None:
     async for event in handle.events():
         if event.kind != "call.retry":
             continue

@@ -10,7 +10,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from muster.app.run_details import RunBatches
+from muster.app.run_details import CallDetails, RunBatches, RunDetails
 from muster.cli.batches.words import calls, standing
 from muster.cli.runs.words import COLOURS, cut, event_line, saving_words, tokens_line, tool_line, ways_on
 from muster.cli.terminal.output import clean
@@ -26,10 +26,8 @@ from muster.domain.run import Mode, Run
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from muster.app.run_details import CallDetails, RunDetails
 
-
-def print_details(console: "Console", details: "RunDetails") -> None:
+def print_details(console: "Console", details: RunDetails) -> None:
     """Write it for a person."""
     run = details.run
     console.print(run_panel(run, details.batches))
@@ -228,7 +226,7 @@ def attempts_table(attempts: Sequence[AttemptRow]) -> Table:
 LONGEST_RESULT = 200  # characters
 
 
-def print_call(console: "Console", details: "CallDetails") -> None:
+def print_call(console: "Console", details: CallDetails) -> None:
     """Write it for a person."""
     entry, reply = details.entry, details.entry.reply
     console.print(f"{clean(entry.key)}  {clean(entry.agent or '')}  {entry.state}", style="bold")

@@ -1,20 +1,26 @@
 """`muster runs resume | fork | replay`: going on with what is stored; replies that are known cost nothing."""
 
+import json
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
-from muster.cli.frame import command, with_muster
-from muster.cli.line import Argument, Group, Option
-from muster.cli.options import patient
-from muster.cli.terminal.output import OutputOptions, answer, fail_with, note
+from muster.app import Muster, Patience
+from muster.app.handle import RunHandle
+from muster.app.views.runs import whole_run_view
+from muster.cli.batches.words import calls
+from muster.cli.drive import drive, refuse_driven
+from muster.cli.line import Option
+from muster.cli.options import PatienceOptions, RunArgument
+from muster.cli.outcome import WantedReport, conclude, drive_and_conclude
+from muster.cli.outcomes import ENDINGS
+from muster.cli.runs.ask import leave
+from muster.cli.runs.words import new_run_words, saving_words, summary
+from muster.cli.session import with_muster
+from muster.cli.terminal.output import OutputOptions, answer, clean, fail_with, note
+from muster.cli.terminal.progress import display
+from muster.domain.money import show_usd
+from muster.domain.run import Run, RunState
 
-if TYPE_CHECKING:
-    from muster.app import Muster, Patience
-    from muster.app.handle import RunHandle
-    from muster.cli.outcome import WantedReport
-    from muster.domain.run import Run
-
-RunArgument = Annotated[str, Argument(metavar="RUN", help="An id, the beginning of one, a name, or `last`.")]
 BudgetOption = Annotated[
     str | None,
     Option("--budget", metavar="USD", help="A new total for the run and all that it is resumed as."),
@@ -26,17 +32,9 @@ ForkBudgetOption = Annotated[
 UnpricedOption = Annotated[bool, Option("--allow-unpriced", help="Ask models whose price is not known.")]
 
 
-def register(app: Group) -> None:
-    """Add the commands."""
-    command(app, "resume")(resume)
-    command(app, "fork")(fork)
-    command(app, "replay")(replay)
-
-
-@patient
 def resume(
     manner: OutputOptions,
-    patience: "Patience",
+    patience: PatienceOptions,
     run: RunArgument,
     budget: BudgetOption = None,
     detach: Annotated[bool, Option("--detach", help="Queue it for workers instead of driving it here.")] = False,
@@ -44,12 +42,10 @@ def resume(
 ) -> int:
     """Go on with a run; replies that are known cost nothing."""
 
-    async def prepare(muster: "Muster") -> "Run":
+    async def prepare(muster: Muster) -> Run:
         return await prepare_resume(muster, manner, run, budget, here=not detach)
 
-    async def hand_over(muster: "Muster") -> dict[str, Any]:
-        from muster.app.views.runs import whole_run_view
-
+    async def hand_over(muster: Muster) -> dict[str, Any]:
         queued = await muster.runs.queue((await prepare(muster)).id)
         view = whole_run_view(queued, await muster.runs.batches_of(queued.id))
         return view | {"workers": await muster.runs.workers()}
@@ -61,12 +57,9 @@ def resume(
 
 
 async def prepare_resume(
-    muster: "Muster", manner: OutputOptions, reference: str, budget: str | None, *, here: bool = True
-) -> "Run":
+    muster: Muster, manner: OutputOptions, reference: str, budget: str | None, *, here: bool = True
+) -> Run:
     """Give the run to go on with; what would keep this process from its batches is told before anything changes."""
-    from muster.cli.drive import refuse_driven
-    from muster.cli.outcomes import ENDINGS
-
     before = await muster.runs.find(reference)
     if before.workload in ENDINGS and _is_over(before):
         # Whoever lost its exit code, because the process died after its last commit, gets it here.
@@ -83,10 +76,9 @@ async def prepare_resume(
     return after
 
 
-@patient
 def fork(
     manner: OutputOptions,
-    patience: "Patience",
+    patience: PatienceOptions,
     run: RunArgument,
     from_key: Annotated[str, Option("--from", metavar="KEY", help="The first key to ask anew.")],
     budget: ForkBudgetOption = None,
@@ -94,7 +86,7 @@ def fork(
 ) -> int:
     """Make a new run that asks anew from a key on."""
 
-    async def prepare(muster: "Muster") -> "Run":
+    async def prepare(muster: Muster) -> Run:
         made = await muster.runs.fork(run, from_key, budget_usd=budget)
         taken = f"run {made.id} takes over what stands before {from_key} in run {_origin(made)}"
         note(manner, f"{taken}; it is {new_run_words(made.cap)}")
@@ -106,7 +98,7 @@ def fork(
 def replay(manner: OutputOptions, run: RunArgument) -> int:
     """Do a run again from what is stored; nobody is asked."""
 
-    async def prepare(muster: "Muster") -> "Run":
+    async def prepare(muster: Muster) -> Run:
         made = await muster.runs.replay(run)
         note(manner, f"run {made.id} replays run {_origin(made)}; nobody is asked")
         return made
@@ -116,18 +108,15 @@ def replay(manner: OutputOptions, run: RunArgument) -> int:
 
 def go_on(
     manner: OutputOptions,
-    prepare: "Callable[[Muster], Awaitable[Run]]",
-    patience: "Patience | None",
+    prepare: Callable[[Muster], Awaitable[Run]],
+    patience: Patience | None,
     *,
     allow_unpriced: bool,
-    wanted: "tuple[WantedReport, ...]" = (),
+    wanted: tuple[WantedReport, ...] = (),
 ) -> int:
     """Drive a run to its end; it ends as the command does that starts such runs, with the same exit code."""
 
-    async def work(muster: "Muster") -> int:
-        from muster.cli.outcome import conclude, drive_and_conclude
-        from muster.cli.outcomes import ENDINGS
-
+    async def work(muster: Muster) -> int:
         run = await prepare(muster)
         ending = ENDINGS.get(run.workload)
         if ending is None:
@@ -139,23 +128,12 @@ def go_on(
     return with_muster(manner, work, allow_unpriced=allow_unpriced, patience=patience)
 
 
-def _is_over(run: "Run") -> bool:
-    from muster.domain.run import RunState
-
+def _is_over(run: Run) -> bool:
     return run.state is RunState.COMPLETED
 
 
-async def drive_any(muster: "Muster", handle: "RunHandle", manner: OutputOptions, *, with_result: bool = False) -> int:
+async def drive_any(muster: Muster, handle: RunHandle, manner: OutputOptions, *, with_result: bool = False) -> int:
     """Drive a run of any workload and sum it up; returns the exit code, and raises what stopped it."""
-    import json
-
-    from muster.app.views.runs import whole_run_view
-    from muster.cli.drive import drive
-    from muster.cli.runs.ask import leave
-    from muster.cli.runs.words import saving_words, summary
-    from muster.cli.terminal.output import clean
-    from muster.cli.terminal.progress import display
-
     run = await drive(muster, handle, display(manner))
     batches = await muster.runs.batches_of(run.id)
     if run.is_detached:
@@ -178,10 +156,7 @@ def _answer_queued(manner: OutputOptions, queued: dict[str, Any]) -> None:
     answer(manner, queued, lambda console: console.print(text, soft_wrap=True))
 
 
-def _before_spending(before: "Run", after: "Run", parked: int) -> str:
-    from muster.cli.batches.words import calls
-    from muster.domain.money import show_usd
-
+def _before_spending(before: Run, after: Run, parked: int) -> str:
     counts, lost = before.calls, show_usd(before.spent.uncertain)
     words = f"{counts.done} replies reused, {counts.uncertain} calls were uncertain ({lost})"
     if parked:
@@ -193,12 +168,5 @@ def _before_spending(before: "Run", after: "Run", parked: int) -> str:
     return f"run {before.id} is {before.state}; going on as run {after.id}\n{words}"
 
 
-def new_run_words(cap: int | None) -> str:
-    """Say that what an earlier run spent does not count in a run that is not resumed."""
-    from muster.domain.money import show_usd
-
-    return "a new run " + ("without a budget" if cap is None else f"with a budget of its own ({show_usd(cap)})")
-
-
-def _origin(run: "Run") -> str:
+def _origin(run: Run) -> str:
     return run.origin.run if run.origin is not None else ""

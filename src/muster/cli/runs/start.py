@@ -1,16 +1,19 @@
 """`muster runs start`: one of the user's own workloads, started from the command line."""
 
+import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
-from muster.cli.frame import command, with_muster
-from muster.cli.line import Argument, Group, Option
-from muster.cli.options import DispatchOptions, patient, sent
+from muster.app import Muster
+from muster.cli.line import Argument, Option
+from muster.cli.line.parameters import files
+from muster.cli.options import PatienceOptions, SendingOptions
+from muster.cli.runs.ask import check_name
+from muster.cli.runs.resume import drive_any
+from muster.cli.session import with_muster
 from muster.cli.terminal.output import OutputOptions
-
-if TYPE_CHECKING:
-    from muster.app import Muster, Patience
+from muster.domain.errors import BadArgument
 
 STDIN = "-"
 # Workloads that come with muster have commands of their own, which check what they are given before it is stored.
@@ -23,23 +26,22 @@ COMMANDS = {
 }
 
 
-def register(app: Group) -> None:
-    """Add the command."""
-    command(app, "start")(start)
-
-
-@patient
-@sent
 def start(
     manner: OutputOptions,
-    sending: DispatchOptions,
-    patience: "Patience",
+    sending: SendingOptions,
+    patience: PatienceOptions,
     workload: Annotated[
         str, Argument(metavar="WORKLOAD", help="A name that a module under `[workloads] import` registers.")
     ],
     input_: Annotated[
         str,
-        Option("--input", "-i", metavar="JSON|FILE", help="What the workload is given; - is standard input."),
+        Option(
+            "--input",
+            "-i",
+            metavar="JSON|FILE",
+            complete=files,
+            help="What the workload is given; - is standard input.",
+        ),
     ] = "{}",
     budget: Annotated[str | None, Option("--budget", metavar="USD", help="The most it may cost.")] = None,
     concurrency: Annotated[int, Option("--concurrency", metavar="N", min=1, help="How many calls at a time.")] = 20,
@@ -50,14 +52,11 @@ def start(
     allow_unpriced: Annotated[bool, Option("--allow-unpriced", help="Ask models whose price is not known.")] = False,
 ) -> int:
     """Start a run of one of your own workloads and drive it to its end."""
-    from muster.cli.runs.ask import check_name
-    from muster.cli.runs.resume import drive_any
-
     _refuse_ours(workload)
     check_name(name)
     spec = read_input(input_)
 
-    async def work(muster: "Muster") -> int:
+    async def work(muster: Muster) -> int:
         handle = await muster.start(
             workload,
             spec,
@@ -74,8 +73,6 @@ def start(
 
 
 def _refuse_ours(workload: str) -> None:
-    from muster.domain.errors import BadArgument
-
     if workload in COMMANDS:
         raise BadArgument(
             f"{workload} comes with muster and has a command of its own", suggestions=(COMMANDS[workload],)
@@ -102,8 +99,6 @@ def _is_file(path: Path) -> bool:
 
 
 def _read(path: Path) -> str:
-    from muster.domain.errors import BadArgument
-
     try:
         return _decoded(path.read_bytes(), str(path))
     except OSError as error:
@@ -111,8 +106,6 @@ def _read(path: Path) -> str:
 
 
 def _decoded(text: bytes, where: str) -> str:
-    from muster.domain.errors import BadArgument
-
     try:
         return text.decode("utf-8")
     except UnicodeError:
@@ -120,10 +113,6 @@ def _decoded(text: bytes, where: str) -> str:
 
 
 def _parsed(text: str, where: str) -> Any:
-    import json
-
-    from muster.domain.errors import BadArgument
-
     try:
         return json.loads(text, object_pairs_hook=_without_duplicates)
     except json.JSONDecodeError as error:

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING
 
+from muster.app.run_details import RunBatches
 from muster.cli.batches.words import money_words
 from muster.cli.terminal.output import clean
 from muster.domain.call import Reply, ToolCall, Usage
@@ -11,9 +11,6 @@ from muster.domain.entry import Event
 from muster.domain.errors import resume_command
 from muster.domain.money import show_usd
 from muster.domain.run import Run, RunState
-
-if TYPE_CHECKING:
-    from muster.app.run_details import RunBatches
 
 LONGEST_ARGUMENTS = 200  # characters
 
@@ -27,6 +24,8 @@ COLOURS: Mapping[RunState, str] = {
     RunState.CANCELED: "magenta",
     RunState.TIMEOUT: "red",
 }
+
+LONGEST_ARGUMENTS = 200  # characters
 
 
 def event_line(event: Event) -> str:
@@ -69,9 +68,14 @@ def ways_on(run: Run) -> tuple[str, ...]:
     return (f"{resume_command(run.id, run.ended_reason, run.error)}   (a new run that reuses every reply)",)
 
 
-def saving_words(found: "RunBatches") -> str:
+def saving_words(found: RunBatches) -> str:
     """Return what the batches of a run cost, in words; nothing when there are none."""
     return money_words(found.saving.cost, found.saving.live_cost) if found.batches else ""
+
+
+def new_run_words(cap: int | None) -> str:
+    """Say that what an earlier run spent does not count in a run that is not resumed."""
+    return "a new run " + ("without a budget" if cap is None else f"with a budget of its own ({show_usd(cap)})")
 
 
 def tool_line(call: ToolCall) -> str:

@@ -1,6 +1,7 @@
 """A comparison for a terminal: the verdict, the numbers, and the cases that changed."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -99,3 +100,13 @@ def _changes(title: str, changes: Sequence[Change], colour: str) -> Table:
 
 def _score(score: float | None) -> str:
     return "–" if score is None else f"{score:.3f}"
+
+
+def baselines_table(rows: Sequence[Mapping[str, Any]]) -> Table:
+    """Draw the baselines, one below the other."""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for name in ("baseline", "run", "called", "since"):
+        table.add_column(name, overflow="fold")
+    for row in rows:
+        table.add_row(Text(clean(row["name"])), row["run"], Text(clean(row["run_name"] or "")), row["set_at"])
+    return table

@@ -2,25 +2,34 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from muster.app.evidence import Difference, FigureDifference, Rescoring
+from muster.app import Muster
+from muster.app.evidence import (
+    ArchiveVerification,
+    Difference,
+    Exported,
+    FigureDifference,
+    Rescoring,
+    load_public_key,
+    make_keys,
+)
+from muster.app.evidence import rescore as score_again
+from muster.app.evidence import verify as check
 from muster.app.suite_values import WORDS, Status
-from muster.app.views.suites import rescoring_view
-from muster.cli.frame import command, group, with_muster
+from muster.app.views.evidence import exported_view, rescoring_view, verification_view
+from muster.cli.completers import run_names
 from muster.cli.line import Argument, Option
+from muster.cli.session import with_muster
 from muster.cli.terminal.output import OutputOptions, answer, clean, fail_with, note
+from muster.domain.errors import BadConfiguration
+from muster.settings import load_settings
 from muster.text.words import count, one_line
-
-if TYPE_CHECKING:
-    from muster.app import Muster
-    from muster.app.evidence import ArchiveVerification, Exported
-
 
 KEY_NAME = "evidence.key"
 
@@ -29,19 +38,14 @@ PublicKeyOption = Annotated[
     Path | None, Option("--public-key", metavar="KEY", help="The key of whoever should have signed it.")
 ]
 
-app = group("Signed evidence of suite runs: make it, check it, score it again.")
 
-
-@command(app, "keygen")
 def keygen(
     manner: OutputOptions,
     output: Annotated[
-        Path | None, Option("--output", "-o", metavar="FILE", help=f"Where to (<home>/{KEY_NAME}).")
+        Path | None, Option("--output", "-o", metavar="FILE", shown=f"<home>/{KEY_NAME}", help="Where to.")
     ] = None,
 ) -> None:
     """Make a key to sign with, and its public half beside it. Nothing is ever overwritten."""
-    from muster.app.evidence import make_keys
-
     files = make_keys(output or _default_key(manner))
     data = {"private_key": str(files.private), "public_key": str(files.public), "key_id": files.id}
     text = (
@@ -51,37 +55,34 @@ def keygen(
     answer(manner, data, lambda console: console.print(text, soft_wrap=True))
 
 
-@command(app, "export")
 def export(
     manner: OutputOptions,
     run: Annotated[
-        str, Argument(metavar="RUN", help="An id, the beginning of one, a name, or `last`: the last suite run.")
+        str,
+        Argument(
+            metavar="RUN",
+            complete=run_names,
+            help="An id, the beginning of one, a name, or `last`: the last suite run.",
+        ),
     ],
     output: Annotated[Path, Option("--output", "-o", metavar="FILE", help="The archive; a tar file.")],
     key: Annotated[
-        Path | None, Option("--key", metavar="KEY", help=f"The private key to sign with (<home>/{KEY_NAME}).")
+        Path | None, Option("--key", metavar="KEY", shown=f"<home>/{KEY_NAME}", help="The private key to sign with.")
     ] = None,
 ) -> None:
     """Write one signed archive of a suite run: suite, prompts, calls, verdicts, figures. Secrets are taken out."""
-    from muster.domain.errors import BadConfiguration
-
     path = key or _default_key(manner)
     if key is None and not path.exists():
         raise BadConfiguration(f"there is no key to sign with at {path}", suggestions=("muster evidence keygen",))
 
-    async def work(muster: "Muster") -> "Exported":
+    async def work(muster: Muster) -> Exported:
         return await muster.suites.export_evidence(run, output, path)
 
     _tell_export(manner, with_muster(manner, work))
 
 
-@command(app, "verify")
 def verify(manner: OutputOptions, file: FileArgument, public_key: PublicKeyOption = None) -> int:
     """Check that nothing in an archive was changed since it was signed. Needs no store and no network."""
-    from muster.app.evidence import load_public_key
-    from muster.app.evidence import verify as check
-    from muster.app.views.suites import verification_view
-
     found = check(file, None if public_key is None else load_public_key(public_key))
     if not found.valid:
         return _tell_invalid(manner, file, found)
@@ -89,7 +90,6 @@ def verify(manner: OutputOptions, file: FileArgument, public_key: PublicKeyOptio
     return 0
 
 
-@command(app, "rescore")
 def rescore(
     manner: OutputOptions,
     file: FileArgument,
@@ -99,9 +99,6 @@ def rescore(
     ] = False,
 ) -> int:
     """Check an archive, then read, check and score its replies again and compare. Nobody is asked."""
-    from muster.app.evidence import load_public_key
-    from muster.app.evidence import rescore as score_again
-
     key = None if public_key is None else load_public_key(public_key)
     found = score_again(file, key, allow_redacted=allow_redacted)
     if not found.verification.valid:
@@ -118,23 +115,17 @@ _UNTRUSTED = (
 
 
 def _default_key(manner: OutputOptions) -> Path:
-    from muster.settings import load_settings
-
     return load_settings(manner.home).home / KEY_NAME
 
 
-def _tell_export(manner: OutputOptions, done: "Exported") -> None:
-    from muster.app.views.suites import exported_view
-
+def _tell_export(manner: OutputOptions, done: Exported) -> None:
     removed = sum(sum(kinds.values()) for kinds in done.redacted.values())
     text = f"{done.results:,} results in {done.files} files, {done.bytes:,} bytes, signed: {done.path}"
     text += f"\n{removed:,} secrets were taken out; redaction.json says where" if removed else ""
     answer(manner, exported_view(done), lambda console: console.print(text, soft_wrap=True))
 
 
-def _tell_invalid(manner: OutputOptions, file: Path, found: "ArchiveVerification") -> int:
-    from muster.app.views.suites import verification_view
-
+def _tell_invalid(manner: OutputOptions, file: Path, found: ArchiveVerification) -> int:
     told = {
         "code": "invalid_evidence",
         "message": f"{file} is not valid: {found.where}: {found.what}",
@@ -143,7 +134,7 @@ def _tell_invalid(manner: OutputOptions, file: Path, found: "ArchiveVerification
     return fail_with(manner, told, 1, verification_view(file, found))
 
 
-def _words(file: Path, found: "ArchiveVerification") -> str:
+def _words(file: Path, found: ArchiveVerification) -> str:
     run = found.predicate.get("run") or {}
     head = f"valid: {file}, {len(found.members)} files of run {run.get('id', '?')}, signed with key {found.signer}"
     return f"{head}\n{'signed with the key that was named' if found.trusted else _UNTRUSTED}"

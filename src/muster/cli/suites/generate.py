@@ -4,18 +4,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from muster.app.generation import write_cases, yaml_text
-from muster.cli.frame import with_muster
+from muster.app import Muster
+from muster.app.generation import Generation, generation, write_cases, yaml_text
+from muster.cli.completers import agent_names
+from muster.cli.drive import drive
 from muster.cli.line import Option
+from muster.cli.session import with_muster
 from muster.cli.terminal.output import OutputOptions, answer, clean, console, fail_with, note
+from muster.cli.terminal.progress import display
 from muster.domain.money import show_usd, to_usd
 from muster.domain.run import Run
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-    from muster.app import Muster
-    from muster.app.generation import Generation
 
 
 MOST = 200
@@ -23,7 +24,7 @@ MOST = 200
 
 def generate(
     manner: OutputOptions,
-    agent: Annotated[str, Option("--agent", metavar="AGENT", help="Who writes the cases.")],
+    agent: Annotated[str, Option("--agent", metavar="AGENT", complete=agent_names, help="Who writes the cases.")],
     skill: Annotated[str, Option("--skill", metavar="NAME", help="A new suite: what it tests.")] = "",
     description: Annotated[str, Option("--description", metavar="TEXT", help="What that is for.")] = "",
     extend: Annotated[
@@ -38,14 +39,9 @@ def generate(
     allow_unpriced: Annotated[bool, Option("--allow-unpriced", help="Ask a model whose price is not known.")] = False,
 ) -> int:
     """Have test cases written by a model; each is validated, and none is nearly there already."""
-    from muster.app.generation import generation
-
     wish = generation(agent, count, skill=skill, description=description, extend=extend, output=output, dry_run=dry_run)
 
-    async def work(muster: "Muster") -> "Run":
-        from muster.cli.drive import drive
-        from muster.cli.terminal.progress import display
-
+    async def work(muster: Muster) -> Run:
         muster.agents.require(agent)
         handle = await muster.start("generate", wish.spec(), budget_usd=budget)
         return await drive(muster, handle, display(manner, stays=False))
@@ -54,7 +50,7 @@ def generate(
     return conclude(manner, run, wish)
 
 
-def conclude(manner: OutputOptions, run: Run, wish: "Generation") -> int:
+def conclude(manner: OutputOptions, run: Run, wish: Generation) -> int:
     """Write what was generated and tell it; fewer cases than were asked for make the exit code 1."""
     result: Mapping[str, Any] = run.result
     cases = result["cases"]
@@ -73,7 +69,7 @@ def conclude(manner: OutputOptions, run: Run, wish: "Generation") -> int:
     return 0
 
 
-def _data(run: Run, result: Mapping[str, Any], wish: "Generation") -> dict[str, Any]:
+def _data(run: Run, result: Mapping[str, Any], wish: Generation) -> dict[str, Any]:
     return {
         "run": run.id,
         "file": str(wish.file) if wish.file is not None and result["cases"] else None,
@@ -83,7 +79,7 @@ def _data(run: Run, result: Mapping[str, Any], wish: "Generation") -> dict[str, 
     }
 
 
-def _tell(out: "Console", cases: list[Mapping[str, Any]], wish: "Generation") -> None:
+def _tell(out: "Console", cases: list[Mapping[str, Any]], wish: Generation) -> None:
     if not cases:
         return
     if wish.file is None:

@@ -2,10 +2,11 @@
 
 import shlex
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from muster.app import Muster
 from muster.app.costs import Quoting
 from muster.app.reports import SuiteReport
 from muster.app.run_options import RunOptions
@@ -24,7 +25,7 @@ from muster.cli.outcome import (
     write_reports,
 )
 from muster.cli.runs.ask import check_name
-from muster.cli.runs.resume import new_run_words
+from muster.cli.runs.words import new_run_words
 from muster.cli.suites.table import tell_report
 from muster.cli.terminal.output import OutputOptions, note, warn
 from muster.cli.terminal.progress import ProgressState, facts, run_sight
@@ -32,11 +33,6 @@ from muster.domain.batch import Batch
 from muster.domain.entry import Event
 from muster.domain.run import Run
 from muster.settings import parse_budget
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from muster.app import Muster
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +45,7 @@ class SuiteOrder:
 
     @staticmethod
     def of(
-        terms: RunTerms, sending: DispatchOptions, manner: OutputOptions, inputs: "Sequence[str | None]" = ()
+        terms: RunTerms, sending: DispatchOptions, manner: OutputOptions, inputs: Sequence[str | None] = ()
     ) -> "SuiteOrder":
         """Check what was said before anything is opened."""
         check_name(terms.name)
@@ -57,13 +53,13 @@ class SuiteOrder:
         reports = wanted_reports(terms.reports, SUITE_FORMATS, manner, inputs)
         return SuiteOrder(terms=terms, sending=sending, reports=reports)
 
-    def options(self, muster: "Muster") -> RunOptions:
+    def options(self, muster: Muster) -> RunOptions:
         """Return the options of the run."""
         return self.terms.options(muster, self.sending.dispatch)
 
 
 async def carry_out(
-    muster: "Muster", chosen: SuiteChoice, source: AnswerSource, order: SuiteOrder, manner: OutputOptions
+    muster: Muster, chosen: SuiteChoice, source: AnswerSource, order: SuiteOrder, manner: OutputOptions
 ) -> int:
     """Run suites as they were chosen; returns the exit code."""
     spec = await muster.suites.spec(chosen, source)
@@ -78,7 +74,7 @@ async def carry_out(
 
 
 async def judge_again(
-    muster: "Muster", reference: str, said: Mapping[str, Any], order: SuiteOrder, manner: OutputOptions
+    muster: Muster, reference: str, said: Mapping[str, Any], order: SuiteOrder, manner: OutputOptions
 ) -> int:
     """Judge the answers of a run anew; returns the exit code."""
     before = await muster.suites.find(reference)
@@ -121,15 +117,15 @@ def _first_words(found: SuitePlan) -> str:
 class SuiteEnding:
     """Ends suite runs."""
 
-    def sights(self, muster: "Muster") -> ProgressSource:
+    def sights(self, muster: Muster) -> ProgressSource:
         """Look at a run while it is driven."""
         return SuiteProgress(muster)
 
-    def require_places(self, muster: "Muster") -> None:
+    def require_places(self, muster: Muster) -> None:
         """Refuse nothing: only the reports that are asked for are left behind."""
 
     async def outcome(
-        self, muster: "Muster", run: Run, wanted: tuple[WantedReport, ...], manner: OutputOptions
+        self, muster: Muster, run: Run, wanted: tuple[WantedReport, ...], manner: OutputOptions
     ) -> RunOutcome:
         """Write what a run leaves behind, and sum it up; raises NotFound for one that had not begun."""
         found = await muster.report_of(run)
@@ -160,14 +156,14 @@ def _again(run: Run) -> tuple[str, ...]:
 class SuiteProgress:
     """Looks at a suite run."""
 
-    def __init__(self, muster: "Muster") -> None:
+    def __init__(self, muster: Muster) -> None:
         self._events = FreshEvents(muster)
         self._done = 0
         self._total: int | None = None
         self._cases = 0
         self._counts: Counter[str] = Counter()
 
-    async def look(self, run: Run, on_wire: int, batches: "Sequence[Batch]" = ()) -> ProgressState:
+    async def look(self, run: Run, on_wire: int, batches: Sequence[Batch] = ()) -> ProgressState:
         """Return what is to be seen."""
         async for event in self._events.of(run):
             self._take(event)

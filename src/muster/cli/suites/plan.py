@@ -3,27 +3,32 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from muster.cli.frame import with_muster
+from rich.table import Table
+
+from muster.app import Muster
+from muster.app.costs import ATTEMPTS, Load
+from muster.app.suite_plan import SuitePlan
+from muster.app.suite_values import MOST_TOOL_TURNS
+from muster.app.suites import AnswerSource
+from muster.app.views.suites import plan_view
 from muster.cli.line import Option
-from muster.cli.options import DispatchOptions, sent
-from muster.cli.suites.run import chosen
+from muster.cli.options import SendingOptions
+from muster.cli.session import with_muster
+from muster.cli.suites.order import tell_warnings
+from muster.cli.suites.run import ChosenOptions
 from muster.cli.terminal.output import OutputOptions, answer
+from muster.cli.terminal.table import Column, filled, fitting
+from muster.domain.money import show_usd
+from muster.settings import parse_budget
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from muster.app import Muster
-    from muster.app.costs import Load
-    from muster.app.suite_plan import SuitePlan
-    from muster.app.suites import SuiteChoice
 
-
-@sent
-@chosen
 def plan(
     manner: OutputOptions,
-    chosen: "SuiteChoice",
-    sending: DispatchOptions,
+    chosen: ChosenOptions,
+    sending: SendingOptions,
     budget: Annotated[str | None, Option("--budget", metavar="USD", help="Say whether it would be enough.")] = None,
     allow_unpriced: Annotated[
         bool, Option("--allow-unpriced", help="Count models whose price is not known as free.")
@@ -31,10 +36,7 @@ def plan(
 ) -> None:
     """Say how many calls a run would make, of how many tokens, and what that could cost."""
 
-    async def work(muster: "Muster") -> "SuitePlan":
-        from muster.app.suites import AnswerSource
-        from muster.cli.suites.order import tell_warnings
-
+    async def work(muster: Muster) -> SuitePlan:
         spec = await muster.suites.spec(chosen, AnswerSource())
         found = muster.suites.plan(spec, sending.dispatch)
         tell_warnings(found, spec)
@@ -44,24 +46,15 @@ def plan(
     imports = chosen.only_failed is not None and Path(chosen.only_failed).is_file()
     found = with_muster(manner, work, allow_unpriced=allow_unpriced, keyless=True, create=imports)
     cap = parse_cap(budget)
-    from muster.app.views.suites import plan_view
-
     answer(manner, plan_view(found, cap), lambda console: _tell(console, found, cap))
 
 
 def parse_cap(budget: str | None) -> int | None:
     """Read a budget in microdollars."""
-    from muster.settings import parse_budget
-
     return parse_budget(budget)
 
 
-def _tell(console: "Console", found: "SuitePlan", cap: int | None) -> None:
-    from rich.table import Table
-
-    from muster.cli.terminal.table import Column, filled, fitting
-    from muster.domain.money import show_usd
-
+def _tell(console: "Console", found: SuitePlan, cap: int | None) -> None:
     rows = [*found.agents.items(), *([("judge", found.judge)] if found.judge.calls else []), ("together", found.all)]
     loads = [load for _, load in rows]
     columns = [
@@ -81,9 +74,7 @@ def _tell(console: "Console", found: "SuitePlan", cap: int | None) -> None:
         console.print(line, soft_wrap=True)
 
 
-def _notes(found: "SuitePlan", cap: int | None) -> list[str]:
-    from muster.app.suite_values import MOST_TOOL_TURNS
-
+def _notes(found: SuitePlan, cap: int | None) -> list[str]:
     lines = []
     if found.commands:
         lines.append(f"{found.commands:,} commands of process evaluators are run on this machine")
@@ -94,18 +85,13 @@ def _notes(found: "SuitePlan", cap: int | None) -> list[str]:
     return [*lines, *bound_words(found.all, cap)]
 
 
-def most_words(load: "Load") -> str:
+def most_words(load: Load) -> str:
     """Write the most that calls can cost."""
-    from muster.domain.money import show_usd
-
     return "no maximum" if load.unbounded else show_usd(load.most)
 
 
-def bound_words(load: "Load", cap: int | None) -> list[str]:
+def bound_words(load: Load, cap: int | None) -> list[str]:
     """Say what the most is made of, whether there is one, and whether a budget would be enough."""
-    from muster.app.costs import ATTEMPTS
-    from muster.domain.money import show_usd
-
     if load.unbounded:
         agents = ", ".join(load.unbounded)
         lines = [f"no maximum exists for {agents}: declare budget_usd or a price in muster.toml"]

@@ -1,39 +1,44 @@
 """`muster report`: what became of a suite run or a verification, in the format that somebody needs."""
 
+import asyncio
+import io
+import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
-from muster.cli.frame import with_muster
+from muster.app import Muster
+from muster.app.outputs import require_output
+from muster.app.reports import report_of_file
+from muster.cli.completers import run_names_or_files
 from muster.cli.line import Argument, Option
+from muster.cli.line.parameters import files
+from muster.cli.outcome import ALL_FORMATS, STDOUT, TERMINAL, Reportable, WantedReport, wanted_format, write_reports
+from muster.cli.session import with_muster
 from muster.cli.terminal.output import OutputOptions, answer
-
-if TYPE_CHECKING:
-    from muster.app import Muster
-    from muster.cli.outcome import Reportable, WantedReport
 
 
 def report(
     manner: OutputOptions,
     run: Annotated[
-        str, Argument(metavar="RUN|FILE", help="A run or an exported file; `last`: the last suite or verification.")
+        str,
+        Argument(
+            metavar="RUN|FILE",
+            complete=run_names_or_files,
+            help="A run or an exported file; `last`: the last suite or verification.",
+        ),
     ],
     format_: Annotated[
         str,
-        Option("--format", metavar="FORMAT", help="terminal, json, junit, sarif, markdown or html."),
+        Option("--format", metavar="FORMAT", values=ALL_FORMATS, help="What to write."),
     ] = "terminal",
     output: Annotated[
-        str, Option("--output", "-o", metavar="FILE", help="Where to write it; - is standard output.")
+        str, Option("--output", "-o", metavar="FILE", complete=files, help="Where to write it; - is standard output.")
     ] = "-",
 ) -> None:
     """Report a suite run or a verification from the store: for people, for CI, for a pull request.
 
     Not a gate: it exits 0.
     """
-    import asyncio
-
-    from muster.app.outputs import require_output
-    from muster.cli.outcome import ALL_FORMATS, STDOUT, Reportable, WantedReport, wanted_format
-
     wanted = WantedReport(format=wanted_format(format_, ALL_FORMATS), path=None if output == STDOUT else Path(output))
     if wanted.path is not None:
         require_output(wanted.path, wanted.format, (run,))
@@ -41,25 +46,20 @@ def report(
         asyncio.run(_of_file(manner, Path(run), wanted))
         return
 
-    async def work(muster: "Muster") -> None:
+    async def work(muster: Muster) -> None:
         found = await muster.report(run)
         await _give(manner, Reportable(report=found, reference=found.run.id), wanted)
 
     with_muster(manner, work)
 
 
-async def _of_file(manner: OutputOptions, file: Path, wanted: "WantedReport") -> None:
+async def _of_file(manner: OutputOptions, file: Path, wanted: WantedReport) -> None:
     """Report the run of a file; the user's own store is not opened."""
-    from muster.app.reports import report_of_file
-    from muster.cli.outcome import Reportable
-
     async with report_of_file(file) as found:
         await _give(manner, Reportable(report=found, reference=str(file)), wanted)
 
 
-async def _give(manner: OutputOptions, found: "Reportable", wanted: "WantedReport") -> None:
-    from muster.cli.outcome import wanted_format, write_reports
-
+async def _give(manner: OutputOptions, found: Reportable, wanted: WantedReport) -> None:
     wanted_format(wanted.format, found.formats)
     if manner.json and wanted.path is None:
         answer(manner, await _as_data(found, wanted.format), lambda console: None)
@@ -71,13 +71,8 @@ async def _give(manner: OutputOptions, found: "Reportable", wanted: "WantedRepor
         answer(manner, data, lambda console: console.print(text, soft_wrap=True))
 
 
-async def _as_data(found: "Reportable", format_: str) -> dict[str, Any]:
+async def _as_data(found: Reportable, format_: str) -> dict[str, Any]:
     """Return the report inside the envelope: as data where it is data, else as text."""
-    import io
-    import json
-
-    from muster.cli.outcome import TERMINAL
-
     out = io.StringIO()
     name = "json" if format_ == TERMINAL else format_
     await found.write(name, out)

@@ -1,44 +1,47 @@
 """`muster review`: what people say about verdicts, and how far they agree with the judge."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from muster.app import Muster
+from muster.app.reviews import ReviewDraft
 from muster.app.suite_values import WORDS, Agreement, ReviewedRun
-from muster.cli.frame import with_muster
+from muster.app.suites import AddedReview
+from muster.app.views.suites import review_view, reviews_view
+from muster.cli.completers import run_names
 from muster.cli.line import Argument, Option
+from muster.cli.session import with_muster
 from muster.cli.terminal.output import OutputOptions, answer, clean, note
+from muster.domain.errors import BadArgument
+from muster.domain.run import Run
 from muster.text.words import count, percent
 
-if TYPE_CHECKING:
-    from muster.app import Muster
-    from muster.app.reviews import ReviewDraft
-    from muster.app.suites import AddedReview
-    from muster.domain.run import Run
+COLOURS = {"right": "green", "wrong": "red", "borderline": "yellow"}
 
 
 def review(
     manner: OutputOptions,
     run: Annotated[
-        str, Argument(metavar="RUN", help="An id, the beginning of one, a name, or `last`: the last suite run.")
+        str,
+        Argument(
+            metavar="RUN",
+            complete=run_names,
+            help="An id, the beginning of one, a name, or `last`: the last suite run.",
+        ),
     ],
     case: Annotated[str | None, Argument(metavar="CASE", help="The id of a case; without, reviews are listed.")] = None,
-    opinion: Annotated[
-        str | None, Argument(metavar="right|wrong|borderline", help="What you think of its verdict.")
-    ] = None,
+    opinion: Annotated[str | None, Argument(values=COLOURS, help="What you think of its verdict.")] = None,
     note_: Annotated[str, Option("--note", metavar="TEXT", help="Why.")] = "",
     epoch: Annotated[int | None, Option("--epoch", metavar="N", min=1, help="Which epoch of it.")] = None,
     subject: Annotated[str | None, Option("--subject", metavar="SUBJECT", help="Which subject.")] = None,
     by: Annotated[str, Option("--by", metavar="NAME", help="Who says so, if you want that known.")] = "",
 ) -> None:
     """Say whether a verdict was right, or see what was said and how far it agrees with the judge."""
-    from muster.app.reviews import ReviewDraft
-    from muster.domain.errors import BadArgument
-
     if case is None:
         _list(manner, run)
         return
@@ -48,10 +51,8 @@ def review(
     _add(manner, run, draft)
 
 
-def _add(manner: OutputOptions, run: str, draft: "ReviewDraft") -> None:
-    from muster.app.views.suites import review_view
-
-    async def work(muster: "Muster") -> "AddedReview":
+def _add(manner: OutputOptions, run: str, draft: ReviewDraft) -> None:
+    async def work(muster: Muster) -> AddedReview:
         return await muster.suites.review(run, draft)
 
     found = with_muster(manner, work)
@@ -62,18 +63,13 @@ def _add(manner: OutputOptions, run: str, draft: "ReviewDraft") -> None:
 
 
 def _list(manner: OutputOptions, reference: str) -> None:
-    from muster.app.views.suites import reviews_view
-
-    async def work(muster: "Muster") -> "tuple[Run, ReviewedRun]":
+    async def work(muster: Muster) -> tuple[Run, ReviewedRun]:
         return await muster.suites.reviews(reference)
 
     run, found = with_muster(manner, work)
     if not found.reviews and not manner.json:
         note(manner, f"run {run.id} has no reviews yet; say what you think: muster review {run.id} CASE right")
     answer(manner, reviews_view(run.id, found), lambda console: tell_reviews(console, found))
-
-
-COLOURS = {"right": "green", "wrong": "red", "borderline": "yellow"}
 
 
 def tell_reviews(console: Console, found: ReviewedRun) -> None:

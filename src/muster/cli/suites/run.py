@@ -1,60 +1,81 @@
 """`muster run`: suites against agents, judged and reported; what passes is 0, whatever does not is not."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
-from muster.cli.frame import command, with_muster
-from muster.cli.line import Argument, Group, Option
-from muster.cli.options import DispatchOptions, RunTerms, bundle, on_terms, patient, sent
+from muster.app import Muster
+from muster.app.suites import SuiteChoice
+from muster.cli.completers import agent_names, run_names_or_files
+from muster.cli.line import Argument, Bundle, Option
+from muster.cli.line.parameters import files
+from muster.cli.options import SAMPLING, PatienceOptions, SendingOptions, TermsOptions
+from muster.cli.session import with_muster
+from muster.cli.suites.order import SuiteOrder, carry_out, judge_again
 from muster.cli.terminal.output import OutputOptions
+from muster.domain.run import Mode
 
-if TYPE_CHECKING:
-    from muster.app import Muster, Patience
-    from muster.app.suites import SuiteChoice
+CASES, JUDGING = "Cases", "Judging"  # headings
+EVALUATORS = ("rules", "golden", "process", "judge", "all")
 
 
 def chosen_of(
-    paths: Annotated[list[str], Argument(metavar="PATH…", help="Suites: files, or folders that hold them.")],
+    paths: Annotated[
+        list[str], Argument(metavar="PATH…", complete=files, help="Suites: files, or folders that hold them.")
+    ],
     agent: Annotated[
-        list[str] | None, Option("--agent", "-a", metavar="A", help="Who is tested; several are ranked.")
+        list[str] | None,
+        Option("--agent", "-a", metavar="A", complete=agent_names, help="Who is tested; several are ranked."),
     ] = None,
     prompt: Annotated[
         list[str] | None,
-        Option("--prompt", metavar="FILE", help="A system prompt to test instead of prompt.md; several are ranked."),
+        Option(
+            "--prompt",
+            metavar="FILE",
+            complete=files,
+            help="A system prompt to test instead of prompt.md; several are ranked.",
+        ),
     ] = None,
-    judge: Annotated[str | None, Option("--judge", metavar="J", help="The agent that judges.")] = None,
+    judge: Annotated[
+        str | None, Option("--judge", metavar="J", complete=agent_names, heading=JUDGING, help="The agent that judges.")
+    ] = None,
     judge_samples: Annotated[
-        int | None, Option("--judge-samples", metavar="N", min=1, help="How often it is asked (1).")
+        int | None,
+        Option("--judge-samples", metavar="N", min=1, shown="1", heading=JUDGING, help="How often it is asked."),
     ] = None,
     judge_dispatch: Annotated[
         str | None,
-        Option("--judge-dispatch", metavar="live|batch", help="How it is asked, if not like the rest."),
+        Option("--judge-dispatch", values=Mode, heading=JUDGING, help="How it is asked, if not like the rest."),
     ] = None,
     epochs: Annotated[
-        int | None, Option("--epochs", metavar="N", min=1, help="How often each case is asked (1).")
+        int | None, Option("--epochs", metavar="N", min=1, shown="1", help="How often each case is asked.")
     ] = None,
     case_filter: Annotated[str | None, Option("--filter", metavar="GLOB", help="Only cases whose id matches.")] = None,
     tags: Annotated[str | None, Option("--tags", metavar="A,B", help="Only cases with one of these tags.")] = None,
     evaluator: Annotated[
         str | None,
-        Option("--evaluator", metavar="E", help="rules, golden, process, judge or all, not each case's own."),
+        Option("--evaluator", metavar="E", values=EVALUATORS, heading=JUDGING, help="Instead of each case's own."),
     ] = None,
     threshold: Annotated[
-        float | None, Option("--threshold", metavar="X", min=0, max=1, help="The score that passes (0.7).")
+        float | None,
+        Option("--threshold", metavar="X", min=0, max=1, shown="0.7", heading=JUDGING, help="The score that passes."),
     ] = None,
     max_tokens: Annotated[
-        int | None, Option("--max-tokens", metavar="N", min=1, max=10_000_000, help="The longest answer.")
+        int | None,
+        Option("--max-tokens", metavar="N", min=1, max=10_000_000, heading=SAMPLING, help="The longest answer."),
     ] = None,
-    temperature: Annotated[float | None, Option("--temperature", metavar="X", min=0, help="Sampling.")] = None,
-    seed: Annotated[int | None, Option("--seed", metavar="N", help="Sampling, where it is supported.")] = None,
+    temperature: Annotated[
+        float | None, Option("--temperature", metavar="X", min=0, heading=SAMPLING, help="How freely it answers.")
+    ] = None,
+    seed: Annotated[int | None, Option("--seed", metavar="N", heading=SAMPLING, help="Where it is supported.")] = None,
     only_failed: Annotated[
         str | None,
         Option(
             "--only-failed",
             metavar="RUN|FILE",
+            complete=run_names_or_files,
             help="Only what did not pass there; agents, judge, epochs, threshold … as there, unless given here.",
         ),
     ] = None,
-) -> "SuiteChoice":
+) -> SuiteChoice:
     """Collect what was given."""
     given = {
         "path": paths,
@@ -72,59 +93,58 @@ def chosen_of(
         "temperature": temperature,
         "seed": seed,
     }
-    from muster.app.suites import SuiteChoice
-
     return SuiteChoice(given=given, only_failed=only_failed)
 
 
-chosen = bundle("chosen", chosen_of)
+ChosenOptions = Annotated[SuiteChoice, Bundle(chosen_of, CASES)]
 
 
-@patient
-@sent
-@on_terms
-@chosen
 def run(
     manner: OutputOptions,
-    chosen: "SuiteChoice",
-    terms: RunTerms,
-    sending: DispatchOptions,
-    patience: "Patience",
+    chosen: ChosenOptions,
+    terms: TermsOptions,
+    sending: SendingOptions,
+    patience: PatienceOptions,
     replay: Annotated[
         str | None,
-        Option("--replay", metavar="RUN|FILE", help="Take every answer from a run or a file; no agent is asked."),
+        Option(
+            "--replay",
+            heading=CASES,
+            metavar="RUN|FILE",
+            complete=run_names_or_files,
+            help="Take every answer from a run or a file; no agent is asked.",
+        ),
     ] = None,
     reuse: Annotated[
         str | None,
-        Option("--reuse", metavar="RUN|FILE", help="Take the answers to requests that are the same; pay the rest."),
+        Option(
+            "--reuse",
+            heading=CASES,
+            metavar="RUN|FILE",
+            complete=run_names_or_files,
+            help="Take the answers to requests that are the same; pay the rest.",
+        ),
     ] = None,
 ) -> int:
     """Run suites and print how the cases ended."""
-    from muster.cli.suites.order import SuiteOrder, carry_out
-
     order = SuiteOrder.of(terms, sending, manner, (replay, reuse, chosen.only_failed))
 
-    async def work(muster: "Muster") -> int:
+    async def work(muster: Muster) -> int:
         return await carry_out(muster, chosen, await muster.suites.source(replay=replay, reuse=reuse), order, manner)
 
     return with_muster(manner, work, allow_unpriced=terms.allow_unpriced, patience=patience, create=True)
 
 
-def register_rejudge(app: Group) -> None:
-    """Add the command."""
-    command(app, "rejudge")(rejudge)
-
-
-@patient
-@sent
-@on_terms
 def rejudge(
     manner: OutputOptions,
-    terms: RunTerms,
-    sending: DispatchOptions,
-    patience: "Patience",
-    run: Annotated[str, Argument(metavar="RUN|FILE", help="A suite run, or a file it was exported to.")],
-    judge: Annotated[str, Option("--judge", metavar="J", help="The agent that judges now.")],
+    terms: TermsOptions,
+    sending: SendingOptions,
+    patience: PatienceOptions,
+    run: Annotated[
+        str,
+        Argument(metavar="RUN|FILE", complete=run_names_or_files, help="A suite run, or a file it was exported to."),
+    ],
+    judge: Annotated[str, Option("--judge", metavar="J", complete=agent_names, help="The agent that judges now.")],
     judge_samples: Annotated[
         int | None, Option("--judge-samples", metavar="N", min=1, help="How often it is asked.")
     ] = None,
@@ -136,12 +156,10 @@ def rejudge(
     ] = None,
 ) -> int:
     """Judge the answers of a suite run anew; they are not paid for again."""
-    from muster.cli.suites.order import SuiteOrder, judge_again
-
     said = {"judge": judge, "judge_samples": judge_samples, "evaluator": evaluator, "threshold": threshold}
     order = SuiteOrder.of(terms, sending, manner, (run,))
 
-    async def work(muster: "Muster") -> int:
+    async def work(muster: Muster) -> int:
         return await judge_again(muster, run, said, order, manner)
 
     return with_muster(manner, work, allow_unpriced=terms.allow_unpriced, patience=patience, create=True)

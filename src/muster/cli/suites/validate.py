@@ -1,17 +1,17 @@
 """`muster validate`: whether suites and verify.yaml are written rightly, with everything that is wrong and where."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+from muster.app.validation import Flaw, Inspection, validate_suites
+from muster.app.validation import findings as findings_of
+from muster.app.validation import validate as validated
+from muster.app.views.suites import examination_view, flaw_view
+from muster.app.views.verify import inspection_view
 from muster.cli.line import Argument
-from muster.cli.terminal.output import OutputOptions, answer, fail, fail_with, warn
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from muster.app.validation import Flaw, Inspection
-    from muster.domain.errors import NotFound
-
+from muster.cli.terminal.output import OutputOptions, answer, clean, fail, fail_with, warn
+from muster.domain.errors import NotFound
 
 PathsArgument = Annotated[list[Path], Argument(metavar="PATH...", help="Suites, or folders with suites.")]
 AnyPathsArgument = Annotated[
@@ -21,10 +21,6 @@ AnyPathsArgument = Annotated[
 
 def validate(manner: OutputOptions, paths: AnyPathsArgument) -> int:
     """Say whether suites and verification agents are valid; exit 2 when one is not."""
-    from muster.app.validation import validate as validated
-    from muster.app.views.suites import examination_view
-    from muster.app.views.verify import inspection_view
-
     found = validated(paths)
     data = {
         "suites": [examination_view(file, examination) for file, examination in found.suites.items()],
@@ -43,17 +39,15 @@ def validate(manner: OutputOptions, paths: AnyPathsArgument) -> int:
     return 0
 
 
-def _not_found(missing: "Sequence[NotFound]") -> "NotFound":
+def _not_found(missing: Sequence[NotFound]) -> NotFound:
     """Return one error that tells of every path at which there is nothing."""
     if len(missing) == 1:
         return missing[0]
-    from muster.domain.errors import NotFound
-
     suggestions = tuple(dict.fromkeys(one for error in missing for one in error.suggestions))
     return NotFound("; ".join(error.message for error in missing), suggestions=suggestions)
 
 
-def refused(manner: OutputOptions, flaws: "Sequence[Flaw]", data: Any, missing: "Sequence[NotFound]" = ()) -> int:
+def refused(manner: OutputOptions, flaws: Sequence[Flaw], data: Any, missing: Sequence[NotFound] = ()) -> int:
     """Tell everything that is wrong, and give the exit code for it."""
     if manner.json:
         message = "; ".join([str(flaws[0]), *(error.message for error in missing)])
@@ -72,7 +66,7 @@ def cases(count: int) -> str:
     return "1 case" if count == 1 else f"{count:,} cases"
 
 
-def _agents(inspection: "Inspection") -> str:
+def _agents(inspection: Inspection) -> str:
     found = inspection.declaration
     agents, waves = (0, 0) if found is None else (len(found.agents), len(found.waves))
     return f"{agents:,} agent{'s' * (agents != 1)} in {waves:,} wave{'s' * (waves != 1)}"
@@ -80,11 +74,6 @@ def _agents(inspection: "Inspection") -> str:
 
 def lint(manner: OutputOptions, paths: PathsArgument) -> int:
     """Say what is doubtful in suites; exit 1 when anything is, and 2 when a suite is not valid."""
-    from muster.app.validation import findings as findings_of
-    from muster.app.validation import validate_suites
-    from muster.app.views.suites import flaw_view
-    from muster.cli.terminal.output import clean
-
     examined = validate_suites(paths)
     flaws = [flaw for examination in examined.values() for flaw in examination.flaws]
     findings = [finding for file, examination in examined.items() for finding in findings_of(file, examination)]

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from muster.domain.errors import MusterError, exit_code_of
+
 if TYPE_CHECKING:
     from rich.console import Console
-
-    from muster.domain.errors import MusterError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,23 +78,21 @@ def warn(text: str) -> None:
     sys.stderr.flush()
 
 
-def _without_secrets(text: str) -> str:
+def _without_secrets(told: Any) -> Any:
     """Take out what looks like a secret: this ends in logs of machines."""
-    from muster.text.redaction import redact
+    from muster.text.redaction import Redactor  # its rules are many, and most commands warn of nothing
 
-    return redact(text).text
+    return Redactor().json(told)
 
 
-def fail(manner: OutputOptions, error: "MusterError", data: Any = None) -> int:
+def fail(manner: OutputOptions, error: MusterError, data: Any = None) -> int:
     """Tell an error and give its exit code; with `data`, what there is in spite of it."""
-    from muster.domain.errors import exit_code_of
-
     record = error.record()
     told = {"code": record["code"], "message": record["message"], "suggestions": list(record["suggestions"])}
     return fail_with(manner, told | _left_behind(error, record), exit_code_of(error), data)
 
 
-def _left_behind(error: "MusterError", record: Mapping[str, Any]) -> dict[str, Any]:
+def _left_behind(error: MusterError, record: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a program left behind when it failed, be it the cause of a failed run."""
     cause = {**record, **(getattr(error, "error", None) or {})}
     return {name: cause[name] for name in ("tool", "log") if cause.get(name)}
@@ -110,16 +108,10 @@ def quote_log(log: str, *, above: str = "") -> None:
             warn(f"  │ {line}")
 
 
-def _told_safely(told: Mapping[str, Any]) -> Any:
-    from muster.text.redaction import Redactor
-
-    return Redactor().json(told)
-
-
 def fail_with(manner: OutputOptions, told: Mapping[str, Any], exit_code: int, data: Any = None) -> int:
     """Tell what went wrong, in the manner asked for."""
     if manner.json:
-        envelope = {"ok": False, "command": manner.command, "error": _told_safely(told)}
+        envelope = {"ok": False, "command": manner.command, "error": _without_secrets(told)}
         print_json(envelope if data is None else envelope | {"data": data})
     else:
         # A program's own words may be lines: they stay below the one that they belong to.

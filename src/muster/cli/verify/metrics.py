@@ -1,29 +1,23 @@
 """`muster verify metrics`: figures over past verifications."""
 
-from typing import TYPE_CHECKING, Annotated
+import time
+from typing import Annotated
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from muster.app import Muster
 from muster.app.batches import Durations
-from muster.app.verify_values import Ending, VerifyMetrics
-from muster.cli.frame import command, with_muster
-from muster.cli.line import Group, Option
+from muster.app.verify_values import Ending, VerifyMetrics, metrics_json
+from muster.cli.line import Option
+from muster.cli.session import with_muster
 from muster.cli.terminal.output import OutputOptions, answer, clean
 from muster.cli.terminal.table import Column, fitted
-from muster.cli.terminal.times import local, span
+from muster.cli.terminal.times import local, since, span
 from muster.cli.verify.table import TITLES, WIDE
 from muster.domain.money import show_usd
 from muster.text.words import count, percent
-
-if TYPE_CHECKING:
-    from muster.app import Muster
-
-
-def register(app: Group) -> None:
-    """Add the command."""
-    command(app, "metrics")(metrics)
 
 
 def metrics(
@@ -31,19 +25,14 @@ def metrics(
     window: Annotated[str, Option("--since", metavar="WHEN", help="So long ago (7d, 24h, 30m), or a date.")] = "7d",
 ) -> None:
     """Say how long verifications took, how they ended, what agents found, and what a cycle cost."""
-    import time
-
-    from muster.app.verify_values import metrics_json
-    from muster.cli.terminal.times import local, since
-
     begin = since(window, time.time())
 
-    async def work(muster: "Muster") -> "VerifyMetrics":
+    async def work(muster: Muster) -> VerifyMetrics:
         return await muster.verify.metrics(begin)
 
     found = with_muster(manner, work)
 
-    def tell(console: "Console") -> None:
+    def tell(console: Console) -> None:
         if found.cycles:
             tell_metrics(console, found)
         else:

@@ -3,15 +3,17 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
-from muster.cli.line import Argument, Option
-from muster.cli.options import DispatchOptions, bundle, fallback_of
-
-if TYPE_CHECKING:
-    from muster.app.verifications import VerifyChoice
-    from muster.app.verify_plan import PlannedAgent
-    from muster.app.verify_values import FileSelection
+from muster.app.verifications import VerifyChoice
+from muster.app.verify_plan import PlannedAgent
+from muster.app.verify_values import FileSelection
+from muster.cli.completers import agent_names
+from muster.cli.line import Argument, Bundle, Option
+from muster.cli.line.parameters import files
+from muster.cli.options import DispatchOptions, fallback_of
+from muster.domain.errors import BadArgument
+from muster.domain.run import Dispatch, Fallback, Mode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,10 +31,8 @@ class VerifyArguments:
     agents_file: Path | None = None
     model: str | None = None
 
-    def selection(self, markers: Path) -> "FileSelection":
+    def selection(self, markers: Path) -> FileSelection:
         """Say how files are chosen; with --changed a word is the commit to compare with."""
-        from muster.app.verify_values import FileSelection
-
         changed = self.changed is not None
         return FileSelection(
             paths=() if changed else self.paths,
@@ -42,10 +42,8 @@ class VerifyArguments:
             pending=markers if self.pending else None,
         )
 
-    def choice(self, *, live: bool, cache: bool) -> "VerifyChoice":
+    def choice(self, *, live: bool, cache: bool) -> VerifyChoice:
         """Say who verifies, and how."""
-        from muster.app.verifications import VerifyChoice
-
         return VerifyChoice(
             agents_file=self.agents_file,
             model=self.model,
@@ -57,8 +55,6 @@ class VerifyArguments:
         )
 
     def _commit(self) -> str | None:
-        from muster.domain.errors import BadArgument
-
         words = [*([self.changed] if self.changed else []), *self.paths]
         if len(words) > 1:
             raise BadArgument(
@@ -70,11 +66,17 @@ class VerifyArguments:
 
 def asked_of(
     paths: Annotated[
-        list[str] | None, Argument(metavar="PATH…", help="Files and folders; ./plan if it is called like a command.")
+        list[str] | None,
+        Argument(metavar="PATH…", complete=files, help="Files and folders; ./plan if it is called like a command."),
     ] = None,
     changed: Annotated[
         str | None,
-        Option("--changed", metavar="[REF]", bare="", help="What differs from a commit (HEAD), and new files."),
+        Option(
+            "--changed",
+            metavar="[REF]",
+            bare="",
+            help="What differs from a commit (HEAD if none is named), and new files.",
+        ),
     ] = None,
     staged: Annotated[bool, Option("--staged", help="What the next commit would hold, as it is staged.")] = False,
     pending: Annotated[bool, Option("--pending", help="What the markers in .muster/pending name.")] = False,
@@ -90,9 +92,11 @@ def asked_of(
     allow_empty: Annotated[bool, Option("--allow-empty", help="Nothing to verify is no failure.")] = False,
     agents: Annotated[
         Path | None,
-        Option("--agents", metavar="FILE", help="Who verifies (verify.yaml; without one, the shipped agents)."),
+        Option("--agents", metavar="FILE", shown="verify.yaml, else the shipped agents", help="Who verifies."),
     ] = None,
-    model: Annotated[str | None, Option("--model", metavar="M", help="Who is asked for agents that name none.")] = None,
+    model: Annotated[
+        str | None, Option("--model", metavar="M", complete=agent_names, help="Who is asked for agents that name none.")
+    ] = None,
 ) -> VerifyArguments:
     """Collect what was given."""
     return VerifyArguments(
@@ -109,7 +113,7 @@ def asked_of(
     )
 
 
-asked = bundle("asked", asked_of)
+AskedOptions = Annotated[VerifyArguments, Bundle(asked_of, "Files and agents")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,11 +124,8 @@ class VerifyDispatchOptions:
     live: bool = False  # whatever the agents' own declarations say
     cache: bool = True
 
-    def require_batches(self, parts: "Iterable[PlannedAgent]") -> None:
+    def require_batches(self, parts: Iterable[PlannedAgent]) -> None:
         """Raise BadArgument when batches are to be left to the provider and no agent that was chosen goes into one."""
-        from muster.domain.errors import BadArgument
-        from muster.domain.run import Mode
-
         asked = self.sending.dispatch.mode is Mode.BATCH or any(part.batch for part in parts)
         if self.sending.detach and not asked:
             raise BadArgument(
@@ -142,14 +143,11 @@ def verify_sending_of(
     ] = False,
     live: Annotated[bool, Option("--live", help="Ask live, also agents that are declared for batches.")] = False,
     fallback: Annotated[
-        str, Option("--fallback", metavar="live|fail", help="What becomes of calls that failed in 3 batches.")
+        str, Option("--fallback", values=Fallback, help="What becomes of calls that failed in 3 batches.")
     ] = "fail",
     no_cache: Annotated[bool, Option("--no-cache", help="Do not mark the files for the provider's cache.")] = False,
 ) -> VerifyDispatchOptions:
     """Check what was given."""
-    from muster.domain.errors import BadArgument
-    from muster.domain.run import Dispatch, Fallback, Mode
-
     if batch and live:
         raise BadArgument("--batch and --live exclude each other", suggestions=("give one of them, or neither",))
     if detach and live:
@@ -166,4 +164,4 @@ def verify_sending_of(
     )
 
 
-verify_sent = bundle("sent", verify_sending_of)
+VerifySendingOptions = Annotated[VerifyDispatchOptions, Bundle(verify_sending_of, "Dispatch")]

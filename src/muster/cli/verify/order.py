@@ -2,12 +2,15 @@
 
 import io
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from muster.app import Muster
 from muster.app.costs import Quoting
+from muster.app.handle import RunHandle
 from muster.app.reports import VerifyReport
 from muster.app.verifications import Fixed, LeftBehind, Prepared
 from muster.app.views.verify import fixed_view, left_behind_view
@@ -26,8 +29,8 @@ from muster.cli.runs.ask import check_name
 from muster.cli.terminal.output import OutputOptions, note, warn
 from muster.cli.terminal.progress import ProgressState, display, run_sight
 from muster.cli.verify.options import VerifyArguments, VerifyDispatchOptions
-from muster.cli.verify.plan import first_words, tell_nothing
 from muster.cli.verify.table import tell_left_behind, tell_report
+from muster.cli.verify.words import first_words, tell_nothing
 from muster.domain.batch import Batch
 from muster.domain.entry import Event
 from muster.domain.errors import BadArgument, BadFile
@@ -37,13 +40,7 @@ from muster.settings import parse_budget
 from muster.text.words import count
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from contextlib import AbstractAsyncContextManager
-
     from rich.console import Console
-
-    from muster.app import Muster
-    from muster.app.handle import RunHandle
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,21 +76,21 @@ class VerifyOrder:
 
 
 def preparing(
-    muster: "Muster", asked: VerifyArguments, sent: VerifyDispatchOptions
-) -> "AbstractAsyncContextManager[Prepared]":
+    muster: Muster, asked: VerifyArguments, sent: VerifyDispatchOptions
+) -> AbstractAsyncContextManager[Prepared]:
     """Choose the files and the agents."""
     selection = asked.selection(muster.settings.verify.pending)
     return muster.verify.prepare(Path.cwd(), selection, asked.choice(live=sent.live, cache=sent.cache))
 
 
-async def carry_out(muster: "Muster", order: VerifyOrder, manner: OutputOptions) -> int:
+async def carry_out(muster: Muster, order: VerifyOrder, manner: OutputOptions) -> int:
     """Verify as it was ordered; returns the exit code."""
     begun = await _begin(muster, order, manner)
     if isinstance(begun, Prepared):
         selection = order.asked.selection(muster.settings.verify.pending)
         return tell_nothing(manner, selection, begun, allowed=order.asked.allow_empty)
 
-    async def again(spent: Microdollars) -> "RunHandle | None":
+    async def again(spent: Microdollars) -> RunHandle | None:
         left = replace(order, terms=replace(order.terms, budget=_rest(order.terms.budget, spent)))
         after = await _begin(muster, left, manner)
         return None if isinstance(after, Prepared) else after
@@ -108,7 +105,7 @@ def _rest(budget: str | None, spent: Microdollars) -> str | None:
     return None if cap is None else f"{max(cap - spent, 1) / 1_000_000:.6f}"
 
 
-async def _begin(muster: "Muster", order: VerifyOrder, manner: OutputOptions) -> "RunHandle | Prepared":
+async def _begin(muster: Muster, order: VerifyOrder, manner: OutputOptions) -> RunHandle | Prepared:
     """Start a verification; returns what was prepared instead when there is nothing to verify."""
     async with preparing(muster, order.asked, order.sent) as prepared:
         if prepared.is_empty:
@@ -123,16 +120,16 @@ async def _begin(muster: "Muster", order: VerifyOrder, manner: OutputOptions) ->
 class VerifyEnding:
     """Ends verifications."""
 
-    def sights(self, muster: "Muster") -> ProgressSource:
+    def sights(self, muster: Muster) -> ProgressSource:
         """Look at a run while it is driven."""
         return VerifyProgress(muster)
 
-    def require_places(self, muster: "Muster") -> None:
+    def require_places(self, muster: Muster) -> None:
         """Refuse, before anything is spent, when the reports of waves or the log cannot be written."""
         muster.verify.require_folders()
 
     async def outcome(
-        self, muster: "Muster", run: Run, wanted: tuple[WantedReport, ...], manner: OutputOptions
+        self, muster: Muster, run: Run, wanted: tuple[WantedReport, ...], manner: OutputOptions
     ) -> RunOutcome:
         """Write what a run leaves behind, and sum it up; raises NotFound for one that had not begun."""
         try:
@@ -168,13 +165,13 @@ def _tell(console: "Console", report: VerifyReport, left: LeftBehind, reference:
 class VerifyProgress:
     """Looks at a verification."""
 
-    def __init__(self, muster: "Muster") -> None:
+    def __init__(self, muster: Muster) -> None:
         self._events = FreshEvents(muster)
         self._waves: list[int] = []
         self._begun: dict[int, int] = {}  # calls by wave
         self._words = ""
 
-    async def look(self, run: Run, on_wire: int, batches: "Sequence[Batch]" = ()) -> ProgressState:
+    async def look(self, run: Run, on_wire: int, batches: Sequence[Batch] = ()) -> ProgressState:
         """Return what is to be seen."""
         async for event in self._events.of(run):
             self._take(event)
@@ -215,7 +212,7 @@ class FixingEnding(VerifyEnding):
         self._again = again
 
     async def outcome(
-        self, muster: "Muster", run: Run, wanted: tuple[WantedReport, ...], manner: OutputOptions
+        self, muster: Muster, run: Run, wanted: tuple[WantedReport, ...], manner: OutputOptions
     ) -> RunOutcome:
         """Return what the last of the two verifications came to; a changed file that it did not see is no success."""
         first = await super().outcome(muster, run, (), manner)
@@ -232,7 +229,7 @@ class FixingEnding(VerifyEnding):
             found = replace(found, ok=False, verdict=verdict)
         return replace(found, data={**found.data, "fix": fixed_view(run, fixed)}) if manner.json else found
 
-    async def _verified_again(self, muster: "Muster", run: Run, manner: OutputOptions) -> Run:
+    async def _verified_again(self, muster: Muster, run: Run, manner: OutputOptions) -> Run:
         """Verify what was changed; where that cannot be done, the first verification is what counts."""
         try:
             handle = await self._again(run.total.settled)

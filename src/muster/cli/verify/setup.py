@@ -1,30 +1,22 @@
 """`muster verify hook install | allow-secret`: the hook of git, and exceptions for secrets."""
 
+import asyncio
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
-from muster.cli.frame import command, group
-from muster.cli.line import Argument, Group, Option
+from muster.app.verify_secrets import Allowed, Installed, install_hook
+from muster.app.verify_secrets import allow_secret as allow
+from muster.cli.line import Argument, Option
 from muster.cli.terminal.output import OutputOptions, answer
-
-if TYPE_CHECKING:
-    from muster.app.verify_secrets import Allowed, Installed
+from muster.settings import load_settings
 
 
-app = group("The hook with which git verifies what is about to be committed.")
-
-
-@command(app, "install")
 def install(
     manner: OutputOptions,
     force: Annotated[bool, Option("--force", help="Take the place of another hook, which is kept beside it.")] = False,
 ) -> None:
     """Write a pre-commit hook that verifies what is staged: live, and with nothing staged a commit goes through."""
-    import asyncio
-
-    from muster.app.verify_secrets import install_hook
-
     home = () if manner.home is None else ("--home", str(manner.home.absolute()))
     words = (sys.executable, "-P", "-m", "muster", "verify", "--staged", "--live", "--allow-empty", *home)
     done = asyncio.run(install_hook(Path.cwd(), words, force=force))
@@ -32,14 +24,9 @@ def install(
     answer(manner, data, lambda console: console.print(_told(done), soft_wrap=True))
 
 
-def _told(done: "Installed") -> str:
+def _told(done: Installed) -> str:
     kept = f"\nthe hook that was there is kept as {done.kept}, and is not run any more" if done.kept else ""
     return f"wrote {done.path}: what is staged is verified before each commit{kept}"
-
-
-def register(app: Group) -> None:
-    """Add the command."""
-    command(app, "allow-secret")(allow_secret)
 
 
 def allow_secret(
@@ -50,12 +37,7 @@ def allow_secret(
     ] = None,
 ) -> None:
     """Write an exception into verify.yaml: a secret of this kind may stand at this line."""
-    import asyncio
-
-    from muster.app.verify_secrets import allow_secret
-    from muster.settings import load_settings
-
-    done = asyncio.run(allow_secret(load_settings(manner.home), Path.cwd(), place, agents))
+    done = asyncio.run(allow(load_settings(manner.home), Path.cwd(), place, agents))
     data = {
         "declaration": str(done.declaration),
         "allowed": [{"file": one.file, "line": one.line, "kind": one.kind} for one in done.secrets],
@@ -65,6 +47,6 @@ def allow_secret(
     )
 
 
-def _allowed_words(done: "Allowed") -> str:
+def _allowed_words(done: Allowed) -> str:
     said = ", ".join(f"{one.kind} at {one.file}:{one.line}" for one in done.secrets)
     return f"wrote to {done.declaration}: {said} is allowed"

@@ -13,7 +13,7 @@ from muster.app.verifications import LeftBehind
 from muster.app.verify_values import AgentReport, Ending, Finding, Merged, Severity, VerifyReport, spoken
 from muster.cli.terminal.output import clean
 from muster.cli.terminal.table import Column, fitted
-from muster.cli.verify.plan import left_out_by_why
+from muster.cli.verify.words import left_out_by_why
 from muster.domain.money import show_usd
 from muster.domain.run import RunState
 from muster.text.words import count, one_line, seconds_of

@@ -5,13 +5,15 @@ import stat
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_pem_public_key
+from securesystemslib.signer import SSlibKey  # type: ignore[attr-defined]
 
 from muster.domain.errors import BadArgument, BadConfiguration, BadFile, Conflict, NotFound
 from muster.suites.evidence.layout import MOST_KEY
-
-if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 PRIVATE = stat.S_IRUSR | stat.S_IWUSR
 PUBLIC = PRIVATE | stat.S_IRGRP | stat.S_IROTH
@@ -28,9 +30,6 @@ class KeyFiles:
 
 def make_keys(path: Path) -> KeyFiles:
     """Make a pair of keys: the private one at the path, the public one beside it. Nothing is ever overwritten."""
-    from cryptography.hazmat.primitives import serialization
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
     public = path.with_name(path.name + ".pub")
     key = Ed25519PrivateKey.generate()
     secret = key.private_bytes(
@@ -75,12 +74,8 @@ def _make_folder(folder: Path) -> None:
         raise BadArgument(f"{folder} cannot be written: {error.strerror}") from error
 
 
-def load_private_key(path: Path) -> "Ed25519PrivateKey":
+def load_private_key(path: Path) -> Ed25519PrivateKey:
     """Read a private key that nobody else can read."""
-    from cryptography.exceptions import UnsupportedAlgorithm
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-    from cryptography.hazmat.primitives.serialization import load_pem_private_key
-
     data = _read(path, private=True)
     try:
         key = load_pem_private_key(data, password=None)
@@ -91,7 +86,7 @@ def load_private_key(path: Path) -> "Ed25519PrivateKey":
     return key
 
 
-def load_public_key(path: Path) -> "Ed25519PublicKey":
+def load_public_key(path: Path) -> Ed25519PublicKey:
     """Read a public key."""
     try:
         return parse_public_key(_read(path, private=False))
@@ -99,12 +94,8 @@ def load_public_key(path: Path) -> "Ed25519PublicKey":
         raise BadFile(str(path), str(error)) from None
 
 
-def parse_public_key(data: bytes) -> "Ed25519PublicKey":
+def parse_public_key(data: bytes) -> Ed25519PublicKey:
     """Read a public key from PEM; raises ValueError."""
-    from cryptography.exceptions import UnsupportedAlgorithm
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-    from cryptography.hazmat.primitives.serialization import load_pem_public_key
-
     try:
         key = load_pem_public_key(data)
     except (ValueError, TypeError, UnsupportedAlgorithm):
@@ -114,17 +105,13 @@ def parse_public_key(data: bytes) -> "Ed25519PublicKey":
     return key
 
 
-def public_pem(key: "Ed25519PublicKey") -> bytes:
+def public_pem(key: Ed25519PublicKey) -> bytes:
     """Spell a public key."""
-    from cryptography.hazmat.primitives import serialization
-
     return key.public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
 
 
-def key_id(key: "Ed25519PublicKey") -> str:
+def key_id(key: Ed25519PublicKey) -> str:
     """Name a public key."""
-    from securesystemslib.signer import SSlibKey  # type: ignore[attr-defined]
-
     return str(SSlibKey.from_crypto(key).keyid)
 
 

@@ -4,18 +4,18 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from securesystemslib.dsse import Envelope
+from securesystemslib.exceptions import VerificationError
+from securesystemslib.signer import CryptoSigner, SSlibKey  # type: ignore[attr-defined]
 
 from muster.domain.canonical import Json, canonical
 from muster.domain.errors import BadFile, NotFound
 from muster.suites.evidence.archive import ArchiveMember, Scan, scan
 from muster.suites.evidence.keys import key_id, parse_public_key, public_pem
 from muster.suites.evidence.layout import MOST_KEY, MOST_STATEMENT, PUBLIC_KEY, STATEMENT, EvidenceFault
-
-if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
-    from securesystemslib.dsse import Envelope
-
 
 PAYLOAD_TYPE = "application/vnd.in-toto+json"
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
@@ -30,11 +30,8 @@ class Statement:
     predicate: Mapping[str, Json]
 
 
-def sign(members: Sequence[ArchiveMember], predicate: Mapping[str, Json], key: "Ed25519PrivateKey") -> bytes:
+def sign(members: Sequence[ArchiveMember], predicate: Mapping[str, Json], key: Ed25519PrivateKey) -> bytes:
     """Make the signed envelope over all files of an archive."""
-    from securesystemslib.dsse import Envelope
-    from securesystemslib.signer import CryptoSigner  # type: ignore[attr-defined]
-
     statement = {
         "_type": STATEMENT_TYPE,
         "subject": [{"name": member.name, "digest": {"sha256": member.sha256}} for member in members],
@@ -46,7 +43,7 @@ def sign(members: Sequence[ArchiveMember], predicate: Mapping[str, Json], key: "
     return _spell(envelope)
 
 
-def _spell(envelope: "Envelope") -> bytes:
+def _spell(envelope: Envelope) -> bytes:
     """Spell an envelope with what belongs in it and nothing else: whatever is added beside it is not signed."""
     told = envelope.to_dict()
     signatures = [{"keyid": one["keyid"], "sig": one["sig"]} for one in told["signatures"]]
@@ -58,18 +55,15 @@ class SignedStatement:
     """A statement that was read; it counts for nothing until its signature was checked."""
 
     statement: Statement
-    envelope: "Envelope"
+    envelope: Envelope
 
     @property
     def signer(self) -> str:
         """The name of the key that it says it was signed with."""
         return str(next(iter(self.envelope.signatures)))
 
-    def signed_with(self, key: "Ed25519PublicKey") -> bool:
+    def signed_with(self, key: Ed25519PublicKey) -> bool:
         """Return whether this key signed it."""
-        from securesystemslib.exceptions import VerificationError
-        from securesystemslib.signer import SSlibKey  # type: ignore[attr-defined]
-
         try:
             self.envelope.verify([SSlibKey.from_crypto(key)], 1)
         except VerificationError:
@@ -79,8 +73,6 @@ class SignedStatement:
 
 def read_statement(data: bytes) -> SignedStatement:
     """Read an envelope that is spelled exactly as we spell it."""
-    from securesystemslib.dsse import Envelope
-
     try:
         envelope = Envelope.from_dict(json.loads(data))
         if _spell(envelope) != data or len(envelope.signatures) != 1 or envelope.payload_type != PAYLOAD_TYPE:
@@ -123,7 +115,7 @@ def open_archive(path: Path) -> BinaryIO:
         raise BadFile(str(path), f"cannot be read: {error.strerror}") from error
 
 
-def verify(path: Path, public_key: "Ed25519PublicKey | None" = None) -> ArchiveVerification:
+def verify(path: Path, public_key: Ed25519PublicKey | None = None) -> ArchiveVerification:
     """Check an archive with a key, or else with the one that it brings along."""
     with open_archive(path) as file:
         try:
@@ -132,7 +124,7 @@ def verify(path: Path, public_key: "Ed25519PublicKey | None" = None) -> ArchiveV
             raise BadFile(str(path), f"cannot be read: {error.strerror}") from error
 
 
-def verify_file(file: BinaryIO, public_key: "Ed25519PublicKey | None" = None) -> ArchiveVerification:
+def verify_file(file: BinaryIO, public_key: Ed25519PublicKey | None = None) -> ArchiveVerification:
     """Check an archive that is open."""
     trusted = public_key is not None
     try:
@@ -158,7 +150,7 @@ def _kept(found: Scan, name: str) -> bytes:
     return found.kept[name]
 
 
-def _own_key(data: bytes) -> "Ed25519PublicKey":
+def _own_key(data: bytes) -> Ed25519PublicKey:
     try:
         key = parse_public_key(data)
     except ValueError as error:
@@ -168,7 +160,7 @@ def _own_key(data: bytes) -> "Ed25519PublicKey":
     return key
 
 
-def _check_signature(found: Scan, signed: SignedStatement, key: "Ed25519PublicKey", *, trusted: bool) -> None:
+def _check_signature(found: Scan, signed: SignedStatement, key: Ed25519PublicKey, *, trusted: bool) -> None:
     if signed.signed_with(key):
         return
     stated, held = dict(signed.statement.subjects), {member.name: member.sha256 for member in found.members}

@@ -1,0 +1,44 @@
+"""Models behind Anthropic's API, live and in batches."""
+
+from collections.abc import Callable
+
+from muster.agents.anthropic.batch import AnthropicBatches, encode
+from muster.agents.anthropic.live import AnthropicAgent
+from muster.agents.base import Agent, BatchAgent
+from muster.agents.batch_client import quoter
+from muster.agents.faults import fingerprint
+from muster.agents.http.client import BatchHttp, Http
+from muster.app.agent_kinds.providers import ModelEntry
+from muster.domain.call import Request
+
+__all__ = ["encoder_of", "fingerprint", "make_batches", "make_model", "quoter", "scope_of"]
+
+
+def make_model(entry: ModelEntry, key: str, http: Http, *, unpriced_ok: bool) -> Agent:
+    """Make the agent of a model."""
+    price = entry.price()
+    return AnthropicAgent(
+        profile=entry.profile,
+        model=entry.model,
+        key=key,
+        price=price,
+        http=http,
+        base_url=entry.base_url,
+        unpriced_ok=unpriced_ok,
+        near=entry.near() if price is None else (),
+    )
+
+
+def encoder_of(entry: ModelEntry) -> Callable[[Request, bool], bytes]:
+    """Return the function that encodes a request for a batch; its second argument: mark for the cache."""
+    return lambda request, cache: encode(request, entry.model, cache=cache)
+
+
+def scope_of(model: str) -> str:
+    """Return what may stand together in one batch: everything."""
+    return ""
+
+
+def make_batches(key: str, variable: str, base_url: str, scope: str, http: BatchHttp) -> BatchAgent:
+    """Make the agent that hands batches in."""
+    return AnthropicBatches(key=key, variable=variable, base_url=base_url, http=http)

@@ -1,0 +1,45 @@
+"""Scripted agents, and the names that may have been meant by one that nobody has."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+from muster.agents.base import Agent
+from muster.agents.prices import near_models, price_from_toml
+from muster.agents.scripted import PARTS, scripted
+from muster.domain.agent import Profile
+from muster.domain.errors import did_you_mean
+from muster.domain.script import Script
+from muster.settings.sections import ModelSection
+
+__all__ = ["make_scripted", "scripted", "suggestions"]
+
+PRICED = ("anthropic", "openai")  # whose models are known by name
+
+
+def make_scripted(section: ModelSection, *, profile: Profile, script: Script | None) -> Agent:
+    """Make a scripted agent that is declared in muster.toml."""
+    price = None if section.price is None else price_from_toml(**section.price.dollars())
+    return scripted(section.model or "echo", script=script, profile=profile, price=price)
+
+
+def suggestions(name: str, declared: Iterable[str], providers: Iterable[str]) -> tuple[str, ...]:
+    """Return what to write instead of a name that nobody has."""
+    known = ", ".join(f"{provider}/MODEL" for provider in providers)
+    return (
+        *did_you_mean(_near(name, declared, providers)),
+        f"name a model: {known}",
+        f"or a script that needs no key: {', '.join(f'sim/{script}' for script in PARTS)}",
+        f"or an agent declared in muster.toml ({', '.join(sorted(declared)) or 'none yet'})",
+    )
+
+
+def _near(name: str, declared: Iterable[str], providers: Iterable[str]) -> list[str]:
+    """Return the agents that may have been meant: declared, scripted, or a model of a known provider."""
+    provider, slash, model = name.partition("/")
+    if slash and model and (like := get_close_matches(provider, [*providers, "sim"], n=1)):
+        return [f"{like[0]}/{model}"]
+    known = [*declared, *(f"sim/{part}" for part in PARTS)]
+    if near := get_close_matches(name, known, n=1):
+        return near
+    bare = () if slash else PRICED
+    return [f"{each}/{found}" for each in bare for found in near_models(each, name)[:1]]

@@ -1,0 +1,122 @@
+"""`muster batch fetch | cancel | watch`: batches waited for, and what their provider made brought in."""
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+from muster.app import Muster, Patience
+from muster.app.views.runs import batch_view
+from muster.cli.batches.words import batch_name, batch_summary
+from muster.cli.drive import PartingWords, parting
+from muster.cli.options import BatchArgument, PatienceOptions
+from muster.cli.session import with_muster
+from muster.cli.terminal.output import OutputOptions, answer, fail_with, note, print_json
+from muster.cli.terminal.progress import MutedDisplay, ProgressState, batch_sight, display, shown
+from muster.domain.batch import OVER, Batch, BatchState
+from muster.domain.ids import RunId
+
+if TYPE_CHECKING:
+    pass
+if TYPE_CHECKING:
+    Errand = Callable[[Muster, Batch], Awaitable[Batch]]
+
+
+def fetch(manner: OutputOptions, patience: PatienceOptions, batch: BatchArgument) -> int:
+    """Wait for a batch and bring its results in."""
+
+    async def errand(muster: Muster, found: Batch) -> Batch:
+        return await muster.batches.fetch(found)
+
+    over, runs = _run(manner, patience, batch, errand)
+    if over.state is BatchState.COLLECTED:
+        return _tell(manner, over, runs)
+    told = {"code": f"batch_{over.state}", "message": _summary(over), "suggestions": _ways_on(runs)}
+    return fail_with(manner, told, 1, _data(over, runs))
+
+
+def cancel(manner: OutputOptions, patience: PatienceOptions, batch: BatchArgument) -> int:
+    """Have the provider stop a batch; keep what it produced."""
+
+    async def errand(muster: Muster, found: Batch) -> Batch:
+        return await muster.batches.cancel(found)
+
+    return _tell(manner, *_run(manner, patience, batch, errand))
+
+
+def say_how_to_go_on(said: PartingWords, batch: Batch) -> None:
+    """Put down what is said to somebody who does not wait for a batch."""
+    way = f"muster batch fetch {batch.id}"
+    goes_on = batch.state in (BatchState.RUNNING, BatchState.ENDED)
+    where = "goes on at the provider" if goes_on else f"stays {batch.state}"
+    said.words, said.ways = f"interrupted; {batch_name(batch)} {where}; go on with: {way}", (way,)
+
+
+def _run(manner: OutputOptions, patience: Patience, reference: str, errand: "Errand") -> tuple[Batch, list[RunId]]:
+    """Do something that may take long to a batch, and give it with the runs that can be gone on with."""
+
+    async def work(muster: Muster) -> tuple[Batch, list[RunId]]:
+        batch = await muster.batches.find(reference)
+        say_how_to_go_on(said, batch)
+
+        async def look() -> ProgressState:
+            return batch_sight(await muster.batches.get(batch.id))
+
+        if batch.state in OVER:
+            over = await errand(muster, batch)
+        else:
+            with display(manner, stays=False) as screen:
+                over = await shown(errand(muster, batch), look, screen)
+        return over, list(await muster.batches.resumable(over.id))
+
+    with parting() as said:
+        return with_muster(manner, work, patience=patience)
+
+
+def _tell(manner: OutputOptions, batch: Batch, runs: list[RunId]) -> int:
+    lines = [_summary(batch), *(f"go on with: {way}" for way in _ways_on(runs))]
+    answer(manner, _data(batch, runs), lambda console: console.print("\n".join(lines), soft_wrap=True))
+    return 0
+
+
+def _summary(batch: Batch) -> str:
+    return batch_summary(batch)
+
+
+def _data(batch: Batch, runs: list[RunId]) -> dict[str, Any]:
+    return batch_view(batch) | {"resumable": runs}
+
+
+def _ways_on(runs: list[RunId]) -> list[str]:
+    return [f"muster runs resume {run}" for run in runs]
+
+
+def watch(manner: OutputOptions, patience: PatienceOptions, batch: BatchArgument) -> None:
+    """Follow a batch until it is over; fetch it if nobody else does."""
+
+    async def work(muster: Muster) -> Batch:
+        found = await muster.batches.find(batch)
+        say_how_to_go_on(said, found)
+        with MutedDisplay() if manner.json else display(manner, stays=False) as screen:
+            lines = _JsonLines()
+            show = lines if manner.json else lambda seen: screen.show(batch_sight(seen))
+            async for seen in muster.batches.watch(found):
+                show(seen)
+            return seen
+
+    with parting() as said:
+        over = with_muster(manner, work, patience=patience)
+    if not manner.json:
+        note(manner, batch_summary(over))
+
+
+class _JsonLines:
+    """Prints a batch as JSON whenever it has changed."""
+
+    def __init__(self) -> None:
+        self._printed: dict[str, Any] | None = None
+
+    def __call__(self, batch: Batch) -> None:
+        """Print it, if it has changed."""
+        found = batch_view(batch)
+        if found != self._printed:
+            self._printed = found
+            print_json(found)

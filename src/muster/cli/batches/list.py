@@ -1,0 +1,113 @@
+"""`muster batch list | show | stats`: what is stored of batches; what needs the provider stands beside it."""
+
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Annotated, Any
+
+from muster.app import Muster
+from muster.app.batches import BatchStats
+from muster.app.views.runs import batch_stats_view, batch_view
+from muster.cli.line import Option
+from muster.cli.options import BatchArgument
+from muster.cli.session import with_muster
+from muster.cli.terminal.output import OutputOptions, answer, note
+from muster.cli.terminal.times import local, since
+from muster.domain.batch import Batch, BatchState
+from muster.domain.errors import BadArgument
+
+if TYPE_CHECKING:
+    from rich.console import Console
+if TYPE_CHECKING:
+    Errand = Callable[[Muster, Batch], Awaitable[Batch]]
+
+
+def list_batches(
+    manner: OutputOptions,
+    state: Annotated[
+        str | None, Option("--state", metavar="STATE", values=BatchState, help="Only batches in this state.")
+    ] = None,
+    limit: Annotated[int, Option("--limit", metavar="N", min=1, max=1_000_000, help="How many.")] = 20,
+) -> None:
+    """List the newest batches."""
+    states = _states(state)
+
+    async def work(muster: Muster) -> list[Batch]:
+        return list(await muster.batches.list(states, limit))
+
+    batches = with_muster(manner, work)
+
+    def tell(console: "Console") -> None:
+        from muster.cli.batches.display import batches_table
+
+        if batches:
+            console.print(batches_table(batches, time.time(), console.width))
+        else:
+            way = "muster ask AGENT PROMPT --dispatch batch"
+            note(manner, "there are no such batches" if state else f"there are no batches yet; try: {way}")
+
+    answer(manner, [batch_view(batch) for batch in batches], tell)
+
+
+def _states(name: str | None) -> tuple[BatchState, ...]:
+    if name is None:
+        return ()
+    try:
+        return (BatchState(name),)
+    except ValueError:
+        raise BadArgument(f"{name!r} is not a state", suggestions=(f"one of {', '.join(BatchState)}",)) from None
+
+
+def show(
+    manner: OutputOptions,
+    batch: BatchArgument,
+    lines: Annotated[bool, Option("--lines", help="Its results instead, as the provider wrote them.")] = False,
+) -> None:
+    """Show one batch: members, money, times, its runs."""
+    if lines and manner.json:
+        raise BadArgument("--lines writes the provider's own JSON lines; --json would put them into an envelope")
+
+    async def write(muster: Muster) -> None:
+        async for piece in muster.batches.lines(batch):
+            sys.stdout.buffer.write(piece.removesuffix(b"\n") + b"\n")
+        sys.stdout.buffer.flush()
+
+    if lines:
+        with_muster(manner, write)
+    else:
+        _show(manner, batch)
+
+
+def _show(manner: OutputOptions, reference: str) -> None:
+    async def work(muster: Muster) -> Any:
+        found = await muster.batches.find(reference)
+        return found, await muster.batches.runs(found.id)
+
+    batch, runs = with_muster(manner, work)
+
+    def tell(console: "Console") -> None:
+        from muster.cli.batches.display import batch_panel
+
+        console.print(batch_panel(batch, runs))
+
+    answer(manner, batch_view(batch, runs), tell)
+
+
+def stats(
+    manner: OutputOptions,
+    window: Annotated[str, Option("--since", metavar="WHEN", help="So long ago (7d, 24h, 30m), or a date.")] = "7d",
+) -> None:
+    """Say how long batches took, how they ended, and what they saved."""
+    begin = since(window, time.time())
+
+    async def work(muster: Muster) -> BatchStats:
+        return await muster.batches.stats(begin)
+
+    found = with_muster(manner, work)
+
+    def tell(console: "Console") -> None:
+        from muster.cli.batches.display import figures
+
+        console.print(figures(found, begin) if found.batches else f"no batches since {local(begin)}")
+
+    answer(manner, batch_stats_view(found, begin), tell)

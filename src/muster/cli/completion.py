@@ -1,0 +1,32 @@
+"""`muster completion`: the script with which a shell completes commands, options, choices, runs and agents."""
+
+from typing import Annotated
+
+import click
+from click.shell_completion import get_completion_class
+
+from muster.cli.line import Argument
+from muster.cli.terminal.output import OutputOptions, answer
+from muster.domain.errors import BadArgument
+
+SHELLS = ("bash", "zsh", "fish")
+VARIABLE = "_MUSTER_COMPLETE"  # by which click knows that the shell asks
+
+
+def completion(
+    manner: OutputOptions, shell: Annotated[str, Argument(values=SHELLS, help="The shell that you use.")]
+) -> None:
+    """Print the script for completion in bash, zsh or fish.
+
+    bash: eval "$(muster completion bash)" in ~/.bashrc
+
+    zsh: eval "$(muster completion zsh)" in ~/.zshrc, after compinit
+
+    fish: muster completion fish > ~/.config/fish/completions/muster.fish
+    """
+    found = get_completion_class(shell) if shell in SHELLS else None
+    if found is None:
+        raise BadArgument(f"there is no completion for {shell!r}", suggestions=SHELLS)
+    root = click.get_current_context().find_root()
+    script = found(root.command, {}, "muster", VARIABLE).source()
+    answer(manner, {"shell": shell, "script": script}, lambda console: console.out(script, highlight=False))

@@ -1,0 +1,39 @@
+"""`muster doctor`: what is fine on this machine and what is not."""
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from muster.app.doctor import Diagnosis, examine
+from muster.app.views.doctor import doctor_view
+from muster.cli.terminal.output import OutputOptions, answer, clean, fail_with
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+MARKS = {"ok": ("✓", "green"), "note": ("·", "yellow"), "broken": ("✗", "red")}
+
+
+def doctor(manner: OutputOptions) -> int:
+    """Say what is fine and what is not; exit 3 when broken."""
+    report = asyncio.run(examine(manner.home))
+    findings, broken, data = report.all, report.broken, doctor_view(report)
+
+    def tell(console: "Console") -> None:
+        for finding in findings:
+            console.print(_line(finding), soft_wrap=True)
+            for suggestion in finding.suggestions:
+                console.print(f"{'':15}{suggestion}", soft_wrap=True)
+        console.print("usable" if not broken else f"{len(broken)} of {len(findings)} checks failed")
+
+    def _line(finding: Diagnosis) -> object:
+        from rich.text import Text
+
+        mark, colour = MARKS[finding.state]
+        return Text.assemble((f"{mark} ", colour), f"{finding.subject:<12} {clean(finding.words)}")
+
+    if manner.json and broken:
+        told = {"code": "configuration", "message": broken[0].words, "suggestions": list(broken[0].suggestions)}
+        return fail_with(manner, told, 3, data)
+    answer(manner, data, tell)
+    return 3 if broken else 0

@@ -1,0 +1,314 @@
+"""Commands and groups of click: groups read a table and load a command's module when it is called."""
+
+import importlib
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import click
+from click.core import augment_usage_errors
+from click.shell_completion import CompletionItem
+
+from muster.cli.frame import answered
+from muster.cli.line.parameters import COMMON, CliArgument, Option, Taken, by_heading, parameters_of
+from muster.cli.terminal.output import OutputOptions, print_json, say
+
+ROOM = "muster.cli"
+HELP = "help"
+HELP_ABOUT = "Show the help of a command."
+SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 80}
+
+Function = Callable[..., int | None]
+
+
+@dataclass(frozen=True, slots=True)
+class CommandEntry:
+    """A line of the table of commands: the words for the help, and MODULE:FUNCTION below `muster.cli`, or a function.
+
+    With `commands` it is a group; the function is then what the group does when none of them is named.
+    """
+
+    about: str
+    place: str | Function = ""
+    commands: Mapping[str, "CommandEntry"] = field(default_factory=dict)
+
+    @property
+    def line(self) -> str:
+        """Return what it is about as one paragraph."""
+        return " ".join(self.about.split())
+
+    def load(self) -> Function:
+        """Return the function; loads its module."""
+        if not isinstance(self.place, str):
+            return self.place
+        module, _, name = self.place.partition(":")
+        found: Function = getattr(importlib.import_module(f"{ROOM}.{module}"), name)
+        return found
+
+
+class VersionAsked(Exception):
+    """Somebody asks for the version; `ctx` is where."""
+
+    def __init__(self, ctx: click.Context) -> None:
+        super().__init__("the version was asked for")
+        self.ctx = ctx
+
+
+def shared(
+    json: Annotated[bool, Option("--json", heading=COMMON, help="Answer with one JSON envelope.")] = False,
+    quiet: Annotated[bool, Option("--quiet", "-q", heading=COMMON, help="No progress and no notes.")] = False,
+    home: Annotated[
+        Path | None,
+        Option(
+            "--home",
+            metavar="PATH",
+            heading=COMMON,
+            help="Where the state is kept.",
+            shown="MUSTER_HOME, or .muster here or above",
+        ),
+    ] = None,
+) -> OutputOptions:
+    """Return what the options say that every command and every group takes."""
+    return OutputOptions(json=json, quiet=quiet, home=home)
+
+
+class _Shared(click.Command):
+    """What commands and groups have in common: the shared options, and a help with headings."""
+
+    def shared_parameters(self) -> list[click.Parameter]:
+        """Return the options that every command and every group takes."""
+        version = click.Option(
+            ["-V", "--version"],
+            is_flag=True,
+            is_eager=True,
+            expose_value=False,
+            callback=_ask_version,
+            help="Show the version and exit.",
+        )
+        return [*(each for one in parameters_of(shared) for each in one.parameters), version]
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the words; every error says for which command they were meant."""
+        with augment_usage_errors(ctx):
+            return super().parse_args(ctx, args)
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the usage, what it is about, the arguments, the options by heading, and the commands."""
+        self.format_usage(ctx, formatter)
+        self.format_help_text(ctx, formatter)
+        arguments = [each for each in self.get_params(ctx) if isinstance(each, click.Argument)]
+        if arguments:
+            with formatter.section("Arguments"):
+                formatter.write_dl([each.get_help_record(ctx) for each in arguments])
+        self.format_options(ctx, formatter)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options by heading."""
+        for heading, options in by_heading(self.get_params(ctx)):
+            with formatter.section(heading):
+                formatter.write_dl([record for each in options if (record := each.get_help_record(ctx))])
+
+
+def _ask_version(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        raise VersionAsked(ctx)
+
+
+def _joined(ctx: click.Context) -> OutputOptions:
+    """Return what the shared options say here, joined with what they said further to the left."""
+    here = shared(**{one.name: ctx.params[one.name] for one in parameters_of(shared)})
+    before: OutputOptions = ctx.obj or OutputOptions()
+    return before.joined(replace(here, command=ctx.command_path.partition(" ")[2]))
+
+
+class CliCommand(_Shared):
+    """A command made from a function; its first parameter is OutputOptions, the others are what the command takes."""
+
+    allow_extra_args = True  # refused here, with advice
+
+    def __init__(self, name: str | None, function: Function) -> None:
+        self.taken: tuple[Taken, ...] = parameters_of(function, skip=1)
+        self.function = function
+        own = [each for one in self.taken for each in one.parameters]
+        super().__init__(
+            name,
+            params=[*own, *self.shared_parameters()],
+            help=inspect.cleandoc(function.__doc__ or ""),
+            context_settings=SETTINGS,
+        )
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the words; raises UsageError when there are too many."""
+        rest = super().parse_args(ctx, args)
+        if rest and not ctx.resilient_parsing:
+            places = [each for each in self.params if isinstance(each, CliArgument)]
+            advice = f" {places[-1].when_more}" if places and places[-1].when_more else ""
+            raise click.UsageError(f"Unexpected argument {rest[0]!r}.{advice}", ctx)
+        return rest
+
+    def invoke(self, ctx: click.Context) -> int:
+        """Call the function; returns the exit code."""
+        manner, given = _joined(ctx), ctx.params
+        return answered(manner, lambda: self.function(manner, **{one.name: one.make(given) for one in self.taken}))
+
+
+class CliGroup(_Shared, click.Group):
+    """A group of the commands in a table."""
+
+    def __init__(self, name: str | None, entry: CommandEntry) -> None:
+        super().__init__(
+            name=name,
+            params=self.shared_parameters(),
+            help=entry.about,
+            callback=self._begin,
+            invoke_without_command=True,
+            subcommand_metavar="COMMAND [ARGS]...",
+            context_settings=SETTINGS,
+        )
+        self.entry = entry
+
+    @staticmethod
+    def _begin(**given: Any) -> int | None:
+        """Take the shared options; without a command, show the help."""
+        ctx = click.get_current_context()
+        ctx.obj = _joined(ctx)
+        return show_help(ctx.obj, ctx) if ctx.invoked_subcommand is None else None
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of the commands, in the order of the table."""
+        return list(self.entry.commands)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return what has this name, loading its module; raises NoSuchCommand."""
+        entry = self.entry.commands.get(cmd_name)
+        if entry is None and cmd_name == HELP:
+            return HelpCommand(ctx)
+        if entry is None and ctx.resilient_parsing:
+            return None
+        if entry is None:
+            raise click.NoSuchCommand(cmd_name, possibilities=[*self.entry.commands, HELP], ctx=ctx)
+        return CliGroup(cmd_name, entry) if entry.commands else CliCommand(cmd_name, entry.load())
+
+    def default(self) -> "DefaultCommand | None":
+        """Return what the group does when the words name none of its commands."""
+        return DefaultCommand(self) if self.entry.place else None
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """Read the words; the context is that of the default command if they are for it."""
+        default = self.default()
+        begun = args or not extra.get("resilient_parsing")  # completion of the first word offers the commands too
+        if default is not None and begun and not self._names_command(args):
+            return default.make_context(info_name, args, parent=parent, **extra)
+        return super().make_context(info_name, args, parent=parent, **extra)
+
+    def _names_command(self, words: Sequence[str]) -> bool:
+        """Return whether the first word that is not a shared option names a command."""
+        try:
+            _, rest, _ = self.make_parser(click.Context(self, **SETTINGS)).parse_args(list(words))
+        except click.UsageError:  # an option of the default command's own
+            return False
+        before = words[: len(words) - len(rest)]
+        return bool(rest) and (rest[0] in self.entry.commands or rest[0] == HELP) and list(before[-1:]) != ["--"]
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the help; of a group that does something by itself, that of both."""
+        default = self.default()
+        if default is not None:
+            default.format_help(ctx, formatter)
+        else:
+            super().format_help(ctx, formatter)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options and the commands."""
+        super().format_options(ctx, formatter)
+        self.format_commands(ctx, formatter)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands as the table has them, so that no module is loaded."""
+        with formatter.section("Commands"):
+            rows = [(name, entry.line) for name, entry in self.entry.commands.items()]
+            formatter.write_dl(rows if ctx.parent else [*rows, (HELP, HELP_ABOUT)])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Offer commands, as the table has them, and options; of the default command too."""
+        found, default = self.offered(incomplete), self.default()
+        if default is None:
+            return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
+        first = next((each for each in default.params if isinstance(each, CliArgument)), None)
+        if first is not None and incomplete and incomplete[0] != "-":
+            # First, because bash forgets what stands before files; with a beginning, because zsh stumbles over "".
+            found = [*first.shell_complete(ctx, incomplete), *found]
+        return [*found, *default.shell_complete(ctx, incomplete)]
+
+    def offered(self, incomplete: str) -> list[CompletionItem]:
+        """Offer the commands that begin like this."""
+        table = self.entry.commands.items()
+        return [CompletionItem(name, help=entry.line) for name, entry in table if name.startswith(incomplete)]
+
+
+class DefaultCommand(CliCommand):
+    """What a group does when the words name none of its commands; its help is that of the group too."""
+
+    def __init__(self, group: CliGroup) -> None:
+        super().__init__(group.name, group.entry.load())
+        self.group, self.help = group, group.entry.about
+
+    def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write how it is typed, without and with a command."""
+        super().format_usage(ctx, formatter)
+        formatter.write_usage(ctx.command_path, "[OPTIONS] COMMAND [ARGS]...", prefix=" " * len("Usage: "))
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options and the commands of the group."""
+        super().format_options(ctx, formatter)
+        self.group.format_commands(ctx, formatter)
+
+
+class HelpCommand(_Shared):
+    """`help [COMMAND]...` in any group: what `COMMAND --help` shows."""
+
+    def __init__(self, group: click.Context) -> None:
+        words = click.Argument(["words"], nargs=-1, metavar="[COMMAND]...", shell_complete=self._offer)
+        words.help = "The command to show the help of."
+        params = [words, *self.shared_parameters()]
+        super().__init__(HELP, params=params, help=HELP_ABOUT, context_settings=SETTINGS)
+        self.group = group
+
+    def invoke(self, ctx: click.Context) -> int:
+        """Show the help; raises NoSuchCommand."""
+        manner = replace(_joined(ctx), command="")
+        return show_help(manner, self._found(ctx, ctx.params["words"]))
+
+    def _found(self, ctx: click.Context, words: Sequence[str]) -> click.Context:
+        """Return the context of the command that the words name."""
+        found = self.group
+        for word in words:
+            group = found.command
+            if not isinstance(group, CliGroup):
+                raise click.UsageError(f"Unexpected argument {word!r}.", ctx)
+            command = group.get_command(found, word)
+            if command is None:
+                return found
+            found = click.Context(command, info_name=word, parent=found, **SETTINGS)
+        return found
+
+    def _offer(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        found = self._found(ctx, ctx.params.get("words") or ()).command
+        return found.offered(incomplete) if isinstance(found, CliGroup) else []
+
+
+def show_help(manner: OutputOptions, ctx: click.Context) -> int:
+    """Print the help of a command; returns the exit code."""
+    text = ctx.get_help()
+
+    def show() -> None:
+        if manner.json:
+            print_json({"ok": True, "command": ctx.command_path.partition(" ")[2], "data": {"help": text}})
+        else:
+            say(text)
+
+    return answered(manner, show)

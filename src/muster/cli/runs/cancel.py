@@ -1,0 +1,66 @@
+"""`muster runs cancel`: a run and its batches stopped."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from muster.app import Muster
+from muster.app.views.runs import whole_run_view
+from muster.cli.batches.words import batch_name, some_batches, standing
+from muster.cli.drive import PartingWords, parting
+from muster.cli.options import PatienceOptions, RunArgument
+from muster.cli.runs.words import summary
+from muster.cli.session import with_muster
+from muster.cli.terminal.output import OutputOptions, answer
+from muster.cli.terminal.progress import Display, ProgressState, display, run_sight, shown
+from muster.domain.batch import UNDER_WAY, Batch
+from muster.domain.run import Run
+
+if TYPE_CHECKING:
+    pass
+
+
+def cancel(
+    manner: OutputOptions,
+    patience: PatienceOptions,
+    run: RunArgument,
+) -> None:
+    """Cancel a run and its batches; its replies stay and can be reused."""
+
+    async def work(muster: Muster) -> tuple[str, dict[str, Any]]:
+        canceled = await _cancel(muster, run, display(manner, stays=False), said)
+        left = await muster.runs.batches_under_way(canceled.id)
+        view = whole_run_view(canceled, await muster.runs.batches_of(canceled.id))
+        return "\n".join(_words(canceled, left)), view
+
+    with parting() as said:
+        text, data = with_muster(manner, work, patience=patience)
+    answer(manner, data, lambda console: console.print(text, soft_wrap=True))
+
+
+async def _cancel(muster: Muster, reference: str, display: Display, said: PartingWords) -> Run:
+    run = await muster.runs.find(reference)
+    batches = await muster.runs.batches_under_way(run.id)
+    if run.is_driven or not batches:
+        return await muster.runs.cancel(run.id)
+    said.words = f"run {run.id} is canceled; the provider goes on to stop {some_batches(len(batches))}"
+    said.ways = tuple(f"muster batch fetch {batch.id}" for batch in batches)
+    with display:
+        display.tell(f"waiting until the provider has stopped {some_batches(len(batches))} of run {run.id}")
+        return await _with_batches(muster, run, batches, display)
+
+
+async def _with_batches(muster: Muster, run: Run, batches: Sequence[Batch], display: Display) -> Run:
+    """Cancel a run that only waits for batches, and wait with it."""
+
+    async def look() -> ProgressState:
+        fresh = [await muster.batches.get(batch.id) for batch in batches]
+        left = [batch for batch in fresh if batch.state in UNDER_WAY]
+        return run_sight(await muster.runs.get(run.id), 0, left)
+
+    return await shown(muster.runs.cancel(run.id), look, display)
+
+
+def _words(run: Run, left: Sequence[Batch]) -> list[str]:
+    if run.ended_at is None:
+        return [f"run {run.id} was asked to stop; its driver, {run.lease.driver}, has not answered yet"]
+    return [summary(run), *(f"{batch_name(batch)} is still {standing(batch)}" for batch in left)]

@@ -1,0 +1,59 @@
+"""`muster runs list`: the newest runs."""
+
+import time
+from typing import TYPE_CHECKING, Annotated, Any
+
+from muster.app import Muster
+from muster.app.views.runs import whole_run_view
+from muster.cli.line import Option
+from muster.cli.session import with_muster
+from muster.cli.terminal.output import OutputOptions, answer, note
+from muster.domain.errors import BadArgument
+from muster.domain.run import Run, RunState
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def list_runs(
+    manner: OutputOptions,
+    limit: Annotated[int, Option("--limit", metavar="N", min=1, help="How many.")] = 20,
+    state: Annotated[
+        str | None,
+        Option("--state", metavar="STATE", values=RunState, help="Only runs in this state."),
+    ] = None,
+) -> None:
+    """List the newest runs."""
+    states = _states(state)
+
+    async def work(muster: Muster) -> tuple[list[Run], list[dict[str, Any]]]:
+        found = list(await muster.runs.list(states, limit))
+        views = [whole_run_view(run, await muster.runs.batches_of(run.id)) for run in found] if manner.json else []
+        return found, [_without_result(view) for view in views]
+
+    runs, data = with_muster(manner, work)
+
+    def tell(console: "Console") -> None:
+        from muster.cli.runs.display import runs_table
+
+        if runs:
+            console.print(runs_table(runs, time.time(), console.width))
+        else:
+            none_yet = "there are no runs yet, here or above; try: muster ask sim/echo hello"
+            note(manner, "there are no such runs" if state else none_yet)
+
+    answer(manner, data, tell)
+
+
+def _without_result(data: dict[str, Any]) -> dict[str, Any]:
+    """Leave out what can be large."""
+    return {name: value for name, value in data.items() if name != "result"}
+
+
+def _states(name: str | None) -> tuple[RunState, ...]:
+    if name is None:
+        return ()
+    try:
+        return (RunState(name),)
+    except ValueError:
+        raise BadArgument(f"{name!r} is not a state", suggestions=(f"one of {', '.join(RunState)}",)) from None

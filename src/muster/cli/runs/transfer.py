@@ -1,0 +1,45 @@
+"""`muster runs export | import`: runs as files."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from muster.app import Muster
+from muster.app.views.runs import whole_run_view
+from muster.cli.line import Argument, Option
+from muster.cli.options import RunArgument
+from muster.cli.runs.words import summary
+from muster.cli.session import with_muster
+from muster.cli.terminal.output import OutputOptions, answer
+from muster.domain.run import Run
+
+if TYPE_CHECKING:
+    pass
+
+
+def export(
+    manner: OutputOptions,
+    run: RunArgument,
+    output: Annotated[Path, Option("--output", "-o", metavar="FILE", help="Ends in .gz: compressed.")],
+) -> None:
+    """Write a run with everything in it to a file."""
+
+    async def work(muster: Muster) -> tuple[Run, int]:
+        return await muster.runs.export(run, output)
+
+    found, entries = with_muster(manner, work)
+    text = f"run {found.id}: {entries} entries written to {output}"
+    data = {"id": found.id, "file": str(output), "entries": entries}
+    answer(manner, data, lambda console: console.print(text, soft_wrap=True))
+
+
+def import_(
+    manner: OutputOptions, file: Annotated[Path, Argument(metavar="FILE", help="A file that export wrote.")]
+) -> None:
+    """Store a run from a file; it keeps its id."""
+
+    async def work(muster: Muster) -> tuple[Run, dict[str, Any]]:
+        run = await muster.runs.import_(file)
+        return run, whole_run_view(run, await muster.runs.batches_of(run.id))
+
+    run, data = with_muster(manner, work, create=True)
+    answer(manner, data, lambda console: console.print(f"imported: {summary(run)}", soft_wrap=True))

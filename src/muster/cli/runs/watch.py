@@ -1,0 +1,34 @@
+"""`muster runs watch`: the events of a run as they come."""
+
+from typing import TYPE_CHECKING
+
+from muster.app import Muster
+from muster.app.views.runs import event_view
+from muster.cli.options import RunArgument
+from muster.cli.outcomes import exit_code_of_run
+from muster.cli.runs.words import event_line, summary
+from muster.cli.session import with_muster
+from muster.cli.terminal.output import OutputOptions, clean, note, print_json, say
+from muster.domain.run import Run
+
+if TYPE_CHECKING:
+    pass
+
+
+def watch(manner: OutputOptions, run: RunArgument) -> int:
+    """Follow a run until it is over or stands still; exits as the run's own command does."""
+
+    async def work(muster: Muster) -> tuple[Run, int]:
+        found = await muster.runs.find(run)
+        async for event in muster.runs.watch(found).events():
+            if manner.json:
+                print_json(event_view(event))
+            else:
+                say(clean(event_line(event)))
+        over = await muster.runs.get(found.id)
+        return over, await exit_code_of_run(muster, over)
+
+    over, code = with_muster(manner, work)
+    if not manner.json:
+        note(manner, summary(over))
+    return code

@@ -1,0 +1,66 @@
+"""The store opened for one command: a `Muster` to work with, closed when the work is done."""
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from muster.app import Muster, Patience, open_muster
+from muster.cli.terminal.output import OutputOptions, note, warn
+from muster.domain.errors import StoreFailed
+from muster.settings import load_settings
+
+T = TypeVar("T")
+
+
+def with_muster(
+    manner: OutputOptions,
+    work: Callable[[Muster], Awaitable[T]],
+    *,
+    allow_unpriced: bool = False,
+    keyless: bool = False,
+    patience: Patience | None = None,
+    sweep: bool = True,
+    create: bool = False,
+) -> T:
+    """Open the store, bury the runs of dead drivers, and do some work with it; only with `create` is one made."""
+    settings = load_settings(manner.home)
+    sweep = sweep and (create or os.path.lexists(settings.database))
+    opened: list[Muster] = []
+
+    async def inside() -> T:
+        async with open_muster(
+            settings=settings,
+            allow_unpriced=allow_unpriced,
+            keyless=keyless,
+            patience=patience,
+            on_wait=warn,
+            create=create,
+        ) as muster:
+            opened.append(muster)
+            if muster.reaped:
+                agents = ", ".join(sorted({process.agent for process in muster.reaped if process.agent}))
+                count = "a process" if len(muster.reaped) == 1 else f"{len(muster.reaped)} processes"
+                note(manner, f"stopped {count} that a dead driver had left behind ({agents})")
+            if sweep:
+                await _sweep(muster)
+            return await work(muster)
+
+    with asyncio.Runner() as runner:
+        try:
+            return runner.run(inside())
+        except KeyboardInterrupt:
+            for muster in opened:  # told twice: what still waits for another process's lock waits no longer
+                muster.store.stop_waiting()
+            raise
+
+
+async def _sweep(muster: Muster) -> None:
+    """Bury the runs of dead drivers; a store that cannot be written to can still be read."""
+    shortage = await muster.store.shortage()
+    if shortage is not None:
+        warn(f"{shortage}; what it holds can be read, and nothing can be stored or started")
+    try:
+        await muster.store.sweep()
+    except StoreFailed as error:
+        warn(f"runs whose driver died are still shown as running: {error.message}")

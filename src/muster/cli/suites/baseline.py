@@ -1,0 +1,67 @@
+"""`muster baseline`: names for runs that others are compared with."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+from muster.app import Muster
+from muster.app.reviews import NamedRun
+from muster.app.views.suites import baseline_view
+from muster.cli.completers import run_names_or_files
+from muster.cli.line import Argument
+from muster.cli.session import with_muster
+from muster.cli.terminal.output import OutputOptions, answer, note
+from muster.domain.run import Run
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+NameArgument = Annotated[str, Argument(metavar="NAME", help="What the baseline is called.")]
+
+
+def set_baseline(
+    manner: OutputOptions,
+    name: NameArgument,
+    run: Annotated[
+        str,
+        Argument(
+            metavar="RUN|FILE", complete=run_names_or_files, help="A run, or a file that `muster runs export` wrote."
+        ),
+    ],
+) -> None:
+    """Let a name stand for a run; a run from a file is imported, unless it is here already."""
+
+    async def work(muster: Muster) -> Run:
+        return await muster.suites.baselines.set(name, run)
+
+    found = with_muster(manner, work, create=True)
+    answer(manner, {"name": name, "run": found.id}, lambda console: console.print(f"{name} is now run {found.id}"))
+
+
+def list_baselines(manner: OutputOptions) -> None:
+    """List all baselines."""
+
+    async def work(muster: Muster) -> Sequence[NamedRun]:
+        return await muster.suites.baselines.list()
+
+    data = [baseline_view(one) for one in with_muster(manner, work)]
+
+    def tell(console: "Console") -> None:
+        if not data:
+            note(manner, "there are no baselines yet; make one with: muster baseline set NAME RUN")
+        else:
+            from muster.cli.suites.compare_table import baselines_table
+
+            console.print(baselines_table(data))
+
+    answer(manner, data, tell)
+
+
+def remove(manner: OutputOptions, name: NameArgument) -> None:
+    """Forget a name; the run stays."""
+
+    async def work(muster: Muster) -> None:
+        await muster.suites.baselines.remove(name)
+
+    with_muster(manner, work)
+    answer(manner, {"removed": name}, lambda console: console.print(f"removed {name}", soft_wrap=True))

@@ -1,0 +1,108 @@
+"""A verification in a few words for people: how much it is, what is left out, and why there is nothing to do."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from muster.app.verifications import Prepared
+from muster.app.verify_plan import VerifyPlan
+from muster.app.verify_values import FileSelection, LeftOut
+from muster.app.views.verify import left_out_view
+from muster.cli.batches.words import calls
+from muster.cli.terminal.output import OutputOptions, answer, fail_with
+from muster.text.words import count, one_line
+
+if TYPE_CHECKING:
+    pass
+
+
+NOTHING = "nothing_to_verify"
+
+
+MOST_NAMED = 10
+
+
+FEW = 3
+
+
+MOST_GROUPS = 5
+
+
+NAMED_OF_A_GROUP = 2
+
+
+LONGEST_PATH = 60
+
+
+def first_words(found: VerifyPlan, prepared: Prepared) -> str:
+    """Say what is about to happen, before anything is spent."""
+    lines = [f"{extent(found, prepared)}, agents from {prepared.agents_file}"]
+    if found.left_out:
+        lines.append(f"left out: {', '.join(left_out(found.left_out, FEW))}")
+    return "\n".join([*lines, *redactions(found)])
+
+
+def extent(found: VerifyPlan, prepared: Prepared) -> str:
+    """Say how much it is: files, bytes of those that are allowed, waves, agents, calls."""
+    limit = prepared.spec.limits.total_bytes
+    size = f"{kilobytes(found.bytes)} of {kilobytes(limit)} kB"
+    who = f"{count(len(found.waves), 'wave')}, {count(len(found.parts), 'agent')}, {calls(found.all.calls)}"
+    return f"{count(found.files, 'file')}, {size}, {who}"
+
+
+def kilobytes(number: int) -> str:
+    """Write a number of bytes in thousands; what is there is never nothing."""
+    return f"{number / 1000:.1f}" if number < 10_000 else f"{number / 1000:,.0f}"
+
+
+def redactions(found: VerifyPlan) -> Iterator[str]:
+    """Say that secrets are taken out."""
+    if found.redacted:
+        are = "is" if found.redacted == 1 else "are"
+        yield f"{count(found.redacted, 'secret')} {are} taken out before anybody sees the files"
+
+
+def left_out(files: Sequence[LeftOut], most: int = MOST_NAMED) -> list[str]:
+    """Name some files that are left out, each with why, and count the others."""
+    more = [f"and {len(files) - most:,} more"] if len(files) > most else []
+    return [*(f"{one.path} ({one.why})" for one in files[:most]), *more]
+
+
+def left_out_by_why(files: Sequence[LeftOut]) -> str:
+    """Count the files that are left out by why, the most first, and name some where that is worth a word."""
+    groups: dict[str, list[str]] = {}
+    for one in files:
+        groups.setdefault(one.why.partition(":")[0], []).append(one.path)
+    told = sorted(groups.items(), key=lambda group: -len(group[1]))
+    parts = [f"{len(paths):,} {why} ({_some(paths)})" for why, paths in told[:MOST_GROUPS]]
+    more = sum(len(paths) for _, paths in told[MOST_GROUPS:])
+    return f"{len(files):,} left out: {', '.join([*parts, *([f'{more:,} more'] if more else [])])}"
+
+
+def _some(paths: Sequence[str]) -> str:
+    named = [one_line(path, LONGEST_PATH) for path in paths[:NAMED_OF_A_GROUP]]
+    return ", ".join([*named, "…"] if len(paths) > NAMED_OF_A_GROUP else named)
+
+
+def tell_nothing(manner: OutputOptions, selection: FileSelection, prepared: Prepared, *, allowed: bool) -> int:
+    """Say that there is nothing to verify, and why; a success only if that is allowed."""
+    why, named = _why(selection, prepared), left_out(prepared.left_out)
+    data = {"verified": 0, "why": why, "left_out": [left_out_view(one) for one in prepared.left_out]}
+    if allowed:
+        text = "\n".join([f"nothing was verified: {why}", *(f"  left out: {one}" for one in named)])
+        answer(manner, data, lambda console: console.print(text, soft_wrap=True))
+        return 0
+    ways = [*(f"left out: {one}" for one in named), "with --allow-empty this is no failure"]
+    return fail_with(manner, {"code": NOTHING, "message": f"nothing to verify: {why}", "suggestions": ways}, 1, data)
+
+
+def _why(selection: FileSelection, prepared: Prepared) -> str:
+    if prepared.left_out:
+        number = len(prepared.left_out)
+        return "the only file is left out" if number == 1 else f"all {number:,} files are left out"
+    if selection.changed:
+        return f"no file differs from {selection.ref or 'HEAD'}"
+    if selection.staged:
+        return "no file is staged"
+    if selection.pending is not None:
+        return f"there is no marker in {selection.pending}"
+    return f"there is no file in {', '.join(selection.paths)}"

@@ -1,0 +1,65 @@
+"""The JSON Schema library, bounded: its patterns cannot hang, and it fetches nothing. Slow to load: see json_schema."""
+
+import json
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+from jsonschema.exceptions import SchemaError, ValidationError, best_match
+from jsonschema.validators import Draft202012Validator, extend, validator_for
+from referencing import Registry
+from referencing.exceptions import Unresolvable
+
+from muster.domain.canonical import Json
+from muster.domain.errors import BadArgument
+from muster.text.patterns import search
+
+LONGEST = 300  # characters of a message: it may quote the whole answer
+
+
+@lru_cache(maxsize=64)  # a run asks for the same shape again and again
+def schema_flaw_of(text: bytes) -> str | None:
+    """Return why a JSON text is not a JSON Schema; None when it is one."""
+    schema = json.loads(text)
+    try:
+        validator_for(schema, default=Draft202012Validator).check_schema(schema)
+    except (SchemaError, RecursionError) as error:
+        return str(getattr(error, "message", error))[:LONGEST]
+    return None
+
+
+def flaw_in(value: Json, schema: bytes) -> str | None:
+    """Return what in a value does not fit a schema, given as JSON text; None when all of it does."""
+    try:
+        error = best_match(_validator(schema).iter_errors(value))
+    except Unresolvable as unresolvable:
+        return f"the schema refers to something that is not in it: {unresolvable}"
+    except BadArgument as endless:
+        return endless.message
+    return None if error is None else f"{error.json_path}: {error.message[:LONGEST]}"
+
+
+@lru_cache(maxsize=64)
+def _validator(text: bytes) -> Any:
+    schema = json.loads(text)
+    kind = _bounded(validator_for(schema, default=Draft202012Validator))
+    # A registry of our own: else a reference in a schema would be fetched from the network.
+    return kind(schema, registry=Registry())
+
+
+@lru_cache
+def _bounded(kind: Any) -> Any:
+    """Return a validator whose patterns cannot hang on a hostile answer."""
+    return extend(kind, {"pattern": _pattern, "patternProperties": _pattern_properties})  # type: ignore[no-untyped-call]
+
+
+def _pattern(validator: Any, pattern: str, value: Json, schema: Json) -> Iterator[Any]:
+    if isinstance(value, str) and search(pattern, value) is None:
+        yield ValidationError(f"{value!r} does not match {pattern!r}")
+
+
+def _pattern_properties(validator: Any, properties: Json, value: Json, schema: Json) -> Iterator[Any]:
+    for pattern, inner in properties.items() if isinstance(value, dict) else ():
+        for name, item in value.items():
+            if search(pattern, name) is not None:
+                yield from validator.descend(item, inner, path=name, schema_path=pattern)
