@@ -13,7 +13,7 @@ demo:          ## a real piece of work with no key: killed, resumed, proven
 	@$(BIN)/muster demo
 
 test:          ## the whole suite, with the short form of every crash proof
-	@scripts/prepare postgresql chromium
+	@scripts/prepare postgresql chromium zsh fish
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not chaos and not claude"
 
 test-claude:   ## the real Claude Code against the rehearsal server; installs the extra, needs no key
