@@ -93,7 +93,7 @@ async def open_muster(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Shared:
+class _OpenedParts:
     """What every part shares: the store, time and chance, and who this process is."""
 
     store: Store
@@ -105,11 +105,13 @@ class _Shared:
     sees: Callable[[Driver], bool]  # whether this process can tell
 
 
-def _open_shared(settings: Settings, clock: Clock, *, on_wait: Callable[[str], None] | None, create: bool) -> _Shared:
+def _open_shared(
+    settings: Settings, clock: Clock, *, on_wait: Callable[[str], None] | None, create: bool
+) -> _OpenedParts:
     """Open the store and find out who this process is."""
     kill, driver = _kill_points(settings), this_process()
     heard = {} if on_wait is None else {"on_wait": on_wait}
-    return _Shared(
+    return _OpenedParts(
         store=open_sqlite(settings.database, secrets=settings.secrets, reach=kill.reach, create=create, **heard),
         clock=clock,
         random=random.Random(),  # noqa: S311  # jitter and ids, no secrets
@@ -121,7 +123,7 @@ def _open_shared(settings: Settings, clock: Clock, *, on_wait: Callable[[str], N
 
 
 def _make_batcher(
-    shared: _Shared, settings: Settings, directory: AgentDirectory, patience: Patience, timeouts: Timeouts | None
+    shared: _OpenedParts, settings: Settings, directory: AgentDirectory, patience: Patience, timeouts: Timeouts | None
 ) -> Batcher:
     services = BatchServices(
         store=shared.store,
