@@ -142,7 +142,7 @@ def test_data_that_waits_for_tools_nobody_called_is_bad_output() -> None:
     waiting = Reply(text="Let me look.", stop=Stop.TOOL_USE)
     called = replace(waiting, tool_calls=(ToolCall(id="1", name="look"),))
     assert require_data(called, {"type": "object"}) == called
-    with pytest.raises(BadOutput, match="called none"):
+    with pytest.raises(BadOutput, match="made none"):
         require_data(waiting, {"type": "object"})
 
 

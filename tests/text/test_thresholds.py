@@ -73,7 +73,7 @@ def test_what_is_not_known_never_holds(expression: str, figures: dict[str, float
     figures = {**figures, "low": 0}
     found = evaluate(expression, figures)
     assert not found.holds
-    assert "score is not known" in found.why
+    assert "score is unknown" in found.why
     assert not known(expression, figures)
 
 
@@ -102,7 +102,7 @@ def test_rounding_is_no_reason_to_fail() -> None:
 
 def test_what_is_no_expression_is_refused() -> None:
     for ask in (evaluate, known):
-        with pytest.raises(BadArgument, match="is no threshold"):
+        with pytest.raises(BadArgument, match="is not a valid threshold"):
             ask("True", {})
 
 

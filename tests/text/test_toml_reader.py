@@ -75,10 +75,10 @@ def test_cases_in_one_list_stand_where_the_list_stands(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "line", "words"),
     [
-        ('a = "x\n', 1, "this is no TOML"),
-        ("a = 1\na = 2\n", 2, "this is no TOML: Cannot overwrite a value"),
-        ("a = [1,\n", 2, "this is no TOML"),
-        ("a = 1\ncases = 5\n", 2, "cases must be a list: begin each with [[cases]]"),
+        ('a = "x\n', 1, "invalid TOML"),
+        ("a = 1\na = 2\n", 2, "invalid TOML: Cannot overwrite a value"),
+        ("a = [1,\n", 2, "invalid TOML"),
+        ("a = 1\ncases = 5\n", 2, "cases must be a list: begin each item with [[cases]]"),
         ("a = " + "[" * 5000, None, "RecursionError"),
         ("a = " + "9" * 5000, None, "digits"),
     ],

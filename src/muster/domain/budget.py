@@ -7,7 +7,7 @@ from muster.domain.errors import BudgetExhausted, Overdraft
 from muster.domain.ids import RunId
 from muster.domain.money import NOTHING, Microdollars, show_usd
 
-DECLARE = "declare the most that a call of this agent can cost: budget_usd in muster.toml"
+DECLARE = "set the maximum cost of a call of this agent: budget_usd in muster.toml"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,8 +45,8 @@ def require_left(run: RunId, cap: Microdollars | None, settled: Microdollars) ->
     """Raise BudgetExhausted if nothing is left for resuming a run."""
     if cap is not None and settled >= cap:
         raise BudgetExhausted(
-            f"run {run} cannot be resumed: {show_usd(settled)} of its budget of {show_usd(cap)} is spent, "
-            "by it and the runs it continues",
+            f"run {run} cannot be resumed: {show_usd(settled)} of its budget of {show_usd(cap)} is already spent "
+            "by this run and the runs it continues",
             suggestions=(f"set a new total with --budget, above {show_usd(settled)}",),
         )
 
@@ -83,7 +83,7 @@ class Refused:
 
     @property
     def message(self) -> str:
-        """Say which rule fired, with the numbers."""
+        """Return which limit refused the call, with the amounts."""
         return (
             f"budget {_named(self.level)}: {show_usd(self.settled)} of {show_usd(self.cap)} is spent "
             f"and this call can cost up to {show_usd(self.most)}"
@@ -92,7 +92,7 @@ class Refused:
     @property
     def error(self) -> BudgetExhausted:
         """Return what stops a run that cannot pay for its next call."""
-        less = "let calls reserve less: max_tokens, or budget_usd"
+        less = "reduce what a call reserves: max_tokens, or budget_usd"
         day = ("raise day_usd in muster.toml",) if self.level.startswith("day:") else ()
         return BudgetExhausted(self.message, level=self.level, suggestions=(*day, less))
 
@@ -135,7 +135,7 @@ class Excess:
         """What new calls of the run are refused with."""
         return BudgetExhausted(
             f"call {self.key!r} cost {show_usd(self.cost)}, more than the {show_usd(self.reserved)} "
-            "that were reserved for it; no further calls are made under a budget that cannot be kept",
+            "that was reserved for it; no further calls are made, since the budget cannot be guaranteed",
             suggestions=(DECLARE,),
         )
 
@@ -150,7 +150,7 @@ def overdraft(excess: Excess | None, levels: Iterable[Level], balances: Mapping[
             numbers = f"budget {_named(level.id)} is exceeded: {show_usd(balance.settled)} of {show_usd(cap)} is spent"
             return _overdraft(f"{numbers}; {cause}" if cause else numbers)
     if excess is not None and excess.reserved:
-        return _overdraft(f"{cause}, more than the {show_usd(excess.reserved)} that were reserved for it")
+        return _overdraft(f"{cause}, more than the {show_usd(excess.reserved)} that was reserved for it")
     return None
 
 

@@ -196,7 +196,7 @@ class Reply:
 
     @property
     def quality(self) -> Quality:
-        """Tell a good reply from one that was cut, refused, empty, or of which nobody knows whether it is whole."""
+        """Return whether a reply is good, cut, refused, empty, or possibly incomplete."""
         if self.stop is not Stop.END:
             if self.stop is Stop.REFUSED:
                 return Quality.REFUSED
@@ -311,5 +311,6 @@ def require_key(key: str) -> None:
     """Refuse what cannot name a thing in a run."""
     if not key or len(key) > LONGEST_KEY or not key.isprintable():
         raise BadArgument(
-            f"{key[:60]!r} is not a key", suggestions=(f"use 1 to {LONGEST_KEY} printable characters, such as case/17",)
+            f"{key[:60]!r} is not a valid key",
+            suggestions=(f"use 1 to {LONGEST_KEY} printable characters, such as case/17",),
         )

@@ -17,7 +17,7 @@ def canonical(value: Json) -> bytes:
 
 
 def plain_json(value: Json, what: str) -> Json:
-    """Give a value as it would come back from the store, or refuse one that is no JSON."""
+    """Return a value as the store would return it, or raise for one that is not JSON."""
     if type(value) is str:  # long ones are kept as steps, and need not be spelled and read for nothing
         return value
     try:

@@ -43,9 +43,9 @@ def require_data(reply: Reply, schema: SchemaLike) -> Reply:
 
 def _flaw(reply: Reply, schema: SchemaLike) -> str:
     if reply.stop is Stop.TOOL_USE:
-        return "" if reply.tool_calls else "it stopped to use tools and called none, and data was asked for"
+        return "" if reply.tool_calls else "it stopped for tool calls but made none, and data was requested"
     if reply.quality in (Quality.CUT, Quality.REFUSED):
-        return f"its answer was {reply.quality}, and data was asked for"
+        return f"its answer was {reply.quality}, and data was requested"
     if reply.data_error or isinstance(schema, Mapping):
         return reply.data_error
     try:

@@ -56,7 +56,7 @@ from typing import Any, ClassVar
 
 
 class Paid(StrEnum):
-    """Whether a failed exchange may have cost money."""
+    """How far a failed exchange may have cost money."""
 
     NO = "no"  # the provider did not charge: it refused, or it never saw the request
     YES = "yes"  # it failed, and said what that cost
@@ -428,6 +428,20 @@ def resume_command(run: str, reason: str | None, error: Mapping[str, Any] | None
     return f"muster runs resume {run}" + (" --budget USD" if over else "")
 
 
+_STATE_VERBS = {
+    "completed": "completed",
+    "failed": "failed",
+    "canceled": "was canceled",
+    "timeout": "timed out",
+    "interrupted": "was interrupted",
+}
+
+
+def state_verb(state: str) -> str:
+    """Return the predicate of a sentence about a run in a state: "failed", "was canceled", "is running"."""
+    return _STATE_VERBS.get(state, f"is {state}")
+
+
 def did_you_mean(near: Sequence[str]) -> tuple[str, ...]:
     """Return the suggestion of names that are like one that is not known; nothing when none is."""
     return (f"did you mean {' or '.join(near)}?",) if near else ()
@@ -440,9 +454,11 @@ class RunFailed(MusterError):
     exit_code = 1
 
     def __init__(self, run: str, state: str, reason: str | None, error: Mapping[str, Any] | None) -> None:
-        why = str((error or {}).get("message") or reason or "no reason was recorded")
+        why = str((error or {}).get("message") or reason or "no reason recorded")
         resume = () if state == "completed" else (f"go on with: {resume_command(run, reason, error)}",)
-        super().__init__(f"run {run} is {state}: {why}", suggestions=(*(error or {}).get("suggestions", ()), *resume))
+        super().__init__(
+            f"run {run} {state_verb(state)}: {why}", suggestions=(*(error or {}).get("suggestions", ()), *resume)
+        )
         self.run, self.state, self.reason, self.error = run, state, reason, error
 
     def record(self) -> dict[str, Any]:
@@ -466,7 +482,7 @@ class Overdraft(MusterError):
     @classmethod
     def of(cls, record: Mapping[str, Any], result: Any) -> "Overdraft":
         """Return the error that a run was stored with, and what the run came to in spite of it."""
-        message = str(record.get("message", "a budget is exceeded"))
+        message = str(record.get("message", "budget exceeded"))
         error = cls(message, suggestions=tuple(record.get("suggestions", ())))
         error.result = result
         return error

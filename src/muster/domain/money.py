@@ -40,12 +40,12 @@ def from_usd(amount: str | int | float | Decimal) -> Microdollars:
     micro = dollars * 1_000_000
     whole = int(micro)
     if micro != whole:
-        raise BadArgument(f"{amount!r} is finer than a millionth of a dollar")
+        raise BadArgument(f"{amount!r} has more than six decimal places")
     return Microdollars(whole)
 
 
 def is_cost(value: object) -> bool:
-    """Whether a value can be the cost of a call: a whole number of microdollars, from zero to a billion dollars."""
+    """Return whether a value can be the cost of a call: an integer of microdollars, from zero to a billion dollars."""
     return type(value) is int and 0 <= value <= MOST
 
 

@@ -56,11 +56,11 @@ class Price:
         return chosen
 
     def cost(self, usage: Usage) -> Microdollars:
-        """Say what a usage cost."""
+        """Return what a usage cost."""
         return (self.rates(usage.all_input) if self.tiers else self.base).cost(usage)
 
     def most(self, input_tokens: int, output_tokens: int) -> Microdollars:
-        """Say the most that a request can cost with at most so many tokens in and out."""
+        """Return the maximum cost of a request with at most so many tokens in and out."""
         candidates = [self.base] + [rates for above, rates in self.tiers if input_tokens > above]
         exact = max(rates.dearest_input for rates in candidates) * input_tokens
         exact += max(rates.output for rates in candidates) * output_tokens

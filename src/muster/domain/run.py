@@ -38,7 +38,7 @@ _NEXT: Mapping[RunState, frozenset[RunState]] = {
 def move(state: RunState, to: RunState) -> RunState:
     """Make one step between states; terminal states are final."""
     if to not in _NEXT.get(state, frozenset()):
-        raise Conflict(f"a run that is {state} cannot become {to}")
+        raise Conflict(f"a run cannot change from {state} to {to}")
     return to
 
 
@@ -54,7 +54,7 @@ def mode_of(word: str) -> Mode:
     try:
         return Mode(word)
     except ValueError:
-        raise BadArgument(f"{word!r} is no way to send calls", suggestions=("live", "batch")) from None
+        raise BadArgument(f"{word!r} is not a dispatch mode", suggestions=("live", "batch")) from None
 
 
 class Fallback(StrEnum):

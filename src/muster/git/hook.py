@@ -44,10 +44,10 @@ def _install(path: Path, text: str, force: bool) -> Installed:
         foreign = os.path.lexists(path) and not _is_ours(path)
         if foreign and not force:
             raise BadArgument(
-                f"there is a hook at {path} already, and it is not ours",
+                f"another hook is already installed at {path}",
                 suggestions=(
-                    f"run it from there too: {text.splitlines()[-1].removeprefix('exec ')}",
-                    "or take its place with --force, which keeps it beside",
+                    f"call Muster from that hook: {text.splitlines()[-1].removeprefix('exec ')}",
+                    "or replace it with --force, which keeps a copy of it",
                 ),
             )
         path.parent.mkdir(parents=True, exist_ok=True)

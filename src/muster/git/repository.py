@@ -76,8 +76,8 @@ class Git:
         root = await self.root()
         if root is None:
             raise BadArgument(
-                f"{self._folder} is in no git repository",
-                suggestions=("to verify, name the files instead: muster verify PATH…", "git init makes a repository"),
+                f"{self._folder} is not in a git repository",
+                suggestions=("or name the files to verify: muster verify PATH…", "create one with git init"),
             )
         return root
 
@@ -90,8 +90,8 @@ class Git:
                 return found.decode("ascii").strip()
         if ref != "HEAD":
             raise BadArgument(
-                f"git does not know {ref!r} as a commit of {root}",
-                suggestions=("name a commit, a branch or a tag: git log --oneline --all shows them",),
+                f"{ref!r} is not a commit of {root}",
+                suggestions=("use a commit, a branch or a tag; git log --oneline --all lists them",),
             )
         return (await self._git("hash-object", "-t", "tree", "--stdin", folder=root)).decode("ascii").strip()
 
@@ -101,7 +101,10 @@ class Git:
         words = _paths(await self._git("diff", *fixed, *options, base, "--", folder=root))
         records = [(head.split(), path) for head, path in zip(words[::2], words[1::2], strict=True)]
         if conflicts := [path for head, path in records if head[4] == "U"]:
-            raise BadArgument(f"{conflicts[0]} has a conflict", suggestions=("resolve it and stage it: git add",))
+            raise BadArgument(
+                f"{conflicts[0]} has a merge conflict",
+                suggestions=("resolve it, then git add",),
+            )
         return [path for head, path in records if head[1] in _PLAIN]
 
     async def _git(self, *arguments: str, folder: Path, told: bytes = b"") -> bytes:
@@ -144,7 +147,7 @@ async def _end(process: Process) -> None:
 
 def _not_started(error: OSError, folder: Path) -> FixSpec:
     if error.filename == "git":
-        return BadConfiguration("git is not installed, or not on PATH", suggestions=("install git",))
+        return BadConfiguration("git was not found on PATH", suggestions=("install git",))
     return BadArgument(f"git cannot be run in {folder}: {error.strerror}")
 
 

@@ -10,7 +10,7 @@ FAILED_CALL = (CallFailed, TryLater)
 
 
 def cause_of(error: WireError) -> WireError:
-    """Give what really went wrong: of many attempts the last, as the journal has it, so that a replay says the same."""
+    """Return the root cause: of many attempts the last, as the journal has it, so that a replay reports the same."""
     while isinstance(error, RetriesExhausted):
         error = error.last
     return error
@@ -22,7 +22,7 @@ def code_of(error: WireError) -> str:
 
 
 def words_of(error: WireError) -> str:
-    """Say what went wrong."""
+    """Return what went wrong."""
     record = cause_of(error).record()
     return f"{record.get('message', 'failed')} ({record.get('code', error.code)})"
 

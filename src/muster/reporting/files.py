@@ -29,9 +29,9 @@ class Redacting:
 def require_file(path: Path) -> None:
     """Refuse a path that no report can be written to."""
     if path.is_dir():
-        raise BadArgument(f"{path} is a folder", suggestions=(f"name a file in it, like {path / 'report.html'}",))
+        raise BadArgument(f"{path} is a folder", suggestions=(f"name a file in it: {path / 'report.html'}",))
     if path.is_symlink() or (path.exists() and not path.is_file()):
-        raise BadArgument(f"{path} is not a plain file", suggestions=("name a new file, or - for standard output",))
+        raise BadArgument(f"{path} is not a regular file", suggestions=("name a new file, or - for standard output",))
 
 
 def require_writable(path: Path) -> None:
@@ -55,7 +55,7 @@ def require_folder(folder: Path, wanted: Path | None = None, *, keep: bool = Tru
             each.rmdir()
     except OSError as error:
         raise BadArgument(
-            f"{wanted or folder} cannot be written: {error.strerror}", suggestions=("name a place that can be",)
+            f"{wanted or folder} cannot be written: {error.strerror}", suggestions=("choose another path",)
         ) from error
 
 

@@ -12,7 +12,7 @@ _TICKS = re.compile("`+")
 
 
 def inline(text: str, most: int = 120) -> str:
-    """Write a text as code inside a line, between backticks; in code nobody is called and nothing becomes a link."""
+    """Write a text as code inside a line, between backticks; in code nothing becomes a mention or a link."""
     flat = _flat(text, most)
     ticks = "`" * (_longest_ticks(flat) + 1)
     room = " " if not flat or flat.startswith("`") or flat.endswith("`") else ""

@@ -16,7 +16,7 @@ MOST_RESULTS = 25_000  # what common readers take of one run
 
 
 def tool(rules: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Say who found it, and by which rules."""
+    """Return the tool that found the results, with its rules."""
     return {"driver": {"name": "muster", "version": __version__, "semanticVersion": __version__, "rules": list(rules)}}
 
 
@@ -37,7 +37,7 @@ def automation(title: str, run: str) -> dict[str, str]:
 def invocation(
     *, successful: bool, told: Sequence[tuple[str, str]], started_at: float | None, ended_at: float | None
 ) -> dict[str, Any]:
-    """Say how the run went, with what there is to tell about it: levels and texts."""
+    """Return how the run went, with its notifications: levels and texts."""
     notifications = [{"level": level, "message": {"text": text}} for level, text in told]
     found: dict[str, Any] = {"executionSuccessful": successful, "toolExecutionNotifications": notifications}
     for name, at in (("startTimeUtc", started_at), ("endTimeUtc", ended_at)):

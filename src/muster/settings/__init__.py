@@ -162,7 +162,7 @@ def _crash_at(text: str | None) -> tuple[str, int] | None:
         return None
     point, _, nth = text.partition(":")
     if not nth.isdigit():
-        raise BadArgument(f"MUSTER_CRASH_AT={text!r} is not point:n")
+        raise BadArgument(f"MUSTER_CRASH_AT={text!r} does not have the form POINT:N")
     return point, int(nth)
 
 

@@ -1,7 +1,8 @@
 """muster.toml: read strictly; what does not fit is told with its name and its line."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
@@ -16,21 +17,30 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 _TYPES: dict[str, type] = {"str": str, "object": dict, "array": list, "int": int, "float": float, "bool": bool}
 _WORDS = {
-    "str": "a text",
+    "str": "a string",
     "object": "a table",
     "array": "a list",
-    "int": "a whole number",
+    "int": "an integer",
     "float": "a number",
     "bool": "true or false",
 }
 
 
 class Misfit(Exception):
-    """A setting that does not fit: where it stands, and what it must be; nothing when the name is not known."""
+    """An invalid setting: where it stands, and what it must be."""
 
-    def __init__(self, names: Sequence[str], message: str = "") -> None:
-        super().__init__(f"{'.'.join(names)}: {message or 'is not known here'}")
+    def __init__(self, names: Sequence[str], message: str) -> None:
+        super().__init__(": ".join(part for part in (".".join(names), message) if part))
         self.names, self.message = tuple(names), message
+
+
+class UnknownKey(Misfit):
+    """A key that its section does not have; `known` are the keys that it may have."""
+
+    def __init__(self, names: Sequence[str], known: Collection[str]) -> None:
+        near = get_close_matches(names[-1], known, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        super().__init__(names, f"unknown key {names[-1]!r}{hint}")
 
 
 def fit(found: Any, kind: type[T], names: Sequence[str]) -> T:
@@ -43,6 +53,14 @@ def fit(found: Any, kind: type[T], names: Sequence[str]) -> T:
         raise _misfit(what, kind, (*names, *place)) from error
 
 
+def _keys_of(kind: Any) -> set[str]:
+    """Return the keys of a section and of the sections in it."""
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        hints = get_type_hints(kind).values()
+        return {*kind.__struct_encode_fields__, *(key for hint in hints for key in _keys_of(hint))}
+    return {key for part in get_args(kind) for key in _keys_of(part)}
+
+
 def _path(kind: type, value: Any) -> Path:
     if kind is Path and isinstance(value, str):
         return Path(value)
@@ -51,7 +69,7 @@ def _path(kind: type, value: Any) -> Path:
 
 def _misfit(what: str, kind: type[msgspec.Struct], names: tuple[str, ...]) -> Misfit:
     if unknown := re.search(r"unknown field `(.*)`", what):
-        return Misfit((*names, unknown[1]))
+        return UnknownKey((*names, unknown[1]), _keys_of(kind))
     if missing := re.search(r"missing required field `(.*)`", what):
         return Misfit((*names, missing[1]), "is missing")
     if what.startswith("Invalid enum value"):
@@ -160,10 +178,10 @@ def read_configuration(found: Mapping[str, Any]) -> Configuration:
     """Read what a file holds, or raise Misfit with the first thing that does not fit."""
     for name in found:
         if name not in Configuration.__struct_fields__:
-            raise Misfit((name,))
+            raise UnknownKey((name,), Configuration.__struct_fields__)
     agents = found.get("agents", {})
     if not isinstance(agents, Mapping):
-        raise Misfit(("agents",), "must be a table: a section [agents.NAME] for each agent")
+        raise Misfit(("agents",), "must be a table, with a section [agents.NAME] for each agent")
     return Configuration(
         agents={name: read_agent(name, each) for name, each in agents.items()},
         budget=_budget(found.get("budget", {})),
@@ -178,7 +196,7 @@ def read_agent(name: str, found: Any) -> AgentSection:
     if not isinstance(found, Mapping):
         raise Misfit(names, f"must be a table: [agents.{name}]")
     if "kind" not in found:
-        raise Misfit(names, 'nothing says what kind of agent it is; write it like kind = "program"')
+        raise Misfit(names, 'missing key "kind", for example kind = "program"')
     kind = found["kind"]
     if not isinstance(kind, str) or kind not in KINDS:
         raise Misfit((*names, "kind"), f"must be one of {', '.join(map(repr, KINDS))}")
@@ -199,10 +217,12 @@ def _budget(found: Any) -> BudgetSection:
 
 
 def _told(misfit: Misfit) -> str:
-    message = misfit.message or "is not known here; is it misspelled, or for another version?"
+    names, message = misfit.names, misfit.message
+    if isinstance(misfit, UnknownKey):
+        names = names[:-1]  # the message has the last one
     if misfit.names[-1] in _KEYS:
-        message = 'keys do not belong in this file; name the variable that holds it: key_env = "MY_KEY"'
-    return f"{'.'.join(misfit.names)}: {message}"
+        message = 'no keys in this file; name the environment variable that holds the key: key_env = "MY_KEY"'
+    return ": ".join(part for part in (".".join(names), message) if part)
 
 
 def _line_of(text: str, names: Sequence[str]) -> int | None:

@@ -36,7 +36,7 @@ class Interval:
 def deviations(confidence: float) -> float:
     """Return z, the two-sided quantile of the standard normal distribution."""
     if not 0 < confidence < 1:
-        raise BadArgument(f"a confidence lies between 0 and 1, and {confidence:g} does not")
+        raise BadArgument(f"confidence must be between 0 and 1, not {confidence:g}")
     return NormalDist().inv_cdf((1 + confidence) / 2)
 
 
@@ -46,7 +46,7 @@ def wilson(passed: int, n: int, confidence: float = CONFIDENCE) -> Interval:
     Reference: E. B. Wilson, Probable Inference, the Law of Succession, and Statistical Inference (1927).
     """
     if not 0 <= passed <= n:
-        raise BadArgument(f"{passed} of {n} is no share")
+        raise BadArgument(f"{passed} of {n} is not a valid proportion")
     z = deviations(confidence)
     if n == 0:
         return Interval(low=0.0, high=1.0)
@@ -66,7 +66,7 @@ def percentile(values: Iterable[float], q: float) -> float | None:
 def percentile_of_sorted(ordered: Sequence[float], q: float) -> float:
     """Return the same of values that are sorted already, of which there is at least one."""
     if not 0 <= q <= 100:
-        raise BadArgument(f"a percentile lies between 0 and 100, and {q:g} does not")
+        raise BadArgument(f"percentile must be between 0 and 100, not {q:g}")
     place = (len(ordered) - 1) * q / 100
     below = int(place)
     above = min(below + 1, len(ordered) - 1)

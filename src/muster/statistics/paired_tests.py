@@ -14,7 +14,7 @@ from muster.statistics.intervals import MANY, RESAMPLES
 def mcnemar_exact(b: int, c: int) -> float:
     """Return the two-sided p for b pairs that changed one way and c the other."""
     if b < 0 or c < 0:
-        raise BadArgument(f"pairs cannot be counted as {b} and {c}")
+        raise BadArgument(f"counts of pairs must not be negative: {b} and {c}")
     n, fewer = b + c, min(b, c)
     if b == c:
         return 1.0

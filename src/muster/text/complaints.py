@@ -1,4 +1,4 @@
-"""Gathers what is wrong with one case, or with the head of a suite, in words for people and with the line."""
+"""Collects the flaws of one case, or of the head of a suite, as messages with line numbers."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -11,26 +11,26 @@ from muster.text.tree import Flaw, Place, line_of, spelled, texts_of
 _LONGEST = 300
 
 _WORDS = {
-    "missing": "it is missing",
-    "string_type": "it must be text",
-    "int_type": "it must be a whole number",
-    "float_type": "it must be a number",
-    "bool_type": "it must be true or false",
-    "list_type": "it must be a list",
-    "dict_type": "it must be a mapping",
-    "model_type": "it must be a mapping",
-    "finite_number": "it must be a finite number",
-    "too_short": "it needs at least one item",
-    "greater_than": "it must be more than {gt}",
-    "greater_than_equal": "it must be at least {ge}",
-    "less_than": "it must be less than {lt}",
-    "less_than_equal": "it must be at most {le}",
+    "missing": "missing",
+    "string_type": "must be a string",
+    "int_type": "must be an integer",
+    "float_type": "must be a number",
+    "bool_type": "must be true or false",
+    "list_type": "must be a list",
+    "dict_type": "must be a mapping",
+    "model_type": "must be a mapping",
+    "finite_number": "must be a finite number",
+    "too_short": "needs at least one item",
+    "greater_than": "must be more than {gt}",
+    "greater_than_equal": "must be at least {ge}",
+    "less_than": "must be less than {lt}",
+    "less_than_equal": "must be at most {le}",
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnknownName:
-    """A field that no form knows; a wrong one keeps its case, or its file, from being run."""
+    """An unknown field; a wrong one keeps its case, or its file, from being run."""
 
     place: Place
     message: str
@@ -38,7 +38,7 @@ class UnknownName:
 
 
 class Complaints:
-    """What was said about one part of a file."""
+    """The flaws and doubts of one part of a file."""
 
     def __init__(self, file: str, tree: Any, line: int | None, case: str = "", source: str = "") -> None:
         self.flaws: list[Flaw] = []
@@ -58,7 +58,7 @@ class Complaints:
         self.doubts.append(self.flaw(place, message, code))
 
     def take_names(self, names: Iterable[UnknownName]) -> None:
-        """Note the fields that nobody knows."""
+        """Note the fields that are unknown."""
         for name in names:
             if name.wrong:
                 self.say(name.place, name.message)
@@ -66,7 +66,7 @@ class Complaints:
                 self.doubt(name.place, name.message, "unknown-field")
 
     def flaw(self, place: Place, message: str, code: str = "") -> Flaw:
-        """Say something about a place."""
+        """Return a flaw at a place."""
         told = ": ".join(part for part in (self._source, spelled(place), message) if part)
         line = line_of(self._tree, place, self._line)
         return Flaw(file=self._file, line=line, case=self._case, message=told, code=code)
@@ -77,14 +77,14 @@ class Complaints:
         self.say(next(places, ()), message)
 
     def take(self, error: ValidationError) -> None:
-        """Note everything that a form did not take."""
+        """Note every validation error of a form."""
         for place, detail in zip(places_of(error), error.errors(include_url=False), strict=True):
             self.say(place, _words(detail))
 
 
 def places_of(error: ValidationError) -> list[Place]:
-    """Return the places that a form did not take."""
-    # A key that does not do is marked as such; it is the mapping's place that can be found.
+    """Return the places of the validation errors of a form."""
+    # An invalid key is marked as such; it is the mapping's place that can be found.
     return [tuple(step for step in detail["loc"] if step != "[key]") for detail in error.errors(include_url=False)]
 
 
@@ -93,5 +93,5 @@ def _words(detail: Mapping[str, Any]) -> str:
     if kind == "value_error":
         return str(context["error"])
     if kind in ("literal_error", "enum"):
-        return f"it must be {context['expected']}, and is {str(detail['input'])[:_LONGEST]!r}"
+        return f"must be {context['expected']}, not {str(detail['input'])[:_LONGEST]!r}"
     return _WORDS[kind].format(**context) if kind in _WORDS else str(detail["msg"])

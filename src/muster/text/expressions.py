@@ -164,14 +164,14 @@ class _Token:
 
 @lru_cache(maxsize=1024)
 def parse(text: str) -> Expression:
-    """Read an expression; raises BadArgument with the place when it is none."""
+    """Read an expression; raises BadArgument with the place when it is invalid."""
     if len(text) > LONGEST:
-        raise BadArgument(f"{text[:_SHOWN]!r}… is no threshold: it has more than {LONGEST} characters")
+        raise BadArgument(f"{text[:_SHOWN]!r}… is not a valid threshold: longer than {LONGEST} characters")
     return _ExpressionParser(text).expression()
 
 
 def spell_mapping(given: Mapping[str, Any]) -> tuple[str, ...]:
-    """Spell bounds as expressions: counts are the most, score, coverage and parts the least that there may be."""
+    """Return limits as expressions: a count is an upper limit; score, coverage and parts are lower limits."""
     found: list[str] = []
     for name, bound in given.items():
         if name == PART.rstrip(".") and isinstance(bound, Mapping):
@@ -183,12 +183,12 @@ def spell_mapping(given: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _bound(name: str, bound: Any) -> str:
     if not _is_name(name):
-        raise BadArgument(f"{name!r} is no figure that can be bounded{_nearest(name)}: known are {_KNOWN}")
+        raise BadArgument(f"{name!r} is not a known metric{_nearest(name)}; use one of {_KNOWN}")
     number = bound.removesuffix("%").strip() if isinstance(bound, str) and name in MEASURES else bound
     if isinstance(number, str) and re.fullmatch(r"[0-9]{1,9}(?:\.[0-9]{1,6})?", number):
         number = float(number)
     if isinstance(number, bool) or not isinstance(number, int | float) or not 0 <= number < 10**9:
-        raise BadArgument(f"{name} is bounded by a number from 0 on, not by {str(bound)[:_SHOWN]!r}")
+        raise BadArgument(f"the limit of {name} must be a number of at least 0, not {str(bound)[:_SHOWN]!r}")
     return parse(f"{name} {'<=' if name in COUNTS else '>='} {spell_number(round(number, 6))}").text
 
 
@@ -213,10 +213,10 @@ class _ExpressionParser:
     def expression(self) -> Expression:
         tree = self._either()
         if self._next.kind != _END:
-            self._refuse(self._next, f"after what is complete stands {self._next.text!r}")
+            self._refuse(self._next, f"unexpected {self._next.text!r}")
         found = Expression(text=self._text.strip(), tree=self._as_truth(tree, self._tokens[0]))
         if not found.names:
-            self._refuse(self._tokens[0], f"it names no figure, so it is always the same: known are {_KNOWN}")
+            self._refuse(self._tokens[0], f"an expression needs a metric; use one of {_KNOWN}")
         return found
 
     def _cut(self) -> list[_Token]:
@@ -227,7 +227,7 @@ class _ExpressionParser:
             kind = (found and found.lastgroup) or ""
             token = _Token(kind, found[0] if found else self._text[place], place + 1)
             if found is None:
-                self._refuse(token, f"{token.text!r} has no meaning here")
+                self._refuse(token, f"unexpected character {token.text!r}")
             if kind == "foreign":
                 self._refuse(token, f"write {_MEANT[token.text]} instead of {token.text}")
             tokens.append(token)
@@ -286,7 +286,7 @@ class _ExpressionParser:
         right_start = self._next
         right = self._sum()
         if self._next.text in _COMPARING:
-            self._refuse(self._next, "only two quantities can be compared: join comparisons with and")
+            self._refuse(self._next, "comparisons cannot be chained; join them with and")
         return Relation(sign.text, self._as_quantity(left, start), self._as_quantity(right, right_start))
 
     def _sum(self) -> Truth | Quantity:
@@ -308,12 +308,12 @@ class _ExpressionParser:
             return self._number(token)
         if token.kind == "word" and token.text not in _KEYWORDS:
             if not _is_name(token.text):
-                self._refuse(token, f"there is no {token.text!r}{_nearest(token.text)}: known are {_KNOWN}")
+                self._refuse(token, f"unknown name {token.text!r}{_nearest(token.text)}; use one of {_KNOWN}")
             return Name(token.text)
         if token.text == "(":
             return self._bracket(token)
-        stands = f"stands {token.text!r}" if token.text else "the text ends"
-        self._refuse(token, f"where a number or a figure is expected, {stands}")
+        found = f"found {token.text!r}" if token.text else "the expression ends"
+        self._refuse(token, f"expected a number or a metric, but {found}")
 
     def _number(self, token: _Token) -> Number:
         if len(token.text) > _LONGEST_NUMBER:
@@ -325,14 +325,14 @@ class _ExpressionParser:
         self._go_down(opening)
         found = self._either()
         if self._take(")") is None:
-            self._refuse(opening, "this bracket is not closed")
+            self._refuse(opening, "this parenthesis is not closed")
         self._depth -= 1
         return found
 
     def _go_down(self, token: _Token) -> None:
         self._depth += 1
         if self._depth > DEEPEST:
-            self._refuse(token, f"this is nested more than {DEEPEST} levels deep")
+            self._refuse(token, f"nested more than {DEEPEST} levels deep")
 
     def _truth_of(self, read: Callable[[], Truth | Quantity]) -> Truth:
         start = self._next
@@ -340,13 +340,13 @@ class _ExpressionParser:
 
     def _as_truth(self, found: Truth | Quantity, start: _Token) -> Truth:
         if isinstance(found, Number | Name | Sum):
-            self._refuse(start, "this is a number: compare it, as in critical == 0")
+            self._refuse(start, "this is a number; compare it, for example critical == 0")
         return found
 
     def _as_quantity(self, found: Truth | Quantity, start: _Token) -> Quantity:
         if isinstance(found, Number | Name | Sum):
             return found
-        self._refuse(start, "this holds or not, and is no number")
+        self._refuse(start, "this is a condition, not a number")
 
     def _refuse(self, token: _Token, what: str) -> NoReturn:
-        raise BadArgument(f"{self._text[:_SHOWN]!r} is no threshold: at character {token.place}: {what}")
+        raise BadArgument(f"{self._text[:_SHOWN]!r} is not a valid threshold: at character {token.place}: {what}")

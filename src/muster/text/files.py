@@ -21,14 +21,14 @@ def opened(path: Path) -> Iterator[BufferedReader]:
     try:
         with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise Unreadable("it is no regular file")
+                raise Unreadable("not a regular file")
             yield file
     except OSError as error:
-        raise Unreadable(f"it cannot be read: {error.strerror}") from error
+        raise Unreadable(f"cannot be read: {error.strerror}") from error
 
 
 class CheckedStream:
-    """Gives the bytes of a file piece by piece, and says in which line they are no text."""
+    """Reads the bytes of a file piece by piece, and raises Unreadable with the line where they are not text."""
 
     def __init__(self, file: BufferedReader) -> None:
         self._file = file
@@ -46,7 +46,7 @@ class CheckedStream:
         if found := _CONTROL.search(piece):
             code = piece[found.start()]
             name = "a NUL character" if code == 0 else f"the control character 0x{code:02x}"
-            raise Unreadable(f"{name} has no place in a text file", self._line + piece.count(b"\n", 0, found.start()))
+            raise Unreadable(f"{name} is not allowed in a text file", self._line + piece.count(b"\n", 0, found.start()))
         self._line += piece.count(b"\n")
         return self._without_mark(piece)
 
@@ -60,7 +60,7 @@ class CheckedStream:
     def _not_text(self, piece: bytes, error: UnicodeDecodeError) -> Unreadable:
         wide = not self._begun and piece.startswith(_WIDE)
         hint = "it looks like UTF-16; save it as UTF-8" if wide else "save it as UTF-8"
-        return Unreadable(f"this is no UTF-8: {hint}", self._line + bytes(error.object)[: error.start].count(b"\n"))
+        return Unreadable(f"not UTF-8: {hint}", self._line + bytes(error.object)[: error.start].count(b"\n"))
 
 
 def whole_text(path: Path, most: int) -> str:
@@ -68,7 +68,7 @@ def whole_text(path: Path, most: int) -> str:
     with opened(path) as file:
         data = CheckedStream(file).read(most + 1)
     if len(data) > most:
-        raise Unreadable(f"it is larger than {most:,} bytes, which is the most for such a file")
+        raise Unreadable(f"larger than {most:,} bytes, the maximum for such a file")
     return _finished(data)
 
 
@@ -76,7 +76,7 @@ def _finished(data: bytes) -> str:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:  # the end of the file is inside of a character
-        raise Unreadable("this is no UTF-8: it ends inside of a character", data.count(b"\n") + 1) from None
+        raise Unreadable("not UTF-8: the file ends inside a character", data.count(b"\n") + 1) from None
 
 
 def byte_lines(file: BufferedReader, most: int) -> Iterator[bytes]:
@@ -93,11 +93,11 @@ def text_lines(file: BufferedReader, most: int) -> Iterator[str]:
     """Yield the lines as text."""
     for number, line in enumerate(byte_lines(file, most), 1):
         if b"\0" in line:
-            raise Unreadable("a NUL character has no place in a text file", number)
+            raise Unreadable("a NUL character is not allowed in a text file", number)
         try:
             yield line.decode("utf-8")
         except UnicodeDecodeError:
-            raise Unreadable("this is no UTF-8: save it as UTF-8", number) from None
+            raise Unreadable("not UTF-8: save it as UTF-8", number) from None
 
 
 def shown(path: Path) -> str:

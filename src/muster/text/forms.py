@@ -27,7 +27,7 @@ def is_kebab(text: str) -> bool:
 def _text(value: Any) -> str:
     if isinstance(value, str):
         return str(value)  # a word without quotes as it was written: 1.10 stays 1.10
-    raise ValueError("it must be text: put it in quotes")
+    raise ValueError("must be a string; put it in quotes")
 
 
 def _meant(value: Any) -> Any:
@@ -37,14 +37,14 @@ def _meant(value: Any) -> Any:
 def _json(value: Any) -> Json:
     found = plain_value(value)
     if flaw := flaw_of(found):
-        raise ValueError(f"it cannot be kept as JSON: {flaw}")
+        raise ValueError(f"cannot be stored as JSON: {flaw}")
     return found
 
 
 def _json_object(value: Any) -> Json:
     found = _json(value)
     if not isinstance(found, dict):
-        raise ValueError("it must be a mapping")
+        raise ValueError("must be a mapping")
     return found
 
 
@@ -55,37 +55,37 @@ def one_or_more(value: Any) -> Any:
 
 def _variable_name(name: str) -> str:
     if not _VARIABLE.fullmatch(name):
-        raise ValueError(f"{name!r} is no name of an environment variable")
+        raise ValueError(f"{name!r} is not a valid name of an environment variable")
     return name
 
 
 def _variable(name: str) -> str:
     if _RESERVED.fullmatch(name.upper()):
-        raise ValueError(f"{name} may not be set by a suite")
+        raise ValueError(f"a suite cannot set {name}")
     return name
 
 
 def _not_empty(text: str) -> str:
     if not text:
-        raise ValueError("it is empty")
+        raise ValueError("is empty")
     return text
 
 
 def _without_nul(text: str) -> str:
     if "\0" in text:
-        raise ValueError("it holds a NUL character")
+        raise ValueError("contains a NUL character")
     return text
 
 
 def _tool_name(name: str) -> str:
     if not _TOOL.fullmatch(name):
-        raise ValueError("a tool is named with letters, digits and _.:/- only")
+        raise ValueError("a tool name has only letters, digits and _.:/-")
     return name
 
 
 def _kebab(name: str) -> str:
     if not is_kebab(name):
-        raise ValueError("it must be kebab-case: small letters and digits, with single hyphens between")
+        raise ValueError("must be kebab-case: lower-case letters and digits, separated by single hyphens")
     return name
 
 
@@ -135,7 +135,7 @@ class Form(BaseModel):
     @classmethod
     def _without_nulls(cls, given: Any) -> Any:
         if not isinstance(given, (dict, Mapping)):  # what a file says is a dict, which is found out sooner
-            raise ValueError("it must be a mapping")
+            raise ValueError("must be a mapping")
         if None not in given.values():
             return given
         return {key: value for key, value in given.items() if value is not None}

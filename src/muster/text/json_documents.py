@@ -23,7 +23,7 @@ _SHOWN = 200
 
 
 class _Doubled(dict[str, Json]):
-    """An object in which a key stands twice: which of the values counts, nobody can say."""
+    """An object with a duplicate key: it is undefined which of the values counts."""
 
 
 def _object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
@@ -156,7 +156,7 @@ class _Search:
         if self._work < 0:
             raise BadOutput(
                 "there is too much broken JSON in its output to look through",
-                suggestions=(f"let the program write {self._marker} before its answer",) if self._marker else (),
+                suggestions=(f"make the program write {self._marker} before its answer",) if self._marker else (),
             )
 
 
@@ -193,7 +193,7 @@ def decode(text: str) -> Json:
 
 
 def read_object(text: str, *, fenced: bool = True) -> dict[str, Json] | str:
-    """Return the object that a text is, maybe in one fence around the whole; or say why it is none."""
+    """Return the object that a text is, maybe in one fence around the whole; or why it is not one."""
     if len(text) > LONGEST:
         return f"it is longer than {LONGEST:,} characters"
     bare = text.strip().removeprefix("\ufeff")
@@ -239,7 +239,7 @@ _LEAST_INTEGER, _MOST = -(2**63), 2**64 - 1
 
 
 def flaw_of(value: Json) -> str | None:
-    """Say what of a decoded value cannot be kept; None when all of it can."""
+    """Return why a decoded value cannot be stored; None when it can."""
     level = [value]
     for _ in range(_DEEPEST):
         below: list[Json] = []

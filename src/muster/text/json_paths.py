@@ -44,7 +44,7 @@ class JsonPath:
         except (_library().JSONPathError, RecursionError) as error:
             raise BadOutput(
                 f"the answer cannot be searched by the JSONPath {self.text}: {error}",
-                suggestions=("name the place in full: '..' cannot go down into a very deep answer",),
+                suggestions=("write the full path: '..' does not work on a deeply nested answer",),
             ) from error
 
 
@@ -56,7 +56,7 @@ def compile_path(text: str, where: str) -> JsonPath:
     except (library.JSONPathError, RecursionError) as error:
         raise BadConfiguration(
             f"{where}: {text!r} is no JSONPath: {error}",
-            suggestions=("write it like $.choices[0].message.content: it begins with $, which is the whole answer",),
+            suggestions=("write it like $.choices[0].message.content; $ is the whole answer",),
         ) from error
 
 

@@ -31,7 +31,7 @@ def search(pattern: str, text: str, seconds: float = SECONDS) -> tuple[int, int]
     except (TimeoutError, MemoryError) as error:
         raise BadArgument(
             f"the pattern {pattern[:80]!r} takes too long on this answer",
-            suggestions=("write it without a repeat inside of a repeat, such as (a+)+",),
+            suggestions=("avoid nested repeats such as (a+)+",),
         ) from error
     return None if found is None else found.span()
 
@@ -65,7 +65,7 @@ def _require_size(pattern: str) -> None:
     if len(pattern) > LONGEST or groups * single * len(pattern) > _LARGEST:
         raise BadArgument(
             f"the pattern {pattern[:80]!r} is too large",
-            suggestions=("write smaller counts, or look for less in one pattern",),
+            suggestions=("use smaller repeat counts, or split the pattern",),
         )
 
 

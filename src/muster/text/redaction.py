@@ -52,7 +52,7 @@ _NAME_IN_CODE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*+(?:\.[A-Za-z_][A-Za-z0-9_]*+
 
 
 def random_looking(secret: str) -> bool:
-    """Tell a secret that was made by chance from a name or a number."""
+    """Return whether a text looks random, unlike a name or a number."""
     mixed = secret != secret.lower() and secret != secret.upper()
     letters = any(character.isalpha() for character in secret)
     enough = _digits(secret) >= (1 if mixed else _FEWEST_DIGITS)
@@ -60,24 +60,24 @@ def random_looking(secret: str) -> bool:
 
 
 def is_key(secret: str) -> bool:
-    """Tell a quoted key from a word, a path and what stands for a key."""
+    """Return whether a quoted text is a key, and not a word, a path or a placeholder."""
     return random_looking(secret) and not _stands_for_one(secret)
 
 
 def is_bare_key(secret: str) -> bool:
-    """Tell a key without quotes from a name in code."""
+    """Return whether a text without quotes is a key, and not a name in code."""
     if _NAME_IN_CODE.fullmatch(secret) and ("." in secret or secret != secret.upper()):
         return _digits(secret) >= _FEWEST_IN_NAME and is_key(secret)
     return is_key(secret)
 
 
 def is_shouted_key(secret: str) -> bool:
-    """Tell the value of a variable of the environment from a chain of names in code."""
+    """Return whether a text is the value of an environment variable, and not a chain of names in code."""
     return is_bare_key(secret) if "." in secret else is_key(secret)
 
 
 def is_password(secret: str) -> bool:
-    """Tell a password from a label, an identifier and what stands for a password."""
+    """Return whether a text is a password, and not a label, an identifier or a placeholder."""
     if _stands_for_one(secret):
         return False
     if _digits(secret) or _SIGNS & set(secret):
@@ -86,7 +86,7 @@ def is_password(secret: str) -> bool:
 
 
 def is_bare_password(secret: str) -> bool:
-    """Tell a password without quotes from a chain of names in code."""
+    """Return whether a text without quotes is a password, and not a chain of names in code."""
     chain = "." in secret and _NAME_IN_CODE.fullmatch(secret)
     return not chain and any(character.isalpha() for character in secret) and is_password(secret)
 
@@ -221,7 +221,7 @@ def _nothing(secret: str) -> str:
 
 
 def _between_marks(secret: str) -> str:
-    """Give what follows the first mark of a private key, with nothing of the key: whoever reads code must see the rest.
+    """Return what follows the first mark of a private key, without the key: readers of the code must see the rest.
 
     Two marks hide whatever stands between them: without this anybody could keep lines of code from being read.
     """
@@ -248,12 +248,12 @@ def _any(secret: str) -> bool:
 
 
 def _has_digits(secret: str) -> bool:
-    """Tell a key from a name with hyphens in it."""
+    """Return whether a text is a key, and not a name with hyphens in it."""
     return sum(character.isdigit() for character in secret) >= _FEWEST_DIGITS
 
 
 def _no_placeholder(secret: str) -> bool:
-    """Tell a credential from a word that stands for one, or for a variable."""
+    """Return whether a text is a credential, and not a placeholder or a variable."""
     plain = secret.strip("*.xX")
     shouted = plain.replace("_", "").replace("-", "").isalpha() and plain.isupper()
     return bool(plain) and plain.lower() not in _PLACEHOLDERS and not shouted and secret[0] not in "$<{%["

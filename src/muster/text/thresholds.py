@@ -1,4 +1,4 @@
-"""Whether figures are good enough: the one place where a score reaches a threshold, and an expression holds.
+"""Thresholds: the one place that compares a score with its threshold and evaluates an expression.
 
 What is not known is never good enough: a comparison with it is neither true nor false, and only what is true holds.
 """
@@ -59,7 +59,7 @@ def _parsed(expression: str | Expression) -> Expression:
 
 def _told(name: str, values: Values) -> str:
     value = _value(name, values)
-    return f"{name} is not known" if value is None else f"{name} is {value:.10g}"
+    return f"{name} is unknown" if value is None else f"{name} is {value:.10g}"
 
 
 def _value(name: str, values: Values) -> float | None:

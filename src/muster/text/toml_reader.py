@@ -43,7 +43,7 @@ class TomlFile:
             head.put(key, None if key == name else value, keys.get(key, 1))
         listed = found.get(name, [])
         if not isinstance(listed, list):
-            raise Unreadable(f"{name} must be a list: begin each with [[{name}]]", cases.line)
+            raise Unreadable(f"{name} must be a list: begin each item with [[{name}]]", cases.line)
         for index, case in enumerate(listed):
             cases.add(case, lines[index] if index < len(lines) else cases.line)
         return head, cases
@@ -54,9 +54,9 @@ def _parsed(text: str) -> dict[str, Any]:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         what, line, column = toml_flaw(str(error), text)
-        raise Unreadable(f"this is no TOML: {what}", line, column) from None
+        raise Unreadable(f"invalid TOML: {what}", line, column) from None
     except (RecursionError, ValueError) as error:  # too deep, or a number with digits without end
-        raise Unreadable(f"this is no TOML that can be read: {type(error).__name__}: {error}") from None
+        raise Unreadable(f"invalid TOML: {type(error).__name__}: {error}") from None
 
 
 def _outline(text: str, listed: str) -> tuple[dict[str, int], list[int]]:

@@ -158,7 +158,7 @@ class Flaw:
         """Return it as the error that ends a command."""
         words = ": ".join(part for part in (self.case, self.message) if part)
         error = BadFile(self.file, words, line=self.line, column=self.column)
-        error.suggestions = (f"muster validate {self.file} shows all that is wrong",)
+        error.suggestions = (f"muster validate {self.file} shows all problems",)
         return error
 
 

@@ -35,7 +35,7 @@ def moment(at: float | None) -> str | None:
 
 
 def seconds_of(seconds: float | None) -> str:
-    """Write a length of time, no finer than anybody needs it."""
+    """Write a duration, no finer than needed."""
     if seconds is None:
         return "–"
     if seconds < 1:
