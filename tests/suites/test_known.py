@@ -218,16 +218,16 @@ async def test_recorded_answers_go_with_no_agent(tmp_path: Path) -> None:
     answers = recorded(tmp_path, one="hello")
     async with stage(tmp_path) as s:
         a_suite(tmp_path, a_case("one"))
-        with pytest.raises(BadArgument, match="name no agents"):
+        with pytest.raises(BadArgument, match="cannot be combined with agents"):
             await chosen(s, replay=str(answers), agents=[MODEL])
-        with pytest.raises(BadArgument, match="give one of them"):
+        with pytest.raises(BadArgument, match="give only one of them"):
             await s.muster.suites.source(replay="last", reuse="last")
         assert (await s.muster.suites.source(replay=str(answers))).answers == str(answers)
 
 
 async def test_a_run_of_something_else_and_one_that_is_not_there_are_refused(tmp_path: Path) -> None:
     async with stage(tmp_path) as s:
-        with pytest.raises(NotFound, match="no file of that name"):
+        with pytest.raises(NotFound, match="no such file exists"):
             await s.muster.suites.source(replay="nowhere")
         asked = await s.muster.start("ask", {"agent": "sim/echo", "prompt": "hello"})
         await asked.wait()

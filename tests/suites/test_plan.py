@@ -162,7 +162,7 @@ async def test_a_judge_that_nobody_named_an_agent_without_a_key_and_an_unknown_o
                 surveyed(s, judge="sim/echo", quoting=quoting)
             with pytest.raises(BadConfiguration, match="OPENAI_API_KEY"):
                 surveyed(s, agents=("sim/echo",), judge=JUDGE, quoting=quoting)
-        with pytest.raises(BadConfiguration, match="there is no agent 'nobody'"):
+        with pytest.raises(BadConfiguration, match="unknown agent 'nobody'"):
             surveyed(s, agents=("nobody",), judge="sim/echo", quoting=Quoting.FIRST)
         assert surveyed(s, judge=JUDGE, quoting=Quoting.NONE).agents[MODEL].calls == 2
         assert await stored(s) == 0
@@ -181,7 +181,7 @@ async def test_judging_anew_without_a_key_for_the_judge_is_told_before_a_run_is_
 async def test_a_case_that_nobody_is_asked_about_is_a_bad_argument(tmp_path: Path) -> None:
     async with stage(tmp_path) as s:
         a_suite(tmp_path, a_case("own", agent="sim/echo"), a_case("nobody"))
-        with pytest.raises(BadArgument, match="nobody is named whom case s/nobody"):
+        with pytest.raises(BadArgument, match="no agent given for case s/nobody"):
             surveyed(s, agents=())
         assert error_of(await s.run(agents=[])).record()["code"] == "bad_argument"
 

@@ -186,7 +186,7 @@ async def test_an_answer_that_stops_to_use_tools_and_calls_none_is_unfinished(tm
     async with stage(tmp_path, script) as s:
         result = await s.one(case)
         assert (result.status, str(result.quality)) == (Status.FAILED, "unfinished")
-        assert "names tools that it did not call" in result.why
+        assert "names tools that were not called" in result.why
 
 
 async def test_tools_go_on_over_the_turns_of_the_user(tmp_path: Path) -> None:

@@ -244,8 +244,8 @@ def _gone(page: int) -> Json:
 
 def _nobody(case: Case) -> tuple[Subject, ...]:
     raise BadArgument(
-        f"nobody is named whom case {case.id} ({case.file}:{case.line}) is asked of",
-        suggestions=("name an agent: --agent anthropic/MODEL", "or try it without a key: --agent sim/echo"),
+        f"no agent given for case {case.id} ({case.file}:{case.line})",
+        suggestions=("add --agent anthropic/MODEL", "or try it without a key: --agent sim/echo"),
     )
 
 

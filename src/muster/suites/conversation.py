@@ -41,7 +41,7 @@ class Conversation:
             self.quality = quality
 
     def observed(self, error: Json = None, *, timed_out: bool = False) -> Observation:
-        """Say what was seen."""
+        """Return what was observed."""
         return Observation(
             answers=self.answers,
             tool_calls=self.tool_calls,
@@ -85,7 +85,10 @@ async def _turn(ctx: Context, unit: Unit, spec: SuiteSpec, going: Conversation) 
     for _ in range(MOST_TOOL_TURNS + 1):
         left = None if unit.case.timeout is None else unit.case.timeout - going.seconds
         if left is not None and left <= 0:
-            return {"code": "out_of_time", "message": f"its {unit.case.timeout:g} s were over before its last turn"}
+            return {
+                "code": "out_of_time",
+                "message": f"the {unit.case.timeout:g} s ended before the last turn",
+            }
         key = f"{unit.key}/{len(going.keys) + 1}"
         going.keys += (key,)
         reply = await ctx.call(

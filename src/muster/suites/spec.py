@@ -56,7 +56,7 @@ class SuiteSpec(BaseModel):
     @model_validator(mode="after")
     def _has_subject(self) -> "SuiteSpec":
         if self.answers is not None and (self.agents or self.prompts):
-            raise ValueError("recorded answers are scored as they are: name no agents and no prompts with them")
+            raise ValueError("recorded answers cannot be combined with agents or prompts")
         return self
 
     @property
@@ -66,7 +66,7 @@ class SuiteSpec(BaseModel):
         return digest(how)[:12]
 
     def subjects(self, snapshot: SuiteSnapshot) -> tuple[Subject, ...]:
-        """Say who is tested: every agent with every prompt."""
+        """Return who is tested: every agent with every prompt."""
         if self.answers is not None:
             return (Subject(agent=""),)
         return self._matrix(self.agents, snapshot)
@@ -76,7 +76,7 @@ class SuiteSpec(BaseModel):
         return tuple(Subject(agent=agent, prompt=prompt) for prompt in prompts for agent in agents)
 
     def tested_on(self, case: Case, snapshot: SuiteSnapshot) -> tuple[Subject, ...]:
-        """Say who is tested on a case: agents of its own take the place of those of the run."""
+        """Return who is tested on a case: agents of the case replace those of the run."""
         if not case.agents or self.answers is not None:
             return self.subjects(snapshot) or ((Subject(agent=NOBODY),) if case.flaw else ())
         return self._matrix(case.agents, snapshot)
@@ -92,7 +92,7 @@ def read_spec(spec: Json) -> SuiteSpec:
         return SuiteSpec.model_validate(spec)
     except ValidationError as error:
         flaws = "; ".join(f"{'.'.join(map(str, flaw['loc'])) or 'spec'}: {flaw['msg']}" for flaw in error.errors())
-        raise BadArgument(f"this is no spec of a suite run: {flaws}") from None
+        raise BadArgument(f"not a valid spec of a suite run: {flaws}") from None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

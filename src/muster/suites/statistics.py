@@ -110,7 +110,7 @@ class SubjectTally:
     def add(self, result: CaseResult) -> None:
         """Add one epoch of one case."""
         if self._subject not in (None, result.subject):
-            raise BadArgument(f"results of {self._subject} and {result.subject} are not added up together")
+            raise BadArgument(f"results of different subjects cannot be added up: {self._subject} and {result.subject}")
         self._subject = result.subject
         place = self._place(result.case)
         self._of.statuses[place] |= _BITS[result.status]

@@ -62,7 +62,7 @@ class CheckResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemScore:
-    """What one rubric item came to; without a score nobody judged it."""
+    """What one rubric item came to; without a score it was not judged."""
 
     id: str
     weight: float = 1.0

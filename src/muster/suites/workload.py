@@ -48,7 +48,7 @@ async def suite(ctx: Context, spec: Any) -> Json:
 
 
 def environment() -> Json:
-    """Say what the answers were made and judged with."""
+    """Return what the answers were made and judged with."""
     return {
         "python": platform.python_version(),
         "implementation": platform.python_implementation(),

@@ -64,7 +64,7 @@ def test_an_answer_that_does_not_exist_passes_nothing(kind: str) -> None:
 def test_a_turn_that_is_not_there_fails(turn: int) -> None:
     found = check_output(output("not_contains", "x", turn=turn), said("a", "b"))
     assert not found.passed
-    assert "there were 2" in found.why
+    assert "the agent gave 2" in found.why
 
 
 def test_a_turn_picks_its_answer_and_the_last_counts_else() -> None:

@@ -85,14 +85,14 @@ def test_a_case_of_which_nothing_was_checked_is_unjudged() -> None:
     for tested in (case(), case(rubric=(item("style"),))):
         found = scored(tested, said("hello"))
         assert (found.status, found.score) == (Status.UNJUDGED, None)
-        assert "no check fits" in found.why
+        assert "no output check" in found.why
 
 
 def test_a_case_without_an_evaluator_is_unjudged() -> None:
     found = scored(case(output=HELLO), said("hello"), *())
     assert found.status is Status.PASSED  # rules, where nothing is named
     empty = scored(case(), said("hello"), GOLDEN)
-    assert (empty.status, empty.why) == (Status.UNJUDGED, "it has no golden text to compare with")
+    assert (empty.status, empty.why) == (Status.UNJUDGED, "the case has no golden text to compare with")
 
 
 def test_the_case_decides_its_threshold() -> None:
@@ -134,7 +134,7 @@ def test_an_error_is_an_error_and_a_timeout_a_timeout() -> None:
         (Quality.CUT, "max_tokens; raise it"),
         (Quality.REFUSED, "refused"),
         (Quality.EMPTY, "empty"),
-        (Quality.UNFINISHED, "whole"),
+        (Quality.UNFINISHED, "incomplete"),
     ],
 )
 def test_an_answer_that_is_not_good_fails_and_says_what_to_do(quality: Quality, advice: str) -> None:
@@ -157,7 +157,7 @@ def test_a_broken_check_is_an_error_even_beside_a_failed_one() -> None:
     ):
         found = scored(tested, said("hello"))
         assert (found.status, found.score) == (Status.ERROR, None)
-        assert "could not be done" in found.why
+        assert "could not be run" in found.why
 
 
 def test_a_case_that_is_skipped_says_why() -> None:

@@ -72,7 +72,7 @@ async def test_a_run_that_fails_more_is_worse_and_the_other_way_round_better(sto
 async def test_a_run_that_stopped_is_not_good_enough_and_that_is_said(store: Store) -> None:
     found = await compared(store, GOOD, replace(GOOD, results=results()[:4], state=RunState.FAILED))
     assert not found.ok
-    assert "B is failed: only 4 results are there" in found.notes
+    assert "B failed: it has only 4 results" in found.notes
     assert found.subjects[0].comparison.no_result == 26
 
 
@@ -94,7 +94,7 @@ async def test_each_subject_is_compared_with_the_one_of_the_same_label_and_the_w
     found = await compared(store, a, b)
     assert {one.before: str(one.comparison.verdict) for one in found.subjects} == {"x": "same", "y": "worse"}
     assert (str(found.verdict), found.why.startswith("y: ")) == ("worse", True)
-    assert "z is new in B and compared with nothing" in found.notes
+    assert "z exists only in B and is not compared" in found.notes
     assert {one.comparison.alpha for one in found.subjects} == {0.025}  # shared, so that alarms do not add up
 
 
@@ -143,7 +143,7 @@ async def test_what_changed_besides_the_answers_is_told(store: Store) -> None:
         "the suite changed: 2 cases new, 1 case gone, 1 case changed",
         "the prompt beside s changed",
         "the judge: none in A, sim/judge in B",
-        "the samples of the judge: 1 in A, 3 in B",
+        "the judge samples: 1 in A, 3 in B",
         "the threshold: 0.7 in A, 0.5 in B",
         "the number of epochs: 1 in A, 2 in B",
         "the tags: none in A, x in B",

@@ -113,7 +113,7 @@ def test_an_archive_is_private_and_takes_its_place_when_it_is_whole(tmp_path: Pa
 def test_evidence_is_written_to_files_only(tmp_path: Path) -> None:
     (tmp_path / "link.tar").symlink_to("elsewhere")
     for name in ("link.tar", "."):
-        with pytest.raises(BadArgument, match="not a file"):
+        with pytest.raises(BadArgument, match="not a regular file"):
             export(tmp_path, replace(story(), run=f"run{len(name)}"), name)
 
 

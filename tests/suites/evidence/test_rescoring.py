@@ -142,7 +142,7 @@ def test_process_and_judge_are_heard_each_in_its_place(tmp_path: Path) -> None:
     assert (found.ok, found.same) == (True, 1), found
     refused = [one if one is not said else replace(said, reply=a_reply('{"passed": false}')) for one in told.calls]
     found = rescore(export(tmp_path, replace(told, calls=refused), "forged.tar").path)
-    assert "the replies of check.py do not bear out its judgement: passed is True, and they say False" in _why(found)
+    assert "the replies of check.py do not support its judgement: passed is True, and they give False" in _why(found)
 
 
 def test_recorded_answers_are_scored_again(tmp_path: Path) -> None:
@@ -256,10 +256,10 @@ def test_numbers_that_nobody_gave_break_nothing(tmp_path: Path, archive: Path) -
 @pytest.mark.parametrize(
     ("old", "new", "why"),
     [
-        (b'\\"score\\": 0.8', b'\\"score\\": 0.1', "items 1 score is 0.8, and they say 0.1"),
-        (b"it says dear", b"it says dead", "items 1 rationale is it says dear, and they say it says dead"),
-        (b'\\"items\\"', b'\\"atems\\"', "sim/judge do not bear out its judgement"),
-        (JUDGE_KEY.encode(), JUDGE_KEY.encode() + b"0", "sim/judge do not bear out its judgement"),
+        (b'\\"score\\": 0.8', b'\\"score\\": 0.1', "items 1 score is 0.8, and they give 0.1"),
+        (b"it says dear", b"it says dead", "items 1 rationale is it says dear, and they give it says dead"),
+        (b'\\"items\\"', b'\\"atems\\"', "sim/judge do not support its judgement"),
+        (JUDGE_KEY.encode(), JUDGE_KEY.encode() + b"0", "sim/judge do not support its judgement"),
     ],
 )
 def test_a_judgement_that_its_replies_do_not_bear_out_is_named(
@@ -352,7 +352,12 @@ def test_a_run_that_was_stopped_may_have_fewer_verdicts(tmp_path: Path) -> None:
 @pytest.mark.parametrize("state", [RunState.COMPLETED, RunState.CANCELED])
 @pytest.mark.parametrize(
     ("change", "why"),
-    [({}, "duplicate"), ({"subject": "sim/c+kind"}, "stray"), ({"epoch": 3}, "stray"), ({"epoch": 0}, "stray")],
+    [
+        ({}, "duplicate"),
+        ({"subject": "sim/c+kind"}, "unexpected"),
+        ({"epoch": 3}, "unexpected"),
+        ({"epoch": 0}, "unexpected"),
+    ],
 )
 def test_a_duplicate_or_stray_verdict_is_named(
     tmp_path: Path, state: RunState, change: dict[str, object], why: str

@@ -124,12 +124,12 @@ def _reordered(files: dict[str, bytes]) -> dict[str, bytes]:
         (lambda files: _without(files, VERDICTS), VERDICTS, "missing"),
         (lambda files: _without(files, STATEMENT), STATEMENT, "missing"),
         (lambda files: _without(files, PUBLIC_KEY), PUBLIC_KEY, "missing"),
-        (lambda files: {"extra.txt": b"hi", **files}, "extra.txt", "nobody signed"),
+        (lambda files: {"extra.txt": b"hi", **files}, "extra.txt", "not among the signed files"),
         (lambda files: {**files, "extra.txt": b"hi"}, STATEMENT, "not the last"),
-        (_reordered, "prompts/0001.txt", "does not stand where"),
+        (_reordered, "prompts/0001.txt", "is not at its place"),
         (lambda files: files | {PUBLIC_KEY: public_pem(OTHER.public_key())}, PUBLIC_KEY, "not the file"),
         (lambda files: files | {PUBLIC_KEY: b"no key"}, PUBLIC_KEY, "not an Ed25519 public key"),
-        (lambda files: files | {PUBLIC_KEY: files[PUBLIC_KEY] + b"\n"}, PUBLIC_KEY, "not as it was written"),
+        (lambda files: files | {PUBLIC_KEY: files[PUBLIC_KEY] + b"\n"}, PUBLIC_KEY, "was changed"),
     ],
 )
 def test_the_first_thing_that_is_wrong_is_named(

@@ -53,7 +53,7 @@ def test_what_is_no_json_is_told_with_its_line(tmp_path: Path) -> None:
     with pytest.raises(BadFile, match="this is no JSON") as caught:
         read_answers(write(tmp_path, "[\n{]\n", "answers.json"))
     assert (caught.value.line, caught.value.column) == (2, 2)
-    with pytest.raises(BadFile, match="no UTF-8") as caught:
+    with pytest.raises(BadFile, match="not UTF-8") as caught:
         read_answers(write(tmp_path, b"[\n\xff", "answers.json"))
     assert caught.value.line == 2
     with pytest.raises(BadFile, match="no JSON that can be read"):

@@ -68,20 +68,20 @@ def test_columns_go_before_variables_of_the_case_and_of_the_suite(tmp_path: Path
 @pytest.mark.parametrize(
     ("text", "name", "line", "words"),
     [
-        ("", "rows.csv", 1, "no first line with the names of the columns"),
-        ("a,a\n", "rows.csv", 1, "every column needs a name of its own"),
-        ("a,\n", "rows.csv", 1, "every column needs a name of its own"),
-        ("a,b\n1\n", "rows.csv", 2, "this row has 1 cells, and there are 2 columns"),
-        ('a,b\n1,"2\n', "rows.csv", 2, "this is no CSV"),
-        ("a\n" + "x" * 200_000 + "\n", "rows.csv", 2, "JSONL takes longer texts"),
-        (b"a\n\xff\n", "rows.csv", 2, "no UTF-8"),
+        ("", "rows.csv", 1, "first line with the names of the columns is missing"),
+        ("a,a\n", "rows.csv", 1, "every column needs a unique name"),
+        ("a,\n", "rows.csv", 1, "every column needs a unique name"),
+        ("a,b\n1\n", "rows.csv", 2, "this row has 1 cells, but there are 2 columns"),
+        ('a,b\n1,"2\n', "rows.csv", 2, "not valid CSV"),
+        ("a\n" + "x" * 200_000 + "\n", "rows.csv", 2, "use JSONL for longer texts"),
+        (b"a\n\xff\n", "rows.csv", 2, "not UTF-8"),
         (b"a\nx\0\n", "rows.csv", 2, "a NUL character"),
-        ('{"a": 1}\n{"a":\n', "rows.jsonl", 2, "this is no JSON"),
+        ('{"a": 1}\n{"a":\n', "rows.jsonl", 2, "not valid JSON"),
         ("[1]\n", "rows.jsonl", 1, "a row must be an object"),
-        (b'{"a": "\xff"}\n', "rows.jsonl", 1, "this is no JSON"),
-        ("[" * 100_000, "rows.ndjson", 1, "this is no JSON"),
+        (b'{"a": "\xff"}\n', "rows.jsonl", 1, "not valid JSON"),
+        ("[" * 100_000, "rows.ndjson", 1, "not valid JSON"),
         ("x" * 8_000_001, "rows.jsonl", 1, "the line is longer than 8,000,000 bytes"),
-        ("a", "rows.txt", None, "a dataset is one of .csv, .jsonl, .ndjson"),
+        ("a", "rows.txt", None, "a dataset must be one of .csv, .jsonl, .ndjson"),
     ],
 )
 def test_rows_that_cannot_be_read_are_refused(
@@ -97,10 +97,10 @@ def test_a_broken_row_is_told_where_the_dataset_is_named(tmp_path: Path) -> None
     path = with_rows(tmp_path, '{"a": 1}\n{\n', asking("{{a}}"))
     ((line, case, message),) = flaws(path)
     assert (line, case) == (4, "greeter/one")
-    assert message.startswith("dataset: rows.jsonl:2: this is no JSON")
+    assert message.startswith("dataset: rows.jsonl:2: not valid JSON")
 
 
-@pytest.mark.parametrize(("text", "words"), [("", "there is no row in it"), ("\n\n", "there is no row in it")])
+@pytest.mark.parametrize(("text", "words"), [("", "has no rows"), ("\n\n", "has no rows")])
 def test_a_dataset_without_rows_is_refused(tmp_path: Path, text: str, words: str) -> None:
     assert words in the_flaw(with_rows(tmp_path, text, a_case()))
 
@@ -135,7 +135,7 @@ def test_each_row_is_checked_for_what_it_brings(tmp_path: Path) -> None:
         ("a\tb", "rows.jsonl:7"),
         ("empty", "rows.jsonl:8"),
     ]
-    assert "input.messages[0].content: there is no variable 'a' (known: tag)" in found[0][2]
+    assert "input.messages[0].content: unknown variable 'a' (known: tag)" in found[0][2]
 
 
 def test_patterns_of_every_row_are_tried(tmp_path: Path) -> None:

@@ -149,30 +149,30 @@ def test_one_agent_may_stand_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("case", "message"),
     [
-        (a_case(tags="smoke"), "tags: it must be a list"),
-        (a_case(tags=[""]), "tags[0]: it is empty"),
-        (a_case(timeout_secs=0), "timeout_secs: it must be more than 0"),
-        (a_case(timeout_secs="60"), "timeout_secs: it must be a number"),
-        (a_case(seed=1.5), "seed: it must be a whole number"),
-        (a_case(seed=True), "seed: it must be a whole number"),
-        (a_case(max_tokens=0), "max_tokens: it must be at least 1"),
-        (a_case(temperature=-0.1), "temperature: it must be at least 0"),
-        (a_case(threshold=1.1), "threshold: it must be at most 1"),
-        (a_case(accepts=["good"]), "accepts[0]: it must be 'cut', 'refused', 'empty' or 'unfinished', and is 'good'"),
+        (a_case(tags="smoke"), "tags: must be a list"),
+        (a_case(tags=[""]), "tags[0]: is empty"),
+        (a_case(timeout_secs=0), "timeout_secs: must be more than 0"),
+        (a_case(timeout_secs="60"), "timeout_secs: must be a number"),
+        (a_case(seed=1.5), "seed: must be an integer"),
+        (a_case(seed=True), "seed: must be an integer"),
+        (a_case(max_tokens=0), "max_tokens: must be at least 1"),
+        (a_case(temperature=-0.1), "temperature: must be at least 0"),
+        (a_case(threshold=1.1), "threshold: must be at most 1"),
+        (a_case(accepts=["good"]), "accepts[0]: must be 'cut', 'refused', 'empty' or 'unfinished', not 'good'"),
         (a_case(agent="a", agents=["b"]), "agents: write agent or agents, not both"),
-        (a_case(skip=""), "skip: it is empty"),
-        (a_case(description=["x"]), "description: it must be text: put it in quotes"),
-        (a_case(evaluator_config={"evaluator": "magic"}), "evaluator_config.evaluator: it must be 'rules', 'golden', "),
-        (a_case(evaluator_config={"golden_threshold": 2}), "evaluator_config.golden_threshold: it must be at most 1"),
-        (a_case(evaluator_config=[1]), "evaluator_config: it must be a mapping"),
+        (a_case(skip=""), "skip: is empty"),
+        (a_case(description=["x"]), "description: must be a string; put it in quotes"),
+        (a_case(evaluator_config={"evaluator": "magic"}), "evaluator_config.evaluator: must be 'rules', 'golden', "),
+        (a_case(evaluator_config={"golden_threshold": 2}), "evaluator_config.golden_threshold: must be at most 1"),
+        (a_case(evaluator_config=[1]), "evaluator_config: must be a mapping"),
         (a_case(threshold=0.5, evaluator_config={"effectiveness_threshold": 0.6}), "threshold: write threshold or "),
-        (a_case(input={"messages": []}), "input.messages: it needs at least one item"),
-        (a_case(input={"messages": [{"role": "boss", "content": "x"}]}), "input.messages[0].role: it must be 'user', "),
-        (a_case(input={"messages": [{"role": "user"}]}), "input.messages[0].content: it is missing"),
-        (a_case(input=None), "input: it is missing"),
-        (a_case(variables={"a": ["b"]}), "variables.a: it must be text"),
-        (a_case(dataset=[1]), "dataset: it must be a mapping"),
-        (a_case(dataset={"id": "x"}), "dataset.file: it is missing"),
+        (a_case(input={"messages": []}), "input.messages: needs at least one item"),
+        (a_case(input={"messages": [{"role": "boss", "content": "x"}]}), "input.messages[0].role: must be 'user', "),
+        (a_case(input={"messages": [{"role": "user"}]}), "input.messages[0].content: missing"),
+        (a_case(input=None), "input: missing"),
+        (a_case(variables={"a": ["b"]}), "variables.a: must be a string"),
+        (a_case(dataset=[1]), "dataset: must be a mapping"),
+        (a_case(dataset={"id": "x"}), "dataset.file: missing"),
     ],
 )
 def test_a_field_that_does_not_fit_is_told_with_its_line(tmp_path: Path, case: dict[str, Any], message: str) -> None:
@@ -184,20 +184,20 @@ def test_a_field_that_does_not_fit_is_told_with_its_line(tmp_path: Path, case: d
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"env_overrides": {"PATH": "x"}}, "input.env_overrides.PATH: PATH may not be set by a suite"),
-        ({"env_overrides": {"LD_PRELOAD": "x"}}, "input.env_overrides.LD_PRELOAD: LD_PRELOAD may not"),
-        ({"env_overrides": {"PYTHONPATH": "x"}}, "input.env_overrides.PYTHONPATH: PYTHONPATH may not"),
-        ({"env_overrides": {"MUSTER_HOME": "x"}}, "input.env_overrides.MUSTER_HOME: MUSTER_HOME may not"),
-        ({"env_overrides": {"path": "x"}}, "input.env_overrides.path: path may not"),
-        ({"env_overrides": {"A B": "x"}}, "input.env_overrides.A B: 'A B' is no name"),
-        ({"env_overrides": {"A": "x\0y"}}, "input.env_overrides.A: it holds a NUL character"),
-        ({"context": 10**30}, "input.context: it cannot be kept as JSON: it holds an integer of more than 64 bits"),
-        ({"follow_ups": [""]}, "input.follow_ups[0]: it is empty"),
-        ({"tools": [{"name": "a b"}]}, "input.tools[0].name: a tool is named with letters"),
-        ({"tools": [{"name": "a"}, {"name": "a"}]}, "input.tools[1].name: there is a tool 'a' already"),
-        ({"tools": [{"name": "a", "parameters": {"type": 5}}]}, "input.tools[0].parameters: this is no JSON Schema"),
-        ({"tools": [{"name": "a", "parameters": [1]}]}, "input.tools[0].parameters: it must be a mapping"),
-        ({"tools": [{"name": "a", "results": [{}]}]}, "input.tools[0].results[0].result: it is missing"),
+        ({"env_overrides": {"PATH": "x"}}, "input.env_overrides.PATH: a suite cannot set PATH"),
+        ({"env_overrides": {"LD_PRELOAD": "x"}}, "input.env_overrides.LD_PRELOAD: a suite cannot set LD_PRELOAD"),
+        ({"env_overrides": {"PYTHONPATH": "x"}}, "input.env_overrides.PYTHONPATH: a suite cannot set PYTHONPATH"),
+        ({"env_overrides": {"MUSTER_HOME": "x"}}, "input.env_overrides.MUSTER_HOME: a suite cannot set MUSTER_HOME"),
+        ({"env_overrides": {"path": "x"}}, "input.env_overrides.path: a suite cannot set path"),
+        ({"env_overrides": {"A B": "x"}}, "input.env_overrides.A B: 'A B' is not a valid name"),
+        ({"env_overrides": {"A": "x\0y"}}, "input.env_overrides.A: contains a NUL character"),
+        ({"context": 10**30}, "input.context: cannot be stored as JSON: it holds an integer of more than 64 bits"),
+        ({"follow_ups": [""]}, "input.follow_ups[0]: is empty"),
+        ({"tools": [{"name": "a b"}]}, "input.tools[0].name: a tool name has only letters"),
+        ({"tools": [{"name": "a"}, {"name": "a"}]}, "input.tools[1].name: duplicate tool 'a'"),
+        ({"tools": [{"name": "a", "parameters": {"type": 5}}]}, "input.tools[0].parameters: not a valid JSON Schema"),
+        ({"tools": [{"name": "a", "parameters": [1]}]}, "input.tools[0].parameters: must be a mapping"),
+        ({"tools": [{"name": "a", "results": [{}]}]}, "input.tools[0].results[0].result: missing"),
     ],
 )
 def test_an_input_that_does_not_fit_is_told(tmp_path: Path, given: dict[str, Any], message: str) -> None:
@@ -208,20 +208,20 @@ def test_an_input_that_does_not_fit_is_told(tmp_path: Path, given: dict[str, Any
 @pytest.mark.parametrize(
     ("check", "message"),
     [
-        ({"kind": "likes", "value": "x"}, "expected.output[0].kind: it must be 'contains', "),
+        ({"kind": "likes", "value": "x"}, "expected.output[0].kind: must be 'contains', "),
         ({"kind": "contains"}, "expected.output[0]: a check of the kind contains needs a value"),
         ({"kind": "json_schema"}, "expected.output[0]: a check of the kind json_schema needs either schema or"),
         (
             {"kind": "json_schema", "schema": {}, "schema_file": "x"},
             "expected.output[0]: a check of the kind json_schema",
         ),
-        ({"kind": "json_schema", "schema": {"type": "thing"}}, "expected.output[0].schema: this is no JSON Schema: "),
-        ({"kind": "golden_diff"}, "expected.output[0]: a check of the kind golden_diff names a file"),
+        ({"kind": "json_schema", "schema": {"type": "thing"}}, "expected.output[0].schema: not a valid JSON Schema: "),
+        ({"kind": "golden_diff"}, "expected.output[0]: a check of the kind golden_diff needs a file"),
         ({"kind": "golden_diff", "value": "no.txt"}, "expected.output[0].value: there is no file no.txt beside"),
-        ({"kind": "contains", "value": "x", "turn": 2}, "expected.output[0].turn: there is one answer only"),
-        ({"kind": "contains", "value": "x", "turn": 0}, "expected.output[0].turn: it must be at least 1"),
-        ({"kind": "json_path", "value": ""}, "expected.output[0].value: it is empty"),
-        ({"kind": "equals", "value": "x", "field": ""}, "expected.output[0].field: it is empty"),
+        ({"kind": "contains", "value": "x", "turn": 2}, "expected.output[0].turn: the case has only one answer"),
+        ({"kind": "contains", "value": "x", "turn": 0}, "expected.output[0].turn: must be at least 1"),
+        ({"kind": "json_path", "value": ""}, "expected.output[0].value: is empty"),
+        ({"kind": "equals", "value": "x", "field": ""}, "expected.output[0].field: is empty"),
     ],
 )
 def test_a_check_that_cannot_be_done_is_told(tmp_path: Path, check: dict[str, Any], message: str) -> None:
@@ -231,13 +231,16 @@ def test_a_check_that_cannot_be_done_is_told(tmp_path: Path, check: dict[str, An
 @pytest.mark.parametrize(
     ("items", "message"),
     [
-        ([{"id": "a", "description": "x", "weight": -1}], "expected.rubric[0].weight: it must be at least 0"),
-        ([{"id": "a", "description": "x", "weight": 0}], "expected.rubric: the weights must come to more than 0"),
-        ([{"id": "a", "description": "x"}] * 2, "expected.rubric[1].id: there is an item 'a' already"),
+        ([{"id": "a", "description": "x", "weight": -1}], "expected.rubric[0].weight: must be at least 0"),
+        ([{"id": "a", "description": "x", "weight": 0}], "expected.rubric: the weights must add up to more than 0"),
+        ([{"id": "a", "description": "x"}] * 2, "expected.rubric[1].id: duplicate item 'a'"),
         ([{"id": "a"}], "expected.rubric[0]: an item needs a description or an auto_check"),
-        ([{"id": "a", "description": "x", "anchors": {"2": "y"}}], "expected.rubric[0].anchors.2: an anchor stands"),
-        ([{"id": "a", "description": "x", "anchors": {"good": "y"}}], "expected.rubric[0].anchors.good: an anchor"),
-        ([{"id": "a", "description": "x", "critical": "yes"}], "expected.rubric[0].critical: it must be true or false"),
+        (
+            [{"id": "a", "description": "x", "anchors": {"2": "y"}}],
+            "expected.rubric[0].anchors.2: the score",
+        ),
+        ([{"id": "a", "description": "x", "anchors": {"good": "y"}}], "expected.rubric[0].anchors.good: the score"),
+        ([{"id": "a", "description": "x", "critical": "yes"}], "expected.rubric[0].critical: must be true or false"),
     ],
 )
 def test_a_rubric_that_cannot_be_judged_is_told(tmp_path: Path, items: list[Any], message: str) -> None:
@@ -247,7 +250,7 @@ def test_a_rubric_that_cannot_be_judged_is_told(tmp_path: Path, items: list[Any]
 def test_a_weight_without_bounds_is_refused(tmp_path: Path) -> None:
     text = HEAD + "cases:\n- id: greeter/one\n  input: {messages: [{role: user, content: x}]}\n"
     path = write(tmp_path, text + "  expected:\n    rubric:\n    - {id: a, description: x, weight: .inf}\n")
-    assert flaws(path) == [(8, "greeter/one", "expected.rubric[0].weight: it must be a finite number")]
+    assert flaws(path) == [(8, "greeter/one", "expected.rubric[0].weight: must be a finite number")]
 
 
 @pytest.mark.parametrize(
@@ -279,33 +282,33 @@ def test_a_path_that_is_none_is_a_doubt_too(tmp_path: Path) -> None:
 def test_several_flaws_of_a_case_come_together(tmp_path: Path) -> None:
     text = HEAD + "cases:\n- id: greeter/one\n  tags: x\n  seed: y\n- nothing\n- {}\n"
     assert flaws(write(tmp_path, text)) == [
-        (5, "greeter/one", "tags: it must be a list"),
-        (6, "greeter/one", "seed: it must be a whole number"),
-        (4, "greeter/one", "input: it is missing"),
-        (7, "", "it must be a mapping"),
-        (8, "", "id: it is missing"),
-        (8, "", "input: it is missing"),
+        (5, "greeter/one", "tags: must be a list"),
+        (6, "greeter/one", "seed: must be an integer"),
+        (4, "greeter/one", "input: missing"),
+        (7, "", "must be a mapping"),
+        (8, "", "id: missing"),
+        (8, "", "input: missing"),
     ]
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("schema_version: 2\nskill_or_agent: x\ncases: []\n", [(1, "schema_version: it must be 1, and is '2'")]),
-        ("schema_version: '1'\nskill_or_agent: x\ncases: []\n", [(1, "schema_version: it must be 1, and is '1'")]),
-        ("skill_or_agent: x\ncases: []\n", [(1, "schema_version: it is missing")]),
-        ("schema_version: 1\ncases: []\n", [(1, "skill_or_agent: it is missing")]),
-        ("schema_version: 1\nskill_or_agent: Big_Name\ncases: []\n", [(2, "skill_or_agent: it must be kebab-case")]),
-        (HEAD + "risk_tier: none\ncases: []\n", [(3, "risk_tier: it must be 'low', 'medium' or 'high'")]),
-        (HEAD + "defaults: {evaluator: x}\ncases: []\n", [(3, "defaults.evaluator: it must be 'rules', ")]),
-        (HEAD + "defaults:\n  timeout_secs: -1\ncases: []\n", [(4, "defaults.timeout_secs: it must be more than 0")]),
+        ("schema_version: 2\nskill_or_agent: x\ncases: []\n", [(1, "schema_version: must be 1, not '2'")]),
+        ("schema_version: '1'\nskill_or_agent: x\ncases: []\n", [(1, "schema_version: must be 1, not '1'")]),
+        ("skill_or_agent: x\ncases: []\n", [(1, "schema_version: missing")]),
+        ("schema_version: 1\ncases: []\n", [(1, "skill_or_agent: missing")]),
+        ("schema_version: 1\nskill_or_agent: Big_Name\ncases: []\n", [(2, "skill_or_agent: must be kebab-case")]),
+        (HEAD + "risk_tier: none\ncases: []\n", [(3, "risk_tier: must be 'low', 'medium' or 'high'")]),
+        (HEAD + "defaults: {evaluator: x}\ncases: []\n", [(3, "defaults.evaluator: must be 'rules', ")]),
+        (HEAD + "defaults:\n  timeout_secs: -1\ncases: []\n", [(4, "defaults.timeout_secs: must be more than 0")]),
     ],
 )
 def test_a_head_that_does_not_fit_is_told_with_its_lines(
     tmp_path: Path, text: str, expected: list[tuple[int, str]]
 ) -> None:
     found = flaws(write(tmp_path, text))
-    assert found[-1][2] == "cases: there is none"
+    assert found[-1][2] == "cases: the list is empty"
     assert [line for line, _, _ in found[:-1]] == [line for line, _ in expected]
     assert all(told.startswith(words) for (_, _, told), (_, words) in zip(found, expected, strict=False))
 

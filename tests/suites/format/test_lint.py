@@ -79,8 +79,8 @@ def test_golden_settings_are_used_by_golden_checks_too(tmp_path: Path) -> None:
 def test_a_bundle_names_its_risk_and_track(tmp_path: Path) -> None:
     path = write_suite(tmp_path, smoke(), bundle_id="a/b")
     assert [finding.message for finding in lint(path)] == [
-        "bundle_id: a bundle names its risk_tier",
-        "bundle_id: a bundle names its certification_track",
+        "bundle_id: a bundle needs its risk_tier",
+        "bundle_id: a bundle needs its certification_track",
     ]
 
 
@@ -103,7 +103,7 @@ def test_findings_are_bounded(tmp_path: Path) -> None:
 
 
 def test_a_suite_that_is_not_valid_is_not_linted(tmp_path: Path) -> None:
-    with pytest.raises(BadFile, match="cases: there is none"):
+    with pytest.raises(BadFile, match="cases: the list is empty"):
         lint(write(tmp_path, HEAD + "cases: []\n"))
 
 
@@ -127,8 +127,8 @@ def test_a_manifest_that_does_not_fit_is_told(tmp_path: Path) -> None:
     assert [finding.code for finding in found] == ["manifest-cases"] * 2 + ["manifest-digest"] * 2
     assert "case_ids does not list greeter/two" in found[0].message
     assert "greeter/three" in found[1].message
-    assert "cases.yaml has the SHA-256" in found[2].message
-    assert "gone.txt: it cannot be read" in found[3].message
+    assert "the SHA-256 of cases.yaml is" in found[2].message
+    assert "gone.txt: cannot be read" in found[3].message
     assert all(finding.file.endswith("bundle.manifest.json") for finding in found)
 
 

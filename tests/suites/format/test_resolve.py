@@ -20,7 +20,7 @@ from tests.suites.format.suites import (
     write_suite,
 )
 
-NOTHING = "nothing is expected of the answer: name a check, a rubric, a golden file or a command"
+NOTHING = "nothing is expected of the answer: add a check, a rubric, a golden file or a command"
 
 
 def test_defaults_hold_for_cases_that_say_nothing(tmp_path: Path) -> None:
@@ -62,7 +62,7 @@ def test_a_golden_file_or_a_command_is_enough(tmp_path: Path) -> None:
     [
         ({"evaluator": "golden"}, "evaluator_config.evaluator: the evaluator golden needs a golden_path"),
         ({"evaluator": "process"}, "evaluator_config.evaluator: the evaluator process needs a process_cmd"),
-        ({"evaluator": "process", "process_cmd": [""]}, "evaluator_config.process_cmd[0]: it is empty"),
+        ({"evaluator": "process", "process_cmd": [""]}, "evaluator_config.process_cmd[0]: is empty"),
         ({"golden_path": "no.txt"}, "evaluator_config.golden_path: there is no file no.txt beside the suite"),
     ],
 )
@@ -89,11 +89,11 @@ def test_a_golden_check_reads_its_file(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ('{"type": "object"}', None),
-        ('{"type": "thing"}', "s.json: this is no JSON Schema: "),
-        ("[1]", "s.json: a JSON Schema is an object"),
-        ("{", "s.json: this is no JSON: "),
-        ("[" * 100_000, "s.json: this is no JSON: "),
-        (b'{"a": "\xff"}', "s.json:1: this is no UTF-8"),
+        ('{"type": "thing"}', "s.json: not a valid JSON Schema: "),
+        ("[1]", "s.json: a JSON Schema must be an object"),
+        ("{", "s.json: not valid JSON: "),
+        ("[" * 100_000, "s.json: not valid JSON: "),
+        (b'{"a": "\xff"}', "s.json:1: not UTF-8"),
     ],
 )
 def test_a_schema_may_stand_in_a_file(tmp_path: Path, text: str | bytes, message: str | None) -> None:
@@ -108,13 +108,13 @@ def test_a_schema_may_stand_in_a_file(tmp_path: Path, text: str | bytes, message
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("other/one", "id: an id begins with greeter/ and goes on"),
-        ("greeter", "id: an id begins with greeter/ and goes on"),
-        ("greeter/", "id: an id begins with greeter/ and goes on"),
+        ("other/one", "id: an id must be greeter/ and a name"),
+        ("greeter", "id: an id must be greeter/ and a name"),
+        ("greeter/", "id: an id must be greeter/ and a name"),
         ("greeter/" + "x" * 193, "id: an id has 200 characters at most"),
-        ("greeter/a\nb", "id: an id has printable characters only"),
-        ("greeter/a ", "id: an id has printable characters only"),
-        ("greeter/\u202eevil", "id: an id has printable characters only"),
+        ("greeter/a\nb", "id: an id must have printable characters only"),
+        ("greeter/a ", "id: an id must have printable characters only"),
+        ("greeter/\u202eevil", "id: an id must have printable characters only"),
     ],
 )
 def test_an_id_can_stand_in_keys_and_tables(tmp_path: Path, name: str, message: str) -> None:
@@ -123,13 +123,13 @@ def test_an_id_can_stand_in_keys_and_tables(tmp_path: Path, name: str, message: 
 
 def test_an_id_of_two_cases_is_refused_with_the_second_line(tmp_path: Path) -> None:
     path = write_suite(tmp_path, a_case(), a_case("two"), a_case())
-    assert flaws(path) == [(6, "greeter/one", "id: there is a case with this id already")]
+    assert flaws(path) == [(6, "greeter/one", "id: duplicate id of a case")]
     cases = open_suite(path).cases()
     assert [next(cases).id, next(cases).id] == ["greeter/one", "greeter/two"]
-    with pytest.raises(BadFile, match="already") as caught:
+    with pytest.raises(BadFile, match="duplicate") as caught:
         next(cases)
     assert caught.value.line == 6
-    assert caught.value.suggestions == (f"muster validate {path} shows all that is wrong",)
+    assert caught.value.suggestions == (f"muster validate {path} shows all problems",)
 
 
 def test_turns_are_as_many_as_the_user_speaks(tmp_path: Path) -> None:
@@ -137,7 +137,7 @@ def test_turns_are_as_many_as_the_user_speaks(tmp_path: Path) -> None:
     check = {"kind": "contains", "value": "x", "turn": 3}
     assert the_case(write_suite(tmp_path, checked_by(check, input=said))).output[0].turn == 3
     too_far = checked_by({**check, "turn": 4}, input=said)
-    assert the_flaw(write_suite(tmp_path, too_far)) == "expected.output[0].turn: there are 3 answers only"
+    assert the_flaw(write_suite(tmp_path, too_far)) == "expected.output[0].turn: the case has only 3 answers"
 
 
 def test_weights_default_to_one_and_items_may_have_a_check_only(tmp_path: Path) -> None:

@@ -39,12 +39,12 @@ def test_a_name_in_braces_is_replaced_once(text: str, filled: str) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("{{b}}", "there is no variable 'b' (known: a)"),
-        ("{{A}}", "there is no variable 'A'"),
-        ("{{}}", "names no variable"),
-        ("{{ a", "names no variable"),
-        ("{{{a}}}", "names no variable"),
-        ("{{ {a} }}", "names no variable"),
+        ("{{b}}", "unknown variable 'b' (known: a)"),
+        ("{{A}}", "unknown variable 'A'"),
+        ("{{}}", "without a variable"),
+        ("{{ a", "without a variable"),
+        ("{{{a}}}", "without a variable"),
+        ("{{ {a} }}", "without a variable"),
     ],
 )
 def test_braces_that_name_nothing_are_refused(text: str, words: str) -> None:
@@ -135,12 +135,12 @@ def test_an_unknown_name_is_told_with_its_place(tmp_path: Path) -> None:
     text += "  input:\n    messages:\n    - {role: user, content: hi}\n    - {role: user, content: '{{b}}'}\n"
     path = write(tmp_path, text + "  expected: {output: [{kind: equals, value: x}]}\n")
     place = "input.messages[1].content"
-    assert flaws(path) == [(9, "greeter/one", f"{place}: there is no variable 'b' (known: a)")]
+    assert flaws(path) == [(9, "greeter/one", f"{place}: unknown variable 'b' (known: a)")]
 
 
 def test_braces_that_are_not_closed_are_told_with_a_way_out(tmp_path: Path) -> None:
     told = the_flaw(write_suite(tmp_path, asking("see {{"), variables={"a": "1"}))
-    assert told == r"input.messages[0].content: '{{' names no variable; write \{{ for the braces themselves"
+    assert told == r"input.messages[0].content: '{{' without a variable; write \{{ for literal braces"
 
 
 def test_a_pattern_is_tried_with_its_variables(tmp_path: Path) -> None:

@@ -163,7 +163,7 @@ def test_a_run_without_results_is_a_page_too(look: Any, tmp_path: Path) -> None:
     story = Story(cases=[case("a")], results=[], state=RunState.CANCELED, name=None)
     seen = look(page_file(tmp_path, story))
     expect(seen.page.locator("#verdict")).to_have_text(
-        "The run is canceled. 1 of 1 results are missing. No case was run."
+        "The run was canceled. 1 of 1 results are missing. No case was run."
     )
     seen.page.get_by_role("button", name="a", exact=True).click()
     expect(seen.page.get_by_role("dialog")).to_contain_text("the run stopped before it came to this case")

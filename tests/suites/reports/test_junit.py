@@ -99,7 +99,7 @@ async def test_a_run_that_stopped_is_an_error_of_its_own_and_its_rest_is_skipped
     skipped = next(root.iter("skipped"))
     assert skipped.attrib["message"] == "the run stopped before it came to this case"
     error = next(root.iter("error"))
-    assert "The run is interrupted. 1 of 2 results are missing." in (error.text or "")
+    assert "The run was interrupted. 1 of 2 results are missing." in (error.text or "")
 
 
 async def test_texts_of_strangers_stay_texts(tmp_path: Path) -> None:

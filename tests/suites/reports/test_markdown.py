@@ -61,7 +61,7 @@ async def test_what_does_not_fit_is_counted(tmp_path: Path) -> None:
 async def test_why_a_run_stopped_is_told(tmp_path: Path) -> None:
     story = Story(cases=[case("a")], results=[], state=RunState.FAILED, error={"message": "no money <b>left</b>"})
     text = await written(tmp_path, story, "markdown")
-    assert "The run is failed: `no money <b>left</b>`." in text
+    assert "The run failed: `no money <b>left</b>`." in text
 
 
 @settings(max_examples=60, deadline=None)

@@ -44,7 +44,7 @@ async def test_every_kind_of_failure_has_its_rule(tmp_path: Path) -> None:
         "muster/unjudged",
     }
     assert {one["ruleId"] for one in run["results"]} == set(rules)
-    assert rules["muster/check-tool-sequence"] == "A check does not hold: tool sequence."
+    assert rules["muster/check-tool-sequence"] == "A check failed: tool sequence."
     assert {one["ruleId"]: one["level"] for one in run["results"]}["muster/flaky"] == "warning"
 
 
@@ -73,7 +73,7 @@ async def test_a_run_that_stopped_was_not_successful_and_says_what_is_missing(tm
     assert run["results"] == []
     assert run["invocations"][0]["executionSuccessful"] is False
     told = [one["message"]["text"] for one in run["invocations"][0]["toolExecutionNotifications"]]
-    assert told == ["The run is interrupted.", "1 of 2 results are missing."]
+    assert told == ["The run was interrupted.", "1 of 2 results are missing."]
     assert run["properties"]["ok"] is False
 
 

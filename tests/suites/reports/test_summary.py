@@ -113,9 +113,9 @@ async def test_what_makes_figures_less_sure_is_told(tmp_path: Path) -> None:
     spent = Spent(billed=Microdollars(10), uncertain=Microdollars(20_000))
     report = await summary(tmp_path, Story(cases=[case("a")], results=[doubtful], spent=spent))
     assert report.warnings == (
-        "1 check could not be done.",
-        "2 samples of judges brought nothing.",
-        "1 quotation by judges cannot be found in the answer.",
+        "1 check could not be run.",
+        "2 judge samples failed.",
+        "1 judge quotation not found in the answer.",
         "1 rubric item without a judgement.",
         "$0.02 more may have been charged: the outcome of some calls is unknown.",
     )

@@ -37,7 +37,7 @@ def check_rubric(case: Case, observation: Observation) -> tuple[tuple[ItemScore,
         result = check_output(item.auto_check, observation)
         items.append(_checked(item, result))
         if result.broken:
-            broken = broken or f"the check of {item.id} could not be done: {result.why}"
+            broken = broken or f"the check of {item.id} could not be run: {result.why}"
     return tuple(items), broken
 
 
@@ -47,7 +47,7 @@ def by_rules(items: tuple[ItemScore, ...], checks: Sequence[CheckResult], thresh
         return _CONTENT
     score = weighted_mean(items)
     if score is None and not checks:
-        why = "no check fits: it has neither an output check, a tool check nor a rubric item with an auto_check"
+        why = "the case has no output check, no tool check and no rubric item with an auto_check"
         return EvaluatorOpinion(passed=None, why=f"{why}; let a judge decide, or add a check", items=items)
     return _against(threshold, 1.0 if score is None else score, items)
 
@@ -56,7 +56,7 @@ def by_golden(case: Case, observation: Observation, items: tuple[ItemScore, ...]
     """Compare the last answer with the golden text, whose own threshold decides."""
     golden = case.golden
     if golden is None:
-        return EvaluatorOpinion(passed=None, why="it has no golden text to compare with", items=items)
+        return EvaluatorOpinion(passed=None, why="the case has no golden text to compare with", items=items)
     if not observation.answers:
         return EvaluatorOpinion(
             passed=False, score=0.0, why="there is no answer to compare with the golden text", items=items
@@ -64,7 +64,7 @@ def by_golden(case: Case, observation: Observation, items: tuple[ItemScore, ...]
     score = similarity(observation.text, golden)
     if reaches(score, golden.threshold):
         return EvaluatorOpinion(passed=True, score=score, items=items)
-    why = f"its likeness to {golden.path} is {score:.3f}, below {golden.threshold:g}"
+    why = f"the similarity to {golden.path} is {score:.3f}, below {golden.threshold:g}"
     return EvaluatorOpinion(passed=False, score=score, why=why, items=items)
 
 
@@ -79,7 +79,7 @@ def by_process(
     score = weighted_mean(given)
     if judgement.passed is False:
         return EvaluatorOpinion(
-            passed=False, score=score or 0.0, why=f"{judgement.by} says that it did not pass", items=every
+            passed=False, score=score or 0.0, why=f"{judgement.by} reports that it did not pass", items=every
         )
     if score is None and judgement.passed is None:
         why = f"{judgement.by} scored no item of the rubric"
@@ -166,5 +166,5 @@ def _against(threshold: float, score: float, items: tuple[ItemScore, ...]) -> Ev
 def _why_failed(judgement: Judgement | None, evaluator: Evaluator) -> str:
     if judgement is None:
         return f"the {evaluator.value} evaluator was not asked"
-    failures = "; ".join(judgement.failures[:_SHOWN]) or "it gave nothing that counts"
+    failures = "; ".join(judgement.failures[:_SHOWN]) or "it returned no usable result"
     return f"{judgement.by or evaluator.value} could not judge it: {failures}"

@@ -33,9 +33,9 @@ def places(answer: str, field: str | None) -> list[Json]:
         return [answer]
     found = at(find_value(answer, _kind(field)), field)
     if not found:
-        raise BadOutput(f"there is no {field} in the answer")
+        raise BadOutput(f"{field} was not found in the answer")
     if len(found) > MOST_PLACES:
-        raise BadArgument(f"{field} finds {len(found)} places; name at most {MOST_PLACES}")
+        raise BadArgument(f"{field} matches {len(found)} values; the maximum is {MOST_PLACES}")
     return found
 
 
@@ -81,7 +81,7 @@ def _is_index(name: str) -> bool:
 
 
 def _kind(field: str) -> dict[str, Json]:
-    """Tell an object from a list by the first step into it: prose around an answer may hold both."""
+    """Return "object" or "array" by the first step of the path: prose around an answer may contain both."""
     if not _is_path(field):
         step = field.split("/")[1] if field.startswith("/") else field
         return {} if _is_index(step) or not field else {"type": "object"}
@@ -195,7 +195,7 @@ def _answer(check: OutputCheck, observation: Observation) -> str | None:
 def _no_answer(check: OutputCheck, observation: Observation) -> str:
     if check.turn is None:
         return "there is no answer"
-    return f"there is no answer in turn {check.turn}: there were {len(observation.answers)}"
+    return f"there is no answer in turn {check.turn}: the agent gave {len(observation.answers)}"
 
 
 def _failed(check: OutputCheck, why: str, *, broken: bool = False) -> CheckResult:
@@ -206,7 +206,7 @@ def _expected(check: OutputCheck) -> str:
     if check.kind is CheckKind.JSON_SCHEMA:
         wanted = "JSON that fits the schema"
     elif check.golden is not None:
-        wanted = f"like {check.golden.path}, at least {check.golden.threshold:g}"
+        wanted = f"similar to {check.golden.path}, at least {check.golden.threshold:g}"
     else:
         wanted = check.value if len(check.value) <= _EXPECTED else check.value[:_EXPECTED] + "…"
     return wanted if check.field is None else f"{wanted} at {check.field}"
@@ -251,7 +251,7 @@ def _json_path(check: OutputCheck, answer: str) -> str:
     if check.field is not None:
         return _equals(check, answer)
     wanted = path(_wanted(check))
-    return "" if wanted.all(find_value(answer, {})) else f"{check.value} finds nothing in {quote(answer)}"
+    return "" if wanted.all(find_value(answer, {})) else f"{check.value} matches nothing in {quote(answer)}"
 
 
 def _json_schema(check: OutputCheck, answer: str) -> str:
@@ -268,11 +268,11 @@ def _golden_diff(check: OutputCheck, answer: str) -> str:
         raise BadArgument("the check has no golden text")
     found = places(answer, check.field)
     if len(found) > 1:
-        return f"{check.field} finds {len(found)} places, and a golden text is compared with one"
+        return f"{check.field} matches {len(found)} values, and a golden text is compared with one"
     likeness = similarity(text_of(found[0]), check.golden)
     if reaches(likeness, check.golden.threshold):
         return ""
-    return f"its likeness is {likeness:.3f}: {quote(text_of(found[0]))}"
+    return f"the similarity is {likeness:.3f}: {quote(text_of(found[0]))}"
 
 
 _KINDS: dict[CheckKind, Callable[[OutputCheck, str], str]] = {
@@ -288,7 +288,7 @@ _KINDS: dict[CheckKind, Callable[[OutputCheck, str], str]] = {
 
 def _wanted(check: OutputCheck) -> str:
     if not check.value:
-        raise BadArgument("the check has no value to look for, so it would say nothing about the answer")
+        raise BadArgument("the check has no value to look for")
     return check.value
 
 
@@ -311,7 +311,7 @@ def _found_instead(check: OutputCheck, found: list[Json]) -> str:
 
 @lru_cache(maxsize=256)
 def _damage(schema: bytes) -> str:
-    """Say what is wrong with a schema itself."""
+    """Return what is wrong with a schema itself."""
     try:
         require_schema(Request(messages=(), schema=json.loads(schema)))
     except InvalidRequest as error:

@@ -20,13 +20,13 @@ QUALITY = "quality"
 _NAMED = frozenset(map(str, CheckKind)) - {CheckKind.JSON_SCHEMA}
 
 _QUALITY_ADVICE = {
-    Quality.CUT: "the answer was cut at max_tokens; raise it, or let the case accept cut answers",
-    Quality.REFUSED: "the agent refused to answer; if that is right, let the case accept refused answers",
-    Quality.EMPTY: "the answer is empty; if that is right, let the case accept empty answers",
+    Quality.CUT: "the answer was cut at max_tokens; raise it, or accept cut answers in the case",
+    Quality.REFUSED: "the agent refused to answer; if that is right, accept refused answers in the case",
+    Quality.EMPTY: "the answer is empty; if that is right, accept empty answers in the case",
     Quality.UNFINISHED: (
-        "nobody said that the answer is whole (its finish_reason is missing, an error, not known, or "
-        "names tools that it did not call); "
-        "if the server never says so, let the case accept unfinished answers"
+        "the answer may be incomplete (its finish_reason is missing, an error, unknown, or "
+        "names tools that were not called); "
+        "if the server never sends one, accept unfinished answers in the case"
     ),
 }
 
@@ -70,16 +70,16 @@ def skipped(case: Case, subject: str, epoch: int) -> CaseResult:
 
 
 def not_asked(case: Case, subject: str, epoch: int) -> CaseResult:
-    """Return the result of a case that is damaged: an error, for which nobody was asked."""
-    why = f"it was not asked: {case.flaw}"
+    """Return the result of a case that is damaged: an error, without a call."""
+    why = f"the case was not run: {case.flaw}"
     return CaseResult(case=case.id, subject=subject, epoch=epoch, status=Status.ERROR, why=why)
 
 
 def _no_answer(case: Case, observation: Observation) -> Ruling:
     if observation.timed_out:
         limit = f" within {case.timeout:g} s" if case.timeout is not None else " in time"
-        return Status.TIMED_OUT, None, f"the agent did not finish{limit}; give it more time, or a smaller task"
-    message = str((observation.error or {}).get("message") or "no reason was recorded")
+        return Status.TIMED_OUT, None, f"the agent did not finish{limit}; raise the timeout, or make the task smaller"
+    message = str((observation.error or {}).get("message") or "no reason recorded")
     return Status.ERROR, None, f"the agent failed: {message}"
 
 
@@ -114,7 +114,7 @@ def _opinion(
 
 
 def _merged(opinions: Sequence[EvaluatorOpinion]) -> tuple[ItemScore, ...]:
-    """Return every score once; an item without any only when nobody scored it."""
+    """Return every score once; an item without any only when it was not scored."""
     every = {(item.id, item.by): item for opinion in opinions for item in opinion.items}
     scored = {item.id for item in every.values() if item.score is not None}
     return tuple(item for item in every.values() if item.score is not None or item.id not in scored)
@@ -130,7 +130,7 @@ def _ruling(
     """Decide, in this order: a broken check, a failed one, a bad opinion, a missing one, and then it passed."""
     for check in checks:
         if check.broken:
-            return Status.ERROR, None, f"{check.name} could not be done: {check.why}"
+            return Status.ERROR, None, f"{check.name} could not be run: {check.why}"
     if broken:
         return Status.ERROR, None, broken
     for check in checks:
@@ -165,7 +165,7 @@ def _gap(opinions: Sequence[EvaluatorOpinion], items: tuple[ItemScore, ...]) -> 
             return opinion.why
     for item in items:
         if item.critical and item.score is None:
-            return f"nobody judged the critical item {item.id}; let a judge decide, or give it an auto_check"
+            return f"the critical item {item.id} was not judged; use a judge, or add an auto_check"
     return "" if opinions else "no evaluator was asked"
 
 
@@ -222,7 +222,7 @@ def evaluators_of(case: Case, override: str | None = None) -> tuple[Evaluator, .
         return (Evaluator(override),)
     except ValueError:
         known = ", ".join((*Evaluator, ALL))
-        raise BadArgument(f"there is no evaluator {override!r}", suggestions=(f"one of: {known}",)) from None
+        raise BadArgument(f"unknown evaluator {override!r}", suggestions=(f"one of: {known}",)) from None
 
 
 def has_material(case: Case, evaluator: Evaluator) -> bool:

@@ -74,7 +74,7 @@ def left_out_by_every_way(
 
 
 def _options(segment: Segment, starts: list[int], free: int, latest: int, wanted: set[int]) -> Iterator[int]:
-    """Yield the starts worth a try: after one that takes nothing from anybody no later one can be better."""
+    """Yield the starts worth a try: after one that conflicts with no other, no later one can be better."""
     for start in starts:
         if free <= start <= latest:
             yield start
@@ -110,7 +110,7 @@ def check_tools(expected: Sequence[ToolExpectation], calls: Sequence[ToolCall]) 
     try:
         why = _strict(expected, calls) if _all_strict(expected) else _mixed(expected, calls)
     except Undecided:
-        why = f"more than {MOST_TRIES} ways to match calls and expectations were tried; expect fewer unordered calls"
+        why = f"matching calls with expectations took more than {MOST_TRIES} steps; expect fewer unordered calls"
         return CheckResult(name=NAME, passed=False, expected=wanted, why=why, broken=True)
     if not why:
         return CheckResult(name=NAME, passed=True, expected=wanted)
@@ -129,11 +129,11 @@ def _all_strict(expected: Sequence[ToolExpectation]) -> bool:
 def _strict(expected: Sequence[ToolExpectation], calls: Sequence[ToolCall]) -> str:
     for place, one in enumerate(expected):
         if place >= len(calls):
-            return f"{_asked(one)} was not called as number {place + 1}"
+            return f"call {place + 1}, {_asked(one)}, is missing"
         if not meets(calls[place], one):
-            return f"call {place + 1} is {_shown(calls[place])} and not {_asked(one)}"
+            return f"call {place + 1} is {_shown(calls[place])}, not {_asked(one)}"
     if len(calls) > len(expected):
-        return f"call {len(expected) + 1}, {_shown(calls[len(expected)])}, is one too many"
+        return f"call {len(expected) + 1}, {_shown(calls[len(expected)])}, was not expected"
     return ""
 
 
@@ -151,7 +151,7 @@ def _mixed(expected: Sequence[ToolExpectation], calls: Sequence[ToolCall]) -> st
     if not (segments and anywhere):
         return ""
     left_out = left_out_by_every_way(segments, starts, [wishes[place] for place in anywhere])
-    return "" if left_out is None else f"{_asked(expected[anywhere[left_out]])} was not called apart from the others"
+    return "" if left_out is None else f"{_asked(expected[anywhere[left_out]])} was not called apart from others"
 
 
 def _segments(expected: Sequence[ToolExpectation]) -> tuple[list[Segment], bool]:
@@ -262,7 +262,7 @@ def same(left: Json, right: Json) -> bool:
 
 
 def covers(found: Json, asked: Json) -> bool:
-    """Whether a value holds what is asked: of objects at least the names asked for, of anything else exactly that."""
+    """Return whether a value contains the expected one: of objects at least the expected keys, else exactly it."""
     if isinstance(asked, Mapping):
         return isinstance(found, Mapping) and all(
             name in found and covers(found[name], value) for name, value in asked.items()

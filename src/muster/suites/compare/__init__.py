@@ -1,1 +1,1 @@
-"""Whether one suite run is better or worse than another."""
+"""Comparison of two suite runs: whether one is better or worse than the other."""

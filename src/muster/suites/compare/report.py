@@ -57,7 +57,7 @@ def _subject(one: SubjectComparison, *, alone: bool) -> Iterator[str]:
 
 
 def summary(found: Comparison) -> str:
-    """Say how much was compared; everything is counted in the one unit that is named first."""
+    """Return how much was compared; everything is counted in the one unit that is named first."""
     of = f" of {count(found.cases, 'case')}" if found.repeated else ""
     parts = [f"{counted(found.pairs, repeated=found.repeated)}{of} compared"]
     parts += [f"{len(found.regressions):,} regressed", f"{len(found.improvements):,} improved"]
@@ -68,7 +68,7 @@ def summary(found: Comparison) -> str:
 
 
 def limits(found: Comparison) -> str | None:
-    """Say how much lower B may be, if a margin was asked for."""
+    """Return how much lower B may be, if a margin was given."""
     if found.margin is None or found.pass_at_least is None or found.score_at_least is None:
         return None
     at_least = f"pass rate {100 * found.pass_at_least:+.1f} points at least, score {found.score_at_least:+.3f} at least"

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from muster.domain.canonical import canonical
-from muster.domain.errors import BadArgument, NotFound
+from muster.domain.errors import BadArgument, NotFound, state_verb
 from muster.domain.run import RunState
 from muster.suites.compare.test import ALPHA, THRESHOLD, compare
 from muster.suites.compare.values import Change, Comparison, ComparisonVerdict, EpochOutcome
@@ -62,11 +62,11 @@ class ComparisonTerms:
     def __post_init__(self) -> None:
         """Refuse what is no share."""
         if not 0 <= self.threshold < 1:
-            raise BadArgument(f"a threshold is a share from 0 up to, but not, 1; not {self.threshold:g}")
+            raise BadArgument(f"threshold must be at least 0 and less than 1, not {self.threshold:g}")
         if not 0 < self.alpha < 1:
-            raise BadArgument(f"alpha is a share between 0 and 1, not {self.alpha:g}")
+            raise BadArgument(f"alpha must be between 0 and 1, not {self.alpha:g}")
         if self.margin is not None and not 0 < self.margin < 1:
-            raise BadArgument(f"a margin is a share between 0 and 1, like 0.05; not {self.margin:g}")
+            raise BadArgument(f"margin must be between 0 and 1, for example 0.05, not {self.margin:g}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,7 +148,7 @@ def _outcome(result: CaseResult) -> EpochOutcome:
 
 
 def _pairs(a: Side, b: Side, before: Mapping[str, Outcomes], after: Mapping[str, Outcomes]) -> list[tuple[str, str]]:
-    """Say which subject is compared with which."""
+    """Return which subject is compared with which."""
     if a.subject is not None or b.subject is not None:
         return [(_chosen(a, before, b.subject), _chosen(b, after, a.subject))]
     if len(before) == len(after) == 1:
@@ -183,19 +183,19 @@ def _subject_notes(
     notes = [f"{one} in A is compared with {other} in B" for one, other in pairs if one != other]
     if len(pairs) > 1 or len(before) > 1:
         notes += [
-            f"{label} is not in B; to leave it out, name another with --subject"
+            f"{label} is not in B; to leave it out, choose another one with --subject"
             for label in before
             if label not in after
         ]
     if len(pairs) > 1:
-        notes += [f"{label} is new in B and compared with nothing" for label in after if label not in before]
+        notes += [f"{label} exists only in B and is not compared" for label in after if label not in before]
     return notes
 
 
 # What a spec says, and how it is called.
 _SETTINGS = {
     "judge": "the judge",
-    "judge_samples": "the samples of the judge",
+    "judge_samples": "the judge samples",
     "evaluator": "the evaluator",
     "threshold": "the threshold",
     "epochs": "the number of epochs",
@@ -208,7 +208,7 @@ _SETTINGS = {
 
 
 async def notes_on(a: SuiteRun, b: SuiteRun) -> tuple[str, ...]:
-    """Say everything that is different but the answers."""
+    """Return everything that is different except the answers."""
     if a.run.id == b.run.id:
         return tuple(await _unfinished("it", a))
     return (
@@ -225,7 +225,7 @@ async def _unfinished(side: str, suite: SuiteRun) -> list[str]:
     if suite.run.state is RunState.COMPLETED:
         return []
     done = sum([1 async for _ in suite.results()])
-    return [f"{side} is {suite.run.state}: only {done:,} results are there"]
+    return [f"{side} {state_verb(suite.run.state)}: it has only {done:,} results"]
 
 
 async def _cases(a: SuiteRun, b: SuiteRun) -> list[str]:

@@ -181,7 +181,7 @@ def compare(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Comparison:
-    """Return whether B is better or worse than A, the same or not worse by a margin, or that nobody can tell."""
+    """Return whether B is better or worse than A, the same or not worse by a margin, or undecided."""
     terms = _Terms(threshold=threshold, alpha=alpha, margin=margin, resamples=resamples, seed=seed)
     pairing = pair_up(a, b)
     if not pairing.pairs:
@@ -251,7 +251,7 @@ def _decide(pairs: Sequence[Pair], evidence: _Evidence, terms: _Terms) -> tuple[
         return ComparisonVerdict.UNSURE, f"{told}, so it is not called {verdict.value}", None
     solid = [pair for pair in pairs if not pair.hollow]
     if len(solid) < len(pairs) and not (solid and _verdict(_weigh(solid, terms), terms)[0] is verdict):
-        why = f"without the cases that had no result in A, too little shows that B is {verdict.value}"
+        why = f"without the cases that had no result in A, the evidence that B is {verdict.value} is too weak"
         return ComparisonVerdict.UNSURE, why, None
     return verdict, why, None
 
@@ -291,7 +291,7 @@ def _needed(evidence: _Evidence, terms: _Terms) -> Needed | None:
 
 
 def _more(needed: Needed) -> str:
-    """Say how much more would decide."""
+    """Return how many more cases or epochs would decide."""
     parts = [] if needed.more_cases is None else [f"about {needed.more_cases:,} more cases"]
     parts += [] if needed.more_epochs is None else [f"about {needed.more_epochs:,} more epochs of each case"]
     if not parts:
@@ -300,7 +300,7 @@ def _more(needed: Needed) -> str:
 
 
 def _epochs(needed: Needed) -> str:
-    """Say why no number of epochs is named, if none is."""
+    """Return why no number of epochs is named, if none is."""
     if not needed.epochs_known:
         return " (with --epochs 2 it also says how many epochs would)"
     if needed.more_epochs is not None:
@@ -336,7 +336,7 @@ def _all(evidence: _Evidence) -> str:
 
 
 def _significant(evidence: _Evidence, terms: _Terms) -> tuple[bool, bool]:
-    """Say which of the two tests sees a difference: the surer one at half of alpha, the other then at all of it."""
+    """Return which of the two tests is significant: that with the lower p at half of alpha, the other at alpha."""
     first = min(evidence.pass_p, evidence.score_p) <= terms.alpha / 2
     by_passing = first and evidence.pass_p <= terms.alpha
     by_score = first and evidence.score_p <= terms.alpha
@@ -345,7 +345,7 @@ def _significant(evidence: _Evidence, terms: _Terms) -> tuple[bool, bool]:
 
 
 def _direction(evidence: _Evidence, by_passing: bool) -> tuple[ComparisonVerdict, str]:
-    """Go where the tests point; when pass rate and score point to different sides nobody can tell."""
+    """Follow the tests; when pass rate and score point in different directions the result is undecided."""
     passing, scoring = evidence.pass_difference, evidence.score_difference
     if passing * scoring < 0 or (by_passing and (evidence.c - evidence.b) * passing < 0):
         return ComparisonVerdict.UNSURE, "pass rate and score moved in different directions"

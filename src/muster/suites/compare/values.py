@@ -9,7 +9,7 @@ from muster.suites.verdict import Status
 
 
 class ComparisonVerdict(StrEnum):
-    """Whether B is better than A."""
+    """The verdict on whether B is better than A."""
 
     BETTER = "better"
     WORSE = "worse"

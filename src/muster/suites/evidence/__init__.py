@@ -1,1 +1,1 @@
-"""Evidence of a suite run: one signed file from which anybody can see, check and score again what happened."""
+"""Evidence of a suite run: one signed file from which the run can be read, verified and scored again."""

@@ -107,35 +107,35 @@ def scan(file: BinaryIO, keep: Mapping[str, int]) -> Scan:
     names = set[str]()
     while (block := file.read(BLOCK)) != bytes(BLOCK):
         if len(members) >= MOST_MEMBERS:
-            raise EvidenceFault("the archive", f"it holds more than {MOST_MEMBERS:,} files")
+            raise EvidenceFault("the archive", f"contains more than {MOST_MEMBERS:,} files")
         name, size = _read_header(block, len(members) + 1)
         if name in names:
-            raise EvidenceFault(name, "it is in the archive twice")
+            raise EvidenceFault(name, "is in the archive twice")
         names.add(name)
         start, most = file.tell(), keep.get(name, 0)
         if name in keep and size > most:
-            raise EvidenceFault(name, f"it is larger than {most:,} bytes")
+            raise EvidenceFault(name, f"is larger than {most:,} bytes")
         data = bytearray()
         sha256 = _read_contents(file, name, size, data if name in keep else None)
         if name in keep:
             kept[name] = bytes(data)
         members.append(ArchiveMember(name=name, start=start, size=size, sha256=sha256))
     if file.read(BLOCK + 1) != bytes(BLOCK):
-        raise EvidenceFault("the archive", "something else than its end stands at its end")
+        raise EvidenceFault("the archive", "has data after its end")
     return Scan(members=tuple(members), kept=kept)
 
 
 def _read_header(block: bytes, number: int) -> tuple[str, int]:
     where = f"file {number} of the archive"
     if len(block) < BLOCK:
-        raise EvidenceFault("the archive", "it is cut short")
+        raise EvidenceFault("the archive", "is cut short")
     raw = block[:100].rstrip(b"\0")
     name = raw.decode("ascii", "backslashreplace")
     if not NAME.fullmatch(name):
-        raise EvidenceFault(where, f"{name!r} is no name of a file of evidence")
+        raise EvidenceFault(where, f"{name!r} is not a file of an evidence archive")
     digits = block[124:135]
     if not _SIZE.fullmatch(digits) or header(name, int(digits, 8)) != block:
-        raise EvidenceFault(where, f"the header of {name} is not as it was written")
+        raise EvidenceFault(where, f"the header of {name} was changed")
     return name, int(digits, 8)
 
 
@@ -144,14 +144,14 @@ def _read_contents(file: BinaryIO, name: str, size: int, into: bytearray | None)
     while left:
         chunk = file.read(min(CHUNK, left))
         if not chunk:
-            raise EvidenceFault(name, "it is cut short")
+            raise EvidenceFault(name, "is cut short")
         digest.update(chunk)
         left -= len(chunk)
         if into is not None:
             into += chunk
     padding = -size % BLOCK
     if file.read(padding) != bytes(padding):
-        raise EvidenceFault(name, "what fills its last block up is not empty")
+        raise EvidenceFault(name, "the padding of its last block is not empty")
     return digest.hexdigest()
 
 
@@ -164,9 +164,9 @@ def records(file: BinaryIO, member: ArchiveMember) -> Iterator[dict[str, Any]]:
         try:
             record = json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise EvidenceFault(member.name, f"line {number} is no JSON") from error
+            raise EvidenceFault(member.name, f"line {number} is not JSON") from error
         if not isinstance(record, dict):
-            raise EvidenceFault(member.name, f"line {number} is no JSON object")
+            raise EvidenceFault(member.name, f"line {number} is not a JSON object")
         yield record
 
 
@@ -182,11 +182,11 @@ class Stream:
         try:
             mine = self._next is not None and self._name_of(self._next) == name
         except (KeyError, TypeError) as error:
-            raise EvidenceFault(self._member.name, "a line of it is not as it should be") from error
+            raise EvidenceFault(self._member.name, "a line is not valid") from error
         return self._advance() if mine else None
 
     def rest(self) -> Iterator[dict[str, Any]]:
-        """Yield all records that nobody asked for in time."""
+        """Yield all records that were not taken."""
         while self._next is not None:
             yield self._advance()
 
@@ -200,7 +200,7 @@ def read_as(kind: type[T], record: Any, member: str) -> T:
     try:
         return msgspec.convert(record, kind)
     except (msgspec.ValidationError, ValueError, TypeError, ArithmeticError) as error:
-        raise EvidenceFault(member, f"a line of it is no {kind.__name__}") from error
+        raise EvidenceFault(member, f"a line is not a valid {kind.__name__}") from error
 
 
 def _lines(file: BinaryIO, member: ArchiveMember) -> Iterator[bytes]:
@@ -229,7 +229,7 @@ def _chunks(file: BinaryIO, member: ArchiveMember) -> Iterator[bytes]:
         place += len(chunk)
         yield chunk
     if digest.hexdigest() != member.sha256:  # somebody writes to the file while it is read
-        raise EvidenceFault(member.name, "it was changed while it was read")
+        raise EvidenceFault(member.name, "was changed while it was read")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -253,5 +253,5 @@ class EvidenceArchive:
 
     def _member(self, name: str) -> ArchiveMember:
         if name not in self.members:
-            raise EvidenceFault(name, "it is missing")
+            raise EvidenceFault(name, "is missing")
         return self.members[name]

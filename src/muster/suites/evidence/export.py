@@ -15,7 +15,7 @@ import msgspec
 
 from muster.domain.canonical import Json, canonical
 from muster.domain.entry import Entry, EntryKind
-from muster.domain.errors import BadArgument, Conflict
+from muster.domain.errors import BadArgument, Conflict, state_verb
 from muster.domain.run import DRIVEN
 from muster.reporting.files import require_folder
 from muster.suites.evidence.archive import Content, TarWriter
@@ -72,10 +72,10 @@ class Exported:
 
 
 async def export_evidence(suite: SuiteRun, path: Path, key: "Ed25519PrivateKey") -> Exported:
-    """Write and sign the evidence of a run that nobody drives."""
+    """Write and sign the evidence of a run that is not driven."""
     run = suite.run
     if run.state in DRIVEN:
-        raise Conflict(f"run {run.id} is {run.state}; there is evidence when it is over")
+        raise Conflict(f"run {run.id} {state_verb(run.state)}; evidence can be exported when it has ended")
     with _replacing(path) as file:
         return await _Exporting(suite, file, key).write(path)
 
@@ -84,7 +84,7 @@ async def export_evidence(suite: SuiteRun, path: Path, key: "Ed25519PrivateKey")
 def _replacing(path: Path) -> Iterator[BinaryIO]:
     """Return a new file that takes its place at the path when all of it is written."""
     if path.name in ("", "-") or path.is_symlink() or (path.exists() and not path.is_file()):
-        raise BadArgument(f"{path} is not a file that evidence can be written to", suggestions=("name a new file",))
+        raise BadArgument(f"{path} is not a regular file", suggestions=("name a new file",))
     require_folder(path.parent, path)
     unfinished = path.with_name(path.name + ".part")
     try:

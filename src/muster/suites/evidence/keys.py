@@ -49,9 +49,7 @@ def _write_new(path: Path, data: bytes, mode: int) -> None:
     try:
         handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode)
     except FileExistsError:
-        raise Conflict(
-            f"{path} is there already; a key is never overwritten", suggestions=("name another file",)
-        ) from None
+        raise Conflict(f"{path} exists; a key is never overwritten", suggestions=("name another file",)) from None
     except OSError as error:
         raise BadArgument(f"{path} cannot be written: {error.strerror}") from error
     try:
@@ -75,14 +73,14 @@ def _make_folder(folder: Path) -> None:
 
 
 def load_private_key(path: Path) -> Ed25519PrivateKey:
-    """Read a private key that nobody else can read."""
+    """Read a private key that is readable only by its owner."""
     data = _read(path, private=True)
     try:
         key = load_pem_private_key(data, password=None)
     except (ValueError, TypeError, UnsupportedAlgorithm):  # their words may quote the file
         raise BadFile(str(path), "is not an Ed25519 private key without a password, in PEM") from None
     if not isinstance(key, Ed25519PrivateKey):
-        raise BadFile(str(path), "is a private key of another kind than Ed25519")
+        raise BadFile(str(path), "is a private key, but not an Ed25519 key")
     return key
 
 
@@ -101,7 +99,7 @@ def parse_public_key(data: bytes) -> Ed25519PublicKey:
     except (ValueError, TypeError, UnsupportedAlgorithm):
         raise ValueError("is not an Ed25519 public key in PEM") from None
     if not isinstance(key, Ed25519PublicKey):
-        raise ValueError("is a public key of another kind than Ed25519")
+        raise ValueError("is a public key, but not an Ed25519 key")
     return key
 
 
@@ -123,12 +121,12 @@ def _read(path: Path, *, private: bool) -> bytes:
                 raise BadFile(str(path), "is not a file")
             if private and found.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
                 raise BadConfiguration(
-                    f"the key {path} can be read by others than its owner (mode {stat.S_IMODE(found.st_mode):04o})",
+                    f"the key {path} is readable by other users (mode {stat.S_IMODE(found.st_mode):04o})",
                     suggestions=(f"chmod 600 {path}, and if others may have read it: muster evidence keygen -o FILE",),
                 )
             data = file.read(MOST_KEY + 1)
     except FileNotFoundError:
-        raise NotFound(f"there is no key {path}", suggestions=("muster evidence keygen",)) from None
+        raise NotFound(f"no such key: {path}", suggestions=("muster evidence keygen",)) from None
     except OSError as error:
         raise BadFile(str(path), f"cannot be read: {error.strerror}") from error
     if len(data) > MOST_KEY:

@@ -106,7 +106,7 @@ class RecordedVerdict:
     recorded: bool = False  # recorded answers were scored
 
     def observation(self, case: Case, result: CaseResult) -> Observation:
-        """Say what the agent did."""
+        """Return what the agent did."""
         if self.recorded:
             return observe_recorded(None if self.answer is None else str(self.answer.get("text")), result)
         return observe(case, self.asked, result)
@@ -165,7 +165,7 @@ _SHOWN = 80  # characters of a value
 def retold(
     case: Case, seen: Observation, result: CaseResult, spec: SuiteSpec, evaluators: Sequence[Evaluator], calls: Calls
 ) -> dict[Evaluator, Judgement]:
-    """Return what judges and commands said about an answer, from their replies; without an answer nobody was asked."""
+    """Return what judges and commands said about an answer, from their replies; nothing without an answer."""
     if case.skip or case.flaw or seen.error is not None:
         return {}
     key = case_key(result.case, result.subject, result.epoch)
@@ -186,14 +186,14 @@ def retold(
 
 
 def unsaid(was: Sequence[Judgement], now: Sequence[Judgement]) -> str:
-    """Say which judgement the replies do not bear out; empty: they bear out all of them."""
+    """Return which judgement the replies do not support; empty when they support all of them."""
     if len(was) != len(now):
-        return f"{len(was)} judgements are recorded, and the replies are those of {len(now)}"
+        return f"{len(was)} judgements are recorded, but there are replies for {len(now)}"
     for recorded, told in zip(was, now, strict=True):
         if found := _unlike(recorded, told):
             where, left, right = found
-            by = told.by or recorded.by or "nobody"
-            return f"the replies of {by} do not bear out its judgement:{where} is {left}, and they say {right}"
+            by = told.by or recorded.by or "an unnamed judge"
+            return f"the replies of {by} do not support its judgement:{where} is {left}, and they give {right}"
     return ""
 
 
@@ -240,10 +240,10 @@ class UnitRoll:
     def tick(self, result: CaseResult) -> str:
         """Tick a verdict off, and say what is wrong with its being there."""
         if result.subject not in self._labels or not 1 <= result.epoch <= self._epochs:
-            return "it is a stray verdict: the run has no such subject, or no such epoch"
+            return "unexpected verdict: the run has no such subject, or no such epoch"
         unit = (result.subject, result.epoch)
         if unit in self._seen:
-            return "it is a duplicate: there is another verdict on the same"
+            return "duplicate verdict: there is another one for the same case"
         self._seen.add(unit)
         return ""
 
@@ -291,7 +291,7 @@ class EvidenceUnits:
     def _labels(self, case: Case) -> Mapping[str, None]:
         agents, prompts = case.agents or self._spec.agents, self._snapshot.prompts
         if len(agents) * max(1, len(prompts)) > MOST_SUBJECTS:
-            raise EvidenceFault(RUN, f"a case of it is asked of more than {MOST_SUBJECTS:,} subjects")
+            raise EvidenceFault(RUN, f"a case is run with more than {MOST_SUBJECTS:,} subjects")
         return dict.fromkeys(subject.label for subject in self._spec.tested_on(case, self._snapshot))
 
 

@@ -1,4 +1,4 @@
-"""Scoring an archive again, from what agents, judges and commands replied. Nobody is asked.
+"""Scoring an archive again, from what agents, judges and commands replied. No call is made.
 
 Replies of judges are read again and must bear out the judgements; checks and scores are done again and must come to the
 verdicts; verdicts must be those of all cases, no more and no fewer; and the figures must be those of the verdicts.
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 KEPT = 1000  # of each kind, that are told one by one
-NO_CASE = "it is a stray verdict: its case is not in the archive, or does not stand where it should"
-NO_VERDICT = "it is missing: there is no verdict on it"
+NO_CASE = "unexpected verdict: its case is not in the archive, or not at this place"
+NO_VERDICT = "missing verdict"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -82,7 +82,7 @@ def read_statement(data: bytes) -> SignedStatement:
             raise ValueError("spelling")
         return SignedStatement(_statement_of(payload), envelope)
     except Exception as error:  # whatever a stranger wrote there
-        raise EvidenceFault(STATEMENT, "it is not as it was written") from error
+        raise EvidenceFault(STATEMENT, "was changed") from error
 
 
 def _statement_of(payload: dict[str, Any]) -> Statement:
@@ -110,7 +110,7 @@ def open_archive(path: Path) -> BinaryIO:
     try:
         return path.open("rb")
     except FileNotFoundError:
-        raise NotFound(f"there is no file {path}") from None
+        raise NotFound(f"no such file: {path}") from None
     except OSError as error:
         raise BadFile(str(path), f"cannot be read: {error.strerror}") from error
 
@@ -146,7 +146,7 @@ def verify_file(file: BinaryIO, public_key: Ed25519PublicKey | None = None) -> A
 
 def _kept(found: Scan, name: str) -> bytes:
     if name not in found.kept:
-        raise EvidenceFault(name, "it is missing")
+        raise EvidenceFault(name, "is missing")
     return found.kept[name]
 
 
@@ -154,9 +154,9 @@ def _own_key(data: bytes) -> Ed25519PublicKey:
     try:
         key = parse_public_key(data)
     except ValueError as error:
-        raise EvidenceFault(PUBLIC_KEY, f"it {error}") from None
+        raise EvidenceFault(PUBLIC_KEY, str(error)) from None
     if public_pem(key) != data:
-        raise EvidenceFault(PUBLIC_KEY, "it is not as it was written")
+        raise EvidenceFault(PUBLIC_KEY, "was changed")
     return key
 
 
@@ -165,26 +165,26 @@ def _check_signature(found: Scan, signed: SignedStatement, key: Ed25519PublicKey
         return
     stated, held = dict(signed.statement.subjects), {member.name: member.sha256 for member in found.members}
     if not trusted and stated.get(PUBLIC_KEY) != held.get(PUBLIC_KEY):
-        raise EvidenceFault(PUBLIC_KEY, "it is not the file that was signed")
+        raise EvidenceFault(PUBLIC_KEY, "is not the file that was signed")
     if trusted and signed.signer != key_id(key):
-        raise EvidenceFault("the signature", "it was made with another key than the one that was named")
-    raise EvidenceFault("the signature", "it does not fit what it is to sign")
+        raise EvidenceFault("the signature", "was made with another key than the given one")
+    raise EvidenceFault("the signature", "does not match the signed data")
 
 
 def _compare(members: tuple[ArchiveMember, ...], statement: Statement) -> None:
     """Find the first file that is not as the statement says."""
     if members[-1].name != STATEMENT:
-        raise EvidenceFault(STATEMENT, "it is not the last file of the archive")
+        raise EvidenceFault(STATEMENT, "is not the last file of the archive")
     stated = dict(statement.subjects)
     for member in members[:-1]:
         if member.name not in stated:
-            raise EvidenceFault(member.name, "nobody signed a file of this name")
+            raise EvidenceFault(member.name, "is not among the signed files")
         if stated[member.name] != member.sha256:
-            raise EvidenceFault(member.name, "it is not the file that was signed")
+            raise EvidenceFault(member.name, "is not the file that was signed")
     held = [member.name for member in members[:-1]]
     if missing := sorted(stated.keys() - set(held)):
-        raise EvidenceFault(missing[0], "it is missing")
+        raise EvidenceFault(missing[0], "is missing")
     if held != [name for name, _ in statement.subjects]:
         pairs = zip(held, statement.subjects, strict=False)
         first = next((name for name, (expected, _) in pairs if name != expected), STATEMENT)
-        raise EvidenceFault(first, "it does not stand where it was written")
+        raise EvidenceFault(first, "is not at its place in the archive")

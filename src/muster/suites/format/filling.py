@@ -58,7 +58,7 @@ def _from_rows(
             empty = False
             yield filling.case(row)
         if empty:
-            raise Unreadable("there is no row in it")
+            raise Unreadable("has no rows")
     except Unfilled as error:
         complaints.say_of_mark(error.mark, error.message)
     except Unreadable as error:
@@ -83,7 +83,7 @@ class _Filling:
         name = str(row.number) if self._dataset.id is None else row.text(self._dataset.id)
         complaints = self._complaints.of(f"{self._case.id}/{name or row.number}", f"{self._dataset.file}:{row.line}")
         if not name:
-            complaints.say(("dataset", "id"), f"the row has nothing in {self._dataset.id!r}, which is to name it")
+            complaints.say(("dataset", "id"), f"the row has no value in {self._dataset.id!r}, the column of its id")
         whole = f"{self._case.id}/{name or row.number}"
         case = self._filled(whole, row, complaints)
         if case is not None and not complaints.flaws and not complaints.doubts:
@@ -113,13 +113,13 @@ _EMPTY_MEANS_NOTHING = (CheckKind.CONTAINS, CheckKind.NOT_CONTAINS, CheckKind.RE
 
 
 def verify(case: Case, complaints: Complaints, known: frozenset[int] = frozenset()) -> None:
-    """Say what of a case cannot be checked; checks that are known already are not looked at again."""
+    """Return what of a case cannot be checked; checks that were seen already are not looked at again."""
     for place, check in _checks(case):
         if id(check) not in known:
             _verify_check(check, place, complaints)
     for index, expectation in enumerate(case.tool_sequence):
         if not expectation.tool:
-            complaints.say(("expected", "tool_sequence", index, "tool"), "it is empty")
+            complaints.say(("expected", "tool_sequence", index, "tool"), "is empty")
     if not all(case.tags):
         complaints.say(("tags",), "there is an empty one")
 
@@ -139,7 +139,7 @@ def _checks(case: Case) -> Iterator[tuple[Place, OutputCheck]]:
 
 def _verify_check(check: OutputCheck, place: Place, complaints: Complaints) -> None:
     if check.kind in _EMPTY_MEANS_NOTHING and not check.value:
-        complaints.doubt((*place, "value"), f"an empty {check.kind} says nothing", "empty-check")
+        complaints.doubt((*place, "value"), f"an empty {check.kind} checks nothing", "empty-check")
     if check.kind is CheckKind.REGEX and (wrong := _pattern_flaw(check.value)):
         complaints.doubt((*place, "value"), wrong, "broken-check")
     if check.kind is CheckKind.JSON_PATH and check.field is None:
@@ -147,12 +147,12 @@ def _verify_check(check: OutputCheck, place: Place, complaints: Complaints) -> N
     if check.field is not None:
         _verify_path(check.field, (*place, "field"), complaints)
     if check.schema is not None and (wrong := schema_flaw(check.schema)):
-        complaints.say((*place, "schema"), f"this is no JSON Schema: {wrong}")
+        complaints.say((*place, "schema"), f"not a valid JSON Schema: {wrong}")
 
 
 def _verify_path(text: str, place: Place, complaints: Complaints) -> None:
     if not text:
-        complaints.say(place, "it is empty")
+        complaints.say(place, "is empty")
     elif text.startswith("$") and (wrong := _path_flaw(text)):  # else it is a JSON pointer, or the name of a key
         complaints.doubt(place, wrong, "broken-check")
 

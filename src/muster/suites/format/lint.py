@@ -23,7 +23,7 @@ Finding = tuple[Place, str, str]  # where, its code, what
 
 
 def lint(path: Path) -> tuple[Flaw, ...]:
-    """Say what is doubtful in a suite; raises BadFile when it is not even valid."""
+    """Return what is doubtful in a suite; raises BadFile when it is not valid."""
     examination = examine(path, MOST_FINDINGS)
     if examination.flaws:
         raise examination.flaws[0].error()
@@ -52,7 +52,7 @@ def _findings(reading: SuiteReader, doubts: tuple[Flaw, ...]) -> Iterator[Flaw]:
             yield from _told(written.complaints, _about_case(written.form, head))
             yield from _told(written.complaints, tags.findings(own))
     if not smoke:
-        yield about_head.flaw(("cases",), "no case has the tag smoke", "no-smoke-case")
+        yield about_head.flaw(("cases",), "no case has the tag 'smoke'", "no-smoke-case")
     yield from manifest_findings(reading.path.parent, head.skill_or_agent, ids)
 
 
@@ -64,7 +64,7 @@ def _about_head(head: HeadForm) -> Iterator[Finding]:
     if head.bundle_id is not None or head.bundle_version is not None:
         for name in ("risk_tier", "certification_track"):
             if getattr(head, name) is None:
-                yield ("bundle_id",), "bundle-incomplete", f"a bundle names its {name}"
+                yield ("bundle_id",), "bundle-incomplete", f"a bundle needs its {name}"
 
 
 def _about_case(form: CaseForm, head: HeadForm) -> Iterator[Finding]:
@@ -79,13 +79,13 @@ def _about_rubric(form: CaseForm, evaluator: Evaluator) -> Iterator[Finding]:
     rubric = form.expected.rubric
     weights = sum(item.weight for item in rubric)
     if rubric and abs(weights - 1) > _TOLERANCE:
-        yield ("expected", "rubric"), "rubric-weights", f"the weights come to {weights:g}, and not to 1"
+        yield ("expected", "rubric"), "rubric-weights", f"the weights add up to {weights:g}, not to 1"
     if evaluator is Evaluator.JUDGE and not rubric:
-        yield ("evaluator_config", "evaluator"), "judge-without-rubric", "there is no rubric for the judge"
+        yield ("evaluator_config", "evaluator"), "judge-without-rubric", "the judge has no rubric"
     if evaluator is Evaluator.RULES:
         for index, item in enumerate(rubric):
             if item.auto_check is None:
-                what = f"{item.id} has no auto_check, so rules leave it unjudged"
+                what = f"{item.id} has no auto_check, so the evaluator rules does not judge it"
                 yield ("expected", "rubric", index), "unjudged-item", what
 
 
@@ -121,9 +121,9 @@ class _Tags:
             usual = self._spelled.setdefault(_normal(tag), tag)
             if tag != usual and tag not in self._told:
                 self._told.add(tag)
-                yield ("tags", index), "tag-spelling", f"{tag!r} is the tag {usual!r} in another spelling"
+                yield ("tags", index), "tag-spelling", f"{tag!r} is another spelling of the tag {usual!r}"
             if tag in tags[:index]:
-                yield ("tags", index), "duplicate-tag", f"{tag!r} stands there twice"
+                yield ("tags", index), "duplicate-tag", f"{tag!r} is listed twice"
 
 
 def _normal(tag: str) -> str:
@@ -136,18 +136,18 @@ _SHOWN = 5
 
 
 def manifest_findings(folder: Path, suite: str, ids: Set[str]) -> Iterator[Flaw]:
-    """Say what in the manifest does not fit the suite beside it; without a manifest nothing."""
+    """Return what in the manifest does not match the suite beside it; nothing without a manifest."""
     path = folder / NAME
     if not path.exists():
         return
     try:
         manifest = json.loads(whole_text(path, MOST_BYTES))
         if not isinstance(manifest, dict):
-            raise ValueError("it must be an object")
+            raise ValueError("must be an object")
     except Unreadable as error:
         yield _finding(path, "manifest-unreadable", error.message, error.line)
     except (ValueError, RecursionError) as error:
-        yield _finding(path, "manifest-unreadable", f"this is no manifest: {error}")
+        yield _finding(path, "manifest-unreadable", f"not a valid manifest: {error}")
     else:
         if manifest.get("skill_or_agent", suite) == suite:
             yield from _about_cases(path, manifest, ids)
@@ -159,7 +159,7 @@ def _about_cases(path: Path, manifest: dict[str, Any], ids: Set[str]) -> Iterato
     if not isinstance(listed, list):
         return
     named = {str(name) for name in listed}
-    for names, words in ((ids - named, "does not list"), (named - ids, "lists, and the suite does not have:")):
+    for names, words in ((ids - named, "does not list"), (named - ids, "lists cases that the suite does not have:")):
         if names:
             shortened = ", ".join(sorted(names)[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
             yield _finding(path, "manifest-cases", f"case_ids {words} {shortened}")
@@ -177,7 +177,7 @@ def _about_files(path: Path, manifest: dict[str, Any]) -> Iterator[Flaw]:
             yield _finding(path, "manifest-digest", f"{name}: {error.message}")
             continue
         if found != digest.removeprefix("sha256:").lower():
-            yield _finding(path, "manifest-digest", f"{name} has the SHA-256 {found}, and not {digest}")
+            yield _finding(path, "manifest-digest", f"the SHA-256 of {name} is {found}, not {digest}")
 
 
 def _is_below(name: str) -> bool:

@@ -117,7 +117,7 @@ class _Resolution:
             self._doubt((_CONFIG, "process_cmd", 0), message, "missing-command")
 
     def _require_work(self, case: Case) -> None:
-        """Refuse a case that could pass without anybody looking at the answer."""
+        """Refuse a case that could pass without a check of the answer."""
         if self._partial:
             return
         config = self._config  # a file that is named and missing was told already
@@ -126,7 +126,7 @@ class _Resolution:
         if case.evaluator is Evaluator.PROCESS and not case.process:
             self._say((_CONFIG, "evaluator"), "the evaluator process needs a process_cmd")
         if not (case.output or case.tool_sequence or case.rubric or config.golden_path or case.process):
-            self._say((), "nothing is expected of the answer: name a check, a rubric, a golden file or a command")
+            self._say((), "nothing is expected of the answer: add a check, a rubric, a golden file or a command")
 
     def _agents(self) -> tuple[str, ...]:
         if self._form.agent is not None and self._form.agents:
@@ -146,7 +146,8 @@ class _Resolution:
     def _check(self, form: CheckForm, place: Place) -> OutputCheck:
         turns = 1 + len(self._form.input.follow_ups)
         if form.turn is not None and form.turn > turns and not self._partial:
-            self._say((*place, "turn"), f"there are {turns} answers only" if turns > 1 else "there is one answer only")
+            answers = f"{turns} answers" if turns > 1 else "one answer"
+            self._say((*place, "turn"), f"the case has only {answers}")
         return OutputCheck(
             kind=form.kind,
             value=form.value or "",
@@ -162,13 +163,13 @@ class _Resolution:
         try:
             found = json.loads(self._shelf.text(form.schema_file))
             if not isinstance(found, dict):
-                raise Unreadable(f"{form.schema_file}: a JSON Schema is an object")
+                raise Unreadable(f"{form.schema_file}: a JSON Schema must be an object")
             if wrong := flaw_of(found) or schema_flaw(found):
-                raise Unreadable(f"{form.schema_file}: this is no JSON Schema: {wrong}")
+                raise Unreadable(f"{form.schema_file}: not a valid JSON Schema: {wrong}")
         except Unreadable as error:
             self._say((*place, "schema_file"), error.message)
         except (ValueError, RecursionError) as error:
-            self._say((*place, "schema_file"), f"{form.schema_file}: this is no JSON: {error}")
+            self._say((*place, "schema_file"), f"{form.schema_file}: not valid JSON: {error}")
         else:
             return found
         return None
@@ -177,7 +178,7 @@ class _Resolution:
         key = "golden_path" if form.golden_path else "value"
         name = form.golden_path or form.value or self._config.golden_path
         if name is None:
-            self._say(place, "a check of the kind golden_diff names a file, as its value or golden_path")
+            self._say(place, "a check of the kind golden_diff needs a file, as its value or golden_path")
             return None
         return self._golden(name, (*place, key), form)
 
@@ -213,14 +214,14 @@ class _Resolution:
         names = [form.id for form in forms]
         for index, name in enumerate(names):
             if name in names[:index] and not (self._partial and name == STAND_IN):
-                self._say(("expected", "rubric", index, "id"), f"there is an item {name!r} already")
+                self._say(("expected", "rubric", index, "id"), f"duplicate item {name!r}")
         if forms and not sum(form.weight for form in forms) > 0:
-            self._say(("expected", "rubric"), "the weights must come to more than 0")
+            self._say(("expected", "rubric"), "the weights must add up to more than 0")
         return tuple(self._item(form, ("expected", "rubric", index)) for index, form in enumerate(forms))
 
     def _item(self, form: RubricForm, place: Place) -> RubricItem:
         if not form.description.strip() and form.auto_check is None:
-            self._say(place, "an item needs a description or an auto_check: nobody could judge it")
+            self._say(place, "an item needs a description or an auto_check")
         check = form.auto_check
         return RubricItem(
             id=form.id,
@@ -239,7 +240,7 @@ class _Resolution:
             except ValueError:
                 found.append(Anchor(score=-1, text=text))
             if not 0 <= found[-1].score <= 1:
-                self._say((*place, "anchors", score), "an anchor stands at a score from 0 to 1")
+                self._say((*place, "anchors", score), "the score of an anchor must be from 0 to 1")
         return tuple(sorted(found, key=lambda anchor: anchor.score))
 
     def _tools(self) -> tuple[ScriptedTool, ...]:
@@ -247,9 +248,9 @@ class _Resolution:
         names = [form.name for form in forms]
         for index, form in enumerate(forms):
             if form.name in names[:index] and not (self._partial and form.name == STAND_IN):
-                self._say(("input", "tools", index, "name"), f"there is a tool {form.name!r} already")
+                self._say(("input", "tools", index, "name"), f"duplicate tool {form.name!r}")
             if form.parameters is not None and (wrong := schema_flaw(form.parameters)):
-                self._say(("input", "tools", index, "parameters"), f"this is no JSON Schema: {wrong}")
+                self._say(("input", "tools", index, "parameters"), f"not a valid JSON Schema: {wrong}")
         return tuple(self._tool(form) for form in forms)
 
     def _tool(self, form: ToolForm) -> ScriptedTool:
@@ -280,11 +281,11 @@ def is_usable_id(name: str, suite: str) -> bool:
 def require_id(name: str, suite: str, say: Any) -> None:
     """Complain about an id that cannot stand in keys and tables."""
     if not name.startswith(f"{suite}/") or len(name) == len(suite) + 1:
-        say(("id",), f"an id begins with {suite}/ and goes on")
+        say(("id",), f"an id must be {suite}/ and a name")
     if len(name) > LONGEST_ID:
         say(("id",), f"an id has {LONGEST_ID} characters at most")
     if not name.isprintable() or name != name.strip():
-        say(("id",), "an id has printable characters only, and no blanks at its ends")
+        say(("id",), "an id must have printable characters only, and no spaces at its ends")
 
 
 Complaint = tuple[int, str]  # the number of the word, and what is wrong with it
@@ -302,14 +303,14 @@ def leaving(command: Sequence[str], folders: Sequence[Path]) -> Iterator[Complai
     for index, word in enumerate(command):
         path = _path_in(word)
         if _UPWARDS.search(word):
-            yield index, f"{word!r} may not be named: name a file below the project's folder, without .."
+            yield index, f"{word!r} is not allowed: use a file below the project's folder, without .."
         elif path.startswith("/") and path not in _DEVICES and not _is_below(path, folders[-1]):
-            hint = f"; name a program without its folder: {Path(path).name}" if index == 0 else ""
-            yield index, f"{word!r} may not be named: it is outside of the project, {folders[-1]}{hint}"
+            hint = f"; use the program without its folder: {Path(path).name}" if index == 0 else ""
+            yield index, f"{word!r} is not allowed: it is outside of the project, {folders[-1]}{hint}"
         elif (named := _outside_in(word, folders[-1])) is not None:
-            yield index, f"{named!r} may not be named: it is outside of the project, {folders[-1]}"
+            yield index, f"{named!r} is not allowed: it is outside of the project, {folders[-1]}"
         elif any(_leads_out(folder / path, folders[-1]) for folder in folders):
-            yield index, f"{word!r} may not be named: it is a link that leads out of {folders[-1]}"
+            yield index, f"{word!r} is not allowed: it is a link that leads out of {folders[-1]}"
 
 
 def missing(command: Sequence[str], folders: Sequence[Path]) -> Iterator[Complaint]:
@@ -326,7 +327,7 @@ def not_installed(command: Sequence[str], folders: Sequence[Path]) -> str:
     program = command[0]
     if "/" in program or shutil.which(program) or any(_exists(folder, program) for folder in folders):
         return ""
-    return f"there is no program {program} on PATH of this machine"
+    return f"the program {program} was not found on PATH"
 
 
 def _path_in(word: str) -> str:

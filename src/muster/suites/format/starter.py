@@ -1,10 +1,10 @@
-"""A first suite for somebody who begins: small, valid, and with a word about each thing in it."""
+"""The starter suite: small, valid, and with a comment on each part."""
 
 from collections.abc import Mapping
 
 _CASES = """\
 # A suite: what is asked of an agent, and what a good answer is like.
-#   muster validate {name}                  is it written rightly?
+#   muster validate {name}                  is it valid?
 #   muster run {name} --agent sim/echo      try it without a key
 schema_version: 1
 skill_or_agent: {name} # ids of cases begin with this

@@ -37,7 +37,7 @@ def lenient_thresholds(form: CaseForm) -> Iterator[Finding]:
     )
     for place, threshold in thresholds:
         if threshold is not None and threshold <= NOTHING:
-            yield place, "zero-threshold", "with a threshold of 0 the case passes whatever it scores"
+            yield place, "zero-threshold", "with a threshold of 0 the case passes with any score"
     yield from _lenient_golden(config, (_CONFIG,))
     for index, check in enumerate(form.expected.output):
         yield from _lenient_golden(check, ("expected", "output", index))
@@ -48,7 +48,7 @@ def lenient_thresholds(form: CaseForm) -> Iterator[Finding]:
 
 def _lenient_golden(form: CheckForm | EvaluatorForm, place: Place) -> Iterator[Finding]:
     if form.golden_threshold is not None and form.golden_threshold <= NOTHING:
-        message = "with a golden_threshold of 0 every answer is like enough"
+        message = "with a golden_threshold of 0 every answer passes"
         yield (*place, "golden_threshold"), "zero-threshold", message
 
 
@@ -166,7 +166,7 @@ def examine(path: Path, most_doubts: int = MOST_FLAWS) -> Examination:
             doubts += found.doubts[: most_doubts - len(doubts)]
         if len(flaws) >= MOST_FLAWS:
             del flaws[MOST_FLAWS:]
-            flaws.append(Flaw(file=reading.file, message=f"after {MOST_FLAWS} flaws nothing more was looked at"))
+            flaws.append(Flaw(file=reading.file, message=f"stopped after {MOST_FLAWS} problems"))
             break
     return Examination(name=reading.name, cases=cases, flaws=tuple(flaws), doubts=tuple(doubts))
 
@@ -182,7 +182,7 @@ def resolved(reading: SuiteReader) -> Iterator[FilledCase | Flaw]:
             for outcome in _resolve(reading, written):
                 yield seen.once(outcome)
         if empty and "cases" in reading.tree:
-            raise Unreadable("cases: there is none", reading.tree.lines["cases"])
+            raise Unreadable("cases: the list is empty", reading.tree.lines["cases"])
     except Unreadable as error:
         yield reading.flaw(error)
 
@@ -255,7 +255,7 @@ class _Seen:
             return outcome
         flaws = outcome.flaws
         if usable:
-            message = "id: there is a case with this id already"
+            message = "id: duplicate id of a case"
             flaws = (*flaws, Flaw(file=case.file, line=case.line, case=case.id, message=message))
         return replace(outcome, case=replace(case, id=self._free_id(case)), flaws=flaws)
 

@@ -68,15 +68,15 @@ class CaseTemplate:
         for name, times in self.names.items():
             if name not in values:
                 known = ", ".join(sorted(values)[:20]) or "none"
-                raise Unfilled(f"{{{{{name}}}}}", f"there is no variable {name!r} (known: {known})")
+                raise Unfilled(f"{{{{{name}}}}}", f"unknown variable {name!r} (known: {known})")
             size += times * len(values[name])
         if size > MOST_FILLED:
-            raise Unfilled("{{", f"its variables hold more than {MOST_FILLED:,} characters")
+            raise Unfilled("{{", f"its variables expand to more than {MOST_FILLED:,} characters")
         filled = {name: fill(values) for name, fill in self._changes.items()}
         return Case(**{**self._kept, **filled, **changes})
 
     def _fill_of(self, value: Any) -> Fill | None:
-        """Say how a value is filled in; None when there is nothing in it to fill."""
+        """Return how a value is filled in; None when there is nothing in it to fill."""
         if type(value) is str:
             return self._text(value) if "{{" in value else None
         if type(value) is JsonText:
@@ -112,7 +112,7 @@ class CaseTemplate:
     def _name(self, mark: re.Match[str]) -> str:
         name = (mark[1] or "").strip()
         if not name:
-            raise Unfilled(mark[0], r"'{{' names no variable; write \{{ for the braces themselves")
+            raise Unfilled(mark[0], r"'{{' without a variable; write \{{ for literal braces")
         self.names[name] += 1
         return name
 
@@ -173,7 +173,7 @@ def rows(path: Path) -> Iterator[Row]:
     """Return the rows of a file; raises Unreadable with the line at the first that cannot be read."""
     read = {".csv": _csv_rows, ".jsonl": _json_rows, ".ndjson": _json_rows}.get(path.suffix.lower())
     if read is None:
-        raise Unreadable(f"a dataset is one of {', '.join(KINDS)}")
+        raise Unreadable(f"a dataset must be one of {', '.join(KINDS)}")
     return read(path)
 
 
@@ -188,7 +188,7 @@ def _json_rows(path: Path) -> Iterator[Row]:
             try:
                 values = decode(text)
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-                raise Unreadable(f"this is no JSON: {error}", line) from None
+                raise Unreadable(f"not valid JSON: {error}", line) from None
             if type(values) is not dict:
                 raise Unreadable("a row must be an object", line)
             yield Row(number, line, values)
@@ -205,18 +205,18 @@ def _csv_rows(path: Path) -> Iterator[Row]:
                     continue
                 number += 1
                 if len(cells) != len(names):
-                    what = f"{len(cells)} cells, and there are {len(names)} columns"
+                    what = f"{len(cells)} cells, but there are {len(names)} columns"
                     raise Unreadable(f"this row has {what}", reader.line_num)
                 yield Row(number, reader.line_num, dict(zip(names, cells, strict=True)))
         except csv.Error as error:
-            hint = "; JSONL takes longer texts" if "larger than field limit" in str(error) else ""
-            raise Unreadable(f"this is no CSV: {error}{hint}", reader.line_num) from None
+            hint = "; use JSONL for longer texts" if "larger than field limit" in str(error) else ""
+            raise Unreadable(f"not valid CSV: {error}{hint}", reader.line_num) from None
 
 
 def _header(cells: list[str]) -> list[str]:
     names = [cell.strip() for cell in cells]
     if not names:
-        raise Unreadable("there is no first line with the names of the columns", 1)
+        raise Unreadable("the first line with the names of the columns is missing", 1)
     if "" in names or len(set(names)) < len(names):
-        raise Unreadable("every column needs a name of its own in the first line", 1)
+        raise Unreadable("every column needs a unique name in the first line", 1)
     return names

@@ -259,7 +259,7 @@ def the_suite(folder: str) -> Suite:
     if len(paths) != 1:
         names = ", ".join(str(path) for path in paths)
         raise BadArgument(
-            f"{folder} has {len(paths)} suites: {names}" if paths else f"there is no suite in {folder}",
+            f"{folder} has {len(paths)} suites: {names}" if paths else f"no suite found in {folder}",
             suggestions=("name the file of one suite",),
         )
     return open_suite(paths[0])

@@ -72,7 +72,7 @@ def _with_items(file: str, text: str, cases: Cases) -> str:
     head = _CASES.search(text)
     item = _ITEM.search(text, head.end()) if head else None
     if head is None or item is None:
-        raise BadFile(file, "its cases do not stand in a list with one '-' for each, so none can be added at its end")
+        raise BadFile(file, "its cases are not a list with one '-' for each, so none can be appended")
     after = _NEXT.search(text, item.end())
     end = len(text)
     if after is not None:
@@ -103,7 +103,7 @@ def file_to_extend(where: Path) -> Path:
     found = find_suites([where])
     if len(found) != 1:
         raise BadArgument(
-            f"{where} has {len(found)} suites" if found else f"there is no suite in {where}",
+            f"{where} has {len(found)} suites" if found else f"no suite found in {where}",
             suggestions=("name the file of one suite",),
         )
     path = Path(found[0]).resolve()
@@ -116,7 +116,7 @@ def file_to_create(folder: Path) -> Path:
     """Name the file of a new suite; one that is there is never overwritten."""
     path = folder / NAME
     if path.exists():
-        raise BadArgument(f"{path} is there already", suggestions=(f"muster generate --extend {folder}",))
+        raise BadArgument(f"{path} exists", suggestions=(f"muster generate --extend {folder}",))
     require_folder(folder, path, keep=False)
     return path
 
@@ -129,7 +129,7 @@ def create(path: Path, skill: str, cases: Cases) -> None:
         try:
             os.link(draft, path)  # unlike a rename, it fails when somebody was faster
         except FileExistsError:
-            raise Conflict(f"{path} is there already") from None
+            raise Conflict(f"{path} exists") from None
 
 
 def extend(path: Path, cases: Cases) -> None:
@@ -162,7 +162,7 @@ def _compare(before: "Iterator[Case] | tuple[()]", after: "Iterator[Case]", case
             raise BadFile(str(path), f"adding to it would change the case {old.id}; add the new ones by hand")
     for case, new in zip_longest(cases, after):
         if case is None or new is None or _said(new) != [message["content"] for message in case["input"]["messages"]]:
-            raise BadFile(str(path), "the new cases would be read otherwise than they are; add them by hand")
+            raise BadFile(str(path), "the new cases would change when the file is read; add them by hand")
 
 
 def _cases(path: Path) -> "Iterator[Case]":

@@ -55,11 +55,11 @@ class GeneratedCases:
         self.all_reasons: list[str] = []
 
     def missing(self, count: int) -> int:
-        """Say how many cases are still to be written."""
+        """Return how many cases are still to be written."""
         return count - len(self.cases)
 
     def subject(self) -> GenerationSubject:
-        """Say what the next cases are for."""
+        """Return what the next cases are for."""
         there = [(id_, description) for id_, description, _ in self._known.cases]
         there += [(case["id"], case["description"]) for case in self.cases]
         lines = tuple(f"{id_}: {' '.join(description.split())}"[:_LONGEST_LINE] for id_, description in there)
@@ -178,9 +178,9 @@ def _read(spec: Any) -> Spec:
     try:
         found = msgspec.convert(spec, Spec)
     except msgspec.ValidationError as error:
-        raise BadArgument(f"this is no spec for generating cases: {error}") from None
+        raise BadArgument(f"not a valid spec for generating cases: {error}") from None
     if bool(found.extend) == bool(found.skill):
-        raise BadArgument("cases are generated either for a new skill or to extend a suite")
+        raise BadArgument("give either a new skill or a suite to extend, not both")
     return found
 
 
@@ -194,7 +194,7 @@ def _look(spec: Spec) -> Known:
 
 
 def _failure(error: WireError, desk: GeneratedCases) -> str:
-    """Say why there is no use in going on; an answer of a program in another shape is only rejected.
+    """Return why generation cannot continue; an answer of a program in another shape is only rejected.
 
     It is told as the journal has it, so that a replay says the same.
     """

@@ -91,7 +91,7 @@ def failed(name: str, why: str, *keys: str) -> Judgement:
 
 
 def _flaw(case: Case, scored: list[str], *, outright: bool) -> str:
-    """Say what is wrong with the items that were scored; a case without a rubric leaves their names to the command."""
+    """Return what is wrong with the scored items; a case without a rubric leaves their names to the command."""
     wanted = [item.id for item in case.rubric]
     counted = Counter(scored)
     twice = [id_ for id_ in counted if counted[id_] > 1]

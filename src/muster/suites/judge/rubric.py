@@ -147,19 +147,19 @@ def keys_of(key: str, judge: str, samples: int) -> list[str]:
 
 
 def flaw_of(heard: Heard, question: JudgeQuestion) -> str:
-    """Say what is to be repaired in a reply; nothing when it is good, or when there is none."""
+    """Return what is to be repaired in a reply; nothing when it is good, or when there is none."""
     return "" if _is_lost(heard) else _reading(heard, question).flaw
 
 
 def missing(case: Case, observation: Observation) -> str:
-    """Say what keeps a judge from being asked at all."""
+    """Return what keeps a judge from being asked at all."""
     if not rubric_of(case):
         return "the case has no rubric, no description and no judge_prompt: there is nothing to judge by"
     return "" if observation.answers else "there is no answer to judge"
 
 
 def _sample(question: JudgeQuestion, judge: str, key: str, calls: Calls) -> Sample:
-    """Tell one sample again: its first reply, and the repair when that one has a flaw."""
+    """Return one sample from its recorded calls: its first reply, and the repair when that one has a flaw."""
     replies: list[Reply | None] = []
     keys: tuple[str, ...] = ()
     reading = JudgeReading()
@@ -217,7 +217,7 @@ async def judge(
     Samples agree when they are on the same side of the case's threshold, or of the given one where it names none.
     """
     if samples < 1:
-        raise BadArgument(f"a judge is asked at least once, not {samples} times")
+        raise BadArgument(f"the number of judge samples must be at least 1, not {samples}")
     heard: Calls = {}
     if not missing(case, observation):
         question = pose(case, observation)

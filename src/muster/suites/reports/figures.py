@@ -58,7 +58,7 @@ def figures(line: SubjectLine) -> Figures:
 
 
 def steadiness(stats: SubjectStats) -> str:
-    """Say what epochs and samples tell; nothing when each case was asked and judged once."""
+    """Return what epochs and samples show; nothing when each case was run and judged once."""
     return " · ".join(_words(stats))
 
 
@@ -72,4 +72,4 @@ def _words(stats: SubjectStats) -> Iterator[str]:
     if told:
         yield f"score varies (variance) {', '.join(told)}"
     if stats.agreement is not None:
-        yield f"samples of the judge agree in {percent(stats.agreement)}"
+        yield f"judge samples agree in {percent(stats.agreement)}"

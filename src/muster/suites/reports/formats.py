@@ -28,5 +28,5 @@ async def write_report(suite: SuiteRun, report: SuiteReport, format_name: str, o
     """Write a report to an open file."""
     writer = WRITERS.get(format_name)
     if writer is None:
-        raise BadArgument(f"there is no report format {format_name!r}", suggestions=(f"one of {', '.join(WRITERS)}",))
+        raise BadArgument(f"unknown report format {format_name!r}", suggestions=(f"one of {', '.join(WRITERS)}",))
     await writer(suite, report, cast(TextIO, Redacting(out)))

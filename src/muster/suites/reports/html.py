@@ -105,7 +105,7 @@ class PageRows:
         return found
 
     def told(self) -> str:
-        """Say what is not on the page; nothing when all of it is."""
+        """Return what is not on the page; nothing when all of it is."""
         parts = []
         if not self._everything:
             parts.append(

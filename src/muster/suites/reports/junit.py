@@ -66,7 +66,7 @@ def _suite(report: SuiteReport, line: SubjectLine, part: IO[str], seconds: float
 
 
 def _run_case(flaws: tuple[str, ...]) -> Iterator[str]:
-    """Tell what is wrong with the whole run as a case of its own: cases that were never run only count as skipped."""
+    """Return what is wrong with the whole run as a test case: cases that were never run only count as skipped."""
     yield '  <testsuite name="the run itself" tests="1" failures="0" errors="1" skipped="0" time="0.000">\n'
     yield '    <testcase name="the run was done to its end" classname="muster" time="0.000">\n'
     yield f'      <error type="unfinished" message={attribute(flaws[0])}>{text(" ".join(flaws))}</error>\n'

@@ -85,7 +85,7 @@ def _head(report: SuiteReport) -> Iterator[str]:
 
 
 def _safe_verdict(report: SuiteReport) -> str:
-    """Return the verdict; why a run stopped is somebody else's words."""
+    """Return the verdict; why a run stopped is untrusted text."""
     error = report.run.error
     return replace(report, run=replace(report.run, error=inline(error, 300) if error else "")).verdict
 

@@ -153,16 +153,16 @@ def _reasons(result: CaseResult) -> Iterator[str]:
 
 
 def _check(check: CheckResult, *, told: bool) -> str:
-    """Say what a check found, or what it looked for when the rest is told already."""
+    """Return what a check found, or what it looked for when the rest is known already."""
     if told:
         return f"it looks for: {check.expected}" if check.expected else ""
-    word = "could not be done" if check.broken else "does not hold"
+    word = "could not be run" if check.broken else "failed"
     expected = f" (it looks for: {check.expected})" if check.expected else ""
     return f"check {check.name} {word}{expected}" + (f": {check.why}" if check.why else "")
 
 
 def _item(item: ItemScore) -> str:
-    found = "nobody judged it" if item.score is None else f"{item.score:.2f}"
+    found = "not judged" if item.score is None else f"{item.score:.2f}"
     critical = ", critical" if item.critical else ""
     said = f" – {item.rationale}" if item.rationale else ""
     return f"rubric {item.id} (weight {item.weight:g}{critical}): {found}{said}"
@@ -193,5 +193,5 @@ WORDS: Mapping[Status, str] = {status: str(status).replace("_", " ") for status 
 
 
 def listed(counts: Mapping[Status, int]) -> str:
-    """Say how many cases ended how, the worst first."""
+    """Return how many cases ended in each status, the worst first."""
     return ", ".join(f"{counts[status]:,} {WORDS[status]}" for status in ORDER if counts.get(status))

@@ -85,13 +85,13 @@ async def open_suite_run(store: Store, run: Run) -> SuiteRun:
     """Read what a run was about; raises BadArgument for a run of something else."""
     if run.workload != "suite":
         raise BadArgument(
-            f"run {run.id} is a run of {run.workload!r} and not of a suite", suggestions=("muster runs list",)
+            f"run {run.id} is a run of {run.workload!r}, not of a suite", suggestions=("muster runs list",)
         )
     spec = read_spec(run.spec)
     entry = await store.journal.find(run.id, SNAPSHOT)
     if entry is None:
         raise NotFound(
-            f"run {run.id} stopped before its suites were read in; there is nothing to report",
+            f"run {run.id} stopped before its suites were read; there is nothing to report",
             suggestions=(f"muster runs resume {run.id}",),
         )
     environment = await store.journal.find(run.id, environment_key(spec.tag))
@@ -135,7 +135,7 @@ class Turn:
 
 
 def turns(entries: Sequence[Entry]) -> tuple[Turn, ...]:
-    """Tell the calls of one case as one conversation: every request repeats what was said before it."""
+    """Return the calls of one case as one conversation: every request repeats the messages before it."""
     said: list[Turn] = []
     for entry in entries:
         request = entry.request if isinstance(entry.request, Mapping) else {}

@@ -15,16 +15,16 @@ from muster.text.words import shorten
 
 RULES: Mapping[str, str] = {
     "score": "The score of a case is below its threshold.",
-    "error": "The agent, or a check, could not do its work.",
+    "error": "The agent or a check failed with an error.",
     "timed-out": "The agent did not answer in time.",
     "flaky": "A case passed in some epochs and not in others.",
-    "unjudged": "Nobody could say whether the answer is good.",
+    "unjudged": "The answer was not judged.",
 }
 
 
 FOUND = "It was found by running the cases of a suite against an agent, or a model with a prompt."
 HELP = (
-    "Read the answer in the report of the run (muster report RUN --format html -o report.html). Mend the agent or its "
+    "Read the answer in the report of the run (muster report RUN --format html -o report.html). Fix the agent or its "
     "prompt, or the case where it asks for too much; then run the suite again."
 )
 
@@ -107,4 +107,4 @@ def _rules(rules: set[str]) -> list[dict[str, Any]]:
 
 def _about(rule: str) -> str:
     name = rule.partition("/")[2]
-    return RULES.get(name, f"A check does not hold: {name.removeprefix('check-').replace('-', ' ')}.")
+    return RULES.get(name, f"A check failed: {name.removeprefix('check-').replace('-', ' ')}.")

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from math import log
 
 from muster.domain.batch import Saving
+from muster.domain.errors import state_verb
 from muster.domain.money import NOTHING, Microdollars, show_usd
 from muster.domain.run import TERMINAL, Run, RunState, Spent
 from muster.suites.reports.rows import CaseRow, CaseRows, listed, reasons
@@ -93,11 +94,11 @@ LISTED = 50  # rows of which all are listed; of longer runs only what did not pa
 KEPT = 1000  # rows that did not pass, or wait, are kept in the summary, for the reports that show a few
 
 # What makes results less sure than they look: what is counted, and what is said of it.
-_NOUNS = {"broken": "check", "failures": "sample", "misquoted": "quotation", "unjudged": "rubric item"}
+_NOUNS = {"broken": "check", "failures": "judge sample", "misquoted": "judge quotation", "unjudged": "rubric item"}
 _ODD = {
-    "broken": "could not be done",
-    "failures": "of judges brought nothing",
-    "misquoted": "by judges cannot be found in the answer",
+    "broken": "could not be run",
+    "failures": "failed",
+    "misquoted": "not found in the answer",
     "unjudged": "without a judgement",
 }
 
@@ -120,7 +121,7 @@ class CaseLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubjectLine:
-    """One subject with its figures; `rank` is None where there is nobody to compare it with."""
+    """One subject with its figures; `rank` is None where there is no other to compare it with."""
 
     label: str
     rank: int | None
@@ -179,11 +180,11 @@ class SuiteReport:
         found = []
         if self.run.state is not RunState.COMPLETED:
             why = f": {self.run.error}" if self.run.error else ""
-            state = "timed out" if self.run.state is RunState.TIMEOUT else f"is {self.run.state}"
+            state = state_verb(self.run.state)
             state += f" for batches, and {count(self.waiting, 'case')} with it" if self.waiting else ""
             found.append(f"The run {state}{why}.")
         elif self.run.error:
-            found.append(f"A budget is exceeded: {self.run.error}.")
+            found.append(f"Budget exceeded: {self.run.error}.")
         if self.waiting and self.run.state is RunState.COMPLETED:
             found.append(f"{count(self.waiting, 'case')} of a completed run wait for a batch.")
         if self.missing:
@@ -272,7 +273,7 @@ class _Gathering:
         return tuple(self._of[found.stats.subject].line(found, alone=len(ranked) < 2) for found in ranked)
 
     def warnings(self) -> tuple[str, ...]:
-        """Say what a reader must know about the figures."""
+        """Return what a reader must know about the figures."""
         return tuple(f"{count(number, _NOUNS[odd])} {_ODD[odd]}." for odd, number in sorted(self._odd.items()))
 
 
