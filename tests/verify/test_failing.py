@@ -82,9 +82,9 @@ TROUBLES = {
     "time running out": Trouble(code="out_of_time", says="", server=always("timeout"), timeouts=HASTY),
     "a provider that is broken": Trouble(code="provider_fault", says="", server=always("500")),
     "a provider that talks nonsense": Trouble(code="outcome_unknown", says="", server=always("garbage")),
-    "a batch that expires": Trouble(code="expired", says="ran out of time", server=always("expired"), how="batch"),
+    "a batch that expires": Trouble(code="expired", says="expired before", server=always("expired"), how="batch"),
     "a batch that expires, at the other one": Trouble(
-        code="expired", says="ran out of time", server=always("expired"), how="batch", agent={"model": OPENAI}
+        code="expired", says="expired before", server=always("expired"), how="batch", agent={"model": OPENAI}
     ),
     "a batch that is not taken": Trouble(
         code="invalid_request", says="", server=always("validation_failure"), how="batch"
@@ -157,7 +157,7 @@ async def test_one_chunk_of_many_without_a_report_breaks_the_agent(tmp_path: Pat
         auditor = (await check_nothing_passed(s, run))["auditor"]
         assert (auditor.ending, auditor.chunks, auditor.answered) == (Ending.BROKEN, 3, 2)
         assert auditor.codes == {"expired": 1}
-        assert "of 1 of 3 chunks there is no report" in auditor.why
+        assert "no report for 1 of 3 chunks" in auditor.why
         assert [batch["requests"] for batch in s.anthropic.audit.batches] == [3, 1, 1]
 
 
@@ -197,7 +197,7 @@ async def test_a_file_that_was_changed_before_a_checker_came_to_it_breaks_the_ch
         run = await s.verify(first, a_checker("second", "pass", wave=2, include=("*.py",)))
         agents = await check_nothing_passed(s, run)
         assert [agents[name].ending for name in ("first", "second")] == [Ending.PASSED, Ending.BROKEN]
-        assert "not as they were read in, before it ran: a.py" in agents["second"].why
+        assert "files were changed before it ran: a.py" in agents["second"].why
 
 
 @pytest.mark.parametrize("file", ["gone.py", "out.py", "folder"])

@@ -47,7 +47,7 @@ async def test_a_file_that_is_no_more_what_was_verified_is_left_alone(tmp_path: 
     assert found["changed"] == []
     assert "changed after it was verified" in found["left"]["changed.py"]
     assert "cannot be read" in found["left"]["gone.py"]
-    assert "odd kind" in found["left"]["odd.py"]
+    assert "unusual line endings" in found["left"]["odd.py"]
     assert paths["changed.py"].read_bytes() == b"a\nc\n"
 
 
@@ -75,4 +75,4 @@ async def test_a_spec_that_is_none_is_refused(tmp_path: Path) -> None:
     async with open_muster(settings=load_settings(tmp_path / ".muster", folder=tmp_path, environment={})) as muster:
         run = await (await muster.start("fix", {"root": "."})).wait()
     assert run.state is RunState.FAILED
-    assert "no spec of a fix" in str(run.error)
+    assert "not a valid spec of a fix" in str(run.error)

@@ -66,7 +66,7 @@ async def test_files_that_are_for_nobody_who_is_asked_are_left_out_with_a_word(t
         declare(tmp_path / "agents.yaml", "auditor")
         whole = await prepared(s, agents_file=tmp_path / "agents.yaml")
         assert whole.spec.files == ("a.py", "b.js")
-        assert [(left.path, left.why) for left in whole.left_out] == [("c.txt", "no agent looks at such files")]
+        assert [(left.path, left.why) for left in whole.left_out] == [("c.txt", "no agent handles such files")]
         part = await prepared(s, agents_file=tmp_path / "agents.yaml", waves=(1,))
         assert part.spec.files == ("a.py",)
         run = await s.drive(part.spec)
@@ -87,7 +87,7 @@ async def test_who_verifies_is_the_named_file_else_the_folders_own_else_the_ship
 @pytest.mark.parametrize("choice", [{"waves": (3,)}, {"agents": ("nobody",)}])
 async def test_a_part_that_does_not_exist_is_refused(tmp_path: Path, choice: dict[str, Any]) -> None:
     async with stage(tmp_path) as s:
-        with pytest.raises(BadArgument, match="there is no"):
+        with pytest.raises(BadArgument, match="has no"):
             await prepared(s, **choice)
 
 

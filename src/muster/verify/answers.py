@@ -228,14 +228,14 @@ _ENDS = re.compile(r"[.!;]")
 
 
 def summary_flaw(summary: Json, findings: Sequence[Finding]) -> str:
-    """Say in what a summary disagrees with the findings; nothing when it does not."""
+    """Return how a summary disagrees with the findings; nothing when it does not."""
     if isinstance(summary, Mapping):
         return _counts_flaw(summary, findings)
     return speaks_flaw(summary, findings) if isinstance(summary, str) else ""
 
 
 def speaks_flaw(text: str, findings: Sequence[Finding], where: str = "the summary") -> str:
-    """Say that a text says more than that nothing was found, or says so beside findings; nothing when it does not."""
+    """Return why a text says more than that nothing was found, or says so beside findings; nothing if not."""
     if not text.strip() or (not findings and _says_none(text)):
         return ""
     said = bounded(" ".join(text[: 4 * _LONGEST].split()), _SUMMARY_QUOTED)

@@ -28,7 +28,7 @@ class ChunkUnit:
 
     @property
     def cached(self) -> bool:
-        """Whether the first is asked alone and marks the chunk, so that the others find it in the provider's cache."""
+        """Return whether the first is asked alone and marks the chunk, so that the others hit the provider's cache."""
         return len(self.verifiers) > 1 and len(self.chunk.text) >= SHORTEST_CACHED
 
 
@@ -70,7 +70,7 @@ class Arrangement:
         return self._chunks[name]
 
     def parts(self, verifier: Verifier) -> int:
-        """Say how many reports there are to be of an agent."""
+        """Return how many reports an agent must give."""
         return len(self.chunks(verifier)) if verifier.kind is Kind.MODEL else min(1, len(self.files(verifier)))
 
     def units(self, wave: int, usual: Mode) -> Iterator[ChunkUnit]:
@@ -97,7 +97,7 @@ def beginning(verifier: Verifier) -> tuple[object, ...]:
 
 
 def sent_as(spec: Verification, verifier: Verifier, usual: Mode) -> Mode:
-    """Say how an agent is asked: as itself says, else as the run does; and live when the spec wants that."""
+    """Return how an agent is asked: by its own setting, else by that of the run; live when the spec requires it."""
     if spec.live:
         return Mode.LIVE
     return usual if verifier.dispatch is None else Mode(verifier.dispatch)

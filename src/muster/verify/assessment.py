@@ -25,7 +25,7 @@ _SOUND = (Ending.PASSED, Ending.IDLE)
 
 
 def assess(verifier: Verifier, examined: Sequence[Examined], *, chunks: int) -> AgentReport:
-    """Say what an agent came to; it passes only with a report of every chunk, and when every threshold holds."""
+    """Return the outcome of an agent; it passes only with a report of every chunk, and when every threshold holds."""
     answered = [one for one in examined if not one.failure]
     whole = len(answered) == len(examined) == chunks
     findings = in_order(_reported(answered))
@@ -71,7 +71,7 @@ def conclude(
     started_at: float,
     ended_at: float,
 ) -> WaveReport:
-    """Say what a wave came to; thresholds over everybody count as soon as they can be known, and at the last wave."""
+    """Return the outcome of a wave; overall thresholds count as soon as they can be computed, and at the last wave."""
     merged = merge([(report.agent, report.findings) for report in reports])
     held = _overall(thresholds, [*chain.from_iterable(one.agents for one in earlier), *reports], last=last)
     why = _why(reports, held)
@@ -99,7 +99,7 @@ def _reported(examined: Sequence[Examined]) -> list[Finding]:
 def _held(verifier: Verifier, values: dict[str, float | None], *, whole: bool) -> tuple[ThresholdResult, ...]:
     if whole:
         return tuple(evaluate(expression, values) for expression in verifier.thresholds)
-    why = "there is no report of everything"
+    why = "some reports are missing"
     return tuple(ThresholdResult(expression=expression, holds=False, why=why) for expression in verifier.thresholds)
 
 
@@ -107,7 +107,7 @@ def _ending(
     examined: Sequence[Examined], held: Sequence[ThresholdResult], chunks: int, *, whole: bool
 ) -> tuple[Ending, str]:
     if not chunks and not examined:
-        return Ending.IDLE, "no file is for it"
+        return Ending.IDLE, "no file matches"
     if not whole:
         return Ending.BROKEN, _broken(examined, chunks)
     why = _not_held(held)
@@ -115,19 +115,19 @@ def _ending(
 
 
 def _broken(examined: Sequence[Examined], chunks: int) -> str:
-    """Say of how much there is no report, and why."""
+    """Return for how much there is no report, and why."""
     answered = sum(not one.failure for one in examined)
     failures = _failures(examined, chunks)
     if len(examined) > chunks:
-        return f"there are {len(examined)} reports, and {chunks} were wanted"
+        return f"there are {len(examined)} reports instead of {chunks}"
     if chunks == 1:
-        return f"there is no report: {failures[0]}"
+        return f"no report: {failures[0]}"
     more = f" (and {len(failures) - 1} other reasons)" if len(failures) > 1 else ""
-    return f"of {chunks - answered} of {chunks} chunks there is no report: {failures[0]}{more}"
+    return f"no report for {chunks - answered} of {chunks} chunks: {failures[0]}{more}"
 
 
 def _not_held(held: Sequence[ThresholdResult]) -> str:
-    broken = [f"{one.why}, wanted is {one.expression}" for one in held if not one.holds]
+    broken = [f"{one.why}, required is {one.expression}" for one in held if not one.holds]
     return _listed(broken)
 
 
@@ -138,7 +138,7 @@ def _listed(reasons: Sequence[str]) -> str:
 
 def _failures(examined: Sequence[Examined], chunks: int) -> tuple[str, ...]:
     said = dict.fromkeys(one.failure for one in examined if one.failure)
-    missing = ["nothing came back"] if len(examined) < chunks else []
+    missing = ["no answer"] if len(examined) < chunks else []
     return tuple([*said, *missing][:MOST_FAILURES])
 
 
@@ -158,7 +158,7 @@ def _counts(merged: Iterable[Merged], reports: Sequence[AgentReport]) -> Counts:
 
 
 def _overall(thresholds: Sequence[str], reports: Sequence[AgentReport], *, last: bool) -> tuple[ThresholdResult, ...]:
-    """Say which thresholds hold over everybody; what is not known yet is left to later waves, if there are any."""
+    """Return which overall thresholds hold; what is not known yet is left to later waves, if there are any."""
     merged = merge([(report.agent, report.findings) for report in reports])
     names = dict.fromkeys(name for report in reports for name in report.parts)
     measures = Measures(
@@ -182,7 +182,7 @@ def _lesser(merged: Merged) -> set[Severity]:
 
 
 def _why(reports: Sequence[AgentReport], held: Sequence[ThresholdResult]) -> str:
-    """Say why a wave did not pass; nothing when it did.
+    """Return why a wave did not pass; nothing when it did.
 
     One in which no file is for anybody stands in nobody's way; that somebody looked at each file is asked of the whole.
     """
@@ -307,7 +307,7 @@ def check_secrets(
 
 
 def has_known_form(unseen: Iterable[UnseenSecret], allowed: Collection[AllowedSecret]) -> bool:
-    """Whether one of the secrets is told by its form, and not allowed: there is a finding though no agent is asked."""
+    """Return whether a secret that is not allowed has a known form: a finding even if no agent is asked."""
     places = {(one.file, one.line, one.kind) for one in allowed}
     return any(one.kind not in GUESSED and (one.file, one.line, one.kind) not in places for one in unseen)
 

@@ -40,8 +40,8 @@ async def run_checker(
     parser = PARSERS.get(verifier.parser)
     if parser is None:
         raise BadConfiguration(
-            f"agent {verifier.name!r}: there is no parser {verifier.parser!r}",
-            suggestions=(f"name one of {', '.join(PARSERS)}",),
+            f"agent {verifier.name!r}: unknown parser {verifier.parser!r}",
+            suggestions=(f"use one of {', '.join(PARSERS)}",),
         )
     check = _Check(ctx, verifier, root, files, key)
     try:
@@ -69,7 +69,7 @@ class _Check:
     async def run(self, parser: Parser) -> Examined:
         """Look, run it, look again, and read what it said."""
         if not self.files:
-            return self.failed("there is no file for it", NO_FILES)
+            return self.failed("no file matches", NO_FILES)
         if why := await self._changed("before"):
             return self.failed(why, CHANGED)
         command = Command(
@@ -130,7 +130,7 @@ class _Check:
         found = await self._step(when, lambda: list(changed(self.root, digests)))
         if not found:
             return ""
-        return f"files are not as they were read in, {when} it ran: {', '.join(map(str, found))}"
+        return f"files were changed {when} it ran: {', '.join(map(str, found))}"
 
     async def _placed(self, findings: Sequence[Finding]) -> list[Finding | Rejected]:
         """Find out which findings are at lines that exist; what is not verified is looked up on disk, once."""
@@ -171,14 +171,14 @@ def _redacted(finding: Finding, redactor: Redactor) -> Finding:
 
 
 def _unread(code: int, rejected: Sequence[Rejected], reply: Reply, log: str) -> str:
-    """Say that a checker found something that nobody can be told."""
+    """Return the failure of a checker whose exit code reports problems that its output does not show."""
     said = tail(reply.text) or tail(log)
     ends = f"; its output ends: {said}" if said else ""
     if rejected:
         first = rejected[0]
-        why = f"all {len(rejected)} that it says is rejected: {first.finding.file}: {first.why}"
-        return f"it exited with {code}, so something is wrong, and {why}{ends}"
-    return f"it exited with {code}, so something is wrong, and nothing of it could be read{ends}"
+        why = f"all {len(rejected)} findings are rejected: {first.finding.file}: {first.why}"
+        return f"it exited with {code}, and {why}{ends}"
+    return f"it exited with {code}, and its output has no finding that can be read{ends}"
 
 
 MOST_CHANGED = 20  # that are named
@@ -276,7 +276,7 @@ def locate(finding: Finding, lines: LineCounts) -> Finding | Rejected:
     """Return a finding at lines that exist, or say why it cannot be."""
     place = lines.of(finding.file) if finding.file else None
     if place is None:
-        return _rejected(finding, "there is no such file below the root" if finding.file else "it names no file")
+        return _rejected(finding, "no such file below the root" if finding.file else "no file is named")
     path, count = place
     # Checkers say 0 for a whole file, 1 for an empty one, and count the end of a file as a line of its own.
     last = max(1, count)

@@ -86,16 +86,16 @@ def applied(text: str, edits: Sequence[Edit]) -> str:
 
 def _why_not(finding: Finding, source: Source | None, chosen: Iterable[Finding]) -> str:
     if source is None:
-        return "the file was not read by us"
+        return "the file was not part of the verification"
     shown = source.lines[finding.line - 1 : finding.end_line]
     if len(shown) != finding.end_line - finding.line + 1:
-        return "there are no such lines"
+        return "the file does not have these lines"
     if source.note:
-        return "the file is no plain UTF-8"
+        return "the file is not plain UTF-8"
     if MARK in (finding.replacement or "") or any(MARK in line for line in shown):
-        return "a secret was taken out of these lines before they were shown"
+        return "a secret was removed from these lines before they were shown"
     if any(one.line <= finding.end_line and finding.line <= one.end_line for one in chosen):
-        return "another change is made to these lines"
+        return "another fix changes these lines"
     return ""
 
 
@@ -120,7 +120,7 @@ async def fix(ctx: Context, spec: Any) -> Json:
     try:
         root, files = Path(spec["root"]), msgspec.convert(spec["files"], tuple[FileEdits, ...])
     except (KeyError, TypeError, msgspec.ValidationError) as error:
-        raise BadArgument(f"this is no spec of a fix: {error}") from None
+        raise BadArgument(f"not a valid spec of a fix: {error}") from None
     told = {edits.path: await _fix_one(ctx, root, edits) for edits in files}
     return {
         "changed": [path for path, why in told.items() if not why],
@@ -141,7 +141,7 @@ def goal_of(root: Path, edits: FileEdits) -> dict[str, str]:
     try:
         after = _after(real_place(root, edits.path).read_bytes(), edits)
     except (Unreadable, OSError) as error:
-        return {"digest": "", "why": f"it cannot be read: {error}"}
+        return {"digest": "", "why": f"cannot be read: {error}"}
     return {"digest": "", "why": after} if isinstance(after, str) else {"digest": _digest(after), "why": ""}
 
 
@@ -157,16 +157,16 @@ def change(root: Path, edits: FileEdits, goal: str) -> str:
             return after
         _write(place, after)
     except (Unreadable, OSError) as error:
-        return f"it cannot be changed: {error}"
+        return f"cannot be changed: {error}"
     return ""
 
 
 def _after(data: bytes, edits: FileEdits) -> bytes | str:
     """Return a file after its changes, or say why they do not fit it."""
     if _digest(data) != edits.digest:
-        return "it was changed after it was verified"
+        return "was changed after it was verified"
     if _LONE.search(data):
-        return "it has line ends of an odd kind"
+        return "has unusual line endings"
     mark = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
     return mark + applied(data.removeprefix(mark).decode("utf-8"), edits.edits).encode("utf-8")
 

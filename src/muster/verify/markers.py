@@ -31,7 +31,7 @@ def read_markers(folder: Path, root: Path) -> tuple[Marker, ...]:
     except FileNotFoundError:
         return ()
     except OSError as error:
-        raise BadFile(shown(folder), f"the folder of markers cannot be read: {error.strerror}") from error
+        raise BadFile(shown(folder), f"the marker folder cannot be read: {error.strerror}") from error
     return tuple(_read(folder / name, root) for name in names)
 
 
@@ -72,7 +72,7 @@ def _bytes_of(path: Path, most: int) -> bytes:
     with opened(path) as file:
         data = file.read(most + 1)
     if len(data) > most:
-        raise Unreadable(f"it is larger than {most:,} bytes, which is the most for such a file")
+        raise Unreadable(f"larger than {most:,} bytes, the maximum for such a file")
     return data
 
 
@@ -80,7 +80,7 @@ def _text(data: bytes) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise Unreadable(f"this marker is no UTF-8; save it as such {_REMOVE}") from None
+        raise Unreadable(f"this marker is not UTF-8; save it as UTF-8 {_REMOVE}") from None
 
 
 def _named(text: str) -> list[str]:
@@ -91,7 +91,7 @@ def _named(text: str) -> list[str]:
             return list(_strings(json.loads(text), _DEEPEST))
         except (ValueError, RecursionError):
             if start != "[":  # with which a path may begin
-                raise Unreadable(f"this marker begins like JSON and is none; mend it {_REMOVE}") from None
+                raise Unreadable(f"this marker begins like JSON but is not valid JSON; correct it {_REMOVE}") from None
     lines = (line.strip() for line in text.split("\n"))
     return [line for line in lines if line and not line.startswith("#")]
 
@@ -104,13 +104,13 @@ def _strings(value: Any, depth: int) -> Iterator[str]:
         for one in inner:
             yield from _strings(one, depth - 1)
     else:
-        raise Unreadable(f"a marker names files as text or lists of text, under {', '.join(_KEYS)}; mend it {_REMOVE}")
+        raise Unreadable(f"a marker names files by strings or lists under {', '.join(_KEYS)}; correct it {_REMOVE}")
 
 
 def _place(root: Path, name: str) -> str:
     place = place_in(root, name) if name.strip() else None
     if place is None:
-        raise Unreadable(f"this marker names {name!r}, which is not under {root}; name a file that is {_REMOVE}")
+        raise Unreadable(f"this marker names {name!r}, which is not below {root}; name a file below it {_REMOVE}")
     check_name(place)
     try:
         mode = (root / place).stat().st_mode
@@ -118,7 +118,7 @@ def _place(root: Path, name: str) -> str:
         message = f"this marker names {name!r}, which does not exist; remove the marker if the file is gone"
         raise Unreadable(message) from None
     if not stat.S_ISREG(mode):
-        raise Unreadable(f"this marker names {name!r}, which is no file; name files {_REMOVE}")
+        raise Unreadable(f"this marker names {name!r}, which is not a file; name files {_REMOVE}")
     return place
 
 

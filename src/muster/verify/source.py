@@ -110,7 +110,7 @@ def read_source(root: Path, path: str, *, redactor: Redactor | None = None) -> S
     """
     found = look_into(root, path, redactor=redactor)
     if isinstance(found, Unverifiable):
-        raise BadFile(path, f"it cannot be verified: {found.why}; take it out with exclude in verify.yaml")
+        raise BadFile(path, f"cannot be verified: {found.why}; exclude it with exclude in verify.yaml")
     return found
 
 
@@ -137,7 +137,7 @@ def look_into(root: Path, path: str, *, redactor: Redactor | None = None) -> Sou
 
 
 def _why_not(path: str, data: bytes) -> str:
-    """Say why nobody needs to look at a file; empty when somebody should."""
+    """Return why a file needs no verification; empty when it does."""
     if not data.removeprefix(codecs.BOM_UTF8):
         return EMPTY
     if _is_binary(data) and PurePosixPath(path).suffix.lower() not in _CODE:
@@ -152,15 +152,15 @@ def _is_binary(data: bytes) -> bool:
 
 def _why_no_text(data: bytes) -> str:
     if data.startswith(_WIDE):
-        return "UTF-16, which is not read"
+        return "UTF-16, which is not supported"
     if _is_binary(data):
-        return "binary, though it is named like code"
+        return "binary, although its name is that of code"
     return f"larger than {MOST_BYTES:,} bytes" if len(data) > MOST_BYTES else ""
 
 
 def _why_too_wide(text: str) -> str:
     longest = max(map(len, text.split("\n")))
-    return f"it has a line of {longest:,} characters" if longest > LONGEST_LINE else ""
+    return f"has a line of {longest:,} characters" if longest > LONGEST_LINE else ""
 
 
 def _text_of(data: bytes) -> tuple[str, str]:
@@ -200,7 +200,7 @@ _HANDS_OFF = re.compile(r"\bdo not (?:edit|modify|change)\b", re.IGNORECASE)
 
 
 def why_generated(path: str, head: str) -> str:
-    """Say why a file counts as generated; empty when a person may have written it."""
+    """Return why a file counts as generated; empty when a person may have written it."""
     name = PurePosixPath(path).name
     if name in _LOCKS:
         return "generated: a lock file"
@@ -208,7 +208,7 @@ def why_generated(path: str, head: str) -> str:
         return "generated: by its name"
     if PurePosixPath(name).suffix.lower() in _PACKED and _has_long_lines(head):
         return "generated: minified"
-    return "generated: it says so" if _says_so(head) else ""
+    return "generated: marked as such" if _says_so(head) else ""
 
 
 def _has_long_lines(head: str) -> bool:
@@ -246,9 +246,9 @@ def real_place(root: Path, name: str) -> Path:
     try:
         real = (root / name).resolve()
     except (OSError, RuntimeError, ValueError) as error:  # links in a circle, a NUL in the name
-        raise Unreadable("it cannot be found: its links lead in a circle, or this is no path") from error
+        raise Unreadable("cannot be found: its links form a loop, or it is not a path") from error
     if not real.is_relative_to(root.resolve()):
-        raise Unreadable("it leads out of the folder that is verified; name a file that lies in it")
+        raise Unreadable("leads out of the verified folder; name a file inside it")
     return real
 
 
@@ -256,4 +256,4 @@ def check_name(path: str) -> None:
     """Refuse a path that cannot be written into a text as one line."""
     if any(unicodedata.category(character) in _NO_TEXT for character in path):
         shown = path.encode("unicode_escape").decode("ascii")
-        raise BadFile(shown, "its name has a control character, or is no UTF-8; rename it")
+        raise BadFile(shown, "its name has a control character, or is not UTF-8; rename it")

@@ -57,7 +57,7 @@ def read_spec(spec: Json) -> Verification:
             flaws = [*_flaws(found)]
     if flaws:
         more = f"; and {len(flaws) - _MOST_FLAWS} more" if len(flaws) > _MOST_FLAWS else ""
-        raise BadArgument(f"this is no spec of a verification: {'; '.join(flaws[:_MOST_FLAWS])}{more}")
+        raise BadArgument(f"not a valid spec of a verification: {'; '.join(flaws[:_MOST_FLAWS])}{more}")
     return found
 
 
@@ -89,14 +89,14 @@ def _with_thresholds(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _unknown(given: Any, kind: Any, where: str) -> Flaws:
-    """Say which keys are not known; which values do not fit is said later."""
+    """Return which keys are unknown; values are checked later."""
     if not isinstance(given, Mapping):
-        yield from () if where else ("it must be an object",)
+        yield from () if where else ("must be an object",)
         return
     known = {field.name for field in fields(kind)}
     for key, value in given.items():
         if key not in known:
-            yield f"there is no {where}{str(key)[:100]!r}"
+            yield f"unknown key {where}{str(key)[:100]!r}"
         elif key in _BELOW and kind is Verification:
             for one in value if isinstance(value, list | tuple) else [value]:
                 yield from _unknown(one, _BELOW[key], f"{key}.")
@@ -107,14 +107,14 @@ def _flaws(spec: Verification) -> Flaws:
     yield from _threshold_flaws("thresholds", spec.thresholds)
     yield from _limit_flaws(spec.limits)
     if not spec.verifiers:
-        yield "verifiers: there is none, so nobody would verify anything"
+        yield "verifiers: at least one is needed"
     names = [verifier.name for verifier in spec.verifiers]
     for verifier in spec.verifiers:
         yield from (f"{verifier.name or 'a verifier without a name'}: {flaw}" for flaw in _verifier_flaws(verifier))
-    yield from (f"{name}: there are two of this name" for name in sorted({n for n in names if names.count(n) > 1}))
+    yield from (f"{name}: duplicate name" for name in sorted({n for n in names if names.count(n) > 1}))
     waves = {verifier.wave for verifier in spec.verifiers}
-    yield from (f"waves: there is no wave {wave}" for wave in spec.waves if wave not in waves)
-    yield from (f"agents: there is no agent {name!r}" for name in spec.agents if name not in names)
+    yield from (f"waves: unknown wave {wave}" for wave in spec.waves if wave not in waves)
+    yield from (f"agents: unknown agent {name!r}" for name in spec.agents if name not in names)
 
 
 def _path_flaws(spec: Verification) -> Flaws:
@@ -131,7 +131,7 @@ def _path_flaws(spec: Verification) -> Flaws:
         if not _is_below(path):
             yield f"files: {path!r} must be a path below the root, without . and .."
     if len(set(spec.files)) < len(spec.files):
-        yield "files: a path stands there twice"
+        yield "files: a path is listed twice"
 
 
 def _limit_flaws(limits: Limits) -> Flaws:
@@ -144,37 +144,37 @@ def _limit_flaws(limits: Limits) -> Flaws:
 def _verifier_flaws(verifier: Verifier) -> Flaws:
     yield from filter(None, [name_flaw(verifier.name), *(glob_flaw(glob) for glob in verifier.include)])
     if verifier.wave < 1:
-        yield "wave: it must be at least 1"
+        yield "wave: must be at least 1"
     yield from _threshold_flaws("thresholds", verifier.thresholds)
     yield from _command_flaws(verifier) if verifier.kind is Kind.COMMAND else _model_flaws(verifier)
 
 
 def _model_flaws(verifier: Verifier) -> Flaws:
     if not verifier.prompt.strip():
-        yield "prompt: it is missing"
+        yield "prompt: missing"
     if not verifier.model:
-        yield "model: it is missing"
+        yield "model: missing"
     if verifier.dispatch not in (None, "live", "batch"):
-        yield "dispatch: it must be live or batch"
+        yield "dispatch: must be live or batch"
     if verifier.max_tokens < 1:
-        yield "max_tokens: it must be at least 1"
+        yield "max_tokens: must be at least 1"
     if verifier.schema is not None and (wrong := flaw_of(verifier.schema) or schema_flaw(verifier.schema)):
-        yield f"schema: this is no JSON Schema: {wrong}"
+        yield f"schema: not a valid JSON Schema: {wrong}"
     if verifier.command:
-        yield "command: it belongs to agents of the kind command"
+        yield "command: only for agents of the kind command"
 
 
 def _command_flaws(verifier: Verifier) -> Flaws:
     if wrong := command_flaw(verifier.command):
         yield f"command: {wrong}"
     if any("\0" in word for word in (*verifier.command, *verifier.environment, *verifier.environment.values())):
-        yield "command: it holds a NUL character"
+        yield "command: contains a NUL character"
     if verifier.parser not in PARSERS:
-        yield f"parser: it must be one of {', '.join(PARSERS)}"
+        yield f"parser: must be one of {', '.join(PARSERS)}"
     if not verifier.exits:
-        yield "exits: there is none, so it could never do its work"
+        yield "exits: at least one exit code is needed"
     if verifier.timeout is not None and not verifier.timeout > 0:
-        yield "timeout: it must be more than 0"
+        yield "timeout: must be more than 0"
 
 
 def _threshold_flaws(where: str, expressions: tuple[str, ...]) -> Flaws:

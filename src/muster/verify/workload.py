@@ -39,7 +39,7 @@ async def waves(ctx: Context, spec: Any) -> Json:
 async def _conclude(
     ctx: Context, wanted: Verification, snapshot: VerifySnapshot, arrangement: Arrangement, reports: list[WaveReport]
 ) -> Json:
-    """Say how it ended: it passed only if every wave did and no file was left to nobody."""
+    """Return how it ended: it passed only if every wave did and every file was verified."""
     done = [report.wave for report in reports]
     passed = bool(reports) and all(report.passed for report in reports) and done == list(arrangement.waves)
     passed = passed and _somebody_looked(reports) and bool(snapshot.files) and not arrangement.unseen

@@ -61,7 +61,7 @@ def test_a_finding_is_put_at_lines_that_exist(given_: Finding, place: tuple[str,
         (finding(1, file="gone.py"), "no such file below the root"),
         (finding(1, file="never.py"), "no such file below the root"),
         (finding(1, file="../a.py"), "no such file below the root"),
-        (finding(1, file=""), "it names no file"),
+        (finding(1, file=""), "no file is named"),
         (finding(10**40), "the file has 10 lines"),
     ],
 )

@@ -107,27 +107,27 @@ def test_everything_that_is_wrong_is_told_at_once_with_its_line(tmp_path: Path) 
     found = flaws(path)
     assert [line for line, _ in found] == [1, 2, 3, 5, 6, 9, 13, 14, 14, 16, 18, 19, 20]
     told = dict(found)
-    assert told[1] == "version: it must be 1, and is '2'"
-    assert told[2] == "modle: there is no such key; did you mean model?"
-    assert told[3].startswith("thresholds[0]: 'critical ==' is no threshold: at character 12: ")
-    assert told[5] == "limits.chunk_bytes: it must be at least 1000"
-    assert told[6] == "limits.overlap: there is no such key; did you mean overlap_lines?"
-    assert told[9] == "wave: it must be at least 1"
+    assert told[1] == "version: must be 1, not '2'"
+    assert told[2] == "modle: unknown key; did you mean model?"
+    assert told[3].startswith("thresholds[0]: 'critical ==' is not a valid threshold: at character 12: ")
+    assert told[5] == "limits.chunk_bytes: must be at least 1000"
+    assert told[6] == "limits.overlap: unknown key; did you mean overlap_lines?"
+    assert told[9] == "wave: must be at least 1"
     assert told[13].startswith(
-        "thresholds[1]: 'hihg == 0' is no threshold: at character 1: there is no 'hihg' (did you"
+        "thresholds[1]: 'hihg == 0' is not a valid threshold: at character 1: unknown name 'hihg' (did you"
     )
     assert {message for line, message in found if line == 14} == {
-        "name: it is missing",
-        "nme: there is no such key; did you mean name?",
+        "name: missing",
+        "nme: unknown key; did you mean name?",
     }
-    assert told[16] == "name: there is an agent of this name already"
-    assert told[18] == "command: it must be a list of words, [program, argument, …]: no shell reads it"
-    assert told[19] == "prompt: it belongs to agents of the kind model, and this one is of the kind command"
-    assert told[20] == "it must be a mapping"
+    assert told[16] == "name: duplicate name of an agent"
+    assert told[18] == "command: must be a list of strings, [program, argument, …]; no shell is used"
+    assert told[19] == "prompt: only for agents of the kind model; this one is of the kind command"
+    assert told[20] == "must be a mapping"
     with pytest.raises(BadFile) as caught:
         read_declaration(path)
     assert (caught.value.line, caught.value.message.count("\n")) == (1, 12)
-    assert f"\n{path}:9: one: wave: it must be at least 1\n" in caught.value.message
+    assert f"\n{path}:9: one: wave: must be at least 1\n" in caught.value.message
 
 
 @pytest.mark.parametrize(
@@ -135,17 +135,17 @@ def test_everything_that_is_wrong_is_told_at_once_with_its_line(tmp_path: Path) 
     [
         ("", 1, "the file is empty"),
         ("- a\n", 1, "at the top there must be keys"),
-        ("model: a\n", 1, "agents: it is missing"),
-        ("\nagents: []\n", 2, "agents: it is empty: nobody would verify anything"),
-        ("agents: {a: {}}\n", 1, "agents: it must be a list of agents"),
+        ("model: a\n", 1, "agents: missing"),
+        ("\nagents: []\n", 2, "agents: is empty: at least one agent is needed"),
+        ("agents: {a: {}}\n", 1, "agents: must be a list of agents"),
         ("agents:\n\t- a\n", 2, "this is no YAML"),
         ("agents: [\n", 2, "this is no YAML"),
-        ("agents: [{name: a, prompt: b}]\ncases: []\n", 2, "cases: there is no such key"),
-        ("agents: [{name: a, prompt: b}]\nschema_version: 1\n", 2, "schema_version: there is no such key"),
-        ("agents: [{name: a, prompt: b}]\nlimits: 5\n", 2, "limits: it must be a mapping"),
-        ("agents: [{name: a, prompt: b}]\nthresholds: 5\n", 2, "thresholds[0]: '5' is no threshold"),
-        ("agents: [{name: a, prompt: b}]\nthresholds: {x: 5}\n", 2, "thresholds.x: 'x' is no figure"),
-        ("agents: [{name: a, prompt: b}, {name: a, prompt: b}]\n", 1, "name: there is an agent of this name already"),
+        ("agents: [{name: a, prompt: b}]\ncases: []\n", 2, "cases: unknown key"),
+        ("agents: [{name: a, prompt: b}]\nschema_version: 1\n", 2, "schema_version: unknown key"),
+        ("agents: [{name: a, prompt: b}]\nlimits: 5\n", 2, "limits: must be a mapping"),
+        ("agents: [{name: a, prompt: b}]\nthresholds: 5\n", 2, "thresholds[0]: '5' is not a valid threshold"),
+        ("agents: [{name: a, prompt: b}]\nthresholds: {x: 5}\n", 2, "thresholds.x: 'x' is not a known metric"),
+        ("agents: [{name: a, prompt: b}, {name: a, prompt: b}]\n", 1, "name: duplicate name of an agent"),
     ],
 )
 def test_a_file_that_declares_nobody_rightly_is_refused(tmp_path: Path, text: str, line: int, message: str) -> None:
@@ -155,19 +155,19 @@ def test_a_file_that_declares_nobody_rightly_is_refused(tmp_path: Path, text: st
 
 
 def test_a_file_that_is_missing_is_not_found(tmp_path: Path) -> None:
-    with pytest.raises(NotFound, match=r"there is no .*verify\.yaml"):
+    with pytest.raises(NotFound, match=r"no such file: .*verify\.yaml"):
         read_declaration(tmp_path / "verify.yaml")
 
 
 def test_a_file_of_another_kind_or_beyond_all_bounds_is_refused(tmp_path: Path) -> None:
     ((_, message),) = flaws(write(tmp_path, "{}", "verify.json"))
-    assert message == "a file with verification agents is one of .yaml, .yml, .toml"
+    assert message == "a file with verification agents must be one of .yaml, .yml, .toml"
     ((_, message),) = flaws(write(tmp_path, "#" * (MOST_BYTES + 1)))
-    assert message.startswith("it is larger than 4,000,000 bytes")
+    assert message.startswith("larger than 4,000,000 bytes")
     many = (a_model(f"a{index}") for index in range(MOST_AGENTS + 1))
-    assert flaws(write_agents(tmp_path, *many)) == [(2, "agents: there are more than 1,000")]
+    assert flaws(write_agents(tmp_path, *many)) == [(2, "agents: has more than 1,000 agents")]
     (tmp_path / "verify.yml").mkdir()
-    assert flaws(tmp_path / "verify.yml") == [(None, "it cannot be read: Is a directory")]
+    assert flaws(tmp_path / "verify.yml") == [(None, "cannot be read: Is a directory")]
 
 
 def test_toml_says_the_same_with_the_lines_of_the_agents(tmp_path: Path) -> None:
@@ -185,7 +185,7 @@ prompt = "Look."
     found = read_declaration(write(tmp_path, text, "verify.toml"))
     assert [(agent.name, agent.wave) for agent in found.agents] == [("a", 1), ("b", 2)]
     path = write(tmp_path, text.replace("wave = 2", "wave = 0").replace("model", "modle"), "verify.toml")
-    assert flaws(path) == [(1, "modle: there is no such key; did you mean model?"), (7, "wave: it must be at least 1")]
+    assert flaws(path) == [(1, "modle: unknown key; did you mean model?"), (7, "wave: must be at least 1")]
 
 
 def test_the_model_is_ones_own_or_the_given_one_or_the_files(tmp_path: Path) -> None:

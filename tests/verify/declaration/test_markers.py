@@ -105,12 +105,12 @@ def test_without_a_folder_there_are_no_markers(tmp_path: Path) -> None:
         ("{}", "names no file"),
         ('{"other": "src/a.py"}', "names no file"),
         ("[]", "names no file"),
-        ('{"file": 3}', "as text or lists of text"),
-        ('{"file": null}', "as text or lists of text"),
-        ('{"file": "src/a.py"', "begins like JSON and is none"),
+        ('{"file": 3}', "by strings or lists"),
+        ('{"file": null}', "by strings or lists"),
+        ('{"file": "src/a.py"', "begins like JSON but is not valid JSON"),
         ("[" * 60_000, "does not exist|not under"),
-        ('["a", [[[[["src/a.py"]]]]]]', "as text or lists of text|does not exist"),
-        (b"\xff\xfe", "no UTF-8"),
+        ('["a", [[[[["src/a.py"]]]]]]', "by strings or lists|does not exist"),
+        (b"\xff\xfe", "not UTF-8"),
         ("src/gone.py", "'src/gone.py', which does not exist; remove the marker if the file is gone"),
         ("src", "which is no file"),
         ("../other.py", "not under"),
@@ -130,7 +130,7 @@ def test_a_marker_that_names_no_file_of_ours_is_told(desk: Desk, content: str | 
 
 def test_a_marker_that_is_no_plain_file_is_told(desk: Desk) -> None:
     os.mkfifo(desk.folder / "pipe")
-    with pytest.raises(BadFile, match="no regular file"):
+    with pytest.raises(BadFile, match="not a regular file"):
         desk.read()
 
 

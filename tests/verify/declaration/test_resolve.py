@@ -53,33 +53,33 @@ def test_a_name_can_stand_in_keys_and_names_of_files(tmp_path: Path, name: str) 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"wave": 0}, "wave: it must be at least 1"),
-        ({"wave": 1.5}, "wave: it must be a whole number"),
-        ({"wave": "first"}, "wave: it must be a whole number"),
-        ({"kind": "human"}, "kind: it must be 'model' or 'command', and is 'human'"),
-        ({"shape": "essay"}, "shape: it must be 'findings', 'review' or 'tests', and is 'essay'"),
-        ({"dispatch": "fast"}, "dispatch: it must be 'live' or 'batch', and is 'fast'"),
-        ({"max_tokens": 0}, "max_tokens: it must be at least 1"),
-        ({"temperature": -1}, "temperature: it must be at least 0"),
-        ({"model": ""}, "model: it is empty"),
-        ({"include": ["/etc/*"]}, "include[0]: a glob is matched with paths below the root"),
-        ({"include": "../*"}, "include[0]: a glob is matched with paths below the root"),
-        ({"include": "./src/*"}, "include[0]: a glob is matched with paths below the root"),
-        ({"thresholds": ["score >= 9"]}, "thresholds: score is never known here: only an agent of the shape review"),
+        ({"wave": 0}, "wave: must be at least 1"),
+        ({"wave": 1.5}, "wave: must be an integer"),
+        ({"wave": "first"}, "wave: must be an integer"),
+        ({"kind": "human"}, "kind: must be 'model' or 'command', not 'human'"),
+        ({"shape": "essay"}, "shape: must be 'findings', 'review' or 'tests', not 'essay'"),
+        ({"dispatch": "fast"}, "dispatch: must be 'live' or 'batch', not 'fast'"),
+        ({"max_tokens": 0}, "max_tokens: must be at least 1"),
+        ({"temperature": -1}, "temperature: must be at least 0"),
+        ({"model": ""}, "model: is empty"),
+        ({"include": ["/etc/*"]}, "include[0]: a glob matches paths below the root"),
+        ({"include": "../*"}, "include[0]: a glob matches paths below the root"),
+        ({"include": "./src/*"}, "include[0]: a glob matches paths below the root"),
+        ({"thresholds": ["score >= 9"]}, "thresholds: score is never known here: only agents of the shape review"),
         (
             {"thresholds": {"coverage": 80}},
-            "thresholds: coverage is never known here: only an agent of the shape tests",
+            "thresholds: coverage is never known here: only agents of the shape tests",
         ),
         ({"thresholds": ["parts.a > 1"], "shape": "tests"}, "thresholds: parts.a is never known here"),
-        ({"thresholds": 5}, "thresholds[0]: '5' is no threshold: at character 1: this is a number"),
-        ({"thresholds": [["total == 0"]]}, "thresholds[0]: it must be an expression"),
-        ({"tresholds": []}, "tresholds: there is no such key; did you mean thresholds?"),
-        ({"zzz": 1}, "zzz: there is no such key; known are name, wave, kind, thresholds, "),
-        ({"command": ["x"]}, "command: it belongs to agents of the kind command, and this one is of the kind model"),
-        ({"timeout_secs": 1}, "timeout_secs: it belongs to agents of the kind command"),
-        ({"schema": 5}, "schema: it must be a JSON Schema as a mapping, or the name of a .json file"),
-        ({"schema": {"type": "thing"}}, "schema: this is no JSON Schema: 'thing' is not valid"),
-        ({"schema": {"const": 10**30}}, "schema: this is no JSON Schema: it holds an integer of more than 64 bits"),
+        ({"thresholds": 5}, "thresholds[0]: '5' is not a valid threshold: at character 1: this is a number"),
+        ({"thresholds": [["total == 0"]]}, "thresholds[0]: must be an expression"),
+        ({"tresholds": []}, "tresholds: unknown key; did you mean thresholds?"),
+        ({"zzz": 1}, "zzz: unknown key; known keys: name, wave, kind, thresholds, "),
+        ({"command": ["x"]}, "command: only for agents of the kind command; this one is of the kind model"),
+        ({"timeout_secs": 1}, "timeout_secs: only for agents of the kind command"),
+        ({"schema": 5}, "schema: must be a JSON Schema as a mapping, or the name of a .json file"),
+        ({"schema": {"type": "thing"}}, "schema: not a valid JSON Schema: 'thing' is not valid"),
+        ({"schema": {"const": 10**30}}, "schema: not a valid JSON Schema: it holds an integer of more than 64 bits"),
     ],
 )
 def test_what_does_not_fit_a_model_is_told(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
@@ -89,23 +89,23 @@ def test_what_does_not_fit_a_model_is_told(tmp_path: Path, changes: dict[str, An
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"command": "ruff check ."}, "command: it must be a list of words, [program, argument, …]: no shell reads it"),
-        ({"command": []}, "command: it needs at least one item"),
-        ({"command": ["{files}"]}, "command: it begins with a program"),
-        ({"command": ["ruff", "--only={files}"]}, "command: {files} stands alone as an argument of its own"),
-        ({"command": ["ruff", {"files": None}]}, "command[1]: it must be text: put it in quotes"),
-        ({"command": ["ruff", ""]}, "command[1]: it is empty"),
-        ({"command": ["./check.sh"]}, "parser: it is missing: one of ruff, mypy, pytest, sarif, json, lines"),
-        ({"parser": "guess"}, "parser: it must be 'ruff', 'mypy', "),
-        ({"exits": []}, "exits: it needs at least one item"),
-        ({"exits": [256]}, "exits[0]: it must be at most 255"),
-        ({"exits": -1}, "exits[0]: it must be at least 0"),
-        ({"env": {"a-b": "c"}}, "env.a-b: 'a-b' is no name of an environment variable"),
-        ({"env": {"A": ["b"]}}, "env.A: it must be text"),
-        ({"timeout_secs": 0}, "timeout_secs: it must be more than 0"),
-        ({"prompt": "x"}, "prompt: it belongs to agents of the kind model, and this one is of the kind command"),
-        ({"model": "x"}, "model: it belongs to agents of the kind model"),
-        ({"schema": {}}, "schema: it belongs to agents of the kind model"),
+        ({"command": "ruff check ."}, "command: must be a list of strings, [program, argument, …]; no shell is used"),
+        ({"command": []}, "command: needs at least one item"),
+        ({"command": ["{files}"]}, "command: must begin with a program"),
+        ({"command": ["ruff", "--only={files}"]}, "command: {files} must be an argument of its own"),
+        ({"command": ["ruff", {"files": None}]}, "command[1]: must be a string; put it in quotes"),
+        ({"command": ["ruff", ""]}, "command[1]: is empty"),
+        ({"command": ["./check.sh"]}, "parser: missing: one of ruff, mypy, pytest, sarif, json, lines"),
+        ({"parser": "guess"}, "parser: must be 'ruff', 'mypy', "),
+        ({"exits": []}, "exits: needs at least one item"),
+        ({"exits": [256]}, "exits[0]: must be at most 255"),
+        ({"exits": -1}, "exits[0]: must be at least 0"),
+        ({"env": {"a-b": "c"}}, "env.a-b: 'a-b' is not a valid name of an environment variable"),
+        ({"env": {"A": ["b"]}}, "env.A: must be a string"),
+        ({"timeout_secs": 0}, "timeout_secs: must be more than 0"),
+        ({"prompt": "x"}, "prompt: only for agents of the kind model; this one is of the kind command"),
+        ({"model": "x"}, "model: only for agents of the kind model"),
+        ({"schema": {}}, "schema: only for agents of the kind model"),
     ],
 )
 def test_what_does_not_fit_a_command_is_told(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
@@ -113,9 +113,9 @@ def test_what_does_not_fit_a_command_is_told(tmp_path: Path, changes: dict[str, 
 
 
 def test_a_model_is_told_what_to_look_for_and_a_command_what_to_run(tmp_path: Path) -> None:
-    assert the_flaw(tmp_path, without(a_model(), "prompt")).startswith("prompt: it is missing")
-    assert the_flaw(tmp_path, a_model(prompt="  \n")).startswith("prompt: it is empty")
-    assert the_flaw(tmp_path, without(a_command(), "command")).startswith("command: it is missing")
+    assert the_flaw(tmp_path, without(a_model(), "prompt")).startswith("prompt: missing")
+    assert the_flaw(tmp_path, a_model(prompt="  \n")).startswith("prompt: is empty")
+    assert the_flaw(tmp_path, without(a_command(), "command")).startswith("command: missing")
 
 
 @pytest.mark.parametrize(
@@ -164,10 +164,10 @@ def test_a_file_that_may_not_be_read_is_refused(tmp_path: Path) -> None:
     assert refused(outside.as_posix()).startswith(f"'{outside}' may not be named")
     assert refused("link.md").startswith("link.md is a link that leads out of")
     for name in ("loop.md", "folder.md", "none.md", "a" * 300 + ".md", "Look at README.md"):
-        assert refused(name).startswith(f"there is no file '{name}' in the folder of this one")
-    assert refused("binary.md").startswith("binary.md:2: a NUL character has no place")
-    assert refused("huge.md").startswith("huge.md: it is larger than 1,000,000 bytes")
-    assert refused("empty.md").startswith("it is empty")
+        assert refused(name).startswith(f"no such file: '{name}' in ")
+    assert refused("binary.md").startswith("binary.md:2: a NUL character is not allowed")
+    assert refused("huge.md").startswith("huge.md: larger than 1,000,000 bytes")
+    assert refused("empty.md").startswith("is empty")
 
 
 def test_a_schema_is_a_mapping_or_a_file_beside(tmp_path: Path) -> None:
@@ -176,15 +176,15 @@ def test_a_schema_is_a_mapping_or_a_file_beside(tmp_path: Path) -> None:
     write(tmp_path, '{"required": ["team"]}', "own.json")
     assert the_verifier(tmp_path, a_model(schema="own.json")).schema == {"required": ["team"]}
     for name, text, message in (
-        ("a.json", "[]", "schema: a.json: it must hold a JSON object"),
-        ("b.json", "{", "schema: b.json: this is no JSON"),
-        ("c.json", '{"required": 5}', "schema: this is no JSON Schema"),
-        ("d.json", "[" * 5000, "schema: d.json: this is no JSON"),
+        ("a.json", "[]", "schema: a.json: must contain a JSON object"),
+        ("b.json", "{", "schema: b.json: not valid JSON"),
+        ("c.json", '{"required": 5}', "schema: not a valid JSON Schema"),
+        ("d.json", "[" * 5000, "schema: d.json: not valid JSON"),
         ("e.json", '{"const": NaN}', "schema: e.json: it holds NaN"),
     ):
         write(tmp_path, text, name)
         assert the_flaw(tmp_path, a_model(schema=name)).startswith(message)
-    assert the_flaw(tmp_path, a_model(schema="none.json")).startswith("schema: there is no file 'none.json'")
+    assert the_flaw(tmp_path, a_model(schema="none.json")).startswith("schema: no such file: 'none.json'")
 
 
 def test_several_flaws_of_one_agent_are_told_together(tmp_path: Path) -> None:

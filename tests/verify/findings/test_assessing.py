@@ -40,23 +40,23 @@ def test_an_agent_with_every_report_and_every_threshold_has_passed() -> None:
 def test_an_agent_whose_threshold_does_not_hold_has_failed_and_says_why() -> None:
     report = assess(STRICT, [examined(finding())], chunks=1)
     assert report.ending is Ending.FAILED
-    assert report.why == "high is 1, wanted is high == 0"
+    assert report.why == "high is 1, required is high == 0"
     assert [held.holds for held in report.thresholds] == [True, False]
 
 
 @pytest.mark.parametrize(
     ("reports", "chunks", "why"),
     [
-        ([], 1, "there is no report: nothing came back"),
-        ([examined()], 2, "of 1 of 2 chunks there is no report: nothing came back"),
-        ([examined(), Examined(failure="expired", code="expired")], 2, "of 1 of 2 chunks there is no report: expired"),
+        ([], 1, "no report: no answer"),
+        ([examined()], 2, "no report for 1 of 2 chunks: no answer"),
+        ([examined(), Examined(failure="expired", code="expired")], 2, "no report for 1 of 2 chunks: expired"),
         (
             [Examined(failure="a"), Examined(failure="b")],
             3,
-            "of 3 of 3 chunks there is no report: a (and 2 other reasons)",
+            "no report for 3 of 3 chunks: a (and 2 other reasons)",
         ),
-        ([examined(), examined()], 1, "there are 2 reports, and 1 were wanted"),
-        ([examined()], 0, "there are 1 reports, and 0 were wanted"),
+        ([examined(), examined()], 1, "there are 2 reports instead of 1"),
+        ([examined()], 0, "there are 1 reports instead of 0"),
     ],
 )
 @pytest.mark.parametrize("verifier", [STRICT, LAX])
@@ -74,7 +74,7 @@ def test_what_failed_is_counted_by_its_code_and_said_once() -> None:
     expired = Examined(failure="expired", code="expired")
     report = assess(STRICT, [expired, expired, Examined(failure="x"), examined(finding())], chunks=6)
     assert report.codes == {"expired": 2, "failed": 1, "missing": 2}
-    assert report.failures == ("expired", "x", "nothing came back")
+    assert report.failures == ("expired", "x", "no answer")
     assert (report.answered, report.counts.high) == (1, 1)
 
 
@@ -100,7 +100,7 @@ def test_the_score_and_its_parts_are_the_lowest_and_coverage_is_weighed() -> Non
 def test_a_measure_that_one_chunk_lacks_is_not_known() -> None:
     report = assess(REVIEW, [examined(score=10.0, parts={"security": 9.0}, coverage=90.0), examined()], chunks=2)
     assert (report.score, report.parts, report.coverage, report.ending) == (None, {}, None, Ending.FAILED)
-    assert "score is not known" in report.why
+    assert "score is unknown" in report.why
     broken = assess(REVIEW, [examined(score=10.0), Examined(failure="x")], chunks=2)
     assert (broken.score, broken.coverage) == (None, None)
 
@@ -109,7 +109,7 @@ def test_rejected_findings_are_counted_and_can_gate() -> None:
     gated = replace(LAX, thresholds=("rejected == 0", "files <= 1"))
     report = assess(gated, [examined(finding(), finding(9, file="b.py"), rejected=(rejected(), rejected()))], chunks=1)
     assert (report.counts.rejected, len(report.rejected), report.counts.total) == (2, 2, 2)
-    assert "wanted is rejected == 0" in report.why
+    assert "required is rejected == 0" in report.why
     assert "files is 2" in report.why
 
 
@@ -147,7 +147,7 @@ def test_a_wave_merges_what_its_agents_found() -> None:
     found = wave(one, other)
     assert [merged.by for merged in found.merged] == [("ann", "bob")]
     assert (found.counts, found.passed, found.started_at, found.ended_at) == (Counts(high=1), False, 1.0, 2.0)
-    assert found.why == "ann: high is 1, wanted is high == 0"
+    assert found.why == "ann: high is 1, required is high == 0"
     assert (found.wave, found.agents) == (1, (one, other))
 
 
@@ -164,14 +164,14 @@ def test_thresholds_over_everybody_see_earlier_waves_too() -> None:
     )
     assert [held.holds for held in second.thresholds] == [False, False, False, False]
     assert second.counts.total == 1
-    assert second.why.startswith("over all agents, total is 2, wanted is total <= 1; score is 8, wanted is")
+    assert second.why.startswith("over all agents, total is 2, required is total <= 1; score is 8, required is")
 
 
 def test_what_is_unknown_at_the_last_wave_does_not_hold() -> None:
     early, late = wave(passed(), thresholds=("score >= 9",)), wave(passed(), thresholds=("score >= 9",), last=True)
     assert (early.passed, early.thresholds) == (True, ())
     assert not late.passed
-    assert "score is not known" in late.why
+    assert "score is unknown" in late.why
 
 
 def test_many_reasons_are_not_all_told() -> None:

@@ -31,16 +31,16 @@ def test_a_change_replaces_its_lines_and_no_others() -> None:
 def test_of_changes_that_meet_the_one_for_the_worse_finding_is_made() -> None:
     fixes = fixes_of([proposed(1, 2, "low", Severity.LOW), proposed(2, 3, "high")], {"a.py": SOURCE})
     assert [edit.text for file in fixes.files for edit in file.edits] == [("high",)]
-    assert [(one.finding.line, one.why) for one in fixes.unfixed] == [(1, "another change is made to these lines")]
+    assert [(one.finding.line, one.why) for one in fixes.unfixed] == [(1, "another fix changes these lines")]
 
 
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        (proposed(4, 4, "key = None"), "a secret was taken out"),
-        (proposed(1, 1, "key = '[redacted:openai_key:1]'"), "a secret was taken out"),
-        (proposed(5, 9, "x"), "no such lines"),
-        (proposed(1, 1, "x", file="b.py"), "not read by us"),
+        (proposed(4, 4, "key = None"), "a secret was removed"),
+        (proposed(1, 1, "key = '[redacted:openai_key:1]'"), "a secret was removed"),
+        (proposed(5, 9, "x"), "does not have these lines"),
+        (proposed(1, 1, "x", file="b.py"), "not part of the verification"),
     ],
 )
 def test_a_change_to_what_the_agent_did_not_see_is_left_to_a_person(change: Merged, why: str) -> None:

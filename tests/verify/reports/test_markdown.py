@@ -28,7 +28,7 @@ async def test_the_verdict_stands_first_and_every_agent_has_a_row(tmp_path: Path
     assert lines[2].startswith("**Agent `auditor` failed: `auditor is failed`; wave 2 was not")
     assert "| 1 | `auditor` | ❌ failed | – | – | 1 | 0 | 0 | 0 | 1 | $0.0015 |" in lines
     assert "| 2 | `reviewer` | ⏸ not started | | | | | | | | |" in lines
-    assert "- `auditor`: `high == 0` does not hold (`high is 1`)" in lines
+    assert "- `auditor`: `high == 0` is not met (`high is 1`)" in lines
     assert (set(found.tags) <= TAGS, found.cells) == (True, 33)
     assert lines[-1].endswith("1 file · live · 14.2 s · $0.0015 · $0.0020 live</sub>")
 
@@ -107,7 +107,7 @@ async def test_when_there_is_too_much_the_worst_is_shown_and_the_rest_counted(tm
 async def test_a_run_that_stopped_says_so_in_its_first_sentence(tmp_path: Path) -> None:
     story = good(state=RunState.INTERRUPTED, error={"message": "the machine <b>went</b> down"})
     text, _ = await rendered(tmp_path, story)
-    assert "**The run is interrupted: `the machine <b>went" in text
+    assert "**The run was interrupted: `the machine <b>went" in text
 
 
 async def test_a_report_fits_into_a_comment_whatever_is_in_it(tmp_path: Path) -> None:
@@ -145,4 +145,4 @@ async def test_waves_that_were_not_started_are_named_together(tmp_path: Path) ->
     text, _ = await rendered(tmp_path, story)
     assert "waves 2, 3, 4, 5, 6 and 2 more were not started" in text
     assert "- `a1`: `it was cut`" in text
-    assert "does not hold" not in text
+    assert "is not met" not in text

@@ -39,7 +39,7 @@ async def test_a_wave_that_was_not_asked_for_is_not_taken_from_another_time(tmp_
 async def test_a_run_of_something_else_is_refused(tmp_path: Path) -> None:
     store = open_sqlite(tmp_path / "muster.db")
     run = await store.runs.create(new_run("run1"))
-    with pytest.raises(BadArgument, match="run run1 is a run of 'w' and no verification"):
+    with pytest.raises(BadArgument, match="run run1 is a run of 'w', not a verification"):
         await open_waves_run(store, run)
     await store.maintenance.close()
 
@@ -47,6 +47,6 @@ async def test_a_run_of_something_else_is_refused(tmp_path: Path) -> None:
 async def test_a_run_that_never_read_its_files_has_nothing_to_report(tmp_path: Path) -> None:
     store = open_sqlite(tmp_path / "muster.db")
     run = await fill(store, good(read=False))
-    with pytest.raises(NotFound, match="stopped before its files were read in"):
+    with pytest.raises(NotFound, match="stopped before its files were read"):
         await open_waves_run(store, run)
     await store.maintenance.close()

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from muster.domain.errors import state_verb
 from muster.domain.run import RunState
 from muster.text.thresholds import ThresholdResult
 from muster.verify.finding import Severity
@@ -73,7 +74,7 @@ STATES = [state for state in RunState if state not in (RunState.COMPLETED, RunSt
 async def test_a_run_that_did_not_come_to_its_end_is_never_a_success(tmp_path: Path, state: RunState) -> None:
     report = await summary(tmp_path, good(state=state, error={"code": "x", "message": "the budget is used up"}))
     assert not report.ok
-    word = "timed out" if state is RunState.TIMEOUT else f"is {state}"
+    word = state_verb(state)
     assert report.verdict.startswith(f"The run {word}")
 
 
@@ -82,25 +83,25 @@ def one(**rest: Any) -> Story:
     return Story(**given)
 
 
-LIES = "Agent a is called passed, which its own numbers do not bear out"
+LIES = "Agent a is reported as passed, but its numbers do not agree"
 LIE = (ThresholdResult(expression="high == 0", holds=False, why="high is 3"),)
 
 
 @pytest.mark.parametrize(
     ("story", "why"),
     [
-        (one(waves=[wave(1, agent("a", 1, Ending.BROKEN))]), "Agent a gave no report that counts: a is broken"),
-        (one(waves=[wave(1, agent("a", 1, Ending.BROKEN), passed=True)]), "Agent a gave no report that counts"),
+        (one(waves=[wave(1, agent("a", 1, Ending.BROKEN))]), "Agent a gave no valid report: a is broken"),
+        (one(waves=[wave(1, agent("a", 1, Ending.BROKEN), passed=True)]), "Agent a gave no valid report"),
         (one(waves=[wave(1, agent("a"), passed=False, why="total == 0")]), "Wave 1 did not pass: total == 0."),
-        (one(waves=[wave(1)]), "There is no report of a"),
+        (one(waves=[wave(1)]), "No report of a"),
         (one(waves=[]), "Wave 1 was not started."),
-        (one(waves=[wave(1, agent("a", 1, Ending.IDLE))]), "Nobody has looked at any file."),
-        (one(files=TWO, verifiers=[model("a", include=("*.py",))]), "Nobody has looked at 1 of 2 files."),
+        (one(waves=[wave(1, agent("a", 1, Ending.IDLE))]), "No file was verified."),
+        (one(files=TWO, verifiers=[model("a", include=("*.py",))]), "1 of 2 files not verified."),
         (one(files={}), "There was no file to verify."),
         (one(waves=[wave(1, agent("a", chunks=0, answered=0))]), LIES),
         (one(waves=[wave(1, agent("a", chunks=3, answered=2))]), LIES),
         (one(waves=[wave(1, agent("a", thresholds=LIE))]), LIES),
-        (one(waves=[wave(1, agent("a", 1, Ending.IDLE, chunks=2))]), "Agent a is called idle"),
+        (one(waves=[wave(1, agent("a", 1, Ending.IDLE, chunks=2))]), "Agent a is reported as idle"),
     ],
 )
 async def test_whatever_was_not_checked_is_no_success(tmp_path: Path, story: Story, why: str) -> None:
@@ -125,7 +126,7 @@ async def test_an_agent_without_a_file_of_its_own_is_in_nobodys_way(tmp_path: Pa
         waves=[wave(1, agent("a"), agent("b", 1, Ending.IDLE))],
     )
     report = await summary(tmp_path, story)
-    assert report.verdict == "The only agent in 1 wave over 1 file passed, 1 had no file to look at."
+    assert report.verdict == "The only agent in 1 wave over 1 file passed, 1 had no file to verify."
 
 
 @pytest.mark.parametrize(
@@ -162,7 +163,7 @@ async def test_what_a_reader_must_know_is_noted(tmp_path: Path) -> None:
     infos = {"src/a.py": {"redacted": 2, "note": "its lines end in two ways"}}
     report = await summary(tmp_path, one(waves=[wave(1, cut)], infos=infos))
     assert list(report.notes()) == [
-        "Secrets taken out before anybody saw them: 2 in 1 file.",
+        "Secrets removed before anything was sent: 2 in 1 file.",
         "src/a.py: its lines end in two ways.",
         "Only 0 of 7,000 findings are kept; all of them are counted.",
     ]

@@ -85,7 +85,7 @@ def test_a_checker_that_fails_and_says_something_else_was_not_read_whole(closing
     for output in (f"{ONE}\n{closing}\n", f"{closing}\n{ONE}\n"):
         found = parse(output, "", 1)
         assert found.findings == ()
-        assert "no finding, nor a count that agrees" in found.flaw
+        assert "neither a finding nor a matching count" in found.flaw
 
 
 def test_a_count_may_leave_out_notes() -> None:

@@ -43,7 +43,7 @@ def test_real_runs_are_read_in_every_form(tmp_path: Path) -> None:
     assert ({one.line for one in alike.findings}, counted(alike)) == ({1}, (3, 3, 3))
     (tmp_path / "a.py").write_text("def broken(:\n")
     stopped = parse(*api.run(usual))
-    assert "kept it from checking the rest" in stopped.flaw
+    assert "prevented it from checking the rest" in stopped.flaw
     assert "a.py:1" in stopped.flaw
 
 

@@ -61,8 +61,8 @@ class Declaration:
             return agent
         if not chosen:
             raise BadConfiguration(
-                f"{self.file}: {agent.name} names no model, and nothing else says which one to ask",
-                suggestions=(f"put model: MODEL at the top of {self.file}", "--model MODEL"),
+                f"{self.file}: no model given for agent {agent.name}",
+                suggestions=(f"or put model: MODEL at the top of {self.file}", "--model MODEL"),
             )
         return replace(agent, model=chosen)
 
@@ -89,7 +89,7 @@ def read_declaration(path: Path) -> Declaration:
 def inspect(path: Path) -> Inspection:
     """Look through verify.yaml, and say everything that is wrong with it, up to a bound."""
     if not path.exists():
-        raise NotFound(f"there is no {path}", suggestions=("muster init NAME --kind verify makes one",))
+        raise NotFound(f"no such file: {path}", suggestions=("create one with muster init NAME --kind verify",))
     file = shown(path)
     try:
         tree = _tree(path)
@@ -104,10 +104,10 @@ def inspect(path: Path) -> Inspection:
 def _tree(path: Path) -> Map:
     kind = READERS.get(path.suffix.lower())
     if kind is None:
-        raise Unreadable(f"a file with verification agents is one of {', '.join(READERS)}")
+        raise Unreadable(f"a file with verification agents must be one of {', '.join(READERS)}")
     with opened(path) as file:
         if len(file.read(MOST_BYTES + 1)) > MOST_BYTES:
-            raise Unreadable(f"it is larger than {MOST_BYTES:,} bytes, which is the most for such a file")
+            raise Unreadable(f"larger than {MOST_BYTES:,} bytes, the maximum for such a file")
     return YamlFile(path).head() if kind is YamlFile else _toml_tree(TomlFile(path, "agents"))
 
 
@@ -180,16 +180,16 @@ class _DeclarationReader:
             self._agents.append(complaints)
             found.append(resolve(tree, self._folder, complaints, max_tokens))
             if names[index] and names[index] in names[:index]:
-                complaints.say(("name",), "there is an agent of this name already")
+                complaints.say(("name",), "duplicate name of an agent")
         return [verifier for verifier in found if verifier is not None]
 
 
 def _list_flaw(listed: Any) -> str:
     if listed is None:
-        return "it is missing: a list of agents"
+        return "missing: a list of agents"
     if not isinstance(listed, list):
-        return "it must be a list of agents"
-    return f"there are more than {MOST_AGENTS:,}" if listed else "it is empty: nobody would verify anything"
+        return "must be a list of agents"
+    return f"has more than {MOST_AGENTS:,} agents" if listed else "is empty: at least one agent is needed"
 
 
 def _name(tree: Any) -> str:
@@ -283,6 +283,6 @@ def _last_item(lines: Sequence[str], place: int) -> tuple[int, str]:
 def _by_hand(path: Path, lines: Sequence[str]) -> BadArgument:
     items = ", ".join(lines)
     return BadArgument(
-        f"{path} is written in a way that cannot be added to without changing its layout",
-        suggestions=(f"write into it by hand: {KEY}: [{items}]",),
+        f"{path} cannot be extended without changing its layout",
+        suggestions=(f"add this by hand: {KEY}: [{items}]",),
     )

@@ -32,28 +32,28 @@ _BELONGS = {
 
 
 def name_flaw(name: str) -> str | None:
-    """Say why a name cannot stand in keys, tables and names of files; None when it can."""
+    """Return why a name cannot be used in keys, tables and file names; None when it can."""
     if not _NAME.fullmatch(name):
-        return "an agent is named with letters, digits, - _ and . only, and begins with a letter or a digit"
+        return "the name of an agent has only letters, digits, - _ and . and begins with a letter or a digit"
     if name == SECRETS:
-        return "this is the name of Muster's own checker of secrets"
-    return f"a name has {_LONGEST_NAME} characters at most" if len(name) > _LONGEST_NAME else None
+        return "this name is reserved for Muster's own checker of secrets"
+    return f"a name can have at most {_LONGEST_NAME} characters" if len(name) > _LONGEST_NAME else None
 
 
 def command_flaw(command: tuple[str, ...]) -> str | None:
-    """Say why a command cannot be started as it is written; None when it can."""
+    """Return why a command cannot be started as it is written; None when it can."""
     if not command:
-        return "it needs at least one item"
+        return "needs at least one item"
     if FILES in command[0]:
-        return f"it begins with a program, not with {FILES}"
+        return f"must begin with a program, not with {FILES}"
     inside = next((word for word in command if FILES in word and word != FILES), None)
-    return None if inside is None else f"{FILES} stands alone as an argument of its own, not inside of {inside!r}"
+    return None if inside is None else f"{FILES} must be an argument of its own, not part of {inside!r}"
 
 
 def glob_flaw(glob: str) -> str | None:
-    """Say why a glob can match no file; None when it can."""
+    """Return why a glob cannot match any file; None when it can."""
     wrong = glob.startswith("/") or {".", ".."} & set(glob.split("/")) or not glob.strip()
-    return "a glob is matched with paths below the root: it begins with no / and has no . or .." if wrong else None
+    return "a glob matches paths below the root: it must not begin with / or contain . or .." if wrong else None
 
 
 def _refusing(flaw: Any) -> Any:
@@ -67,7 +67,7 @@ def _refusing(flaw: Any) -> Any:
 
 def _no_shell(value: Any) -> Any:
     if isinstance(value, str):
-        raise ValueError("it must be a list of words, [program, argument, …]: no shell reads it")
+        raise ValueError("must be a list of strings, [program, argument, …]; no shell is used")
     return value
 
 
@@ -145,8 +145,8 @@ def unknown(tree: Any, known: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     for name in tree if isinstance(tree, Mapping) else ():
         if name not in known and not name.startswith(_PRIVATE):
             near = get_close_matches(name, known, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
-            yield name, f"there is no such key; {hint}"
+            hint = f"did you mean {near[0]}?" if near else f"known keys: {', '.join(known)}"
+            yield name, f"unknown key; {hint}"
 
 
 def misplaced(tree: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -156,4 +156,4 @@ def misplaced(tree: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for other, names in _BELONGS.items():
         for name in names if is_known and own != other else ():
             if tree.get(name) is not None:
-                yield name, f"it belongs to agents of the kind {other}, and this one is of the kind {own}"
+                yield name, f"only for agents of the kind {other}; this one is of the kind {own}"

@@ -26,7 +26,7 @@ _GIVEN_BY = {"score": Shape.REVIEW, "coverage": Shape.TESTS}
 def resolve(tree: Any, folder: Path, complaints: Complaints, max_tokens: int | None) -> Verifier | None:
     """Return the verifier; None when something is wrong with it, which is then complained about."""
     if not isinstance(tree, Mapping):
-        complaints.say((), "it must be a mapping")
+        complaints.say((), "must be a mapping")
         return None
     for key, message in (*unknown(tree, AGENT), *misplaced(tree)):
         complaints.say((key,), message)
@@ -48,7 +48,7 @@ def read_thresholds(given: Any, complaints: Complaints, place: Place = ("thresho
     elif isinstance(given, str | list):
         parts = list(enumerate(given if isinstance(given, list) else [given]))
     else:
-        complaints.say(place, "it must be a list of expressions, or a mapping of names to numbers")
+        complaints.say(place, "must be a list of expressions, or a mapping of names to numbers")
         return ()
     found: list[str] = []
     for step, part in parts:
@@ -71,7 +71,7 @@ def _expressions(part: Any) -> tuple[str, ...]:
     if isinstance(part, Mapping):
         return spell_mapping(plain_value(part))
     if not isinstance(part, str):
-        raise BadArgument("it must be an expression, such as critical + high == 0")
+        raise BadArgument("must be an expression, such as critical + high == 0")
     return (parse(str(part)).text,)
 
 
@@ -111,7 +111,7 @@ class _AgentReader:
         if not self._is_model:
             return ""
         if text is None and file is None:
-            self._say(("prompt",), "it is missing: a model is told what to look for")
+            self._say(("prompt",), "missing: the prompt tells the model what to look for")
             return ""
         key, given = ("prompt", text) if file is None else ("prompt_file", file)
         return self._prompt_text(key, str(given)) if isinstance(given, str) else ""
@@ -122,11 +122,11 @@ class _AgentReader:
             if key == "prompt_file" or _names_file(given):
                 text = text_beside(self._folder, given.strip())
         except Unreadable as error:
-            hint = "; a text that is no name of a file may not end like one" if key == "prompt" else ""
+            hint = "; a prompt must not end like the name of a file" if key == "prompt" else ""
             self._say((key,), error.message + hint)
             return ""
         if not text.strip():
-            self._say((key,), "it is empty: a model is told what to look for")
+            self._say((key,), "is empty: the prompt tells the model what to look for")
         return text.strip()
 
     def schema(self) -> dict[str, Any] | None:
@@ -144,9 +144,9 @@ class _AgentReader:
         named = isinstance(given, str) and not isinstance(given, Plain)
         found = object_beside(self._folder, str(given)) if named else plain_value(given)
         if not isinstance(found, dict):
-            raise Unreadable("it must be a JSON Schema as a mapping, or the name of a .json file")
+            raise Unreadable("must be a JSON Schema as a mapping, or the name of a .json file")
         if wrong := flaw_of(found) or schema_flaw(found):
-            raise Unreadable(f"this is no JSON Schema: {wrong}")
+            raise Unreadable(f"not a valid JSON Schema: {wrong}")
         return found
 
     def thresholds(self) -> tuple[str, ...]:
@@ -163,18 +163,18 @@ class _AgentReader:
         """Refuse a threshold on something that a model of this shape never says: it could not hold."""
         needed = Shape.REVIEW if name.startswith(PART) else _GIVEN_BY.get(name)
         if self._is_model and needed not in (None, self._tree.get("shape", Shape.FINDINGS)):
-            self._say(("thresholds",), f"{name} is never known here: only an agent of the shape {needed} tells it")
+            self._say(("thresholds",), f"{name} is never known here: only agents of the shape {needed} report it")
 
     def parser(self, form: AgentForm) -> str:
         """Return the name of what reads a command's output."""
         if form.kind is not Kind.COMMAND:
             return ""
         if form.command is None:
-            self._say(("command",), "it is missing: a list of words, [program, argument, …]")
+            self._say(("command",), "missing: a list of strings, [program, argument, …]")
             return ""
         found = form.parser or guessed_parser(tuple(form.command))
         if not found:
-            self._say(("parser",), f"it is missing: one of {', '.join(PARSERS)}")
+            self._say(("parser",), f"missing: one of {', '.join(PARSERS)}")
         return found
 
 
@@ -200,9 +200,9 @@ def object_beside(folder: Path, name: str) -> dict[str, Any]:
     try:
         found = json.loads(text_beside(folder, name))
     except (ValueError, RecursionError) as error:
-        raise Unreadable(f"{name}: this is no JSON: {error}") from None
+        raise Unreadable(f"{name}: not valid JSON: {error}") from None
     if not isinstance(found, dict):
-        raise Unreadable(f"{name}: it must hold a JSON object")
+        raise Unreadable(f"{name}: must contain a JSON object")
     if wrong := flaw_of(found):
         raise Unreadable(f"{name}: {wrong}")
     return found
@@ -211,7 +211,7 @@ def object_beside(folder: Path, name: str) -> dict[str, Any]:
 def _path(folder: Path, name: str) -> Path:
     named = PurePosixPath(name)
     if named.is_absolute() or ".." in named.parts or "\0" in name:
-        raise Unreadable(f"{name!r} may not be named: name a file in the folder of this one or below, without ..")
+        raise Unreadable(f"{name!r} is not allowed: use a file in the folder of this one or below, without ..")
     home = folder.resolve()
     try:
         real = (home / named).resolve()
@@ -219,7 +219,7 @@ def _path(folder: Path, name: str) -> Path:
     except (OSError, RuntimeError):  # a name that is too long, or a link that leads to itself
         is_file = False
     if not is_file:
-        raise Unreadable(f"there is no file {name!r} in the folder of this one, {home}")
+        raise Unreadable(f"no such file: {name!r} in {home}")
     if not real.is_relative_to(home):
         raise Unreadable(f"{name} is a link that leads out of {home}")
     return real

@@ -26,5 +26,5 @@ async def write_report(waves: WavesRun, report: VerifyReport, format_name: str, 
     """Write a report to an open file."""
     writer = WRITERS.get(format_name)
     if writer is None:
-        raise BadArgument(f"there is no report format {format_name!r}", suggestions=(f"one of {', '.join(WRITERS)}",))
+        raise BadArgument(f"unknown report format {format_name!r}", suggestions=(f"one of {', '.join(WRITERS)}",))
     await writer(waves, report, cast(TextIO, Redacting(out)))

@@ -71,7 +71,7 @@ def _cases(agent: AgentReport) -> Iterator[_Case]:
     """Yield the report itself as a case, and each threshold as another."""
     name, seconds, output = "looked at every file", agent.seconds, _findings(agent)
     if agent.ending is Ending.IDLE:
-        yield _Case(name=name, agent=agent.agent, tag="skipped", why="no file is for it")
+        yield _Case(name=name, agent=agent.agent, tag="skipped", why="no file matches")
     elif looked(agent):
         yield _Case(name=name, agent=agent.agent, seconds=seconds, output=output)
     else:
@@ -94,12 +94,12 @@ def _rest(report: VerifyReport) -> Iterator[_Suite]:
     for wave in dict.fromkeys(one.wave for one in report.absent):
         tag = "skipped" if wave in report.not_started else "error"
         names = [one.agent for one in report.absent if one.wave == wave]
-        cases = [_Case(name="looked at every file", agent=name, tag=tag, why="there is no report") for name in names]
+        cases = [_Case(name="looked at every file", agent=name, tag=tag, why="no report") for name in names]
         yield _Suite(name=f"wave {wave} without a report", cases=tuple(cases))
 
 
 def _whole(report: VerifyReport) -> Iterator[_Suite]:
-    """Tell the verdict as a case of its own: what was never started only counts as skipped."""
+    """Return the verdict as a test case: what was never started only counts as skipped."""
     why = "" if report.ok else " ".join(f"{flaw}." for flaw in report.flaws())
     tag = "" if report.ok else "failure"
     case = _Case(name="everything was verified and passed", agent="muster", tag=tag, kind="verdict", why=why)

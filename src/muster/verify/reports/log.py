@@ -70,7 +70,7 @@ def _whole(report: VerifyReport) -> Line:
 
 
 def _ended(report: VerifyReport) -> float:
-    """Say when a run ended; of one that only stopped, the last that is known of it."""
+    """Return when a run ended; of one that only stopped, the last known time."""
     run = report.run
     if run.ended_at is not None:
         return run.ended_at
@@ -78,7 +78,7 @@ def _ended(report: VerifyReport) -> float:
 
 
 def _dispatch(waves: WavesRun, agent: AgentReport) -> str | None:
-    """Say how an agent is asked; a checker is not."""
+    """Return how an agent is asked; nothing for a checker."""
     found = next((one for one in waves.spec.verifiers if (one.name, one.wave) == (agent.agent, agent.wave)), None)
     if found is None or found.command:
         return None
@@ -106,7 +106,7 @@ def _append(path: Path, lines: Sequence[Line]) -> None:
         # In one write: others append to the same file.
         text = ("\n" if torn else "") + "\n".join(fresh) + "\n"
         if os.write(file.fileno(), text.encode("ascii")) != len(text):
-            raise OSError(0, "only a part of the lines could be written")
+            raise OSError(0, "only some of the lines could be written")
 
 
 def _known(file: BinaryIO) -> tuple[frozenset[str], bool]:

@@ -97,7 +97,7 @@ def threshold_lines(agents: Sequence[AgentReport]) -> Iterator[str]:
 def _reasons(agent: AgentReport) -> Iterator[str]:
     for held in agent.thresholds:
         if not held.holds and agent.ending is not Ending.BROKEN:  # of which nothing can be known
-            yield f"- {inline(agent.agent)}: {quoted(held.expression)} does not hold ({quoted(held.why)})"
+            yield f"- {inline(agent.agent)}: {quoted(held.expression)} is not met ({quoted(held.why)})"
     for failure in agent.failures:
         yield f"- {inline(agent.agent)}: {quoted(failure)}"
 
@@ -120,7 +120,7 @@ def finding_lines(merged: Sequence[Merged], counts: Counts, room: int) -> Iterat
 
 
 def spoken(counts: Counts) -> str:
-    """Say how many there are of each severity."""
+    """Return how many there are of each severity."""
     found = [(severity, getattr(counts, severity)) for severity in RANKS]
     return ", ".join(f"{number:,} {severity}" for severity, number in found if number)
 
@@ -182,7 +182,7 @@ def _rejected(one: RejectedBy) -> str:
 def _left_out(report: VerifyReport) -> Iterator[str]:
     for title, texts in (
         ("left out", [f"- {quoted(one.path)}: {quoted(one.why)}" for one in report.left_out]),
-        ("seen by nobody", [f"- {quoted(path)}" for path in report.unseen]),
+        ("not verified", [f"- {quoted(path)}" for path in report.unseen]),
     ):
         if texts:
             yield f"<details><summary>{count(len(texts), 'file')} {title}</summary>\n"
@@ -223,7 +223,7 @@ async def write_wave(report: VerifyReport, wave: int, out: TextIO) -> None:
     """Write the report of a wave; raises NotFound for one that has none."""
     found = next((one for one in report.waves if one.wave == wave), None)
     if found is None:
-        raise NotFound(f"there is no report of wave {wave} in run {report.run.id}")
+        raise NotFound(f"run {report.run.id} has no report of wave {wave}")
     cast(TextIO, Redacting(out)).write("\n".join(_wave_lines(report, found)) + "\n")
 
 

@@ -42,12 +42,12 @@ async def open_waves_run(store: Store, run: Run) -> WavesRun:
     """Read what a run was about; raises BadArgument for a run of something else."""
     if run.workload != WORKLOAD:
         raise BadArgument(
-            f"run {run.id} is a run of {run.workload!r} and no verification", suggestions=("muster runs list",)
+            f"run {run.id} is a run of {run.workload!r}, not a verification", suggestions=("muster runs list",)
         )
     spec, snapshot = read_spec(run.spec), await _value(store, run, SNAPSHOT)
     if snapshot is None:
         raise NotFound(
-            f"run {run.id} stopped before its files were read in; there is nothing to report",
+            f"run {run.id} stopped before its files were read; there is nothing to report",
             suggestions=(f"muster verify resume {run.id}",),
         )
     waves = [await _value(store, run, report_key(wave)) for wave in planned_waves(spec)]

@@ -61,7 +61,7 @@ def _result(merged: Merged, name: str, lengths: Mapping[str, int]) -> dict[str, 
 
 def text(words: str) -> str:
     """Write somebody else's words as a message: none of them becomes a link."""
-    return shorten(words.replace("](", "] (").strip(), 4000) or "(nothing was said)"
+    return shorten(words.replace("](", "] (").strip(), 4000) or "(no description)"
 
 
 def place(file: str) -> dict[str, str]:
@@ -198,7 +198,7 @@ def _about(merged: Merged) -> str:
 
 
 def _rule_properties(merged: Merged, worst: Severity) -> dict[str, Any]:
-    """Say how bad it is; with a score a rule is one of security, so that only weaknesses get one."""
+    """Return the severity of a rule; a score marks it as a security rule, so only weaknesses get one."""
     cwe = merged.finding.cwe.lower()
     if cwe:
         return {"tags": ["security", f"external/cwe/{cwe}"], "security-severity": SCORES[worst]}

@@ -10,6 +10,7 @@ import msgspec
 
 from muster.domain.batch import BatchShare
 from muster.domain.canonical import Json
+from muster.domain.errors import state_verb
 from muster.domain.money import NOTHING, Microdollars, show_usd
 from muster.domain.run import Run, RunState
 from muster.text.redaction import Redactor
@@ -161,23 +162,23 @@ def looked(agent: AgentReport) -> bool:
 
 
 def fine(agent: AgentReport) -> bool:
-    """Say whether an agent has nothing against the files; that it passed is believed only if its numbers say so too."""
+    """Return whether an agent has no objection; that it passed is believed only if its numbers agree."""
     if agent.ending is Ending.IDLE:
         return agent.chunks == 0
     return agent.ending is Ending.PASSED and looked(agent) and all(held.holds for held in agent.thresholds)
 
 
 def run_flaws(run: Facts, quote: Quote) -> Iterator[str]:
-    """Say that a run has not come to its end, or exceeded a budget."""
+    """Return that a run has not completed, or exceeded a budget."""
     if run.state is not RunState.COMPLETED:
-        state = "timed out" if run.state is RunState.TIMEOUT else f"is {run.state}"
+        state = state_verb(run.state)
         yield f"the run {state}{because(run.error, quote)}"
     elif run.error:
-        yield f"a budget is exceeded{because(run.error, quote)}"
+        yield f"budget exceeded{because(run.error, quote)}"
 
 
 def agent_flaws(agents: Sequence[AgentReport], quote: Quote) -> Iterator[str]:
-    """Say which agents did not pass, and why."""
+    """Return which agents did not pass, and why."""
     bad = [agent for agent in agents if not fine(agent)]
     for agent in bad[:NAMED]:
         yield f"agent {quote(agent.agent)} {_ending(agent)}{because(agent.why, quote)}"
@@ -189,12 +190,12 @@ def _ending(agent: AgentReport) -> str:
     if agent.ending is Ending.FAILED:
         return "failed"
     if agent.ending is Ending.BROKEN:
-        return "gave no report that counts"
-    return f"is called {agent.ending}, which its own numbers do not bear out"
+        return "gave no valid report"
+    return f"is reported as {agent.ending}, but its numbers do not agree"
 
 
 def wave_flaws(waves: Sequence[WaveReport], quote: Quote) -> Iterator[str]:
-    """Say which waves did not pass although all their agents did."""
+    """Return which waves did not pass although all their agents did."""
     bad = [wave for wave in waves if not wave.passed and all(fine(agent) for agent in wave.agents)]
     for wave in bad[:NAMED]:
         yield f"wave {wave.wave} did not pass{because(wave.why, quote)}"
@@ -277,17 +278,17 @@ class VerifyReport:
         return f"{text[:1].upper()}{text[1:]}."
 
     def part(self, quote: Quote = plain) -> str:
-        """Say which part was to be verified; nothing when it was everything."""
+        """Return which part was to be verified; nothing when it was everything."""
         waves, agents = [str(wave) for wave in self.only_waves], self.only_agents
         parts = [f"wave{'s' * (len(waves) > 1)} {listed(waves, str)}"] if waves else []
         return " and ".join([*parts, *([f"agent{'s' * (len(agents) > 1)} {listed(agents, quote)}"] if agents else [])])
 
     def flaws(self, quote: Quote = plain) -> Iterator[str]:
-        """Say everything that speaks against a success."""
+        """Return everything that keeps the verification from being a success."""
         yield from run_flaws(self.run, quote)
         yield from agent_flaws(self.agents, quote)
         if gone := [one.agent for one in self.absent if one.wave not in self.not_started]:
-            yield f"there is no report of {listed(gone, quote)}"
+            yield f"no report of {listed(gone, quote)}"
         yield from wave_flaws(self.waves, quote)
         if waves := [str(wave) for wave in self.not_started]:
             done = "started" if self.run.state is RunState.COMPLETED else "done"
@@ -295,31 +296,31 @@ class VerifyReport:
         yield from self._sight_flaws()
 
     def _sight_flaws(self) -> Iterator[str]:
-        """Say what nobody has seen: where nothing was checked nothing has passed."""
+        """Return what was not verified: where nothing was checked nothing has passed."""
         if not self.waves and not self.not_started:
             yield "there was no agent to run"
         if not self.files:
             yield "there was no file to verify"
         elif self.waves and not any(looked(agent) for agent in self.agents):
-            yield "nobody has looked at any file"
+            yield "no file was verified"
         elif self.waves and self.unseen:
-            yield f"nobody has looked at {len(self.unseen):,} of {count(len(self.files), 'file')}"
+            yield f"{len(self.unseen):,} of {count(len(self.files), 'file')} not verified"
 
     def _praise(self) -> str:
         passed = sum(agent.ending is Ending.PASSED for agent in self.agents)
         idle = len(self.agents) - passed
         whom = "the only agent" if passed == 1 else f"all {count(passed, 'agent')}"
-        nothing = f", {idle:,} had no file to look at" if idle else ""
+        nothing = f", {idle:,} had no file to verify" if idle else ""
         found = f" with {count(self.counts.total, 'finding')}" if self.counts.total else ""
         return (
             f"{whom} in {count(len(self.waves), 'wave')} over {count(len(self.files), 'file')} passed{found}{nothing}"
         )
 
     def notes(self, quote: Quote = plain) -> Iterator[str]:
-        """Say what a reader must know besides the verdict."""
+        """Return what a reader must know besides the verdict."""
         if self.redactions:
             holders = sum(bool(file.redacted) for file in self.files)
-            yield f"Secrets taken out before anybody saw them: {self.redactions:,} in {count(holders, 'file')}."
+            yield f"Secrets removed before anything was sent: {self.redactions:,} in {count(holders, 'file')}."
         for file in [file for file in self.files if file.note][:NAMED]:
             yield f"{quote(file.path)}: {quote(file.note)}."
         kept, made = sum(map(_kept, self.agents)), sum(agent.counts.total for agent in self.agents)
@@ -327,7 +328,7 @@ class VerifyReport:
             yield f"Only {kept:,} of {made:,} findings are kept; all of them are counted."
         if self.ok and not self.partial and (kept_back := self.markers - len(self.cleared)):
             are = "marker is" if kept_back == 1 else "markers are"
-            yield f"{kept_back:,} {are} kept: what was marked is not what was verified, or not all of it was."
+            yield f"{kept_back:,} {are} kept: the marked files were changed, or not all of them were verified."
         cost = self.run.cost
         if cost.uncertain:
             yield f"{show_usd(cost.uncertain)} more may have been charged: the outcome of some calls is unknown."

@@ -37,7 +37,7 @@ _HARMLESS = re.compile(
 
 
 def is_harmless(line: str, findings: Collection[int]) -> bool:
-    """Whether a line says nothing that the findings do not; `findings` are the numbers that a count may agree with."""
+    """Return whether a line adds nothing to the findings; `findings` are the numbers that a count may agree with."""
     if counted := _COUNT.fullmatch(line.strip()):
         return int(counted["first"]) + int(counted["second"] or 0) in findings
     return not line.strip() or _HARMLESS.fullmatch(line) is not None
@@ -80,7 +80,7 @@ def tail(text: str) -> str:
 
 
 def flawed(why: str, output: str = "") -> Parsed:
-    """Say why an output cannot be read, with its last words."""
+    """Return why an output cannot be read, with its last lines."""
     said = tail(output)
     return Parsed(flaw=f"{why}; its output ends: {said}" if said else why)
 
@@ -115,14 +115,14 @@ def parse(stdout: str, stderr: str, exit_code: int) -> Parsed:
 
 
 def _flaw(others: list[str], findings: tuple[Finding, ...], exit_code: int) -> str:
-    """Say which line, of those that are no findings, shows that not everything was read."""
+    """Return which line, of those that are not findings, shows that not everything was read."""
     counts = {len(findings), sum(one.severity is not Severity.LOW for one in findings)}  # few count notes
     if exit_code:
         unread = next((line for line in others if not is_harmless(line, counts)), None)
-        why = f"it exited with {exit_code}, and a line is no finding, nor a count that agrees"
+        why = f"it exited with {exit_code}, and a line is neither a finding nor a matching count"
     else:
         unread = next((line for line in others if TRACEBACK in line or tells_more(line, len(findings))), None)
-        why = f"{len(findings)} findings could be read, and a line says that there is more"
+        why = f"{len(findings)} findings could be read, but a line reports more"
     return "" if unread is None else f"{why}: {tail(unread)!r}"
 
 

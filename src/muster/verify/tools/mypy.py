@@ -43,7 +43,7 @@ def _summary(line: str) -> list[int | str]:
     if success := _SUCCESS.fullmatch(line.strip()):
         return [0 if int(success[1]) else "it checked no file"]
     if found := _FOUND.fullmatch(line.strip()):
-        return ["an error kept it from checking the rest" if _PREVENTED in found["how"] else int(found[1])]
+        return ["an error prevented it from checking the rest" if _PREVENTED in found["how"] else int(found[1])]
     return []
 
 
@@ -52,10 +52,10 @@ def _agreeing(findings: list[Finding], summaries: list[int | str], output: str) 
     if words:
         return flawed(words[0], output)
     if not summaries:
-        return flawed("its last line, with the number of errors, is not there", output)
+        return flawed("its last line, with the number of errors, is missing", output)
     if summaries != [len(findings)]:
         said = ", ".join(map(str, summaries))
-        return flawed(f"{len(findings)} errors could be read, and its last line says {said}", output)
+        return flawed(f"{len(findings)} errors could be read, but its last line reports {said}", output)
     return Parsed(findings=tuple(findings))
 
 
@@ -78,7 +78,7 @@ def _from_json(output: str) -> Parsed:
         try:
             findings += _message(line)
         except (ValueError, TypeError, KeyError, RecursionError):
-            return flawed("a line is not the JSON of mypy", line)
+            return flawed("a line is not mypy's JSON", line)
     return Parsed(findings=tuple(findings))
 
 

@@ -112,7 +112,7 @@ def parse(stdout: str, stderr: str, exit_code: int) -> Parsed:
     lines = uncoloured(stdout).splitlines()
     counts = _counts(lines)
     if counts is None:
-        return flawed("its last line, with the number of tests, is not there", stdout if stdout.strip() else stderr)
+        return flawed("its last line, with the number of tests, is missing", stdout if stdout.strip() else stderr)
     findings = _findings(lines)
     wrong = _flaw(counts, findings, exit_code)
     stopped = next((line for line in reversed(lines) if _INTERRUPTED.fullmatch(line.strip()[:_WIDEST])), None)
@@ -122,7 +122,7 @@ def parse(stdout: str, stderr: str, exit_code: int) -> Parsed:
 
 
 def _causes(findings: list[Finding]) -> str:
-    """Say what stopped it: the first error or failure, and how many more there are."""
+    """Return what stopped it: the first error or failure, and how many more there are."""
     if not findings:
         return ""
     more = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""
@@ -147,8 +147,8 @@ def _flaw(counts: Counter[str], findings: list[Finding], exit_code: int) -> str:
     if not counts["passed"] and not bad:
         return "no test passed"
     if len(findings) != bad:
-        return f"{len(findings)} failures could be read, and its last line says {bad}"
-    return f"it exited with 0, and its last line says that {bad} failed" if bad and exit_code == 0 else ""
+        return f"{len(findings)} failures could be read, but its last line reports {bad}"
+    return f"it exited with 0, but its last line reports {bad} failures" if bad and exit_code == 0 else ""
 
 
 def _findings(lines: list[str]) -> list[Finding]:

@@ -33,7 +33,7 @@ def _from_json(output: str) -> Parsed:
     try:
         return Parsed(findings=tuple(_finding(item) for item in decode(output)))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        return flawed("it is not the JSON of ruff", output)
+        return flawed("it is not ruff's JSON", output)
 
 
 def _finding(item: Mapping[str, Json]) -> Finding:
@@ -59,7 +59,7 @@ def _finding(item: Mapping[str, Json]) -> Finding:
 
 def _row(value: Json) -> int:
     if type(value) is not int:
-        raise TypeError("a line is a whole number")
+        raise TypeError("a line must be an integer")
     return value
 
 
@@ -71,10 +71,10 @@ def _from_text(output: str) -> Parsed:
         elif counted := _FOUND.fullmatch(line):
             counts.append(int(counted[2] or counted[1]))
     if not findings and not counts:
-        return Parsed() if _CLEAN in output.splitlines() else flawed("it is no output of ruff that is known", output)
+        return Parsed() if _CLEAN in output.splitlines() else flawed("it is not a known output of ruff", output)
     if counts != [len(findings)]:
         said = ", ".join(map(str, counts)) or "nothing"
-        return flawed(f"{len(findings)} violations could be read, and its summary says {said}", output)
+        return flawed(f"{len(findings)} violations could be read, but its summary reports {said}", output)
     return Parsed(findings=tuple(findings))
 
 

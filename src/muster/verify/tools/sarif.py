@@ -95,21 +95,21 @@ def parse(stdout: str, stderr: str, exit_code: int) -> Parsed:
     except (ValueError, RecursionError):
         return flawed("it is not JSON", stdout)
     except (TypeError, KeyError, AttributeError, IndexError) as error:
-        return flawed(f"it is not the JSON of SARIF: {error}"[:200])
+        return flawed(f"it is not valid SARIF: {error}"[:200])
 
 
 def _findings(log: Json) -> Iterator[Finding]:
     if not isinstance(log, dict) or log.get("version") != "2.1.0":
-        raise _Unfit("it is no SARIF of version 2.1.0")
+        raise _Unfit("it is not SARIF 2.1.0")
     if not log.get("runs"):
-        raise _Unfit("it holds no run")
+        raise _Unfit("it contains no run")
     for run in log["runs"]:
         yield from _of_run(run)
 
 
 def _of_run(run: Mapping[str, Json]) -> Iterator[Finding]:
     if any(one.get("executionSuccessful") is False for one in run.get("invocations") or ()):
-        raise _Unfit("it says that its run did not succeed")
+        raise _Unfit("it reports that its run failed")
     if not isinstance(run.get("results"), list):
         raise _Unfit("a run has no results: it checked nothing")
     rules, bases = Rules(run), run.get("originalUriBaseIds") or {}
@@ -153,7 +153,7 @@ def _lines(region: Mapping[str, Json]) -> tuple[int, int]:
 
 def _whole(value: Json) -> int:
     if type(value) is not int:
-        raise _Unfit("a line of a result is no whole number")
+        raise _Unfit("a line of a result is not an integer")
     return value
 
 
@@ -164,7 +164,7 @@ def _severity(result: Mapping[str, Json], rule: Mapping[str, Json]) -> Severity:
     usual = (rule.get("defaultConfiguration") or {}).get("level", "warning")
     level = str(result.get("level", usual))
     if level not in _LEVELS:
-        raise _Unfit(f"{level[:40]!r} is no level")
+        raise _Unfit(f"{level[:40]!r} is not a level")
     return _LEVELS[level]
 
 
