@@ -184,6 +184,6 @@ def test_what_cannot_be_read_when_only_looking_was_not_paid(body: bytes) -> None
 def test_a_creation_that_cannot_be_read_may_have_created(body: bytes) -> None:
     with pytest.raises(OutcomeUnknown):
         anthropic.created_of(body, ACCOUNT)
-    with pytest.raises(OutcomeUnknown, match="took a batch and gave no id"):
+    with pytest.raises(OutcomeUnknown, match="accepted a batch and returned no id"):
         openai.id_of(body, "batch", ACCOUNT)
     assert anthropic.created_of(b'{"id":"x"}', ACCOUNT) == openai.id_of(b'{"id":"x"}', "batch", ACCOUNT) == "x"

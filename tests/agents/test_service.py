@@ -180,7 +180,7 @@ async def test_without_a_place_of_its_own_the_system_prompt_opens_the_conversati
 
 
 def test_a_template_without_a_place_for_the_question_is_refused() -> None:
-    with pytest.raises(BadConfiguration, match="no place for the question") as caught:
+    with pytest.raises(BadConfiguration, match="no placeholder for the prompt") as caught:
         template_of({"system": "{system}", "{prompt}": "x", "chat": "all {messages}"}, "agents.app: body")
     assert caught.value.message.startswith("agents.app: body")
 
@@ -439,7 +439,7 @@ async def test_a_cost_that_nobody_knows_is_booked_as_the_most_that_it_can_be(
     reply = await service(cost_usd="$.cost", most=DECLARED).call(ask("hi"), SOON)
     assert (reply.text, reply.cost, reply.lane) == ("x", DECLARED, Lane.UNCERTAIN)
     assert reply.trace is not None
-    assert "the most that it can cost is booked" in reply.trace.note
+    assert "the maximum is booked" in reply.trace.note
 
 
 async def test_a_service_of_which_nothing_is_said_costs_nothing(host: Host, service: Callable[..., Agent]) -> None:
@@ -596,7 +596,7 @@ async def test_a_secret_in_the_address_is_hidden_in_both_spellings(host: Host, s
     ],
 )
 def test_a_bad_address_is_refused_without_showing_it(http: HttpClient, url: str) -> None:
-    with pytest.raises(BadConfiguration, match="the url of agent 'app' is no address") as caught:
+    with pytest.raises(BadConfiguration, match="the url of agent 'app' is not a valid address") as caught:
         make_service("app", HttpSection(kind="http", url=url), profile=PROFILE, http=http, variables={})
     assert "sesame" not in f"{caught.value} {caught.value.suggestions}"
 

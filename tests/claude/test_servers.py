@@ -123,7 +123,7 @@ async def test_without_servers_no_file_is_named_and_an_old_one_goes(house: House
 async def test_servers_that_cannot_be_written_down_are_not_started(house: House) -> None:
     (house.folder / FILE.parent).parent.mkdir(parents=True)
     (house.folder / FILE.parent).write_text("a file where the folder should be")
-    with pytest.raises(NotStarted, match="its MCP servers cannot be written down") as caught:
+    with pytest.raises(NotStarted, match="its MCP configuration cannot be written") as caught:
         await house.agent(mcp_servers=notes(house)).call(ask("Hello"), PATIENT)
     assert caught.value.paid is Paid.NO
     assert TOKEN not in caught.value.message

@@ -22,16 +22,16 @@ class Agent(Protocol):
 
     @property
     def profile(self) -> Profile:
-        """Say who this is, its defaults and its pace."""
+        """Return the profile: the name, its defaults and its pace."""
 
     def quote(self, request: Request) -> Quote:
-        """Say the most that one attempt can cost, or raise BadConfiguration when no price is known."""
+        """Return the maximum cost of one attempt, or raise BadConfiguration when no price is known."""
 
     async def call(self, request: Request, timeouts: Timeouts, on_delta: OnDelta | None = None) -> Reply:
         """Ask once and give the whole reply; with `on_delta`, hand over text as it is written."""
 
     async def close(self) -> None:
-        """Give back connections; may be called twice."""
+        """Close connections; may be called twice."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,19 +55,19 @@ class BatchAgent(Protocol):
 
     @property
     def endpoint(self) -> BatchEndpoint:
-        """Say where this is."""
+        """Return the account at the provider."""
 
     @property
     def limits(self) -> BatchLimits:
-        """Say how much one batch may hold."""
+        """Return how much one batch may contain."""
 
     @property
     def spelling(self) -> "BatchFormat":
-        """Say how members and results are written."""
+        """Return how members and results are encoded."""
 
     @property
     def labels_batches(self) -> bool:
-        """Whether the provider's list names our id or input file, so that two unresolved creates can be told apart."""
+        """Return whether the provider's list has our id or input file, so that unresolved creates can be told apart."""
 
     @property
     def uploads_file(self) -> bool:
@@ -77,7 +77,7 @@ class BatchAgent(Protocol):
         """Create the batch, once, and give the provider's id."""
 
     async def poll(self, provider_id: str, timeouts: Timeouts) -> BatchProgress:
-        """Say how it stands; UnknownModel (404) can pass by itself shortly after the creation."""
+        """Return the progress of a batch; UnknownModel (404) may be temporary shortly after the creation."""
 
     def results(self, source: str, timeouts: Timeouts) -> AsyncGenerator[bytes, None]:
         """Return the bytes of one source of results as they arrive, JSON lines in any order."""
@@ -103,7 +103,7 @@ class BatchFormat(Protocol):
         """Read one line of results: the member's name and what became of it; None when it cannot be read."""
 
     def decode(self, answer: Any, tariff: Tariff, size: int, max_tokens: int, timings: Timings) -> Reply:
-        """Give an answer that `read` found as a reply at the price of the batch; raises the error that hides in it."""
+        """Return an answer that `read` found as a reply at the price of the batch; raises the error in it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +126,7 @@ class Directory(Protocol):
         """Return the agent that runs a command of the user's own: text in, text out, and it costs nothing."""
 
     def batching(self, name: str) -> Batching | None:
-        """Say how the agent is asked in batches; None for one that answers on this machine, without a provider."""
+        """Return how the agent is asked in batches; None for one that answers on this machine, without a provider."""
 
     def reopen(self, endpoint: BatchEndpoint) -> BatchAgent:
         """Come back to where a batch was handed in; raises BadConfiguration when the key is missing or another's."""
@@ -155,5 +155,5 @@ class DeltaCollector:
             self.add(text)
 
     def timings(self) -> Timings:
-        """Say how long it took until now."""
+        """Return how long it took until now."""
         return Timings(first_token=self._first, wire=self._clock() - self._began)

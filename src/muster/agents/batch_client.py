@@ -24,7 +24,7 @@ Fault = Callable[[int, Mapping[str, str], bytes, Account], WireError]
 
 @contextmanager
 def free_of_charge() -> Iterator[None]:
-    """Tell errors of what only looks: nothing was created or paid, whatever became of the exchange."""
+    """Convert errors of requests that only read: nothing was created or paid, whatever the outcome of the exchange."""
     try:
         yield
     except OutcomeUnknown as error:
@@ -115,7 +115,7 @@ PRICE = "batch_price = { input = 0.50, output = 2.50 }"
 def quoter(
     name: str, tariff: Tariff, *, unpriced_ok: bool, near: Sequence[str] = ()
 ) -> Callable[[Request, int], Quote]:
-    """Give the function that bounds what a member costs: every byte a token at the dearest rate, max_tokens written."""
+    """Return the function for the maximum cost of a member: every byte a token at the highest rate, and max_tokens."""
 
     def quote(request: Request, size: int) -> Quote:
         if tariff.batch is None and not unpriced_ok:
@@ -130,11 +130,11 @@ def quoter(
 def _no_price(name: str, tariff: Tariff, near: Sequence[str]) -> BadConfiguration:
     known = "" if tariff.live is None else " (one for live calls is)"
     return BadConfiguration(
-        f"no batch price is known for {name}{known}, so the cost of a batch cannot be bounded",
+        f"no batch price is known for {name}{known}, so a batch has no maximum cost",
         suggestions=(
             *did_you_mean(near),
-            f"give it one in muster.toml: {PRICE} (dollars for a million tokens)",
-            "or ask it live, without a batch",
-            "or spend without counting: --allow-unpriced",
+            f"set it in muster.toml: {PRICE} (dollars per million tokens)",
+            "or send the call live, without a batch",
+            "or allow uncounted costs: --allow-unpriced",
         ),
     )

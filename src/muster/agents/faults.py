@@ -33,12 +33,12 @@ class Account:
     def __post_init__(self) -> None:
         if not (self.key.isascii() and self.key.isprintable()):
             raise BadConfiguration(
-                f"the key for {self.place} has characters in it that no header may carry",
-                suggestions=(f"look for a line break or a quotation mark in {self.variable}",) if self.variable else (),
+                f"the key for {self.place} contains characters that are not allowed in a header",
+                suggestions=(f"check {self.variable} for line breaks and quotation marks",) if self.variable else (),
             )
 
     def scrub(self, text: str) -> str:
-        """Take the key out of a text that somebody else wrote."""
+        """Return a foreign text without the key."""
         return text.replace(self.key, "[key]") if self.key else text
 
 
@@ -92,7 +92,7 @@ def error_of(complaint: Complaint, account: Account) -> WireError:
 
 
 def kind_of(status: int) -> type[WireError]:
-    """Say what to do next about a status that is no success."""
+    """Return the error class for a status that is not a success."""
     return _KINDS.get(status) or (ProviderFault if status >= 500 else InvalidRequest)
 
 
@@ -145,7 +145,7 @@ def _until(when: str, now: str | None) -> float | None:
 
 def _suggestions(kind: type[WireError], status: int, account: Account) -> tuple[str, ...]:
     if 300 <= status < 400:
-        return ("redirects are not followed, because the key would go with them: set the base address to the new one",)
+        return ("redirects are not followed, because the key would be sent along; set the base address to the new one",)
     if kind is UnknownModel:
         return ("check the name of the model and the base address",)
     if kind is not AuthRefused:

@@ -45,11 +45,11 @@ class FunctionAgent:
 
     @property
     def profile(self) -> Profile:
-        """Say who this is, its defaults and its pace."""
+        """Return the profile: the name, its defaults and its pace."""
         return self._profile
 
     def quote(self, request: Request) -> Quote:
-        """Say the most that one attempt can cost: as declared, or by the price of all bytes and max_tokens."""
+        """Return the maximum cost of one attempt: as declared, or by the price of all bytes and max_tokens."""
         return self._terms.quote(request, _size(request))
 
     async def call(self, request: Request, timeouts: Timeouts, on_delta: OnDelta | None = None) -> Reply:
@@ -106,7 +106,7 @@ class FunctionAgent:
     def _too_slow(self, seconds: float) -> TimedOut:
         return TimedOut(
             f"{self._place}: timed out after {seconds:g}s; the function was canceled",
-            suggestions=("allow it more time with timeout_secs in muster.toml",),
+            suggestions=("raise timeout_secs in muster.toml",),
         )
 
     def _blamed(self, error: Error, request: Request) -> Error:
@@ -167,7 +167,7 @@ def reply_of(result: Any, request: Request, size: int, terms: ServiceTerms) -> R
     if not isinstance(parts, Mapping):
         raise BadOutput(
             f"the function returned {type(result).__name__}, which is no answer",
-            suggestions=(f"return a text, a mapping with some of {', '.join(PARTS)}, or a muster.Reply",),
+            suggestions=(f"return a string, a mapping with some of {', '.join(PARTS)}, or a muster.Reply",),
         )
     return _assembled(parts, request, size, terms)
 

@@ -90,12 +90,12 @@ def _said(message: Message) -> str:
 
 
 def session_of(request: Request) -> str | None:
-    """Say which session a request goes on with."""
+    """Return the session that a request continues."""
     return _text(request, "session")
 
 
 def folder_of(request: Request, usual: Path) -> Path:
-    """Say where to work: where the request says, relative to where it usually is."""
+    """Return the working folder: that of the request, relative to the usual one."""
     folder = _text(request, "cwd")
     return usual if folder is None else usual / folder
 
@@ -106,7 +106,7 @@ def _text(request: Request, name: str) -> str | None:
 
 
 def retold(error: BadOutput, before: str = "", *, log: str = "", cost: int | None = None) -> BadOutput:
-    """Say the same with more: words before it, the log, and what the call cost unless that is said already."""
+    """Return the same error with a prefix, the log, and the cost of the call unless it has one."""
     return BadOutput(
         before + error.message,
         log=log or error.log,
@@ -117,7 +117,7 @@ def retold(error: BadOutput, before: str = "", *, log: str = "", cost: int | Non
 
 
 def exit_of(status: int) -> str:
-    """Say what an exit status means: a code, or the signal that is its negative."""
+    """Return what an exit status means: a code, or the signal that is its negative."""
     if status >= 0:
         return f"exited with code {status}"
     try:

@@ -79,11 +79,11 @@ class ModelAgent:
 
     @property
     def profile(self) -> Profile:
-        """Say who this is, its defaults and its pace."""
+        """Return the profile: the name, its defaults and its pace."""
         return self._profile
 
     def quote(self, request: Request) -> Quote:
-        """Say the most that one attempt can cost: every byte a token at the dearest rate, all of max_tokens written."""
+        """Return the maximum cost of one attempt: every byte a token at the highest rate, and all of max_tokens."""
         if self._price is None and not self._unpriced_ok:
             raise _no_price(self._account.place, self._near)
         body = self._wire.encode(request, stream=False)
@@ -105,7 +105,7 @@ class ModelAgent:
         return self._wire.decode(answer.body, ceiling_of(request, len(body)), Timings(wire=self._clock() - began))
 
     async def close(self) -> None:
-        """Give back the connections; may be called twice."""
+        """Close the connections; may be called twice."""
         await self._http.close()
 
     async def _call_streaming(self, request: Request, timeouts: Timeouts, on_delta: OnDelta | None) -> Reply:
@@ -137,11 +137,11 @@ def _streams(request: Request) -> bool:
 
 def _no_price(place: str, near: Sequence[str]) -> BadConfiguration:
     return BadConfiguration(
-        f"no price is known for {place}, so its cost cannot be bounded",
+        f"no price is known for {place}, so it has no maximum cost",
         suggestions=(
             *did_you_mean(near),
-            "give it a price in muster.toml: price = { input = 1.00, output = 5.00 } (dollars for a million tokens)",
-            "or spend without counting: --allow-unpriced",
+            "set its price in muster.toml: price = { input = 1.00, output = 5.00 } (dollars per million tokens)",
+            "or allow uncounted costs: --allow-unpriced",
         ),
     )
 

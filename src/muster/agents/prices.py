@@ -68,7 +68,7 @@ def _dollars(amount: str | float | Decimal) -> Decimal:
     except ArithmeticError:
         dollars = Decimal("NaN")
     if not dollars.is_finite() or dollars < 0:
-        raise BadConfiguration(f"{amount!r} is not a price", suggestions=("give dollars for a million tokens: 2.50",))
+        raise BadConfiguration(f"{amount!r} is not a price", suggestions=("use dollars per million tokens: 2.50",))
     return dollars
 
 
@@ -90,7 +90,7 @@ def _find(provider: str, model: str) -> "ModelInfo | None":
 
 
 def _names(info: "ModelInfo", model: str) -> bool:
-    """Say whether the tables name this very model: they also match by prefix, which takes strangers for relatives."""
+    """Return whether the tables name exactly this model: they also match by prefix, which confuses different models."""
     literals = {info.id.lower()}
     for kind, value in _clauses(info.match):
         if kind == "regex" and re.fullmatch(value, model):

@@ -63,11 +63,11 @@ class ScriptedAgent:
 
     @property
     def profile(self) -> Profile:
-        """Say who this is, its defaults and its pace."""
+        """Return the profile: the name, its defaults and its pace."""
         return self._profile
 
     def quote(self, request: Request) -> Quote:
-        """Say the most that one attempt can cost; nothing, unless a price was given."""
+        """Return the maximum cost of one attempt; nothing, unless a price was given."""
         sent = usage_of(request.messages, request.system, Line()).input
         allowed = _max_tokens(request)
         most = NOTHING if self._price is None else self._price.most(sent, allowed)
@@ -136,7 +136,7 @@ def scripted(
         known = ", ".join(f"sim/{known}" for known in PARTS)
         near = [f"sim/{part}" for part in get_close_matches(name, PARTS, n=1)]
         raise BadConfiguration(
-            f"there is no scripted agent sim/{name}", suggestions=(*did_you_mean(near), f"use one of {known}")
+            f"unknown scripted agent sim/{name}", suggestions=(*did_you_mean(near), f"use one of {known}")
         )
     profile = profile or Profile(name=f"sim/{name}", limiter=f"sim:{name}")
     return ScriptedAgent(part, profile=profile, price=price, sleep=sleep, observe=observe)

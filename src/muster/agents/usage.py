@@ -30,7 +30,7 @@ class Ceiling(NamedTuple):
 class Impossible(Enum):
     """The usage that a provider reports cannot be right: negative, not a number, or beyond 2**53."""
 
-    USAGE = "the usage that was reported cannot be right, so the cost is not known and the whole reservation is booked"
+    USAGE = "the reported usage is implausible, so the cost is unknown and the whole reservation is booked"
 
 
 class Charge(NamedTuple):
@@ -43,7 +43,7 @@ class Charge(NamedTuple):
 
 
 _UNCHARGED = Charge(Usage(), NOTHING)
-_UNTOLD = Trace(note="no usage was reported, so the cost is not known and the whole reservation is booked")
+_UNTOLD = Trace(note="no usage was reported, so the cost is unknown and the whole reservation is booked")
 _UNKNOWN = Charge(Usage(), NOTHING, Lane.UNCERTAIN, Trace(note=Impossible.USAGE.value))
 
 
@@ -70,7 +70,7 @@ def ceiling_of(request: Request, size: int) -> Ceiling:
 
 
 def max_tokens_of(request: Request) -> int:
-    """Say how many tokens may be written in answer to a request."""
+    """Return how many tokens may be written in answer to a request."""
     return DEFAULT_MAX_TOKENS if request.max_tokens is None else request.max_tokens
 
 
@@ -82,7 +82,7 @@ def count_bytes(ceiling: Ceiling, text: str, calls: Sequence[ToolCall]) -> Usage
 
 
 def cost_of(usage: Usage, price: Price | None) -> Microdollars:
-    """Say what a usage cost; without a price the person chose to spend uncounted."""
+    """Return what a usage cost; nothing without a price, since uncounted costs were allowed."""
     return NOTHING if price is None else price.cost(usage)
 
 
@@ -112,7 +112,7 @@ class ProcessBill:
         return f"{(micro / 1_000_000).normalize():f}"
 
     def settle(self, reported: Microdollars | None) -> tuple[Microdollars, Lane]:
-        """Say what an answered call cost; one that does not tell is booked as all that was reserved."""
+        """Return what an answered call cost; one without usage is booked at its whole reservation."""
         if reported is not None:
             return reported, self.lane
         return (self.reserved, Lane.UNCERTAIN) if self.reserved else (NOTHING, self.lane)

@@ -47,12 +47,12 @@ def refused(variables: Mapping[str, str] = KEYED, **section: Any) -> BadConfigur
 
 def test_a_missing_key_is_named_when_it_is_needed() -> None:
     error = refused({}, key_env="MY_KEY")
-    assert error.message == "agent 'coder' needs a key and MY_KEY is not set"
+    assert error.message == "agent 'coder' needs an API key, and MY_KEY is not set"
     assert "subscription = true" in error.suggestions[1]
 
 
 def test_a_variable_that_is_passed_on_must_be_set_when_it_is_asked() -> None:
-    assert refused(pass_env=("NOT_SET",)).message == "agent 'coder' is passed NOT_SET, which is not set"
+    assert refused(pass_env=("NOT_SET",)).message == "agent 'coder' needs NOT_SET, which is not set"
 
 
 def test_it_carries_the_token_of_the_house_around_ours() -> None:
@@ -108,7 +108,7 @@ def test_its_servers_are_written_down_below_the_home_of_muster(subscription: boo
 @pytest.mark.parametrize("value", [date(2026, 1, 1), float("nan")])
 def test_a_server_is_told_nothing_that_json_has_no_word_for(value: object) -> None:
     error = refused(mcp_servers={"files": {"command": "serve", "env": {"TOKEN": "sk-secret", "SINCE": value}}})
-    assert "mcp_servers holds a value that is no JSON" in error.message
+    assert "mcp_servers has a value that is not JSON" in error.message
     assert "sk-secret" not in error.message
 
 
@@ -140,7 +140,7 @@ def test_a_sandbox_is_claimed_only_by_root_without_permissions() -> None:
 
 
 async def test_tools_of_a_request_are_refused_since_it_cannot_use_them() -> None:
-    with pytest.raises(InvalidRequest, match="tools of its own"):
+    with pytest.raises(InvalidRequest, match="its own tools"):
         await made().call(replace(ask("Hello"), tools=(Tool(name="now"),)), Timeouts())
 
 

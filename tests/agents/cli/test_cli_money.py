@@ -20,7 +20,7 @@ def test_it_is_told_less_than_was_reserved(most: int, told: str) -> None:
 
 async def test_without_a_budget_it_is_not_asked(stage: Stage) -> None:
     agent = stage.python("print(1)", budget_usd=None)
-    with pytest.raises(BadConfiguration, match="nothing says what a call of one can cost") as caught:
+    with pytest.raises(BadConfiguration, match="the maximum cost of a call of one is unknown") as caught:
         agent.quote(ask("hello"))
     assert "budget_usd = 0.50" in caught.value.suggestions[0]
     assert "--allow-unpriced" in caught.value.suggestions[1]

@@ -24,21 +24,21 @@ ANSWER = {"output": "jsonl", "answer": "$.a"}
     [
         ({"command": []}, "its command is empty"),
         ({"command": [""]}, "its command is empty"),
-        ({"command": ["{prompt}"]}, "its program would be chosen by what is asked"),
+        ({"command": ["{prompt}"]}, "its program depends on the request"),
         ({"command": ["x", "--model", "{model}"]}, "it has no model"),
         ({"command": ["x", "--model", "{model}"], "model": ""}, "it has no model"),
         ({"command": ["x", "{session}"]}, 'its command has "{session}"'),
         ({"command": ["x"], "resume": ["--continue"]}, 'its resume arguments have no "{session}"'),
-        ({"command": ["x", "{budget}"], "budget_usd": None}, "nothing says what a call may cost"),
-        ({"command": ["x", "{budget}"], "budget_usd": 0}, "nothing says what a call may cost"),
+        ({"command": ["x", "{budget}"], "budget_usd": None}, "budget_usd is not set"),
+        ({"command": ["x", "{budget}"], "budget_usd": 0}, "budget_usd is not set"),
         ({"command": ["x"], "cost_usd": "$.cost"}, "cost_usd is for answers in JSON, and its output is text"),
-        ({"command": ["x"], "output": "json"}, "nothing says where the answer is"),
-        ({"command": ["x"], "output": "jsonl"}, "nothing says where the answer is"),
+        ({"command": ["x"], "output": "json"}, "answer is not set"),
+        ({"command": ["x"], "output": "jsonl"}, "answer is not set"),
         ({"command": ["x"], "output": "json", "answer": "$.a", "delta": "$.b"}, "delta is for JSON lines"),
-        ({"command": ["x"], **ANSWER, "tool_id": "$.b"}, "tool_id says nothing without tool_name"),
+        ({"command": ["x"], **ANSWER, "tool_id": "$.b"}, "tool_id has no effect without tool_name"),
         (
             {"command": ["x"], **ANSWER, "tool_name": "$.b", "tool_done": "$.c"},
-            "tool_done says nothing without tool_id",
+            "tool_done has no effect without tool_id",
         ),
         ({"command": ["x"], **ANSWER, "session": "a.b"}, "agents.one: session: 'a.b' is no JSONPath"),
         ({"command": [], "pass_env": ["NOT_SET"]}, "its command is empty"),
@@ -72,9 +72,9 @@ async def test_a_request_adds_variables_of_its_own_for_one_call(stage: Stage) ->
 
 async def test_a_variable_that_is_passed_on_must_be_set_when_the_agent_is_asked(stage: Stage) -> None:
     agent = stage.agent(section_of(command=("env",), pass_env=("NOT_SET",)))
-    with pytest.raises(BadConfiguration, match="agent 'one' is passed NOT_SET, which is not set"):
+    with pytest.raises(BadConfiguration, match="agent 'one' needs NOT_SET, which is not set"):
         agent.quote(ask("hello"))
-    with pytest.raises(BadConfiguration, match="agent 'one' is passed NOT_SET, which is not set"):
+    with pytest.raises(BadConfiguration, match="agent 'one' needs NOT_SET, which is not set"):
         await call(agent)
     assert stage.started == 0
 

@@ -41,7 +41,7 @@ async def test_a_prompt_that_would_be_an_option_is_refused_before_anything_start
 
 async def test_a_nul_is_refused_as_an_argument_and_taken_as_input(stage: Stage) -> None:
     agent = stage.agent(replace(declared("rehearsal"), command=(*SCRIPTED, "--", "{prompt}")))
-    with pytest.raises(NotStarted, match="agent 'one': the prompt holds a NUL character"):
+    with pytest.raises(NotStarted, match="agent 'one': the prompt contains a NUL character"):
         await call(agent, "a\0b")
     assert stage.started == 0
     assert (await call(stage.rehearsal(), "a\0b")).text == "a\0b"
@@ -50,7 +50,7 @@ async def test_a_nul_is_refused_as_an_argument_and_taken_as_input(stage: Stage) 
 async def test_a_prompt_too_long_for_an_argument_is_refused_as_one_and_taken_as_input(stage: Stage) -> None:
     prompt = "wörd " * 50_000
     agent = stage.agent(replace(declared("rehearsal"), command=(*SCRIPTED, "--", "{prompt}")))
-    with pytest.raises(NotStarted, match="takes 131,071 at most") as caught:
+    with pytest.raises(NotStarted, match="allows at most 131,071") as caught:
         await call(agent, prompt)
     assert "standard input" in caught.value.suggestions[0]
     assert stage.started == 0
@@ -81,6 +81,6 @@ async def test_a_session_that_would_be_an_option_is_refused(stage: Stage) -> Non
 
 
 async def test_a_session_is_refused_where_nothing_says_how_to_go_on(stage: Stage) -> None:
-    with pytest.raises(NotStarted, match="cannot go on with a session") as caught:
+    with pytest.raises(NotStarted, match="a session cannot be resumed") as caught:
         await call(stage.rehearsal(resume=()), volatile={"session": "s"})
     assert "resume" in caught.value.suggestions[0]

@@ -65,7 +65,7 @@ async def test_permission_ends_the_call_at_once_and_names_the_tool(stage: Stage)
 
 
 async def test_hang_is_stalled(stage: Stage) -> None:
-    with pytest.raises(Stalled, match=r"said nothing for 0\.5s") as caught:
+    with pytest.raises(Stalled, match=r"wrote nothing for 0\.5s") as caught:
         await call(stage.rehearsal(), "MOOD:hang", Timeouts(call=30.0, idle=0.5))
     assert (caught.value.tool, caught.value.paid) == (None, Paid.UNKNOWN)
 
@@ -145,7 +145,7 @@ async def test_a_cost_above_the_reservation_is_returned_as_it_is(stage: Stage) -
 
 
 async def test_an_error_is_told_in_its_own_words_and_what_it_says_of_its_cost_is_not_believed(stage: Stage) -> None:
-    with pytest.raises(AgentFailed, match="'one': says that it failed: the model gave up") as caught:
+    with pytest.raises(AgentFailed, match="'one': reports that it failed: the model gave up") as caught:
         await call(stage.rehearsal(), "MOOD:error")
     assert (caught.value.paid, caught.value.cost, caught.value.imputed) == (Paid.UNKNOWN, 0, False)
 
@@ -160,7 +160,7 @@ async def test_slow_hands_over_its_words_as_they_come(stage: Stage) -> None:
 
 
 async def test_a_mood_that_there_is_not_is_told(stage: Stage) -> None:
-    with pytest.raises(BadExit, match="there is no mood 'sulky'"):
+    with pytest.raises(BadExit, match="unknown mood 'sulky'"):
         await call(stage.rehearsal(), "MOOD:sulky")
 
 

@@ -93,7 +93,7 @@ async def test_json_after_which_it_exits_with_a_code_counts(stage: Stage) -> Non
 async def test_json_that_tells_of_a_failure(stage: Stage) -> None:
     said = json.dumps({"text": "half", "error": {"message": "quota"}, "cost": [0.1, 0.2]})
     agent = stage.python(f"print({said!r}); raise SystemExit(1)", **JSON, error="$.error.message", cost_usd="$.cost.*")
-    with pytest.raises(AgentFailed, match="says that it failed: quota") as caught:
+    with pytest.raises(AgentFailed, match="reports that it failed: quota") as caught:
         await call(agent)
     assert (caught.value.cost, caught.value.paid) == (0, Paid.UNKNOWN)  # less than was reserved, so not believed
 
@@ -291,7 +291,7 @@ async def test_the_declaration_of_codex_reads_what_it_writes(stage: Stage) -> No
             failed=True,
         ),
     )
-    with pytest.raises(AgentFailed, match="says that it failed: usage limit reached"):
+    with pytest.raises(AgentFailed, match="reports that it failed: usage limit reached"):
         await call(codex(stage, FAILED))
 
 

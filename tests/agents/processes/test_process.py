@@ -110,7 +110,7 @@ async def test_the_deadline_holds_for_one_that_never_stops_talking(processes: Pr
 
 
 async def test_silence_is_told_apart_from_a_long_call(processes: ProcessRegistry) -> None:
-    with pytest.raises(Stalled, match=r"said nothing for 0\.2s"):
+    with pytest.raises(Stalled, match=r"wrote nothing for 0\.2s"):
         await run(processes, bash("sleep 60"), Timeouts(call=30.0, idle=0.2))
 
 

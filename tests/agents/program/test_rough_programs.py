@@ -86,7 +86,7 @@ async def test_a_program_that_ignores_being_asked_to_end_is_killed(
 
 
 async def test_a_program_that_says_nothing_for_too_long_is_stopped(processes: ProcessRegistry) -> None:
-    with pytest.raises(Stalled, match="said nothing") as caught:
+    with pytest.raises(Stalled, match="wrote nothing") as caught:
         await bash(processes, "echo begun >&2; sleep 999").call(PROPOSE, Timeouts(call=30.0, idle=0.3))
     assert caught.value.log == "begun\n"
 

@@ -100,7 +100,7 @@ def decode(body: bytes, price: Price | None, ceiling: Ceiling, account: Account,
     except (msgspec.DecodeError, UnicodeError):
         trouble = trouble_in(body)
     if trouble is None:
-        raise unreadable("sent an answer that is no message", account, body)
+        raise unreadable("sent an answer that is not a message", account, body)
     raise error_of(without_status(trouble), account)
 
 

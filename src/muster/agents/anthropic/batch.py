@@ -72,7 +72,7 @@ class AnthropicBatches:
         return created_of(await self._clerk.hand_in(_PATH, cargo, JSON, timeouts), self._clerk.account)
 
     async def poll(self, provider_id: str, timeouts: Timeouts) -> BatchProgress:
-        """Say how it stands."""
+        """Return the progress of a batch."""
         return progress_of(await self._clerk.look(_path(provider_id), timeouts), self._clerk.account)
 
     def results(self, source: str, timeouts: Timeouts) -> AsyncGenerator[bytes, None]:
@@ -148,7 +148,7 @@ def created_of(body: bytes, account: Account) -> str:
     try:
         return _created(body).id
     except (msgspec.DecodeError, UnicodeError):
-        raise unreadable("took a batch and gave no id for it", account, body) from None
+        raise unreadable("accepted a batch and returned no id for it", account, body) from None
 
 
 def progress_of(body: bytes, account: Account) -> BatchProgress:
@@ -156,7 +156,7 @@ def progress_of(body: bytes, account: Account) -> BatchProgress:
     try:
         batch = _batch(body)
     except (msgspec.DecodeError, UnicodeError):
-        raise unpaid(unreadable("sent something that is no batch", account, body)) from None
+        raise unpaid(unreadable("sent something that is not a batch", account, body)) from None
     counts = batch.request_counts
     return BatchProgress(
         phase=Phase.ENDED if batch.ended else Phase.RUNNING,
@@ -180,7 +180,7 @@ def page_of(body: bytes, account: Account) -> tuple[Sequence[ListedBatch], bool]
     try:
         page = _page(body)
     except (msgspec.DecodeError, UnicodeError):
-        raise unpaid(unreadable("sent something that is no list of batches", account, body)) from None
+        raise unpaid(unreadable("sent something that is not a list of batches", account, body)) from None
     return [_found(batch) for batch in page.data], page.has_more
 
 

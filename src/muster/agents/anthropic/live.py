@@ -73,7 +73,7 @@ class AnthropicStream:
         try:
             return self._take(_step(event.data))
         except (msgspec.DecodeError, msgspec.ValidationError, UnicodeError):
-            raise unreadable("sent an event that is no part of a message", self._account, event.data) from None
+            raise unreadable("sent an event that is not part of a message", self._account, event.data) from None
 
     def finish(self, timings: Timings = UNTIMED) -> Reply:
         """Return the reply, or say that the stream ended too early."""

@@ -48,11 +48,11 @@ class ClaudeCodeAgent:
 
     @property
     def profile(self) -> Profile:
-        """Say who this is, its defaults and its pace."""
+        """Return the profile: the name, its defaults and its pace."""
         return self._profile
 
     def quote(self, request: Request) -> Quote:
-        """Say what is reserved for an attempt; Claude Code is told to stop before that."""
+        """Return what is reserved for an attempt; Claude Code is told to stop before that."""
         if self._sdk is None:
             require()
         tokens = 1 + max_tokens_of(request) + count_tokens(request.system + prompt_of(request))
@@ -61,7 +61,7 @@ class ClaudeCodeAgent:
     async def call(self, request: Request, timeouts: Timeouts, on_delta: OnDelta | None = None) -> Reply:
         """Ask once, in a process of its own."""
         if request.tools:
-            raise InvalidRequest(f"agent {self._profile.name!r} uses tools of its own; a request cannot bring others")
+            raise InvalidRequest(f"agent {self._profile.name!r} uses its own tools; a request cannot add others")
         require_schema(request)
         try:
             sdk = await self._load()
@@ -78,7 +78,7 @@ class ClaudeCodeAgent:
             raise
 
     async def close(self) -> None:
-        """Give nothing back: processes end with their calls."""
+        """Do nothing: processes end with their calls."""
 
     async def _load(self) -> Sdk:
         if self._sdk is None:
@@ -115,7 +115,7 @@ class ClaudeCodeAgent:
         return read_outcome(terms, talk, talk.result, remains)
 
     def _complete(self, error: WireError, talk: ClaudeConversation) -> None:
-        """Say that it may have cost money, and take secrets out of what others wrote."""
+        """Return the error with its possible cost, and without secrets."""
         error.message = self.setup.scrub(error.message)
         error.args = (error.message,)
         begun = talk.answered  # a refusal of the API costs nothing, but what it answered before does
@@ -138,10 +138,10 @@ class ClaudeCodeAgent:
     def _furnish(self) -> None:
         house, servers = self.setup.house, self.setup.mcp_servers
         if house is not None:
-            with self._writing(house, "its folder cannot be made"):
+            with self._writing(house, "its folder cannot be created"):
                 house.mkdir(mode=0o700, parents=True, exist_ok=True)
         if servers is not None:
-            with self._writing(servers.file, "its MCP servers cannot be written down"):
+            with self._writing(servers.file, "its MCP configuration cannot be written"):
                 servers.write_down()
 
     @contextmanager
@@ -159,7 +159,7 @@ class ClaudeCodeAgent:
             raise InvalidRequest(
                 f"agent {self._profile.name!r}: Claude Code takes its system prompt and its schema as arguments, of at "
                 f"most {MOST_ARGUMENT} bytes each, and one has {longest}",
-                suggestions=("say it in the message instead, which may be as long as it likes",),
+                suggestions=("put it into the message instead, which has no such limit",),
             )
 
 

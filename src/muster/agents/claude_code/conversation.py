@@ -201,7 +201,7 @@ class ClaudeResult(msgspec.Struct, frozen=True):
 
     @property
     def why(self) -> str:
-        """Say what went wrong, in its own words."""
+        """Return what went wrong, in its own words."""
         told = "; ".join(error for error in self.errors or () if isinstance(error, str))
         return (told or self.result or "").strip()
 

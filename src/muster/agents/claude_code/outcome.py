@@ -25,9 +25,9 @@ _STOPS = {
 }
 _UNSHAPED = "error_max_structured_output_retries"
 _ADVICE = {
-    "error_max_turns": "allow it more turns with max_turns",
-    "error_max_budget_usd": "allow it more money with budget_usd, of which it is told 80 percent",
-    _UNSHAPED: "make the schema simpler",
+    "error_max_turns": "raise max_turns",
+    "error_max_budget_usd": "raise budget_usd, of which it may use 80 percent",
+    _UNSHAPED: "simplify the schema",
 }
 
 
@@ -67,24 +67,24 @@ def read_outcome(terms: ClaudeTerms, talk: ClaudeConversation, result: ClaudeRes
 
 
 def permission_asked(terms: ClaudeTerms, tool: str, log: str, cost: Microdollars | None = None) -> PermissionAsked:
-    """Say which tool it wanted permission for."""
+    """Return the error with the tool that it asked permission for."""
     return PermissionAsked(
-        f"agent {terms.agent!r}: Claude Code wanted permission to use {tool}, and nobody is here to give it",
+        f"agent {terms.agent!r}: Claude Code asked for permission to use {tool}, which cannot be granted here",
         log=log,
         tool=tool,
         cost=cost,
         imputed=terms.lane is Lane.IMPUTED,
         suggestions=(
-            f'let it be used: allowed_tools = ["{tool}"] in [agents.{terms.agent}]',
-            'or let it go on without: permission_mode = "dontAsk"',
+            f'allow it: allowed_tools = ["{tool}"] in [agents.{terms.agent}]',
+            'or continue without it: permission_mode = "dontAsk"',
         ),
     )
 
 
 def turned_away(terms: ClaudeTerms, status: int) -> WireError:
-    """Say that the API does not take the key."""
+    """Return the error for a key that the API does not accept."""
     return AuthRefused(
-        f"agent {terms.agent!r}: the API answered {status}: it does not take this key",
+        f"agent {terms.agent!r}: the API answered {status}: it does not accept this key",
         status=status,
         suggestions=(f"set {terms.key_variable} to a key that is valid here",),
     )
@@ -122,7 +122,7 @@ def _failure(terms: ClaudeTerms, talk: ClaudeConversation, result: ClaudeResult,
 
 
 def _api_failure(terms: ClaudeTerms, talk: ClaudeConversation, result: ClaudeResult, status: int) -> WireError:
-    """Say what the API refused before anything was done: asking again later is harmless."""
+    """Return what the API refused before anything was done: a retry is harmless."""
     kind = kind_of(status)
     if issubclass(kind, AuthRefused) and terms.key_variable:
         error = turned_away(terms, status)

@@ -1,4 +1,4 @@
-"""The border to claude-agent-sdk: loaded by the first call, and nobody else knows its names."""
+"""The border to claude-agent-sdk: loaded by the first call; its names are used only here."""
 
 import logging
 from collections.abc import Mapping
@@ -57,15 +57,15 @@ class Sdk:
         path = Path(self._module.__file__).parent / "_bundled" / "claude"
         if not path.is_file():
             raise BadConfiguration(
-                f"the claude-agent-sdk that is installed brings no Claude Code along: there is no {path}",
-                suggestions=("install its wheel for this platform", 'or name one in muster.toml: cli_path = "…"'),
+                f"the installed claude-agent-sdk does not include Claude Code: no such file: {path}",
+                suggestions=("install its wheel for this platform", 'or set its path in muster.toml: cli_path = "…"'),
             )
         return path
 
     def _unfit(self, why: str) -> BadConfiguration:
         version = getattr(self._module, "__version__", "of an unknown version")
         return BadConfiguration(
-            f"claude-agent-sdk {version} does not fit: {why}", suggestions=(f"use {NEEDED}: {_INSTALL}",)
+            f"claude-agent-sdk {version} is not supported: {why}", suggestions=(f"use {NEEDED}: {_INSTALL}",)
         )
 
 

@@ -99,7 +99,7 @@ class Setup:
     max_turns: int | None = None
 
     def scrub(self, text: str) -> str:
-        """Take the key and what only MCP servers should know out of a text that somebody else wrote."""
+        """Return a foreign text without the key and the secrets of MCP servers."""
         hidden = {} if self.mcp_servers is None else dict.fromkeys(self.mcp_servers.secrets, "[secret]")
         if self.key:
             hidden[self.key] = "[key]"

@@ -17,7 +17,7 @@ LAST_WORDS = 5.0  # seconds that it may take to say what it cost when it was den
 
 
 class ProcessTransport:
-    """Carries frames between the SDK and a process, and lets somebody listen.
+    """Carries frames between the SDK and a process, and lets an observer listen.
 
     Reading ends with the frame that makes the conversation over. Whatever goes wrong before is raised there, and the
     SDK passes it on to whoever waits for it.
@@ -41,7 +41,7 @@ class ProcessTransport:
         """Do nothing: the process runs already."""
 
     async def write(self, data: str) -> None:
-        """Give the process something to read; one that is gone is noticed where it is read from."""
+        """Write to the process; one that has ended is noticed where its output is read."""
         self._process.write(data.encode())
 
     async def end_input(self) -> None:

@@ -45,11 +45,11 @@ class CliAgent:
 
     @property
     def profile(self) -> Profile:
-        """Say who this is, its defaults and its pace."""
+        """Return the profile: the name, its defaults and its pace."""
         return self._profile
 
     def quote(self, request: Request) -> Quote:
-        """Say the most that one attempt can cost: what the settings reserve for it."""
+        """Return the maximum cost of one attempt: what the settings reserve for it."""
         if self._bill.most is None and not self._unpriced_ok:
             raise _no_budget(self._profile.name)
         tokens = count_tokens(transcript_of(request)) + max_tokens_of(request)
@@ -112,8 +112,8 @@ class CliAgent:
             return ()
         if not self._dialect.resume:
             raise NotStarted(
-                f"agent {self._profile.name!r}: cannot go on with a session: nothing says how",
-                suggestions=('say it in muster.toml, in the words that it wants: resume = ["--resume", "{session}"]',),
+                f"agent {self._profile.name!r}: a session cannot be resumed: resume is not set",
+                suggestions=('set its resume arguments in muster.toml: resume = ["--resume", "{session}"]',),
             )
         return self._dialect.resume
 
@@ -138,7 +138,7 @@ class CliAgent:
             found.take(said)
 
     def _fits(self, said: Json) -> bool:
-        """Whether an object is the answer and not something else that was written: it has the answer, or the error."""
+        """Return whether an object is the answer and not other output: it has the answer, or the error."""
         tried = CliOutput(self._dialect.places)
         tried.take(said)
         return tried.answer is not None or tried.error is not None
@@ -151,10 +151,10 @@ def _plain(text: str) -> str:
 
 def _no_budget(agent: str) -> BadConfiguration:
     return BadConfiguration(
-        f"nothing says what a call of {agent} can cost, so it cannot be bounded",
+        f"the maximum cost of a call of {agent} is unknown",
         suggestions=(
-            f"add budget_usd = 0.50 to [agents.{agent}]: the most that one call can cost; 0 when it costs nothing",
-            "or spend without counting: --allow-unpriced",
+            f"add budget_usd = 0.50 to [agents.{agent}]: the maximum cost of one call; 0 if calls are free",
+            "or allow uncounted costs: --allow-unpriced",
         ),
     )
 
@@ -191,7 +191,7 @@ class Listener:
         return status
 
     async def _let_exit(self) -> None:
-        """Give it a moment to exit by itself; one that asks for permission would only wait."""
+        """Wait a moment for it to exit by itself; one that asks for permission would only wait."""
         until = self._clock() + MOMENT
         while self._process.status is None and self._found.permission is None and self._clock() < until:
             await self._process.news(until)
@@ -219,7 +219,7 @@ class Listener:
 
 @contextmanager
 def naming(process: Process) -> Iterator[None]:
-    """Say whose output it is that cannot be read."""
+    """Add the name of the agent to errors about its output."""
     try:
         yield
     except BadOutput as error:

@@ -79,11 +79,11 @@ class Dialect:
 
     def _problem_of_command(self) -> tuple[str, str] | None:
         if not self.command or not self.command[0]:
-            return "its command is empty", 'name the program: command = ["some-agent", "--json"]'
+            return "its command is empty", 'set the program: command = ["some-agent", "--json"]'
         if named_in(self.command[:1]):
-            return f"its program would be chosen by what is asked: {self.command[0]}", "name the program itself"
+            return f"its program depends on the request: {self.command[0]}", "use the name of the program"
         if "session" in named_in(self.command):
-            return 'its command has "{session}", which not every call has', f"put it into {_RESUME}"
+            return 'its command has "{session}", but not every call has a session', f"put it into {_RESUME}"
         if self.resume and "session" not in named_in(self.resume):
             return 'its resume arguments have no "{session}"', f"write them like {_RESUME}"
         return None
@@ -94,8 +94,8 @@ class Dialect:
             return 'its command has "{model}", but it has no model', f'add model = "…" to [agents.{agent}]'
         if "budget" in used and not budget:
             return (
-                'its command has "{budget}", but nothing says what a call may cost',
-                f"add budget_usd = 0.50 to [agents.{agent}]: the most that one call can cost",
+                'its command has "{budget}", but budget_usd is not set',
+                f"add budget_usd = 0.50 to [agents.{agent}]: the maximum cost of one call",
             )
         return None
 
@@ -106,10 +106,10 @@ class Dialect:
         if self.output is Output.JSON and named & IN_LINES:
             return f"{min(named & IN_LINES)} is for JSON lines, and its output is json", 'use output = "jsonl"'
         if self.output is not Output.TEXT and "answer" not in named:
-            return f"its output is {self.output}, but nothing says where the answer is", 'add answer = "$.result"'
+            return f"its output is {self.output}, but answer is not set", 'add answer = "$.result"'
         for place, other in _NEEDS.items():
             if place in named and other not in named:
-                return f"{place} says nothing without {other}", f"add {other}, or take {place} out"
+                return f"{place} has no effect without {other}", f"add {other}, or remove {place}"
         return None
 
 
@@ -158,18 +158,18 @@ def _require_fit(argument: str, filled: str, *, after_options: bool) -> None:
         return
     if "\0" in filled:
         raise Unfit(
-            f"the {names} holds a NUL character, which no argument can",
-            'take "{prompt}" out of the command: the prompt then goes to its standard input',
+            f"the {names} contains a NUL character, which is not possible in an argument",
+            'remove "{prompt}" from the command: the prompt is then sent to its standard input',
         )
     size = len(filled.encode())
     if size > LONGEST:
         raise Unfit(
-            f"the {names} makes an argument of {size:,} bytes, and the system takes {LONGEST:,} at most",
-            'take "{prompt}" out of the command: the prompt then goes to its standard input, of any length',
+            f"the {names} makes an argument of {size:,} bytes; the system allows at most {LONGEST:,}",
+            'remove "{prompt}" from the command: the prompt is then sent to its standard input, of any length',
         )
     first = _PLACE.match(argument)
     if first is not None and first[1] in _DATA and filled.startswith("-") and not after_options:
         raise Unfit(
             f"the {first[1]} begins with '-' and would be taken for an option",
-            'put "--" before it, write it like "--prompt={prompt}", or let the prompt go to its standard input',
+            'put "--" before it, write it like "--prompt={prompt}", or send the prompt to its standard input',
         )

@@ -53,11 +53,11 @@ class OutcomeReader:
         )
 
     def failure(self, found: CliOutput, ending: ProcessExit) -> AgentFailed | None:
-        """Say why there is no reply; None when there is one."""
+        """Return why there is no reply; None when there is one."""
         if found.permission is not None:
             return self._permission(found.permission, ending)
         if found.error is not None:
-            return self._failed(AgentFailed, f"says that it failed: {found.error}", ending)
+            return self._failed(AgentFailed, f"reports that it failed: {found.error}", ending)
         if self.dialect.output is Output.TEXT and ending.status != 0:
             return self._without_answer(ending)
         return None if found.whole else self._without_answer(ending, ended=found.ended)
@@ -65,9 +65,9 @@ class OutcomeReader:
     def _permission(self, tool: str, ending: ProcessExit) -> AgentFailed:
         error = self._failed(
             PermissionAsked,
-            f"asks for permission to use {tool}, which nobody can give here; it was stopped",
+            f"asks for permission to use {tool}, which cannot be granted here; it was stopped",
             ending,
-            f"allow {tool} in its command or its own settings, or tell it to do without",
+            f"allow {tool} in its command or its own settings, or disable the tool",
         )
         error.tool = tool
         return error

@@ -87,7 +87,7 @@ def decode(body: bytes, price: Price | None, ceiling: Ceiling, account: Account,
     try:
         completion = _completion(body)
     except (msgspec.DecodeError, UnicodeError):
-        raise unreadable("sent an answer that is no completion", account, body) from None
+        raise unreadable("sent an answer that is not a completion", account, body) from None
     if completion.error is not None:
         raise error_of(complaint_of(completion.error), account)
     if not completion.choices:
@@ -155,7 +155,7 @@ def complaint_of(trouble: Any) -> Complaint:
 
 
 def broken(trouble: Any, account: Account) -> OutcomeUnknown:
-    """Say that the model failed after it had begun, so that tokens may be owed."""
+    """Return the error of a model that failed after it had begun, so that tokens may be charged."""
     error = error_of(complaint_of(trouble), account)
     return OutcomeUnknown(error.message, status=error.status)
 

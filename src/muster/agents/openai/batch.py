@@ -25,7 +25,7 @@ PAGE = 100
 
 
 def scope_of(model: str) -> str:
-    """Say what may not be mixed: a batch is for one endpoint and one model."""
+    """Return what must be the same in one batch: the endpoint and the model."""
     return f"{ENDPOINT} {model}"
 
 
@@ -61,7 +61,7 @@ class OpenAIBatches:
         return id_of(await self._clerk.tell("/batches", to_json(create), timeouts), "batch", self._clerk.account)
 
     async def poll(self, provider_id: str, timeouts: Timeouts) -> BatchProgress:
-        """Say how it stands."""
+        """Return the progress of a batch."""
         progress, files = progress_of(await self._clerk.look(_path(provider_id), timeouts), self._clerk.account)
         paths = [f"/files/{quote(name, safe='')}/content" for name in files]
         return replace(progress, sources=tuple([self._clerk.address(path) for path in paths]))
@@ -188,7 +188,7 @@ def id_of(body: bytes, what: str, account: Account) -> str:
     try:
         return _named(body).id
     except (msgspec.DecodeError, UnicodeError):
-        raise unreadable(f"took a {what} and gave no id for it", account, body) from None
+        raise unreadable(f"accepted a {what} and returned no id for it", account, body) from None
 
 
 def progress_of(body: bytes, account: Account) -> tuple[BatchProgress, Sequence[str]]:
@@ -196,7 +196,7 @@ def progress_of(body: bytes, account: Account) -> tuple[BatchProgress, Sequence[
     try:
         batch = _batch(body)
     except (msgspec.DecodeError, UnicodeError):
-        raise unpaid(unreadable("sent something that is no batch", account, body)) from None
+        raise unpaid(unreadable("sent something that is not a batch", account, body)) from None
     counts = batch.request_counts
     ended = batch.status in _SHORTFALLS
     answered = counts.completed if ended and counts is not None else None
@@ -219,7 +219,7 @@ def page_of(body: bytes, account: Account) -> tuple[Sequence[ListedBatch], bool]
     try:
         page = _page(body)
     except (msgspec.DecodeError, UnicodeError):
-        raise unpaid(unreadable("sent something that is no list of batches", account, body)) from None
+        raise unpaid(unreadable("sent something that is not a list of batches", account, body)) from None
     return [_found(batch) for batch in page.data], page.has_more
 
 

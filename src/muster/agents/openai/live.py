@@ -73,7 +73,7 @@ class OpenAIStream:
         try:
             chunk = _chunk(event.data)
         except (msgspec.DecodeError, UnicodeError):
-            raise unreadable("sent an event that is no part of a completion", self._account, event.data) from None
+            raise unreadable("sent an event that is not part of a completion", self._account, event.data) from None
         if chunk.error is not None:
             raise self._error(chunk.error)
         self._note(chunk)

@@ -55,21 +55,21 @@ def _timed_out(process: Process, seconds: float, tool: str | None) -> AgentFaile
         f"agent {process.order.agent!r}: timed out after {_shown(seconds)}s{_at(tool)}; it was stopped",
         log=process.log.text,
         tool=tool,
-        suggestions=("allow it more time with timeout_secs in muster.toml",),
+        suggestions=("raise timeout_secs in muster.toml",),
     )
 
 
 def _stalled(process: Process, seconds: float, tool: str | None) -> AgentFailed:
     return Stalled(
-        f"agent {process.order.agent!r}: said nothing for {_shown(seconds)}s{_at(tool)}; it was stopped",
+        f"agent {process.order.agent!r}: wrote nothing for {_shown(seconds)}s{_at(tool)}; it was stopped",
         log=process.log.text,
         tool=tool,
-        suggestions=("allow it longer silences with idle_secs in muster.toml",),
+        suggestions=("raise idle_secs in muster.toml",),
     )
 
 
 def too_long(process: Process) -> AgentFailed:
-    """Say that a process wrote more than anybody will read."""
+    """Return the error for a process that wrote too much."""
     return BadOutput(
         f"agent {process.order.agent!r}: wrote more than {MOST_OUTPUT // 1_048_576} MB; it was stopped",
         log=process.log.text,

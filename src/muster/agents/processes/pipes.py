@@ -1,4 +1,4 @@
-"""The pipes of a process: bytes are moved when there is room or something to read, and nobody waits for the other."""
+"""The pipes of a process: bytes are moved when there is room or something to read, without blocking."""
 
 import asyncio
 import os

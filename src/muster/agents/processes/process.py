@@ -134,7 +134,7 @@ class Process:
         return self._ending is not None and self._ending.done() and self._ending.result()
 
     def write(self, data: bytes) -> None:
-        """Give it something to read; it is sent as fast as it reads."""
+        """Write to its standard input; data is sent as fast as it reads."""
         self._input.write(data)
 
     def close_input(self) -> None:
@@ -167,7 +167,7 @@ class Process:
         return late < 0 or bool(self._chunks) or self.status is not None
 
     def take(self) -> bytes:
-        """Return what it has written and nobody has taken yet."""
+        """Return what it has written and was not read yet."""
         data = b"".join(self._chunks)
         self._chunks.clear()
         self._unread = 0

@@ -83,7 +83,7 @@ class ProcessRegistry:
         return len(self._at_work)
 
     async def _make_known(self, order: ProcessCommand) -> None:
-        """Let the token be durable; without it nothing is started, since nobody would find it after a crash."""
+        """Let the token be durable; without it nothing is started, since it could not be found after a crash."""
         if self._known is None:
             house = OwnedProcess(token=self._token, driver=self._driver, at=self._now())
             self._known = asyncio.ensure_future(_wait_for(self._registry.note(house)))
@@ -155,7 +155,7 @@ class ProcessRecords(Protocol):
     """What is remembered of processes."""
 
     async def all(self, host: str) -> Sequence[OwnedProcess]:
-        """Return the processes of a host that nobody has seen dead."""
+        """Return the processes of a host that are not known to be dead."""
 
     def forget(self, token: str) -> Awaitable[None]:
         """Forget a process that is seen dead."""
@@ -181,7 +181,7 @@ class Reaper:
 
 
 async def _end_all(left: Sequence[OwnedProcess], reaped: dict[int, OwnedProcess]) -> bool:
-    """Kill until nobody is found any more: one that was just killed may have started another before it died."""
+    """Kill until no process is found: one that was just killed may have started another before it died."""
     until = time.monotonic() + DYING
     sessions: dict[int, OwnedProcess] = {}  # found to be ours; nobody else gets their numbers while they have members
     while victims := _victims(left, sessions):

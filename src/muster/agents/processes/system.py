@@ -176,7 +176,7 @@ def sees(driver: Driver, us: Driver) -> bool:
 
 
 def is_gone(driver: Driver, us: Driver) -> bool:
-    """Return whether a driver is certainly dead; of one that cannot be seen from here nobody can say."""
+    """Return whether a driver is certainly dead; False for one that cannot be seen from here."""
     if driver == us or not sees(driver, us):
         return False
     theirs = birth_of(driver.started)

@@ -44,11 +44,11 @@ class ProgramAgent:
 
     @property
     def profile(self) -> Profile:
-        """Say who this is, its defaults and its pace."""
+        """Return the profile: the name, its defaults and its pace."""
         return self._profile
 
     def quote(self, request: Request) -> Quote:
-        """Say the most that one call can cost: what was declared for it, whatever is asked."""
+        """Return the maximum cost of one call: what was declared, whatever the request."""
         sent = usage_of(request.messages, request.system, Line()).input
         return Quote(most=self._bill.reserved, tokens=sent + max_tokens_of(request))
 
@@ -130,7 +130,7 @@ def _answer(question: ProgramRequest, finished: Finished, *, silent: bool) -> Pr
     if finished.broken:
         raise BadOutput("it exited without reading its input, so this is no answer to it")
     if not finished.output.strip() and not silent:
-        raise BadOutput("it gave no output", suggestions=("let the program write its answer to standard output",))
+        raise BadOutput("it gave no output", suggestions=("write the answer to standard output",))
     return question.read(finished.output)
 
 

@@ -1,4 +1,4 @@
-"""What a program answered, before anybody knows what it left in its log."""
+"""The answer of a program, before its log is read."""
 
 import json
 from collections.abc import Mapping
@@ -57,8 +57,8 @@ def phase_of(context: dict[str, Json], agent: str) -> str:
     phase = context["phase"]
     if phase not in (PROPOSE, EVALUATE):
         raise InvalidRequest(
-            f"agent {agent!r}: there is no phase {phase!r} in the exec protocol",
-            suggestions=(f'let "phase" in the context be "{PROPOSE}" or "{EVALUATE}"',),
+            f"agent {agent!r}: unknown phase {phase!r} of the exec protocol",
+            suggestions=(f'set "phase" in the context to "{PROPOSE}" or "{EVALUATE}"',),
         )
     return str(phase)
 
@@ -75,7 +75,7 @@ def _check_seconds(said: Json, agent: str) -> None:
     if said is not None and not (is_number and 0 <= said < float("inf")):
         raise InvalidRequest(
             f"agent {agent!r}: {PHASE_SECONDS} in the context is {said!r}, which is not a number of seconds",
-            suggestions=("let it be 0 or more, as a number and not as text",),
+            suggestions=("use a number of 0 or more, not a string",),
         )
 
 

@@ -76,13 +76,13 @@ def is_proposal(value: Mapping[str, Json]) -> bool:
 
 
 def is_evaluations(value: Mapping[str, Json]) -> bool:
-    """Whether an object means to be evaluations, or an abstention; what is wrong with it is said by reading it."""
+    """Return whether an object is meant as evaluations, or an abstention; reading it reports what is wrong with it."""
     items = value.get("evaluations")
     return _abstains(value) or (isinstance(items, list) and all(isinstance(item, dict) for item in items))
 
 
 def read_proposal(value: Mapping[str, Json]) -> dict[str, Json]:
-    """Return a proposal as it is kept; that of somebody who abstains says nothing."""
+    """Return a proposal as it is kept; an abstention has no content."""
     return _kept({**dict.fromkeys(_TEXTS, ""), **value} if _abstains(value) else dict(value))
 
 
@@ -124,12 +124,12 @@ def candidates_of(context: Mapping[str, Json]) -> list[str]:
 
 
 def _abstains(value: Mapping[str, Json]) -> bool:
-    """Whether an object says that there is no answer, and nothing else: a line of a log may have the word too."""
+    """Return whether an object says only that there is no answer: a log line may have the word too."""
     return value.get(SKIPPED) is True and value.keys() <= _BESIDE_SKIPPED
 
 
 def _require_targets(targets: Sequence[str], candidates: Sequence[str]) -> None:
-    """Refuse targets that nobody named, or that are there twice."""
+    """Refuse unknown and duplicate targets."""
     known, seen = set(candidates), set[str]()
     for place, target in enumerate(targets):
         where, name = f"evaluations[{place}]", repr(target[:_SHAPE_QUOTED])

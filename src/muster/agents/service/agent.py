@@ -66,11 +66,11 @@ class ServiceAgent:
 
     @property
     def profile(self) -> Profile:
-        """Say who this is, its defaults and its pace."""
+        """Return the profile: the name, its defaults and its pace."""
         return self._profile
 
     def quote(self, request: Request) -> Quote:
-        """Say the most that one attempt can cost: as declared, or by the price of all bytes and max_tokens."""
+        """Return the maximum cost of one attempt: as declared, or by the price of all bytes and max_tokens."""
         return self._terms.quote(request, len(encode(request, self._template)))
 
     async def call(self, request: Request, timeouts: Timeouts, on_delta: OnDelta | None = None) -> Reply:
@@ -90,7 +90,7 @@ class ServiceAgent:
         return reply
 
     async def close(self) -> None:
-        """Give back the connections; may be called twice."""
+        """Close the connections; may be called twice."""
         await self._http.close()
 
     def _reply(
@@ -157,8 +157,8 @@ def _require_address(url: str, account: Account, *, secret: bool) -> None:
         origin, _ = split_url(url)
     except BadConfiguration:
         raise BadConfiguration(
-            f"the url of {account.place} is no address to send a request to",
-            suggestions=("write it like http://127.0.0.1:8000/chat; a name and a password belong in a header",),
+            f"the url of {account.place} is not a valid address",
+            suggestions=("write it like http://127.0.0.1:8000/chat; put a name and a password into a header",),
         ) from None
     if secret:
         join(origin.place, "")

@@ -168,8 +168,8 @@ def template_of(body: Mapping[str, Json], where: str) -> BodyTemplate:
     _mapped(body, look)
     if not found & {_MESSAGES, "prompt"}:
         raise BadConfiguration(
-            f"{where} has no place for the question, so every call would post the same",
-            suggestions=('write "{prompt}" or "{messages}" where the question belongs',),
+            f"{where} has no placeholder for the prompt, so every call would send the same",
+            suggestions=('write "{prompt}" or "{messages}" where the prompt belongs',),
         )
     return BodyTemplate(body, "system" in found)
 

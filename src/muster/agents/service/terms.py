@@ -16,8 +16,8 @@ from muster.domain.script import BYTES_PER_TOKEN
 # An application that fails in this way may have asked a paid model before.
 _MAY_HAVE_COST = (OutcomeUnknown, ProviderFault, AgentFailed)
 
-_UNSAID = "it did not say what it cost, so the most that it can cost is booked"
-_WRONG = "what it says of its cost cannot be right, so the most that it can cost is booked"
+_UNSAID = "it did not report its cost, so the maximum is booked"
+_WRONG = "the cost that it reported is implausible, so the maximum is booked"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +53,7 @@ class ServiceTerms:
         return Quote(most=self._bound(ceiling), tokens=size // BYTES_PER_TOKEN + ceiling.output)
 
     def book(self, counted: Counted, ceiling: Ceiling, text: str, calls: Sequence[ToolCall]) -> Booked:
-        """Say what a reply cost: rather too much than nothing, where the person said that it costs something."""
+        """Return what a reply cost: rather too much than nothing, where the settings say that it costs something."""
         said = Usage(input=counted.input or 0, output=counted.output or 0)
         if counted.cost is not None and not counted.wrong:
             return Booked(usage=said, cost=counted.cost)
@@ -67,7 +67,7 @@ class ServiceTerms:
         return Booked(usage=said, cost=NOTHING)
 
     def blame(self, error: WireError, counted: Counted, most: Microdollars) -> None:
-        """Say in an error what the failed call cost, as far as anybody knows and it does not say so itself."""
+        """Set the cost of a failed call in its error, as far as it is known and not set."""
         if error.paid is Paid.YES:
             return
         if (cost := self.known(counted)) is not None:
@@ -81,7 +81,7 @@ class ServiceTerms:
         return NOTHING if self.price is None else self.price.most(ceiling.input, ceiling.output)
 
     def known(self, counted: Counted) -> Microdollars | None:
-        """Say what an application certainly cost, by what it says that it used; None when that is not enough."""
+        """Return what an application certainly cost, by the usage that it reports; None when that is not enough."""
         if counted.wrong:
             return None
         if counted.cost is not None or self.price is None or counted.input is None or counted.output is None:
@@ -105,7 +105,7 @@ def tool_calls_of(value: Json) -> tuple[ToolCall, ...] | None:
 
 
 def stop_of(request: Request, text: str, calls: Iterable[ToolCall]) -> Stop:
-    """Say why it stopped: an application that uses its own tools is done, one that was given ours waits for them."""
+    """Return why it stopped: an application that uses its own tools is done, one with our tools waits for them."""
     waits = any(call.result is None for call in calls)
     return Stop.TOOL_USE if waits and (request.tools or not text) else Stop.END
 
