@@ -65,7 +65,7 @@ def test_models_of_one_account_share_message_batches_but_not_batches_of_completi
 
 @pytest.mark.parametrize("name", ["nobody", "nobody/x", "sim/nobody", "anthropic/"])
 def test_an_unknown_name_is_told(tmp_path: Path, name: str) -> None:
-    with pytest.raises(BadConfiguration, match=r"no .*agent"):
+    with pytest.raises(BadConfiguration, match=r"unknown .*agent"):
         directory(tmp_path).batching(name)
 
 
@@ -175,12 +175,12 @@ def test_the_variable_of_a_key_that_is_missing_is_named(tmp_path: Path) -> None:
 
 def test_another_key_is_another_account_and_neither_is_shown(tmp_path: Path) -> None:
     endpoint = endpoint_of(tmp_path)
-    with pytest.raises(BadConfiguration, match="another key or account than the one in MY_KEY") as caught:
+    with pytest.raises(BadConfiguration, match="a different key or account than the one in MY_KEY") as caught:
         directory(tmp_path, {"MY_KEY": "sk-of-now"}).reopen(endpoint)
     assert "sk-of" not in str(caught.value.record())
     assert "sk-of" not in repr(endpoint)
 
 
 def test_a_desk_of_another_version_is_told(tmp_path: Path) -> None:
-    with pytest.raises(BadConfiguration, match="'gemini', which this version does not know"):
+    with pytest.raises(BadConfiguration, match="'gemini', which this version does not support"):
         directory(tmp_path, {"MY_KEY": "sk-of-then"}).reopen(replace(endpoint_of(tmp_path), kind="gemini"))

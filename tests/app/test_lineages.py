@@ -111,7 +111,7 @@ async def test_a_budget_given_on_resume_is_the_new_total(tmp_path: Path) -> None
 async def test_a_resume_is_refused_with_the_numbers_when_nothing_is_left(tmp_path: Path) -> None:
     async with opened(tmp_path) as m:
         run = await over(m, "test-lineage-questions", spec(*WORDS), budget_usd="0.20")
-        with pytest.raises(BudgetExhausted, match=r"\$0\.20 of its budget of \$0\.20 is spent"):
+        with pytest.raises(BudgetExhausted, match=r"\$0\.20 of its budget of \$0\.20 is already spent"):
             await m.resume(run.id)
         with pytest.raises(BudgetExhausted, match=r"\$0\.20 of its budget of \$0\.15 is spent"):
             await m.resume(run.id, budget_usd="0.15")

@@ -122,7 +122,7 @@ async def test_a_batch_that_the_provider_has_no_more_can_be_given_up(tmp_path: P
     async with serve(Options(batch_ms=60_000)) as server, opened(server, tmp_path) as muster:
         run = await left(muster, ANTHROPIC, 3)
         server.play(Faults(script=(missing,)))
-        with pytest.raises(BatchLost, match="not at the provider any more") as caught:
+        with pytest.raises(BatchLost, match="no longer exists at the provider") as caught:
             await muster.batches.fetch(await muster.batches.find("last"))
         assert "muster batch reconcile --resubmit" in str(caught.value.suggestions)
         (still,) = await muster.batches.reconcile(resubmit=False)

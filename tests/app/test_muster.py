@@ -163,7 +163,7 @@ async def test_references_that_fit_nothing_or_too_much_are_told(tmp_path: Path) 
             await m.runs.find("last")
         for _ in range(2):
             await (await m.start("test-letters", SPEC)).result()
-        with pytest.raises(BadArgument, match="stands for 2 runs"):
+        with pytest.raises(BadArgument, match="matches 2 runs"):
             await m.runs.find("1")
         with pytest.raises(NotFound):
             await m.runs.find("zzz")
@@ -171,7 +171,7 @@ async def test_references_that_fit_nothing_or_too_much_are_told(tmp_path: Path) 
 
 async def test_an_unknown_workload_is_refused_before_anything_is_stored(tmp_path: Path) -> None:
     async with muster.open(settings=settings(tmp_path)) as m:
-        with pytest.raises(BadConfiguration, match="does not know the workload 'nothing'"):
+        with pytest.raises(BadConfiguration, match="unknown workload 'nothing'"):
             await m.start("nothing", {})
         assert await m._backend.store.runs.select() == []
 
@@ -278,7 +278,7 @@ async def test_an_export_is_private_and_replaces_only_plain_files(tmp_path: Path
         assert (tmp_path / "run.jsonl").stat().st_mode & 0o777 == 0o600
         (tmp_path / "link").symlink_to(tmp_path / "run.jsonl")
         for place in (tmp_path / "link", tmp_path, Path(), Path("-")):
-            with pytest.raises(BadArgument, match=r"not a (plain )?file|is a folder"):
+            with pytest.raises(BadArgument, match=r"not a (regular )?file|is a folder"):
                 await m.runs.export(run.id, place)
 
 

@@ -51,8 +51,8 @@ async def _result(muster: Muster, spec: dict[str, float]) -> object:
         ("timeout_secs = 0.2", {}, "timed_out: agent 'slow': timed out after 0.2s"),
         ("timeout_secs = 0.2", {"timeout": 8.0}, "answered"),  # the call names its own time
         ("timeout_secs = 8", {"timeout": 0.2}, "timed_out: agent 'slow': timed out after 0.2s"),
-        ("idle_secs = 0.2", {}, "stalled: agent 'slow': said nothing for 0.2s"),
-        ("idle_secs = 0.2", {"left": 10.0}, "stalled: agent 'slow': said nothing for 0.2s"),
+        ("idle_secs = 0.2", {}, "stalled: agent 'slow': wrote nothing for 0.2s"),
+        ("idle_secs = 0.2", {"left": 10.0}, "stalled: agent 'slow': wrote nothing for 0.2s"),
         ("", {"left": 10.0}, "answered"),
         ("timeout_secs = 0.2", {"left": 10.0}, "timed_out: agent 'slow': timed out after 0.2s"),
     ],

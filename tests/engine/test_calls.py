@@ -270,7 +270,7 @@ async def test_an_agent_that_breaks_fails_its_call_and_may_have_cost_money(tmp_p
     async with house(tmp_path, a=agent) as h:
         run = await h.drive(one)
         assert run.ended_reason == "call_failed"
-        assert "puppet broke: KeyError('oops')" in (run.error or {})["message"]
+        assert "puppet failed unexpectedly: KeyError('oops')" in (run.error or {})["message"]
         assert run.spent.uncertain == 100
 
 

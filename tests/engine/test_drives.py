@@ -352,7 +352,7 @@ async def test_a_driver_that_cannot_be_seen_is_replaced_when_its_lease_is_over(
 async def test_an_unknown_workload_is_told_with_the_way_out(tmp_path: Path) -> None:
     async with house(tmp_path) as h, house(tmp_path) as other:
         run = await h.create(chain, workload="mine")
-        with pytest.raises(Exception, match="does not know the workload 'mine'") as caught:
+        with pytest.raises(Exception, match="unknown workload 'mine'") as caught:
             await other.engine.drive(run.id)
         assert "[workloads] import" in caught.value.suggestions[0]  # type: ignore[attr-defined]
         assert (await h.store.runs.get(run.id)).state is RunState.QUEUED  # type: ignore[union-attr]

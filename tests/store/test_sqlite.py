@@ -103,7 +103,7 @@ async def test_tables_are_not_changed_under_a_program_that_is_at_work(
         values = ("r", "w", "null", "running", "[]", 1, 1, 1.0, 4711, time.time() + until)
         raw.execute(f"INSERT INTO runs ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
     if refused:
-        with pytest.raises(StoreFailed, match=r"run r is under way in it \(process 4711\)"):
+        with pytest.raises(StoreFailed, match=r"run r is in progress \(process 4711\)"):
             open_sqlite(path)
         return
     store = open_sqlite(path)
@@ -136,7 +136,7 @@ def test_a_store_of_a_newer_version_is_refused(tmp_path: Path) -> None:
     with sqlite3.connect(path) as raw:
         raw.execute("PRAGMA user_version = 99")
     raw.close()
-    with pytest.raises(StoreFailed, match=r"version 99; this program knows versions up to 7") as caught:
+    with pytest.raises(StoreFailed, match=r"version 99; this program supports versions up to 7") as caught:
         open_sqlite(path)
     assert "upgrade" in caught.value.suggestions[0]
 
@@ -168,7 +168,7 @@ async def test_a_damaged_store_is_named(tmp_path: Path) -> None:
 
 def test_a_home_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(StoreFailed, match="cannot be made") as caught:
+    with pytest.raises(StoreFailed, match="cannot be created") as caught:
         open_sqlite(tmp_path / "file" / "muster.db")
     assert "--home" in caught.value.suggestions[0]
 

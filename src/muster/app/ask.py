@@ -68,7 +68,7 @@ async def start_question(
     detach: bool = False,
     on_delta: Listener | None = None,
 ) -> RunHandle:
-    """Start the run of a question; raises before anything is stored when nobody could answer it."""
+    """Start the run of a question; raises before anything is stored when it cannot be answered."""
     if question.schema is not None:
         JsonSchemas().require(question.schema)
     agents.require(question.agent, question.request(), options.dispatch)

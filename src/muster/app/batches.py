@@ -57,8 +57,8 @@ class Batches:
             return (exact or list(found))[0]
         if found:
             ids = ", ".join(batch.id for batch in found[:5])
-            raise BadArgument(f"{reference!r} stands for {len(found)} batches: {ids}")
-        raise NotFound(f"there is no batch {reference!r}", suggestions=("muster batch list",))
+            raise BadArgument(f"{reference!r} matches {len(found)} batches: {ids}")
+        raise NotFound(f"batch {reference!r} not found", suggestions=("muster batch list",))
 
     async def list(self, states: Sequence[BatchState] = (), limit: int = 100) -> Sequence[Batch]:
         """Return the newest batches."""
@@ -68,7 +68,7 @@ class Batches:
         """Read a batch anew."""
         found = await self._store.batches.get(batch)
         if found is None:
-            raise NotFound(f"there is no batch {batch}")
+            raise NotFound(f"batch {batch} not found")
         return found
 
     async def fetch(self, batch: Batch) -> Batch:
@@ -80,7 +80,7 @@ class Batches:
     async def cancel(self, batch: Batch) -> Batch:
         """Have the provider stop a batch, and bring what it produced into the store."""
         if not await self._engine.batcher.cancel(batch.id):
-            raise Conflict(f"batch {batch.id} is {batch.state} already; there is nothing to cancel")
+            raise Conflict(f"batch {batch.id} is already {batch.state}; there is nothing to cancel")
         return await self.get(batch.id)
 
     async def reconcile(self, *, resubmit: bool = False, on_held: OnHeld = lambda held: None) -> Sequence[Reconciled]:
@@ -164,7 +164,7 @@ class Batches:
         return run
 
     async def watch(self, batch: Batch) -> AsyncIterator[Batch]:
-        """Return a batch again and again until it is over; it is fetched here when nobody else drives a run of it."""
+        """Return a batch repeatedly until it has ended; it is fetched here when no other process drives a run of it."""
         fetching: asyncio.Task[Batch] | None = None
         try:
             while batch.state not in OVER:

@@ -30,7 +30,7 @@ class SideFinder:
                 named = _one_of(subject, reference[place + 1 :])
                 return Side(name=reference[:place], suite=found, subject=named)
         raise NotFound(
-            f"there is no baseline, no run and no file {reference!r}",
+            f"{reference!r} is not a baseline, a run or a file",
             suggestions=("muster baseline list", "muster runs list"),
         )
 
@@ -41,7 +41,7 @@ class SideFinder:
         kinds = {"baseline": baseline, "run": run, "file": file}
         named = [kind for kind, found in kinds.items() if found is not None]
         if len(named) > 1:
-            self._note(f"{name!r} is a {' and a '.join(named)}; the {named[0]} was taken")
+            self._note(f"{name!r} is a {' and a '.join(named)}; the {named[0]} is used")
         if baseline is not None:
             run = await self._store.runs.get(baseline.run)
         if run is not None:
@@ -65,7 +65,7 @@ class SideFinder:
 
 def _one_of(subject: str | None, named: str) -> str:
     if subject is not None and subject != named:
-        raise BadArgument(f"--subject says {subject!r} and the reference says {named!r}: give one of them")
+        raise BadArgument(f"--subject is {subject!r} and the reference has {named!r}; give only one of them")
     return named
 
 

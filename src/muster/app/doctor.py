@@ -81,7 +81,7 @@ async def examine(home: Path | None) -> DoctorReport:
 async def _findings(settings: Settings) -> list[Diagnosis]:
     found = [_python()]
     file = settings.folder / CONFIG_FILE
-    found.append(_ok("settings", f"{file} is sound" if file.exists() else f"no {CONFIG_FILE} here; it is not needed"))
+    found.append(_ok("settings", f"{file} is valid" if file.exists() else f"no {CONFIG_FILE}; it is optional"))
     writable = _home(settings)
     found += [writable, *_keys(settings), *_workloads(settings)]
     if writable.state == "ok" or settings.database.exists():
@@ -106,7 +106,7 @@ def _home(settings: Settings) -> Diagnosis:
     except OSError as error:
         words = f"{settings.home} cannot be written: {error.strerror}"
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        remedy = "free some space on its disk" if full else "choose another with --home"
+        remedy = "free some space on its disk" if full else "choose another folder with --home"
         return Diagnosis(subject="home", state="broken", words=words, suggestions=(remedy,))
 
 
@@ -123,7 +123,7 @@ def _keys(settings: Settings) -> list[Diagnosis]:
 def _workloads(settings: Settings) -> list[Diagnosis]:
     """Import every module that is named, each for itself: one that is broken hides no other."""
     found = [_workload(settings, module) for module in settings.imports]
-    return found or [_ok("workloads", "only those that come with muster")]
+    return found or [_ok("workloads", "only the built-in ones")]
 
 
 def _workload(settings: Settings, module: str) -> Diagnosis:
@@ -188,17 +188,17 @@ async def _store(muster: "Muster") -> Diagnosis:
     info = await muster.store.info()
     if info["check"] != "ok":
         words = f"{info['path']} is damaged: {info['check']}"
-        return Diagnosis(subject="store", state="broken", words=words, suggestions=("restore it from a copy",))
-    return _ok("store", f"{info['path']} is sound: {info['bytes']:,} bytes, version {info['version']}")
+        return Diagnosis(subject="store", state="broken", words=words, suggestions=("restore it from a backup",))
+    return _ok("store", f"{info['path']} is valid: {info['bytes']:,} bytes, version {info['version']}")
 
 
 async def _batches(muster: "Muster") -> Diagnosis:
     under_way = await muster.batches.under_way()
     unclear = sum(batch.state is BatchState.SENT for batch in under_way)
     if unclear:
-        words = f"{unclear} of {len(under_way)} under way may have been sent, or not"
+        words = f"{unclear} of {len(under_way)} in progress may have been created"
         return Diagnosis(subject="batches", state="note", words=words, suggestions=("muster batch reconcile",))
-    return _ok("batches", f"{len(under_way)} under way" if under_way else "none under way")
+    return _ok("batches", f"{len(under_way)} in progress" if under_way else "none in progress")
 
 
 async def _clock(muster: "Muster") -> Diagnosis:
@@ -206,7 +206,7 @@ async def _clock(muster: "Muster") -> Diagnosis:
     newest = await muster.runs.list(limit=1)
     shown = f"{datetime.fromtimestamp(now, UTC):%Y-%m-%d %H:%M:%S} UTC"
     if now < PLAUSIBLE or (newest and newest[0].created_at > now + SLACK_SECONDS):
-        words = f"it is {shown}, which is before the newest run" if newest else f"it is {shown}, which cannot be"
+        words = f"{shown} is before the newest run" if newest else f"{shown} is impossible"
         return Diagnosis(subject="clock", state="broken", words=words, suggestions=("set the clock of this machine",))
     return _ok("clock", shown)
 
@@ -218,12 +218,12 @@ def _agent(muster: "Muster", settings: Settings, name: str) -> Diagnosis:
         return _broken("agent", error)
     variable = _key_of(settings.agents[name])
     if variable and not settings.variable(variable):
-        return Diagnosis(subject="agent", state="note", words=f"{name} waits for a key in {variable}")
+        return Diagnosis(subject="agent", state="note", words=f"{name} needs a key in {variable}")
     if program := _missing_program(settings, name):
-        words = f"{name} starts {program}, which is not there"
-        remedy = f"install it, or mend [agents.{name}]"
+        words = f"{name} starts {program}, which was not found"
+        remedy = f"install it, or correct [agents.{name}]"
         return Diagnosis(subject="agent", state="broken", words=words, suggestions=(remedy,))
-    return _ok("agent", f"{name} can be asked")
+    return _ok("agent", f"{name} is ready")
 
 
 def _missing_program(settings: Settings, name: str) -> str | None:

@@ -65,10 +65,10 @@ def write_cases(wanted: Generation, run: Run) -> None:
 def _require_one(skill: str, description: str, extend: Path | None, output: Path | None) -> None:
     if extend is not None and (skill or description or output):
         raise BadArgument(
-            "a suite that is extended has its name, and the cases go to its file",
-            suggestions=("give --extend alone, or --skill with --description",),
+            "--extend cannot be combined with a skill or a description",
+            suggestions=("use --extend alone, or --skill with --description",),
         )
     if extend is None and not (skill and description.strip()):
-        raise BadArgument("say what is to be tested", suggestions=("--skill NAME --description TEXT", "--extend DIR"))
+        raise BadArgument("nothing to test is given", suggestions=("--skill NAME --description TEXT", "--extend DIR"))
     if skill and not is_kebab(skill):
-        raise BadArgument(f"{skill!r} is no name of a skill", suggestions=("write it like code-reviewer",))
+        raise BadArgument(f"{skill!r} is not a valid name of a skill", suggestions=("write it like code-reviewer",))

@@ -1,4 +1,4 @@
-"""Files that a command is asked to write: never the store's own, never what somebody wrote by hand."""
+"""Files that a command is asked to write: never the store's own, never what was written by hand."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -25,15 +25,15 @@ def require_output(path: Path, format_name: str = "", inputs: Iterable[str | Non
     real = path.resolve()
     if _is_of_a_store(real):
         raise BadArgument(
-            f"{path} lies in the folder of a store, where only Muster writes",
+            f"{path} is in the folder of a store, where only Muster writes",
             suggestions=("name a file outside of it",),
         )
     if any(given is not None and Path(given).exists() and Path(given).resolve() == real for given in inputs):
-        raise BadArgument(f"{path} is what this command reads", suggestions=("name another file",))
+        raise BadArgument(f"{path} is an input of this command", suggestions=("name another file",))
     by_hand = _WRITTEN_BY_HAND - _MARKDOWN if format_name in _AS_MARKDOWN else _WRITTEN_BY_HAND
     if real.suffix.lower() in by_hand and real.is_file():
         raise BadArgument(
-            f"{path} is there already and is not overwritten: files that end in {real.suffix} are written by hand",
+            f"{path} exists and is not overwritten: files that end in {real.suffix} are written by hand",
             suggestions=("name a new file", "or remove this one first"),
         )
     require_writable(path)

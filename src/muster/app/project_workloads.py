@@ -23,7 +23,7 @@ OWN = {  # our own workloads and the modules that register them
     "waves": "muster.verify.workload",
 }
 
-GUARD = 'put what it starts below: if __name__ == "__main__":'
+GUARD = 'put what it starts under if __name__ == "__main__":'
 # What asyncio says of a program that starts its event loop inside of ours.
 LOOP_ERRORS = ("cannot be called from a running event loop", "event loop is already running", "another loop is running")
 
@@ -84,7 +84,7 @@ def _cause(error: BaseException, folder: Path) -> tuple[str, str]:
         return f"it exits when it is imported{place}", GUARD
     if isinstance(error, RuntimeError) and any(words in str(error) for words in LOOP_ERRORS):
         return f"it starts an event loop when it is imported{place}, as by asyncio.run", GUARD
-    return f"{error!r}{place}", f"it is looked for in {folder} and where Python looks"
+    return f"{error!r}{place}", f"modules are searched in {folder} and on sys.path"
 
 
 def _place(error: BaseException, folder: Path) -> str:
@@ -95,7 +95,7 @@ def _place(error: BaseException, folder: Path) -> str:
 
 
 def _clear(error: BaseException) -> None:
-    """Let go of what the import left half-done: a coroutine that nobody awaited warns when it is collected."""
+    """Release what the import left half-done: a coroutine that was never awaited warns when it is collected."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         traceback.clear_frames(error.__traceback__)

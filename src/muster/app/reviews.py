@@ -90,10 +90,10 @@ def check_baseline_name(name: str) -> None:
     if not name.isprintable() or name != name.strip() or not 0 < len(name) <= LONGEST_NAME:
         raise BadArgument(
             f"{name[:LONGEST_NAME]!r} cannot be the name of a baseline",
-            suggestions=(f"use 1 to {LONGEST_NAME} characters that can be seen, like `main`",),
+            suggestions=(f"use 1 to {LONGEST_NAME} printable characters, for example `main`",),
         )
     if ":" in name:
-        raise BadArgument("a colon stands between a run and its subject; a name of a baseline has none")
+        raise BadArgument("the name of a baseline cannot contain a colon, which separates a run from its subject")
 
 
 async def find_result(suite: SuiteRun, case: str, subject: str | None, epoch: int | None) -> CaseResult:
@@ -103,16 +103,16 @@ async def find_result(suite: SuiteRun, case: str, subject: str | None, epoch: in
         raise await _unknown(suite, case)
     chosen = [result for result in mine if subject in (None, result.subject)]
     if not chosen:
-        raise NotFound(f"{case} has no result of {subject!r}", suggestions=_distinct("--subject", mine, "subject"))
+        raise NotFound(f"{case} has no result for {subject!r}", suggestions=_distinct("--subject", mine, "subject"))
     if len({result.subject for result in chosen}) > 1:
         raise BadArgument(
-            f"{case} has results of several subjects", suggestions=_distinct("--subject", mine, "subject")
+            f"{case} has results for several subjects", suggestions=_distinct("--subject", mine, "subject")
         )
     found = [result for result in chosen if epoch in (None, result.epoch)]
     if not found:
-        raise NotFound(f"{case} has no result of epoch {epoch}", suggestions=_distinct("--epoch", chosen, "epoch"))
+        raise NotFound(f"{case} has no result for epoch {epoch}", suggestions=_distinct("--epoch", chosen, "epoch"))
     if len(found) > 1:
-        raise BadArgument(f"{case} has results of several epochs", suggestions=_distinct("--epoch", chosen, "epoch"))
+        raise BadArgument(f"{case} has results for several epochs", suggestions=_distinct("--epoch", chosen, "epoch"))
     return found[0]
 
 
@@ -125,7 +125,7 @@ async def _unknown(suite: SuiteRun, case: str) -> NotFound:
     names: list[str] = []
     async for one in suite.cases():
         if one.id == case:
-            return NotFound(f"run {suite.run.id} has no result of {case} yet")
+            return NotFound(f"run {suite.run.id} has no result for {case} yet")
         if len(names) < MOST_NAMES:
             names.append(one.id)
     ends = [name for name in names if name.endswith(f"/{case}")]

@@ -52,7 +52,7 @@ async def export_run(store: Store, run: Run, path: Path) -> int:
 def _require_file(path: Path) -> None:
     """Refuse to replace what is no plain file: a link, a device, a pipe; the folder is made."""
     if path.name in ("", "-") or path.is_symlink() or (path.exists() and not path.is_file()):
-        raise BadArgument(f"{path} is not a file that a run can be written to", suggestions=("name a new file",))
+        raise BadArgument(f"{path} is not a regular file", suggestions=("name a new file",))
     require_folder(path.parent, path)
 
 
@@ -88,7 +88,7 @@ async def _batches(store: Store, run: Run) -> AsyncIterator[tuple[Batch, list[Ba
             continue
         if batch.provider_id is None:
             raise Conflict(
-                f"run {run.id} has calls in batch {batch.id}, and nobody knows yet whether the provider has it",
+                f"run {run.id} has calls in batch {batch.id}, and it is unknown whether the provider has it",
                 suggestions=("muster batch reconcile", f"muster runs resume {run.id}"),
             )
         after = -1
@@ -101,12 +101,12 @@ async def import_run(store: Store, path: Path) -> Run:
     """Store the runs of a file that is whole; returns the first."""
     runs = runs_of(path)
     if await store.runs.get(runs[0]) is not None:
-        raise Conflict(f"run {runs[0]} is in this store already", suggestions=(f"muster runs show {runs[0]}",))
+        raise Conflict(f"run {runs[0]} is already in this store", suggestions=(f"muster runs show {runs[0]}",))
     importing = _Import(store)
     for _, record in _records(path):
         await importing.take(record)
     if importing.first is None:
-        raise BadFile(str(path), "holds no run")
+        raise BadFile(str(path), "contains no run")
     return importing.first
 
 
@@ -158,9 +158,9 @@ def runs_of(path: Path) -> list[RunId]:
     entries, end = 0, None
     for number, (line, record) in enumerate(_records(path), 1):
         if end is not None:
-            raise BadFile(str(path), "goes on after its end", line=number)
+            raise BadFile(str(path), "has data after its end", line=number)
         if number == 1 and record.get("muster") != FORMAT:
-            raise BadFile(str(path), "is not an exported run of a version known here", line=1)
+            raise BadFile(str(path), "is not an exported run of a supported version", line=1)
         end = record.get("end")
         if end is None:
             seal.update(line)
@@ -169,9 +169,9 @@ def runs_of(path: Path) -> list[RunId]:
     if end is None:
         raise BadFile(str(path), "is cut short: its last line is missing")
     if end != {"entries": entries, "sha256": seal.hexdigest()}:
-        raise BadFile(str(path), "was changed after it was written: its seal does not fit")
+        raise BadFile(str(path), "was changed after it was written: its checksum does not match")
     if not runs:
-        raise BadFile(str(path), "holds no run")
+        raise BadFile(str(path), "contains no run")
     return runs
 
 
@@ -184,7 +184,7 @@ def _try_convert(path: Path, number: int, record: dict[str, Any], runs: list[Run
         elif "muster" not in record:
             runs.append(msgspec.convert(record["run"], Run).id)
     except (KeyError, msgspec.ValidationError) as error:
-        raise BadFile(str(path), f"holds something that is no run and no entry: {error}", line=number) from error
+        raise BadFile(str(path), f"contains a line that is neither a run nor an entry: {error}", line=number) from error
 
 
 def _records(path: Path) -> Iterator[tuple[bytes, dict[str, Any]]]:
@@ -197,7 +197,7 @@ def _records(path: Path) -> Iterator[tuple[bytes, dict[str, Any]]]:
                     raise BadFile(str(path), "is not an exported run", line=number)
                 yield line, record
     except FileNotFoundError as error:
-        raise NotFound(f"there is no file {path}") from error
+        raise NotFound(f"no such file: {path}") from error
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise BadFile(str(path), f"is not an exported run: {error}", line=number) from error
     except (OSError, EOFError) as error:

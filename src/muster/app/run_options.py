@@ -32,7 +32,7 @@ class RunOptions:
         if self.timeout is not None and not 0 < self.timeout < math.inf:
             raise BadArgument(f"a timeout must be more than 0 seconds, not {self.timeout:g}")
         if self.name == "last":
-            raise BadArgument("`last` means the newest run and cannot be the name of one")
+            raise BadArgument("`last` means the newest run and cannot be the name of a run")
 
 
 def new_run(

@@ -59,13 +59,11 @@ class Runs:
             return found[0]
         if found:
             ids = ", ".join(run.id for run in found[:5])
-            raise BadArgument(
-                f"{reference!r} stands for {len(found)} runs: {ids}", suggestions=("write more of the id",)
-            )
-        raise NotFound(f"there is no run {reference!r} in {self._settings.database}", suggestions=("muster runs list",))
+            raise BadArgument(f"{reference!r} matches {len(found)} runs: {ids}", suggestions=("write more of the id",))
+        raise NotFound(f"run {reference!r} not found in {self._settings.database}", suggestions=("muster runs list",))
 
     async def newest(self, workloads: Collection[str]) -> Run | None:
-        """Return the newest run of some workloads that is nobody's child."""
+        """Return the newest run of some workloads that is not a child."""
         limit = 0
         while True:
             limit += PAGE
@@ -82,7 +80,7 @@ class Runs:
         """Return a run as it is stored now."""
         found = await self._store.runs.get(run)
         if found is None:
-            raise NotFound(f"there is no run {run}")
+            raise NotFound(f"run {run} not found")
         return found
 
     async def details(self, reference: str, *, calls: int = 0, events: int = 0) -> RunDetails:
@@ -170,7 +168,7 @@ class Runs:
         self._workloads.find(run.workload)
         if run.state is RunState.COMPLETED:
             raise Conflict(
-                f"run {run.id} is completed; there is nothing to resume",
+                f"run {run.id} completed; there is nothing to resume",
                 suggestions=(f"muster runs fork {run.id} --from KEY",),
             )
         if run.state in TERMINAL:
@@ -197,13 +195,13 @@ class Runs:
         run = await self.find(reference)
         if await self._store.journal.find(run.id, key) is None:
             raise NotFound(
-                f"run {run.id} has nothing under the key {key!r}", suggestions=(f"muster runs show {run.id} --calls",)
+                f"run {run.id} has no entry under the key {key!r}", suggestions=(f"muster runs show {run.id} --calls",)
             )
         cap = parse_budget(budget_usd) or run.cap
         return await self._descend(run, Reuse.REPLIES, cap=cap, fork_key=key)
 
     async def replay(self, reference: str) -> Run:
-        """Make a run that takes every outcome from another and asks nobody."""
+        """Make a run that takes every outcome from another and makes no calls."""
         run = await self.find(reference)
         return await self._descend(run, Reuse.REPLAY, cap=run.cap)
 
@@ -240,7 +238,7 @@ class Runs:
             await self._engine.cancel_batches(run)
         except MusterError as error:
             left = await self.batches_under_way(run)
-            ways = [f"run {run} is canceled, its batches are not: muster batch cancel {batch.id}" for batch in left]
+            ways = [f"run {run} was canceled, its batches were not: muster batch cancel {batch.id}" for batch in left]
             error.suggestions = (*error.suggestions, *ways)
             raise
 

@@ -75,7 +75,7 @@ class AnswerSource:
 
     @property
     def asks(self) -> bool:
-        """Return whether anybody is asked: an agent, or the judge of recorded answers."""
+        """Return whether any calls are made: to an agent, or to the judge of recorded answers."""
         return not self.replays or self.answers is not None
 
 
@@ -111,7 +111,7 @@ class Suites:
     async def source(self, *, replay: str | None = None, reuse: str | None = None) -> AnswerSource:
         """Return where known answers come from: the run, its exported file, or the recorded answers that are named."""
         if replay is not None and reuse is not None:
-            raise BadArgument("--replay asks nobody, --reuse asks for what is new: give one of them")
+            raise BadArgument("--replay makes no calls, --reuse makes only new calls; give only one of them")
         file = None if replay is None else file_of(replay)
         if file is not None and _is_answers(file):
             return AnswerSource(replays=True, answers=str(file))
@@ -156,7 +156,7 @@ class Suites:
         given = {name: value for name, value in changes.items() if value is not None}
         spec = read_spec({**before.spec, **given, "generate": False})
         if spec.judge is None:
-            raise BadArgument("nobody is named who is to judge", suggestions=("add --judge AGENT",))
+            raise BadArgument("no judge given", suggestions=("add --judge AGENT",))
         self._agents.require(spec.judge)
         origin = Origin(run=before.id, reuse=Reuse.REPLIES)
         return await self.start(spec, options, origin=origin, detach=detach)
@@ -166,7 +166,7 @@ class Suites:
         run = await self._find_or_import(reference)
         if run.workload != WORKLOAD:
             raise BadArgument(
-                f"run {run.id} is a run of {run.workload!r} and not of a suite", suggestions=("muster runs list",)
+                f"run {run.id} is a run of {run.workload!r}, not of a suite", suggestions=("muster runs list",)
             )
         return run
 
@@ -178,7 +178,7 @@ class Suites:
         try:
             return await self._find_stored(reference)
         except NotFound as error:
-            raise NotFound(f"{error.message}, and no file of that name", suggestions=error.suggestions) from None
+            raise NotFound(f"{error.message}, and no such file exists", suggestions=error.suggestions) from None
 
     async def _find_stored(self, reference: str) -> Run:
         """Return the run of a reference; `last` is the last run of a suite, whatever was run after it."""

@@ -88,9 +88,9 @@ def starter(kind: str, name: str) -> Mapping[str, str]:
     """Return the files of a folder to begin with: a small suite, or the verification agents that are shipped."""
     if kind not in STARTERS:
         remedies = tuple(f"--kind {known}" for known in STARTERS)
-        raise BadArgument(f"there is no kind {kind!r} to begin with", suggestions=remedies)
+        raise BadArgument(f"unknown kind {kind!r}", suggestions=remedies)
     if not is_kebab(name):
-        raise BadArgument(f"{name!r} is no kebab-case: small letters and digits, with single hyphens between")
+        raise BadArgument(f"{name!r} is not kebab-case: lower-case letters and digits, separated by single hyphens")
     return verify_starter() if kind == "verify" else suite_starter(name)
 
 
@@ -102,7 +102,7 @@ _CASES = re.compile(rb"(?:\{?\s*)[\"']cases[\"']\s*:|cases\s*:|\s*\[\[\s*cases\s
 
 
 def is_declaration(file: Path) -> bool:
-    """Say whether a file declares verification agents: by its name, or since it has agents and no cases at its top."""
+    """Return whether a file declares verification agents: by its name, or by agents and no cases at its top."""
     if file.suffix.lower() not in READERS or not file.is_file():
         return False
     return file.stem.lower() == STEM or (_has(file, _AGENTS) and not _has(file, _CASES))

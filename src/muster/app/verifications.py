@@ -98,7 +98,7 @@ class Prepared:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to verify: no file for any agent, and no secret in those that were left out."""
+        """Return whether there is nothing to verify: no file for any agent, and no secret in those left out."""
         return not self.spec.files and not has_known_form(self.spec.unseen_secrets, self.spec.allow_secrets)
 
 
@@ -173,7 +173,7 @@ class Verifications:
         found = newest or await self._runs.find(reference)
         if found.workload != WORKLOAD:
             raise BadArgument(
-                f"run {found.id} is a run of {found.workload!r} and no verification",
+                f"run {found.id} is a run of {found.workload!r}, not a verification",
                 suggestions=(f"muster runs resume {found.id}",),
             )
         return found
@@ -245,20 +245,18 @@ class Verifications:
 
 
 def _check(declaration: Declaration, choice: VerifyChoice) -> None:
-    """Refuse agents and waves that nobody declared."""
+    """Refuse agents and waves that are not declared."""
     names, waves = [agent.name for agent in declaration.agents], declaration.waves
     for name in choice.agents:
         if name not in names:
-            raise BadArgument(
-                f"there is no agent {name!r} in {declaration.file}", suggestions=(f"one of {', '.join(names)}",)
-            )
+            raise BadArgument(f"{declaration.file} has no agent {name!r}", suggestions=(f"one of {', '.join(names)}",))
     for wave in choice.waves:
         if wave not in waves:
             raise BadArgument(
-                f"there is no wave {wave} in {declaration.file}", suggestions=(f"one of {', '.join(map(str, waves))}",)
+                f"{declaration.file} has no wave {wave}", suggestions=(f"one of {', '.join(map(str, waves))}",)
             )
     if choice.agents and choice.waves and not any(_is_asked(agent, choice) for agent in declaration.agents):
-        raise BadArgument("none of the agents that were named is in the waves that were named")
+        raise BadArgument("none of the given agents is in the given waves")
 
 
 async def declared(settings: Settings, folder: Path, named: Path | None) -> Declaration:

@@ -110,8 +110,8 @@ class VerifyPlanner:
         place = str(Path(self._spec.root) / program) if "/" in program else program
         if shutil.which(place, path=verifier.environment.get("PATH", self._path)) is None:
             raise BadConfiguration(
-                f"agent {verifier.name!r}: there is no program {program!r}",
-                suggestions=("install it, or name it by its whole path",),
+                f"agent {verifier.name!r}: program {program!r} not found",
+                suggestions=("install it, or use its full path",),
             )
 
     def _least(self, verifier: Verifier, chunk: Chunk, request: Request) -> Request:

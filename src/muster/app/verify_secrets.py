@@ -36,8 +36,8 @@ async def allow_secret(settings: Settings, folder: Path, place: str, agents_file
     declaration = await declared_in(settings, folder, agents_file)
     if declaration is None:
         raise NotFound(
-            "there is no verify.yaml that an exception could be written to",
-            suggestions=("muster init NAME --kind verify makes one",),
+            "no verify.yaml found to add the exception to",
+            suggestions=("create one with muster init NAME --kind verify",),
         )
     root = await Git(folder).root() or folder
     return await asyncio.to_thread(_allow, declaration, root.resolve(), folder, name, line)
@@ -59,7 +59,7 @@ def _allow(declaration: Path, root: Path, folder: Path, name: str, line: int) ->
 def _split(place: str) -> tuple[str, int]:
     found = _PLACE.fullmatch(place)
     if found is None:
-        raise BadArgument(f"{place!r} is not a place in a file", suggestions=("name one as FILE:LINE, src/app.py:12",))
+        raise BadArgument(f"{place!r} does not have the form FILE:LINE", suggestions=("for example src/app.py:12",))
     return found["file"], int(found["line"])
 
 
@@ -67,9 +67,9 @@ def _source(root: Path, folder: Path, name: str) -> Source:
     """Read a file that is named from here, or as findings name it: from the root."""
     place = place_in(root, folder / name if (folder / name).exists() else root / name)
     if place is None:
-        raise BadArgument(f"{name!r} is not under {root}, which is what is verified from here")
+        raise BadArgument(f"{name!r} is not below {root}, the root of this verification")
     if not (root / place).is_file():
-        raise BadArgument(f"there is no such file: {place}")
+        raise BadArgument(f"no such file: {place}")
     source = read_source(root, place)
     if not isinstance(source, Source):
         raise BadArgument(f"{place} is not verified: {source.why}")
@@ -78,8 +78,8 @@ def _source(root: Path, folder: Path, name: str) -> Source:
 
 def _nothing_there(source: Source, line: int, found: Sequence[Secret]) -> tuple[str]:
     if any(secret.line == line for secret in source.secrets):
-        return (f"the secret at {source.path}:{line} is allowed already",)
+        return (f"the secret at {source.path}:{line} is already allowed",)
     lines = list(dict.fromkeys(str(secret.line) for secret in found))
     more = ", …" if len(lines) > _NAMED else ""
-    where = f"; in this file there are some at: {', '.join(lines[:_NAMED])}{more}" if lines else ""
-    return (f"there is no finding of a secret at {source.path}:{line}{where}",)
+    where = f"; secrets of this file are at: {', '.join(lines[:_NAMED])}{more}" if lines else ""
+    return (f"no secret was found at {source.path}:{line}{where}",)

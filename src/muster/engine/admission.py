@@ -26,7 +26,7 @@ class BudgetQueue:
         self._swept = clock.monotonic()
 
     async def queue_up(self, levels: Iterable[Level]) -> None:
-        """Wait behind those who wait already; returns at once when nobody does."""
+        """Wait behind those who wait already; returns at once when there are none."""
         for level in levels:
             if self._queues and self._queues.get(level.id):
                 await self._wait(level.id, first=False)
@@ -141,7 +141,7 @@ class Admission:
             self._activity.end_wait()
 
     def leave(self, outcome: object = None) -> None:
-        """Give the places back, with what the exchange came to for the limiter to learn from; once is enough."""
+        """Release the places, with the outcome of the exchange for the limiter; may be called twice."""
         if self._left:
             return
         self._left = True

@@ -162,8 +162,8 @@ def require_unicode(asking: CallState) -> None:
     """Refuse a request that is not Unicode before anything is sent: a provider would refuse its whole batch."""
     if asking.identity.half:
         raise InvalidRequest(
-            f"call {asking.key!r}: {asking.identity.half} holds half of a surrogate pair, which is not valid Unicode",
-            suggestions=("take it out, or replace it: text.encode('utf-8', 'replace').decode()",),
+            f"call {asking.key!r}: {asking.identity.half} has half of a surrogate pair, which is not valid Unicode",
+            suggestions=("remove it, or replace it: text.encode('utf-8', 'replace').decode()",),
         )
 
 
@@ -187,7 +187,7 @@ class AttemptBooking:
         self._with = services
 
     def book(self, started: Started, outcome: Outcome, asking: CallState | None = None) -> "asyncio.Future[Settled]":
-        """Queue the settlement of an attempt; it is written whether or not anybody waits for it."""
+        """Queue the settlement of an attempt; it is written even if nothing waits for it."""
         return asyncio.ensure_future(
             self._with.store.journal.settle(
                 Settlement(
@@ -203,7 +203,7 @@ class AttemptBooking:
 
 
 def failed_of(error: WireError) -> Failed:
-    """Write down a failure with what it cost, as far as anybody knows."""
+    """Record a failure with its cost, as far as it is known."""
     return Failed(
         error=error.record(),
         uncertain=error.paid is Paid.UNKNOWN,

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from muster.domain.budget import Budgets, lineage_level, run_level
 from muster.domain.canonical import Json, digest
 from muster.domain.entry import EntryKind
-from muster.domain.errors import ChildFailed, Interrupted, KeyReused, LeftWaiting
+from muster.domain.errors import ChildFailed, Interrupted, KeyReused, LeftWaiting, state_verb
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
 from muster.domain.run import TERMINAL, NewRun, Origin, Reuse, Run, RunState
@@ -33,10 +33,10 @@ class Children:
         """Drive the child to its end; a failed one of an older driver is tried anew, with its replies."""
         entry = await self._store.journal.find(self._parent.id, key)
         if entry is not None and entry.kind is not EntryKind.CHILD:
-            raise KeyReused(f"key {key!r} is a {entry.kind} in this run and cannot be a child too")
+            raise KeyReused(f"key {key!r} is used for a {entry.kind} in this run and cannot be used for a child")
         run = await self._store.reuser.newest_child(self._parent.id, key)
         if run is not None and (run.workload, run.spec) != (workload, spec):
-            raise KeyReused(f"key {key!r} stands for another child in this run")
+            raise KeyReused(f"key {key!r} is used for another child in this run")
         if run is None or self._worth_another(run):
             run = await self._create(key, workload, spec, cap, failed=run)
         if entry is None:
@@ -111,4 +111,4 @@ def _result(run: Run, key: str) -> Json:
     if run.state is RunState.WAITING:
         raise LeftWaiting(f"child run {run.id} waits for its batches")
     message = (run.error or {}).get("message", run.ended_reason)
-    raise ChildFailed(f"child run {run.id} under {key!r} is {run.state}: {message}")
+    raise ChildFailed(f"child run {run.id} under {key!r} {state_verb(run.state)}: {message}")

@@ -135,14 +135,14 @@ class Context:
         return None if entry is None or entry.state is not EntryState.DONE else entry.value
 
     async def emit(self, key: str, kind: str, data: Mapping[str, Json] | None = None) -> None:
-        """Tell an event once in this run."""
+        """Emit an event once in this run."""
         require_key(key)
         entry = await self._store.journal.find(self._run.id, key)
         if entry is None:
             told = plain_json(dict(data or {}), f"the data of event {key!r}")
             await self._record(key, EntryKind.EMIT, told, kind_of_event=kind)
         elif entry.kind is not EntryKind.EMIT:
-            raise KeyReused(f"key {key!r} is a {entry.kind} in this run and cannot be an event too")
+            raise KeyReused(f"key {key!r} is used for a {entry.kind} in this run and cannot be used for an event")
 
     async def child(self, key: str, workload: str, spec: Json, *, budget_usd: str | float | None = None) -> Json:
         """Run another workload inside this one, under this one's budget; started once, its result remembered."""
@@ -190,7 +190,7 @@ class Context:
             if entry is not None:
                 await self._store.reuser.reuse(self._run.id, self._epoch, entry, self._clock.now())
         if entry is not None and entry.kind is not kind:
-            raise KeyReused(f"key {key!r} is a {entry.kind} in this run and cannot be a {kind} too")
+            raise KeyReused(f"key {key!r} is used for a {entry.kind} in this run and cannot be used for a {kind}")
         return entry is not None and entry.state is EntryState.DONE, entry.value if entry else None
 
     async def _record(self, key: str, kind: EntryKind, value: Json, kind_of_event: str | None = None) -> Json:

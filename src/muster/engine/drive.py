@@ -148,7 +148,7 @@ class Drive:
 
     async def _close(self, outcome: WorkloadOutcome) -> None:
         """End what the workload left behind: of one that failed or was told to stop, calls on the wire are answered."""
-        why = self._stop or Interrupted(f"run {self._run.id} is over")
+        why = self._stop or Interrupted(f"run {self._run.id} has ended")
         self._path.halt.tell(why)
         waits = not self._now and (self._stop is not None or outcome.error is not None)
         for child in tuple(self.children):
@@ -221,7 +221,7 @@ class Drive:
                 self._stopwatch.skip(late + min(CATCH_UP, limit))
         for _ in range(TURNS):
             await asyncio.sleep(0)
-        self.stop(RunTimedOut(f"run {self._run.id} used up its {limit:g} s"), now=True)
+        self.stop(RunTimedOut(f"run {self._run.id} exceeded its time limit of {limit:g} s"), now=True)
 
     async def _leave_when_parked(self) -> None:
         """Let go of the run as soon as it only waits for batches that the providers have."""
@@ -272,7 +272,7 @@ def _outcome(task: "asyncio.Task[Json] | None") -> WorkloadOutcome:
 
 
 def verdict(outcome: WorkloadOutcome, stop: StopRun | None) -> tuple[RunState, str]:
-    """Say in which state a run ends and why: told to stop, failed, or completed."""
+    """Return in which state a run ends and why: told to stop, failed, or completed."""
     error = outcome.error
     if error is None and (stop is None or isinstance(stop, Interrupted)):
         return RunState.COMPLETED, "done"  # it was done before it noticed

@@ -43,7 +43,7 @@ class Inheritance:
 
     @property
     def replays(self) -> bool:
-        """Return whether nobody may be asked."""
+        """Return whether no calls may be made."""
         return self.reuse in REPLAYS
 
     @property
@@ -54,7 +54,7 @@ class Inheritance:
     async def find(
         self, key: str, digest: str, kind: EntryKind = EntryKind.CALL, *, final: bool = False
     ) -> Entry | None:
-        """Give an outcome to take over; in a replay, or of one that must be known, a miss is an error with the key."""
+        """Return an outcome to take over; in a replay, or where it must be known, a miss is an error with the key."""
         final = final or self.replays
         entry = await self._nearest(key, kind)
         if entry is not None and entry.digest == digest and _usable(entry, final):
@@ -109,7 +109,7 @@ async def inheritance_of(store: Store, run: Run) -> Inheritance:
         if origin.fork_key is not None:
             before = await store.reuser.position(origin.run, origin.fork_key)
             if before is None:
-                raise NotFound(f"run {origin.run} has nothing under the key {origin.fork_key!r}")
+                raise NotFound(f"run {origin.run} has no entry under the key {origin.fork_key!r}")
         calls_only = calls_only or origin.reuse in CALLS_ONLY
         ancestors.append(Ancestor(run=origin.run, fork_key=origin.fork_key, before=before, calls_only=calls_only))
         parent = await store.runs.get(origin.run)
@@ -230,8 +230,8 @@ def require_same(key: str, recorded: str, asked: str) -> None:
     """Raise KeyReused when the digests of two requests under one key differ."""
     if recorded != asked:
         raise KeyReused(
-            f"key {key!r} stands for another request in this run",
-            suggestions=("give each request a key of its own", "fork the run to ask something else from there on"),
+            f"key {key!r} is used for another request in this run",
+            suggestions=("use a different key for each request", "or fork the run from there on"),
         )
 
 

@@ -129,7 +129,7 @@ def read_answer(wire: Wire, agent: str, seconds: float, allowed: float) -> Reply
         return wire.result()
     if isinstance(error, WireError):
         return error
-    return CallFailed(f"{agent} broke: {error!r}", paid=Paid.UNKNOWN)
+    return CallFailed(f"{agent} failed unexpectedly: {error!r}", paid=Paid.UNKNOWN)
 
 
 SECONDS_BETWEEN = 1.0

@@ -116,7 +116,7 @@ class Limiter:
         place.generation = self.window.generation
 
     def leave(self, place: Place) -> None:
-        """Give a place back with what was learned."""
+        """Release a place with what was learned."""
         outcome = place.outcome
         if isinstance(outcome, RateLimited | Overloaded) and place.generation is not None:
             self.window.refuse(place.generation, self.in_flight)

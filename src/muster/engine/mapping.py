@@ -108,7 +108,7 @@ class _Crew(Generic[T, R]):
 
     @property
     def over(self) -> bool:
-        """Whether nothing is left; items that were taken from the line may still count as under way for a moment."""
+        """Return whether nothing is left; items that were taken may still count as in progress for a moment."""
         return self._exhausted and not self.line
 
     async def progress(self) -> None:

@@ -59,7 +59,7 @@ class Worker:
         self._closing = True
 
     async def _attend(self) -> None:
-        """Say that a worker is here, now and then: every write wakes whoever waits for one, this worker too."""
+        """Register the worker from time to time: every write wakes whoever waits for one, this worker too."""
         now = self._clock.now()
         if now - self._attended >= ATTEND_SECONDS:
             self._attended = now

@@ -55,7 +55,7 @@ class Workloads:
         return register
 
     def promise(self, name: str, module: str) -> None:
-        """Say which module registers a name, without importing it: most commands need no workload at all."""
+        """Note which module registers a name, without importing it: most commands need no workload at all."""
         self._promised[name] = module
 
     def checkpoint(self) -> Callable[[], None]:
@@ -82,9 +82,9 @@ class Workloads:
     def _unknown(self, name: str) -> BadConfiguration:
         near = get_close_matches(name, self.names(), n=1)
         return BadConfiguration(
-            f"this process does not know the workload {name!r}" + (f"; did you mean {near[0]}?" if near else ""),
+            f"unknown workload {name!r}" + (f"; did you mean {near[0]}?" if near else ""),
             suggestions=(
-                "name the module that defines it in muster.toml under [workloads] import",
+                "add the module that defines it to muster.toml, under [workloads] import",
                 f"known here: {', '.join(self.names()) or 'none'}",
             ),
         )

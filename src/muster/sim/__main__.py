@@ -24,22 +24,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m muster.sim", description="Serve the rehearsal.")
-    parser.add_argument("--port", type=int, default=0, help="0 takes a free one")
-    parser.add_argument("--latency-ms", type=float, default=0.0, help="until the answer")
-    parser.add_argument("--script", help="a file with answers")
-    parser.add_argument("--faults", help="a file with faults")
-    parser.add_argument("--capacity", type=int, help="requests at a time; more get 429")
-    parser.add_argument("--require-key", help="the only key that is taken")
-    parser.add_argument("--batch-ms", type=float, default=0.0, help="from the creation of a batch to its end")
-    parser.add_argument("--batch-requests", type=int, help="at most in one batch; else as the provider")
-    parser.add_argument("--batch-bytes", type=int, help="at most in one batch; else as the provider")
+    about = "Start a fake provider; prints its URLs as JSON."
+    parser = argparse.ArgumentParser(prog="python -m muster.sim", description=about)
+    parser.add_argument("--port", type=int, default=0, help="port; 0 for a free one")
+    parser.add_argument("--latency-ms", type=float, default=0.0, help="delay before each answer")
+    parser.add_argument("--script", help="file with answers")
+    parser.add_argument("--faults", help="file with faults")
+    parser.add_argument("--capacity", type=int, help="concurrent requests; more get 429")
+    parser.add_argument("--require-key", help="the only key that is accepted")
+    parser.add_argument("--batch-ms", type=float, default=0.0, help="time from the creation of a batch to its end")
+    parser.add_argument("--batch-requests", type=int, help="maximum of one batch; default: as the provider")
+    parser.add_argument("--batch-bytes", type=int, help="maximum of one batch; default: as the provider")
     parser.add_argument(
         "--live-counts",
         action=argparse.BooleanOptionalAction,
-        help="whether a batch tells how far it has got; else as the provider",
+        help="whether a batch reports its progress; default: as the provider",
     )
-    parser.add_argument("--state", type=Path, help="a file to go on from, written at the end")
+    parser.add_argument("--state", type=Path, help="file to resume from, written at the end")
     parser.add_argument("--until-eof", action="store_true", help="end when standard input ends")
     return parser
 

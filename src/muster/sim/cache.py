@@ -37,7 +37,7 @@ class PrefixCache:
         self.seen: set[bytes] = set()
 
     def split(self, usage: Usage, marks: tuple[Mark, ...]) -> Usage:
-        """Tell what was read from the cache and what was written to it from the rest, and remember it."""
+        """Split tokens into those read from the cache, those written to it and the rest, and remember them."""
         read = min(usage.input, max((mark.tokens for mark in marks if mark.prefix in self.seen), default=0))
         done, short, hour = read, 0, 0
         for mark in marks:

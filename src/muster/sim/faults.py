@@ -81,7 +81,7 @@ OF_REQUESTS = frozenset(FaultKind) - _OF_LINES - OF_BATCHES
 
 
 def kinds_of(op: Op) -> frozenset[FaultKind]:
-    """Tell what can go wrong there."""
+    """Return the kinds of faults of an operation."""
     return {Op.MEMBER: OF_MEMBERS, Op.BATCH: OF_BATCHES}.get(op, OF_REQUESTS)
 
 
@@ -160,7 +160,7 @@ class FaultPlan:
 
     @property
     def idle(self) -> bool:
-        """Say that nothing will ever be picked."""
+        """Return whether nothing will ever be picked."""
         return not self.faults.script and not self.faults.rates
 
     def _by_script(self, model: str, text: str) -> Fault | None:

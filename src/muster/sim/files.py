@@ -175,7 +175,7 @@ def _rated(name: str) -> _Cue:
 def _fault(cue: _Cue, faults: _Faults, where: str) -> Fault:
     op = cue.op or next(op for op in HOMES if cue.fault in kinds_of(op))
     if cue.fault not in kinds_of(op):
-        raise BadArgument(f"{where}: {cue.fault} is no fault of {op}")
+        raise BadArgument(f"{where}: {cue.fault} is not a fault of {op}")
     return Fault(
         kind=cue.fault,
         op=op,
@@ -207,7 +207,7 @@ def _check_rates(rates: Sequence[tuple[Fault, float]]) -> None:
         if not 0 <= rate <= 1:
             raise BadArgument(f"faults.rates.{fault.name}: {rate} is not between 0 and 1")
         if sum(other for another, other in rates if another.op is fault.op) > 1:
-            raise BadArgument(f"faults.rates: the rates of {fault.op} are more than 1 together")
+            raise BadArgument(f"faults.rates: the rates of {fault.op} add up to more than 1")
 
 
 def _check_pattern(pattern: str, where: str) -> None:

@@ -74,7 +74,7 @@ class Codec:
     def checked(self, key: str) -> str:
         """Refuse a key that holds a secret: changing it would make it another key."""
         if self.clean(key) != key:
-            raise BadArgument("a key of a call or step holds a configured secret; use another key")
+            raise BadArgument("a key of a call or step contains a configured secret; use another key")
         return key
 
     def optional(self, value: Any) -> str | None:

@@ -183,11 +183,11 @@ class DatabaseWorkers:
         self._reader, self._writer = reader, writer
 
     def attend(self, driver: Driver, at: float) -> Awaitable[None]:
-        """Say that a worker is there."""
+        """Register a worker."""
         return _write(self._writer, "attend", {**_driver_parameters(driver), "at": at})
 
     def dismiss(self, driver: Driver) -> Awaitable[None]:
-        """Say that a worker goes."""
+        """Remove a worker."""
         return _write(self._writer, "dismiss", _driver_parameters(driver))
 
     async def present(self, since: float) -> Sequence[Driver]:
@@ -260,7 +260,7 @@ class DatabaseEvents:
         self._reader, self._writer, self._codec = reader, writer, codec
 
     def append(self, run: RunId, epoch: int, kind: str, data: Mapping[str, Json], at: float) -> Awaitable[Event]:
-        """Tell a fact."""
+        """Append an event."""
 
         def work(database: DatabaseConnection) -> Event:
             journal.Fences(database).check(run, epoch)

@@ -3,7 +3,7 @@
 import shlex
 
 from muster.domain.budget import run_level
-from muster.domain.errors import Conflict, NotFound
+from muster.domain.errors import Conflict, NotFound, state_verb
 from muster.domain.ids import RunId
 from muster.domain.run import TERMINAL, Run, RunState
 from muster.store.codec import Codec, run_of
@@ -22,15 +22,15 @@ def begin_deletion(database: DatabaseConnection, codec: Codec, run: RunId, at: f
     """
     found = _get(database, run)
     if found.state in (RunState.RUNNING, RunState.WAITING):
-        raise Conflict(f"run {run} is {found.state}; cancel it first")
+        raise Conflict(f"run {run} {state_verb(found.state)}; cancel it first")
     row = first(database.rows("count_parked_of_run", {"run_id": run}))
     if row and row["parked"]:
         raise Conflict(
-            f"{row['parked']} calls of run {run} are in batches whose results are not here yet",
+            f"{row['parked']} calls of run {run} are in batches whose results were not fetched yet",
             suggestions=("muster batch list", "muster batch fetch ID"),
         )
     if found.parent is not None and _get(database, found.parent).state not in TERMINAL:
-        raise Conflict(f"run {run} is a child of run {found.parent}, which is not over")
+        raise Conflict(f"run {run} is a child of run {found.parent}, which has not ended")
     _require_nameless(database, run)
     strand_attempts(database, codec, run, at)
     row = first(database.rows("count_heirs", {"id": run}))
@@ -49,7 +49,7 @@ def begin_deletion(database: DatabaseConnection, codec: Codec, run: RunId, at: f
 def _get(database: DatabaseConnection, run: RunId) -> Run:
     row = first(database.rows("select_run", {"id": run}))
     if row is None:
-        raise NotFound(f"there is no run {run}")
+        raise NotFound(f"run {run} not found")
     return run_of(row)
 
 
@@ -58,7 +58,7 @@ def _require_nameless(database: DatabaseConnection, run: RunId) -> None:
     names = [row["name"] for row in database.rows("select_baselines_of_run", {"run_id": run})]
     if names:
         raise Conflict(
-            f"run {run} is the baseline {names[0]!r} and is kept as long as it is",
+            f"run {run} is the baseline {names[0]!r} and cannot be deleted",
             suggestions=tuple(f"muster baseline remove {shlex.quote(name)}" for name in names),
         )
 

@@ -78,7 +78,7 @@ def count(database: DatabaseConnection, run: RunId, tally: CounterChange, events
     changes = {field.name: getattr(tally, field.name) for field in fields(tally)}
     row = first(database.rows("count_run", {"id": run, "events": events, **changes}))
     if row is None:
-        raise NotFound(f"there is no run {run}")
+        raise NotFound(f"run {run} not found")
     return int(row["last_seq"])
 
 

@@ -167,7 +167,7 @@ class Fences:
             self._epochs[run] = (row["epoch"] if row["state"] in ("running", "waiting") else -1) if row else None
         current = self._epochs[run]
         if current is None:
-            return NotFound(f"there is no run {run}")
+            return NotFound(f"run {run} not found")
         if current != epoch:
             return LeaseLost(f"another driver has taken run {run}")
         return None

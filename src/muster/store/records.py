@@ -22,7 +22,7 @@ class DatabaseBaselines:
     def set(self, name: str, run: RunId, at: float) -> Awaitable[None]:
         """Let a name stand for a run, whatever it stood for before."""
         if self._codec.clean(name) != name:
-            raise BadArgument("the name of the baseline holds a configured secret; use another name")
+            raise BadArgument("the name of the baseline contains a configured secret; use another name")
 
         def work(database: DatabaseConnection) -> None:
             runs.get(database, run)
@@ -44,7 +44,7 @@ class DatabaseBaselines:
 
         def work(database: DatabaseConnection) -> None:
             if database.execute("delete_baseline", {"name": name}) == 0:
-                raise NotFound(f"there is no baseline {name!r}", suggestions=("muster baseline list",))
+                raise NotFound(f"baseline {name!r} not found", suggestions=("muster baseline list",))
 
         return self._writer.run(work)
 

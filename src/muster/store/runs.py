@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from muster.domain.budget import lineage_level, require_left, run_level
-from muster.domain.errors import Conflict, LeaseLost, NotFound, RunCanceled
+from muster.domain.errors import Conflict, LeaseLost, NotFound, RunCanceled, state_verb
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
 from muster.domain.run import TERMINAL, Driver, NewRun, Run, RunState, Spent, move
@@ -28,7 +28,7 @@ def get(database: DatabaseConnection, run: RunId) -> Run:
     """Read a run that must be there."""
     row = first(database.rows("select_run", {"id": run}))
     if row is None:
-        raise NotFound(f"there is no run {run}")
+        raise NotFound(f"run {run} not found")
     return run_of(row)
 
 
@@ -132,7 +132,7 @@ def bury(database: DatabaseConnection, codec: Codec, run: RunId, expected_epoch:
     error = {"code": "driver_died", "message": message}
     parameters = {"id": run, "epoch": expected_epoch, "error": codec.text(error), "at": at}
     if database.execute("bury_run", parameters) == 0:
-        raise Conflict(f"run {run} has another driver by now")
+        raise Conflict(f"run {run} now has another driver")
     uncertain, cost = strand_attempts(database, codec, run, at)
     data = {"reason": "driver_died", "error": error, "uncertain": uncertain, "uncertain_cost": cost}
     state = get(database, run).state
@@ -147,7 +147,7 @@ def cancel(database: DatabaseConnection, codec: Codec, run: RunId, at: float) ->
     """Ask the driver to stop, or cancel at once what nobody drives; children likewise."""
     if not _cancel(database, codec, run, at):
         state = get(database, run).state
-        raise Conflict(f"run {run} is {state} already; there is nothing to cancel")
+        raise Conflict(f"run {run} {state_verb(state)}; there is nothing to cancel")
     return get(database, run)
 
 
@@ -172,7 +172,7 @@ def _cancel_children(database: DatabaseConnection, codec: Codec, run: RunId, at:
 def requeue(database: DatabaseConnection, codec: Codec, run: RunId, at: float) -> Run:
     """Hand a run that stands still to the workers."""
     if database.execute("requeue_run", {"id": run}) == 0:
-        raise Conflict(f"run {run} is {get(database, run).state}; only one that stands still can be queued")
+        raise Conflict(f"run {run} {state_verb(get(database, run).state)}; only a stopped run can be queued")
     tell(database, codec, Fact(run=run, kind="run.queued", data={}, at=at))
     return get(database, run)
 
@@ -181,7 +181,7 @@ def set_cap(database: DatabaseConnection, run: RunId, cap: Microdollars) -> None
     """Change the budget of a run that is not over, which is that of its lineage; refused when less than is spent."""
     found = get(database, run)
     if found.state in TERMINAL:
-        raise Conflict(f"run {run} is over; its budget cannot change")
+        raise Conflict(f"run {run} has ended; its budget cannot change")
     require_left(run, cap, found.total.settled)
     database.execute("cap_budget", {"id": found.lineage_level, "cap": cap})
 
@@ -195,7 +195,7 @@ def levels_of(run: Run) -> tuple[str, ...]:
 def restore(database: DatabaseConnection, codec: Codec, run: Run) -> None:
     """Store a run from elsewhere."""
     if first(database.rows("select_run", {"id": run.id})) is not None:
-        raise Conflict(f"run {run.id} is in this store already")
+        raise Conflict(f"run {run.id} is already in this store")
     require_deleted(database, run.id)
     database.execute("restore_run", restore_parameters(run, codec))
     if run.budgets is None:

@@ -202,7 +202,7 @@ _WORDS: Mapping[str, str] = {word: word.value for kind in (AttemptState, Lane, Q
 
 
 def _judge(outcome: Outcome, reply: Reply | None, reserved: Microdollars) -> tuple[AttemptState, Microdollars, Lane]:
-    """Say how an attempt ended, what it cost and in which lane; no cost below zero gets past this."""
+    """Return how an attempt ended, what it cost and in which lane; never a cost below zero."""
     if reply is not None:
         return AttemptState.SUCCEEDED, reply.cost, reply.lane
     if isinstance(outcome, Failed):

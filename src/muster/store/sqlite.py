@@ -114,7 +114,7 @@ class SqliteMaintenance:
         }
 
     async def vacuum(self, driver: Driver, at: float) -> None:
-        """Give free space back to the disk; no run may be driven meanwhile."""
+        """Return free space to the disk; no run may be driven meanwhile."""
         claim = await self._writer.run(lambda database: runs.claim_store(database, driver, at))
         try:
             connection = SqliteConnection(self._path, patience=VACUUM_PATIENCE)
@@ -214,7 +214,7 @@ def _nowhere(point: str) -> None:
 
 
 def _unheard(words: str) -> None:
-    """Say it to nobody."""
+    """Ignore the message."""
 
 
 def open_sqlite(
@@ -275,7 +275,7 @@ def _prepare_file(path: Path) -> None:
             os.close(os.open(path, os.O_CREAT | os.O_RDWR, stat.S_IRUSR | stat.S_IWUSR))
     except OSError as error:
         raise StoreFailed(
-            f"the store {path} cannot be made: {error.strerror}",
+            f"the store {path} cannot be created: {error.strerror}",
             suggestions=("make the folder writable or choose another with --home",),
         ) from error
 
@@ -287,7 +287,7 @@ def migrate(connection: SqliteConnection) -> None:
     version = connection.pragma("user_version")
     if version > newest:
         raise StoreFailed(
-            f"the store {connection.path} is of version {version}; this program knows versions up to {newest}",
+            f"the store {connection.path} has version {version}; this program supports versions up to {newest}",
             suggestions=("upgrade muster, or choose another folder with --home",),
         )
     if version == newest:
@@ -309,8 +309,8 @@ def _require_undriven(connection: SqliteConnection) -> None:
     if driven:
         run, pid = driven[0]["id"], driven[0]["driver_pid"]
         raise StoreFailed(
-            f"the store {connection.path} must be brought up to date, and run {run} is under way in it (process {pid})",
-            suggestions=("wait until it is done, or stop it; after a crash wait 15 seconds; then try again",),
+            f"the store {connection.path} must be upgraded, and run {run} is in progress (process {pid})",
+            suggestions=("wait until it has ended, or stop it; after a crash wait 15 seconds; then try again",),
         )
 
 

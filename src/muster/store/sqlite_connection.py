@@ -169,7 +169,7 @@ class SqliteConnection:
                     self._raw.execute(statement)
 
     def vacuum(self) -> None:
-        """Give free space back to the disk."""
+        """Return free space to the disk."""
         with explained(self.path):
             self._raw.execute("VACUUM")
             busy, _, _ = self._raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
@@ -201,8 +201,8 @@ _EXPLANATIONS: Mapping[str, tuple[str, str]] = {
     "SQLITE_IOERR": ("cannot be read or written", "check the disk; nothing was half-written; then resume"),
     "SQLITE_READONLY": ("cannot be written", "make the folder writable or choose another with --home"),
     "SQLITE_CANTOPEN": ("cannot be opened", "make the folder readable and writable or choose another with --home"),
-    "SQLITE_NOTADB": ("is not a store of ours", "move the file away or choose another folder with --home"),
-    "SQLITE_CORRUPT": ("is damaged", "restore it from a copy, or move it away to start anew"),
+    "SQLITE_NOTADB": ("is not a Muster store", "move the file away or choose another folder with --home"),
+    "SQLITE_CORRUPT": ("is damaged", "restore it from a backup, or move it away to start with a new one"),
 }
 
 
@@ -210,7 +210,7 @@ def explain(path: Path, error: sqlite3.Error) -> MusterError:
     """Make the error that a person can act on."""
     name = getattr(error, "sqlite_errorname", "") or ""
     if name == "SQLITE_CONSTRAINT_UNIQUE" and "journal.key" in str(error):
-        return KeyTaken("the journal has an entry under this key already")
+        return KeyTaken("the journal already has an entry under this key")
     if name.startswith(("SQLITE_IOERR", "SQLITE_CANTOPEN")) and is_full(path):
         name = "SQLITE_FULL"
     kind = Locked if name.startswith(("SQLITE_BUSY", "SQLITE_PROTOCOL")) else StoreFailed
@@ -233,13 +233,13 @@ def vanished(path: Path, file: tuple[int, int] | None) -> StoreFailed:
     """Make the error for a file that was moved or deleted while it was open."""
     place = _place_of(file)
     if place is not None:
-        what = f"the store {path} was moved to {place} while it was in use; everything up to then is there"
+        what = f"the store {path} was moved to {place} while it was in use; everything written before is there"
         return StoreFailed(what, suggestions=(f"move it back to {path}, then resume",))
     gone = "deleted or moved to another file system"
     done = gone if identity_of(path) is None else "replaced by another file"
     return StoreFailed(
-        f"the store {path} was {done} while it was in use; what was in it is lost unless there is a copy",
-        suggestions=(f"move it back to {path} or restore it from a copy, then resume; or begin anew",),
+        f"the store {path} was {done} while it was in use; its contents are lost unless there is a backup",
+        suggestions=(f"move it back to {path} or restore it from a backup, then resume; or start with a new one",),
     )
 
 

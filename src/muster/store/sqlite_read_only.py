@@ -37,7 +37,7 @@ def read_only(path: Path) -> StoreFailed:
 
 def no_store(path: Path) -> NotFound:
     """Make the error for a write to a store that is not there, by a command that makes none."""
-    return NotFound(f"there is no store at {path}", suggestions=("start a run first: muster ask sim/echo hello",))
+    return NotFound(f"no store found at {path}", suggestions=("start a run first: muster ask sim/echo hello",))
 
 
 def make_empty(path: Path, migrate: Callable[[SqliteConnection], None]) -> Readable:

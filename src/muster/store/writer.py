@@ -210,7 +210,7 @@ class Writer:
                 if not item.future.done():
                     _tell_one(item)
             except Exception as error:  # nobody else may wait for ever because of it
-                _fail(item.future, StoreFailed(f"the result of a write cannot be told: {error!r}"))
+                _fail(item.future, StoreFailed(f"the result of a write is unknown: {error!r}"))
         if changed:  # else whoever waits for a change would wake itself by looking
             self._on_commit()
 
@@ -218,7 +218,7 @@ class Writer:
 def _ended_by(error: BaseException) -> StoreFailed:
     return StoreFailed(
         f"the thread that writes to the store ended unexpectedly: {error!r}",
-        suggestions=("what was being written may be stored or not; start the program again and resume",),
+        suggestions=("the last writes may be missing; start the program again and resume",),
     )
 
 

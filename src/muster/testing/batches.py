@@ -71,7 +71,7 @@ class ObedientBatches:
         self.polls = 0
 
     def batching(self) -> Batching:
-        """Say how an agent is asked here."""
+        """Return how an agent is asked here."""
         return Batching(agent=self, tariff=TARIFF, encode=self._encode, quote=self._quote)
 
     def end(self, *names: str) -> None:
@@ -89,7 +89,7 @@ class ObedientBatches:
         return name
 
     async def poll(self, provider_id: str, timeouts: Timeouts) -> BatchProgress:
-        """Say how it stands."""
+        """Return the progress of a batch."""
         self.polls += 1
         over = provider_id in self.ended or provider_id in self.canceled
         sources = (provider_id,) if over else ()

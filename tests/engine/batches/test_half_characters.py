@@ -37,7 +37,7 @@ async def test_it_is_refused_at_its_call_and_the_calls_of_others_go_on(
     )
     refused = (first.result or {}).pop("bad/one")
     assert refused["error"] == InvalidRequest.code
-    assert "'bad/one': messages[0].text holds half of a surrogate pair" in refused["message"]
+    assert "'bad/one': messages[0].text has half of a surrogate pair" in refused["message"]
     check_answered(first, good)
     check_answered(second, other)
     assert house.audit.calls == 6

@@ -97,7 +97,7 @@ async def test_a_call_too_large_for_any_batch_fails_and_the_others_go_on(tmp_pat
         refused = run.result.pop("too/large")
         check_answered(run, asked)
         assert refused["error"] == "invalid_request"
-        assert f"a whole batch may have only {most}" in refused["message"]
+        assert f"the maximum of a whole batch is {most}" in refused["message"]
         books = await books_of(muster, run)
         assert sum(each.requests for each in books.batches) == house.audit.calls == len(asked)
         assert all(amount == 0 for amount in books.reserved.values())

@@ -35,8 +35,8 @@ async def test_what_a_provider_says_for_a_while_only_is_outlived(
 @pytest.mark.parametrize(
     ("fault", "words"),
     [
-        ({"fault": "no_results_url", "looks": 1000}, "names no results"),
-        ({"fault": "404", "op": "batch_retrieve", "times": "always"}, "is not at the provider any more"),
+        ({"fault": "no_results_url", "looks": 1000}, "has ended without results"),
+        ({"fault": "404", "op": "batch_retrieve", "times": "always"}, "no longer exists at the provider"),
     ],
 )
 async def test_results_that_are_never_to_be_had_stop_the_run_and_lose_nothing(

@@ -149,18 +149,18 @@ def test_it_goes_on_when_nobody_listens(tmp_path: Path) -> None:
     [
         ("{", "cannot be read"),
         ("{}", "must be a list of rules"),
-        ('[{"match": "("}]', "rule 1: match is no regular expression"),
-        ('[{"match": 5, "steps": []}]', "match is no regular expression"),
+        ('[{"match": "("}]', "rule 1: match is not a regular expression"),
+        ('[{"match": 5, "steps": []}]', "match is not a regular expression"),
         ('[{"steps": [], "then": []}]', "and nothing else"),
         ("[5]", "rule 1: must have steps"),
         ("[{}]", "steps must be a list"),
         ('[{"steps": [{"say": "a", "think": "b"}]}]', "step 1: a step is one name with its value"),
-        ('[{"steps": [{"say": "a"}, {"shout": "b"}]}]', "step 2: there is no step 'shout'; there are say, think"),
+        ('[{"steps": [{"say": "a"}, {"shout": "b"}]}]', "step 2: unknown step 'shout'; use one of say, think"),
         ('[{"steps": [{"say": 5}]}]', "say does not take 5"),
         ('[{"steps": [{"cost": true}]}]', "cost does not take True"),
         ('[{"steps": [{"tool": {}}]}]', "a tool needs a name"),
         ('[{"steps": [{"tools": ["x", 5]}]}]', "a tool needs a name"),
-        ('[{"steps": [{"tool": {"name": "x", "meanwhile": [{"shout": 1}]}}]}]', "there is no step 'shout'"),
+        ('[{"steps": [{"tool": {"name": "x", "meanwhile": [{"shout": 1}]}}]}]', "unknown step 'shout'"),
     ],
 )
 def test_a_script_that_cannot_be_played_is_told(tmp_path: Path, script: str, message: str) -> None:

@@ -72,8 +72,8 @@ def environment_for(
     for variable in section.pass_env:
         if variable not in variables:
             raise BadConfiguration(
-                f"agent {name!r} is passed {variable}, which is not set",
-                suggestions=(f"export {variable}=…", f"or take it out of pass_env in [agents.{name}]"),
+                f"agent {name!r} needs {variable}, which is not set",
+                suggestions=(f"export {variable}=…", f"or remove it from pass_env in [agents.{name}]"),
             )
     environment = environment_of(variables, named=section.pass_env, own=section.env)
     if system.TOKEN_VARIABLE in variables:  # we are a process of another house ourselves: what we start is its too
@@ -89,7 +89,7 @@ class UnreadyAgent:
 
     @property
     def profile(self) -> Profile:
-        """Say who this is, its defaults and its pace."""
+        """Return the profile: the name, its defaults and its pace."""
         return self._profile
 
     def quote(self, request: Request) -> Quote:
@@ -101,4 +101,4 @@ class UnreadyAgent:
         raise self._error
 
     async def close(self) -> None:
-        """Give nothing back."""
+        """Do nothing: there is nothing to release."""

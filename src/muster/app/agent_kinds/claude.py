@@ -52,7 +52,7 @@ def make_claude(
 
 
 def house_of(home: Path, name: str) -> Path:
-    """Say where an agent lives; always the same place, so that its sessions are found again."""
+    """Return the home folder of an agent; always the same, so that its sessions are found again."""
     return home.absolute() / HOUSES / f"agent-{quote(name, safe='')}"
 
 
@@ -97,16 +97,14 @@ def _key(name: str, section: ClaudeSection, variables: Mapping[str, str]) -> str
     key = variables.get(variable, "")
     if not key:
         raise BadConfiguration(
-            f"agent {name!r} needs a key and {variable} is not set",
+            f"agent {name!r} needs an API key, and {variable} is not set",
             suggestions=(
                 f"export {variable}=…",
                 f"or, if Claude Code is logged in: subscription = true in [agents.{name}]",
             ),
         )
     if not key.isascii() or not key.isprintable():
-        raise BadConfiguration(
-            f"the key in {variable} holds characters that no key has", suggestions=("copy it again",)
-        )
+        raise BadConfiguration(f"the API key in {variable} contains invalid characters", suggestions=("copy it again",))
     return key
 
 
@@ -116,8 +114,8 @@ def _servers(name: str, section: ClaudeSection, home: Path) -> Servers:
     except BadArgument as error:
         # What it says of the value is left out: it may show the value.
         raise BadConfiguration(
-            f"agent {name!r}: mcp_servers holds a value that is no JSON, such as a date or a number without end",
-            suggestions=("write it as a text, in quotation marks",),
+            f"agent {name!r}: mcp_servers has a value that is not JSON, such as a date or an infinite number",
+            suggestions=("write it as a string, in quotes",),
         ) from error
     return Servers(file=house_of(home, name) / SERVERS, declared=declared)
 
@@ -125,6 +123,6 @@ def _servers(name: str, section: ClaudeSection, home: Path) -> Servers:
 def _check_reserve(name: str, section: ClaudeSection, most: Microdollars) -> None:
     if not most and not section.subscription:
         raise BadConfiguration(
-            f"agent {name!r} may spend nothing: budget_usd is 0",
-            suggestions=(f"set budget_usd in [agents.{name}] to the most that one call may cost",),
+            f"agent {name!r} cannot spend anything: budget_usd is 0",
+            suggestions=(f"set budget_usd in [agents.{name}] to the maximum cost of one call",),
         )

@@ -72,7 +72,7 @@ class AgentDirectory:
         return self._own.command(command)
 
     def batching(self, name: str) -> Batching | None:
-        """Say how the agent is asked in batches; None for one that no provider answers for."""
+        """Return how the agent is asked in batches; None for one without a provider."""
         self.find(name)  # raises BadConfiguration for a name that nobody has
         if self._is_scripted(name) or not isinstance(self._settings.agents.get(name), ModelSection | None):
             return None
@@ -81,7 +81,7 @@ class AgentDirectory:
         return self._batchings[name]
 
     def has_maximum(self, name: str) -> bool:
-        """Whether the cost of a call has a maximum: not without a price, nor of an agent that reports what it likes."""
+        """Return whether the cost of a call has a maximum: not without a price, nor if the agent reports any cost."""
         section = self._settings.agents.get(name)
         if isinstance(section, ClaudeSection) or (isinstance(section, ProgramSection) and section.mode == "plain"):
             return True  # the one is told what it may spend, the other cannot report a cost
@@ -140,7 +140,7 @@ class AgentDirectory:
         provider, _, model = name.partition("/")
         if provider in PROVIDERS and model:
             return self._known(Profile(name=name, limiter=f"{provider}:{model}"), provider, model, None)
-        raise BadConfiguration(f"there is no agent {name!r}", suggestions=_suggestions(name, self._settings.agents))
+        raise BadConfiguration(f"unknown agent {name!r}", suggestions=_suggestions(name, self._settings.agents))
 
     def _declared(self, name: str, section: ModelSection) -> ModelEntry:
         if section.model is None:
@@ -194,11 +194,11 @@ class AgentDirectory:
             return ""
         if key is None:
             raise BadConfiguration(
-                f"{name} needs a key and {variable} is not set", suggestions=(f"export {variable}=…",)
+                f"{name} needs an API key, and {variable} is not set", suggestions=(f"export {variable}=…",)
             )
         if not key.isascii() or not key.isprintable():
             raise BadConfiguration(
-                f"the key in {variable} holds characters that no key has", suggestions=("copy it again",)
+                f"the API key in {variable} contains invalid characters", suggestions=("copy it again",)
             )
         return key
 

@@ -69,11 +69,11 @@ class ModelEntry:
 
     @property
     def api(self) -> str:
-        """Say which API is spoken there."""
+        """Return the name of the API."""
         return PROVIDERS[self.provider].api
 
     def price(self) -> Price | None:
-        """Say what a live call costs, if anybody knows."""
+        """Return the price of a live call, if it is known."""
         return self._price(self.section.price if self.section else None, batch=False)
 
     def near(self) -> tuple[str, ...]:
@@ -86,7 +86,7 @@ class ModelEntry:
         return tuple(f"{prefix}{model}" for model in near_models(self.provider, self.model))
 
     def tariff(self) -> Tariff:
-        """Say what a call costs in a batch and live, if anybody knows."""
+        """Return the prices of a call in a batch and live, if they are known."""
         section = self.section
         # Without a price for batches that of live calls holds: rather too high than unknown.
         own = (section.batch_price or section.price) if section else None
@@ -153,7 +153,7 @@ class BatchAgents:
 
     def reopen(self, endpoint: BatchEndpoint, key: str | None) -> BatchAgent:
         """Come back to where a batch was handed in, with the key that its variable holds now."""
-        api, where = self._api(endpoint.kind), f"a batch was handed in at {endpoint.base_url}"
+        api, where = self._api(endpoint.kind), f"a batch was created at {endpoint.base_url}"
         if key is None and endpoint.variable:
             raise BadConfiguration(
                 f"{where} with the key in {endpoint.variable}, which is not set",
@@ -161,8 +161,8 @@ class BatchAgents:
             )
         if api.fingerprint(endpoint.base_url, key or "") != endpoint.account:
             raise BadConfiguration(
-                f"{where} with another key or account than the one in {endpoint.variable or 'use now'}",
-                suggestions=(f"set {endpoint.variable} to the key of then",) if endpoint.variable else (),
+                f"{where} with a different key or account than the one in {endpoint.variable or 'use now'}",
+                suggestions=(f"set {endpoint.variable} to the key that was used",) if endpoint.variable else (),
             )
         if endpoint not in self._open:
             self._open[endpoint] = self._agent(
@@ -176,7 +176,7 @@ class BatchAgents:
     def _api(self, kind: str) -> ProviderApi:
         if kind not in APIS:
             raise BadConfiguration(
-                f"a batch was handed in by {kind!r}, which this version does not know",
-                suggestions=("use the version that made it",),
+                f"a batch was created by {kind!r}, which this version does not support",
+                suggestions=("use the version that created it",),
             )
         return api_of(kind)

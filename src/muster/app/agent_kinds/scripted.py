@@ -27,8 +27,8 @@ def suggestions(name: str, declared: Iterable[str], providers: Iterable[str]) ->
     known = ", ".join(f"{provider}/MODEL" for provider in providers)
     return (
         *did_you_mean(_near(name, declared, providers)),
-        f"name a model: {known}",
-        f"or a script that needs no key: {', '.join(f'sim/{script}' for script in PARTS)}",
+        f"use a model: {known}",
+        f"or a scripted agent without a key: {', '.join(f'sim/{script}' for script in PARTS)}",
         f"or an agent declared in muster.toml ({', '.join(sorted(declared)) or 'none yet'})",
     )
 

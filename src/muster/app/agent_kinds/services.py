@@ -79,7 +79,7 @@ def _account(name: str, variable: str | None, variables: Mapping[str, str]) -> A
 def _import(where: str, target: str, folder: Path) -> Any:
     module, _, path = target.partition(":")
     if not module or not path:
-        raise BadConfiguration(f"{where}: {target!r} names no function", suggestions=('write it like "module:name"',))
+        raise BadConfiguration(f"{where}: {target!r} is not a function", suggestions=('write it like "module:name"',))
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
     try:
@@ -87,9 +87,9 @@ def _import(where: str, target: str, folder: Path) -> Any:
     except Exception as error:
         raise BadConfiguration(
             f"{where}: {module} cannot be imported: {error!r}",
-            suggestions=(f"it is looked for in {folder} and where Python looks",),
+            suggestions=(f"modules are searched in {folder} and on sys.path",),
         ) from error
     try:
         return reduce(getattr, path.split("."), found)
     except AttributeError as error:
-        raise BadConfiguration(f"{where}: there is no {path} in {module}: {error}") from error
+        raise BadConfiguration(f"{where}: {path} was not found in {module}: {error}") from error

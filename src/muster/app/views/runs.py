@@ -221,7 +221,7 @@ def reconciled_view(one: Reconciled, runs: Sequence[RunId]) -> dict[str, Any]:
 
 
 def batch_stats_view(found: BatchStats, begin: float) -> dict[str, Any]:
-    """Return the figures as JSON; what nobody can say yet is null."""
+    """Return the figures as JSON; what is not known yet is null."""
     return {
         "since": moment(begin),
         "batches": found.batches,

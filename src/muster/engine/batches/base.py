@@ -97,9 +97,9 @@ class Asker:
 
 def _gone(what: str, error: WireError) -> BatchLost:
     return BatchLost(
-        f"{what} is not at the provider any more: {error.message}",
+        f"{what} no longer exists at the provider: {error.message}",
         suggestions=(
-            "results are kept for some weeks only; was it deleted there?",
-            "give it up and ask again, at the risk of paying twice: muster batch reconcile --resubmit",
+            "results are kept for some weeks only, or it was deleted there",
+            "send its calls again, at the risk of paying twice: muster batch reconcile --resubmit",
         ),
     )

@@ -131,7 +131,7 @@ class Batcher:
         return any(not task.done() or self._follower.follows(batch) for batch, task in self._orphans.items())
 
     async def _cancel_orphan(self, name: BatchId) -> None:
-        """Tell the provider at once; how the batch ends is followed as long as this process lives."""
+        """Cancel it at the provider at once; the batch is followed as long as this process lives."""
         batch = await self._store.batches.get(name)
         with contextlib.suppress(MusterError):  # it stays to be canceled, and the next process tries again
             if batch is not None:
@@ -139,7 +139,7 @@ class Batcher:
             self._follower.follow(name)
 
     async def round_off(self, run: RunId, batches: Iterable[Batch]) -> None:
-        """Close those batches of a run whose members all have their outcome; nobody is asked for that."""
+        """Close those batches of a run whose members all have their outcome; no request is sent."""
         self._left.pop(run, None)
         for batch in batches:
             if batch.state is BatchState.ENDED and batch.tally.over == batch.requests:
@@ -157,7 +157,7 @@ class Batcher:
         return True
 
     async def resolve(self, batch: BatchId) -> None:
-        """Find out whether a batch was created; raises BatchOpen when nobody can say."""
+        """Find out whether a batch was created; raises BatchOpen when that is unknown."""
         await self._follower.out_of(batch, {BatchState.SENT})
 
     async def look(self, batch: BatchId) -> None:
@@ -173,7 +173,7 @@ class Batcher:
         return self._claims.holder(batch)
 
     async def abandon(self, batch: Batch) -> None:
-        """Give up a batch that cannot be found or read; its calls can be asked again. Raises Conflict if it is held."""
+        """Abandon a batch that cannot be found or read; its calls can be sent again. Raises Conflict if it is held."""
         found: Batch | None = batch
         if batch.state is BatchState.SENT:
             found = await self._claims.take(batch)
@@ -213,10 +213,10 @@ class Batcher:
         except MusterError as error:
             self._fail_all(error)
         except Exception as error:
-            self._fail_all(StoreFailed(f"gathering calls into batches broke: {error!r}"))
+            self._fail_all(StoreFailed(f"collecting calls into batches failed: {error!r}"))
 
     def _fail_all(self, error: MusterError) -> None:
-        """Let nobody wait for a batch that will never be made."""
+        """End all waits for a batch that will never be created."""
         for parked in [*self._short, *(parked for queue in self._queues.values() for parked in queue)]:
             self._fail(parked, error)
         self._short.clear()

@@ -126,7 +126,7 @@ class Collector:
         async def look() -> BatchProgress:
             progress = await agent.poll(batch.provider_id or "", self._timeouts)
             if not progress.sources and (progress.shortfall is Shortfall.NONE or progress.answered):
-                raise NotThere(f"batch {batch.provider_id} has ended and names no results")
+                raise NotThere(f"batch {batch.provider_id} has ended without results")
             return progress
 
         return await self._asker.ask(look, f"the address of the results of batch {batch.provider_id}", until)
@@ -213,7 +213,7 @@ class Collector:
         await self._advance(replace(batch, adopted=False, note=str(odd)), "batch.odd")
 
     async def _finish(self, batch: Batch, shortfall: Shortfall) -> None:
-        """Give the members without a line their outcome, and close the batch."""
+        """Settle the members without a line, and close the batch."""
         fresh, lacking = await self._store.batches.get(batch.id) or batch, 0
         if fresh.tally.over < batch.requests:
             lacking = await self._dismisser.settle(batch, lambda _: missing(batch, shortfall))

@@ -26,7 +26,7 @@ class Dismisser:
         await self._dismiss(batch, was, BatchState.REFUSED, f"the provider refused it: {error.message}", error)
 
     async def cancel(self, batch: Batch, note: str) -> None:
-        """End a batch that was canceled before it was sent, unless somebody has begun to send it."""
+        """End a batch that was canceled before it was sent, unless sending has begun."""
         error = BatchCanceled(f"batch {batch.id}: {note}")
         await self._dismiss(batch, BatchState.PLANNED, BatchState.REFUSED, note, error, AttemptState.CANCELED)
 
@@ -68,7 +68,7 @@ class Dismisser:
 
 
 def fate_of(error: WireError, ended_as: AttemptState = AttemptState.FAILED) -> tuple[Failed, WireError]:
-    """Say how a member ends with an error: what may pass leaves the call open for the next batch."""
+    """Return how a member ends with an error: a temporary one leaves the call open for the next batch."""
     again = isinstance(error, TryLater)
     uncertain = error.paid is Paid.UNKNOWN
     failed = Failed(

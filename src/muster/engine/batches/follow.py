@@ -99,7 +99,7 @@ class Follower:
             raise
         except Exception as error:
             hint = f"try again with: muster batch fetch {batch}"
-            broken = BatchLost(f"following batch {batch} broke: {error!r}", suggestions=(hint,))
+            broken = BatchLost(f"following batch {batch} failed: {error!r}", suggestions=(hint,))
             self._waiters.end(batch, broken)
             raise broken from error
         self._waiters.end(batch, None)
@@ -120,7 +120,7 @@ class Follower:
     async def _stored(self, name: BatchId) -> Batch:
         batch = await self._store.batches.get(name)
         if batch is None:
-            raise BatchLost(f"there is no batch {name} in this store")
+            raise BatchLost(f"batch {name} not found in this store")
         return batch
 
     def _forget(self, batch: BatchId) -> None:
@@ -132,13 +132,13 @@ class Follower:
 
 
 def unread(batch: Batch, why: str) -> BatchLost:
-    """Say that the results of a batch that has ended, and is paid for, are not here."""
+    """Return the error for a batch that has ended, and is paid for, without readable results."""
     return BatchLost(
-        f"batch {batch.id} has ended and its results {why}; they are paid for, so their calls are not asked again by "
-        "themselves",
+        f"batch {batch.id} has ended and its results {why}; they are paid for, so their calls are not sent again "
+        "automatically",
         suggestions=(
             f"look again later: muster batch fetch {batch.id}",
-            "give them up and ask again, paying twice: muster batch reconcile --resubmit",
+            "send the calls again, paying twice: muster batch reconcile --resubmit",
         ),
     )
 
@@ -154,13 +154,13 @@ def _for_runs(batch: BatchId, error: MusterError) -> MusterError:
 
 
 def overdue(batch: Batch, deadline: float) -> LeftWaiting:
-    """Say that a batch was waited for long enough."""
+    """Return the error for a batch that did not end in time."""
     if batch.state is BatchState.ENDED:
         return unread(batch, f"could not be read within {deadline:g} s")
     if batch.state in UNSENT:
         stands = f"batch {batch.id} is still {batch.state} after {deadline:g} s: {batch.note}"
     else:
-        stands = f"batch {batch.id} did not end within {deadline:g} s; it goes on at the provider, and nothing is lost"
+        stands = f"batch {batch.id} did not end within {deadline:g} s; it continues there, and nothing is lost"
     return BatchOverdue(
         stands,
         suggestions=(f"go on later with: muster batch fetch {batch.id}",),
@@ -209,7 +209,7 @@ class Poller:
         return await self._asker.ask(question, f"batch {batch.provider_id}", until)
 
     async def _sleep(self, batch: Batch, delay: float, told: bool) -> None:
-        """Wait for the next question; somebody who cancels the batch meanwhile is heard at once."""
+        """Wait for the next poll; a cancellation of the batch ends the wait at once."""
         until = self._clock.monotonic() + delay
         while (left := until - self._clock.monotonic()) > 0:
             await self._clock.sleep(min(left, 1.0))

@@ -66,7 +66,7 @@ class Waiters:
 
     @contextmanager
     def answering(self) -> Iterator[None]:
-        """Tell that results are being read."""
+        """Report that results are being read."""
         self._answering += 1
         try:
             yield
@@ -75,21 +75,21 @@ class Waiters:
             self.on_answered()
 
     def add(self, batch: BatchId, place: int, future: "asyncio.Future[Outcome]") -> None:
-        """Let somebody wait for a member."""
+        """Register a waiter for a member."""
         self._waiting.setdefault(batch, {}).setdefault(place, []).append(future)
 
     def remove(self, batch: BatchId, place: int, future: "asyncio.Future[Outcome]") -> None:
-        """Forget somebody who gave up."""
+        """Remove a waiter that gave up."""
         futures = self._waiting.get(batch, {}).get(place, [])
         if future in futures:
             futures.remove(future)
 
     def places(self, batch: BatchId) -> Container[int]:
-        """Say which members of a batch somebody waits for."""
+        """Return which members of a batch are awaited."""
         return self._waiting.get(batch, {})
 
     def answer(self, batch: BatchId, place: int, outcome: Reply | BaseException) -> None:
-        """Give a member's outcome to whoever waits for it."""
+        """Pass a member's outcome to whoever waits for it."""
         for future in self._waiting.get(batch, {}).pop(place, []):
             _finish(future, outcome)
 

@@ -80,7 +80,7 @@ class BatchPath:
         return self._park(asking, batching) if asking.turn < self._dispatch.batches else None
 
     async def _settled_meanwhile(self, asking: CallState, entry: Entry | None) -> bool:
-        """Whether the call was in a batch at the first look and had its outcome at the second: ask nothing twice."""
+        """Return whether the call was in a batch at the first look and settled at the second: send nothing twice."""
         if entry is None and self._inheritance.empty:
             return False
         return await self._journal.find(asking.key, asking.identity.digest) != entry
@@ -122,7 +122,7 @@ class BatchPath:
         )
 
     def _mind_cost(self, asking: CallState, batching: Batching, reply: Reply) -> None:
-        """Tell when a reply cost more than was reserved for it."""
+        """Report a reply that cost more than was reserved for it."""
         if not self._guard.capped:
             return
         most = batching.quote(asking.request, len(batching.encode(asking.request, True))).most
@@ -134,7 +134,7 @@ class BatchPath:
         if self._dispatch.fallback is Fallback.LIVE:
             asking.turn = 0
             return
-        reason = last.message if last else "no batch brought an answer"
+        reason = last.message if last else "no batch returned an answer"
         error = RetriesExhausted(
             f"call {asking.key!r} failed in {asking.turn} batches: {reason}",
             last=last or TryLater(reason),

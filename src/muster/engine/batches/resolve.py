@@ -42,7 +42,7 @@ class Claims:
         return batch.driver
 
     async def take(self, batch: Batch, *, alone: bool = False) -> Batch | None:
-        """Claim a batch that nobody holds, and return it as it then is; None when that is not possible now."""
+        """Claim a batch that is not held, and return it as it then is; None when that is not possible now."""
         if self.holder(batch) is not None:
             return None
         now = self._clock.now()
@@ -89,7 +89,7 @@ class Claims:
 
 
 def lost(batch: Batch) -> Conflict:
-    """Say that another process has claimed a batch."""
+    """Return the error for a batch that another process has claimed."""
     return Conflict(f"another process has claimed batch {batch.id}")
 
 
@@ -164,7 +164,7 @@ class BatchResolver:
         self._looking_since: dict[BatchId, float] = {}
 
     async def if_unclaimed(self, batch: Batch, until: float) -> None:
-        """Resolve a batch that nobody is at."""
+        """Resolve a batch that no process works on."""
         if self._claims.holder(batch) is None:
             await self(batch, until)
 
@@ -284,12 +284,12 @@ async def first_name(agent: BatchAgent, source: str, timeouts: Timeouts) -> str 
 
 
 def still_open(batch: Batch) -> BatchOpen:
-    """Say that nobody can tell whether a batch was created."""
+    """Return the error for a batch of which it is unknown whether it was created."""
     return BatchOpen(
-        f"batch {batch.id} ({batch.requests} requests) was sent, and the provider's list does not show it; it is not "
-        f"sent again by itself, because it may still have arrived ({batch.note})",
+        f"batch {batch.id} ({batch.requests} requests) was sent, but the provider's list does not show it; it is not "
+        f"sent again automatically, because it may have arrived ({batch.note})",
         suggestions=(
             "look again later: muster batch reconcile",
-            "give it up and ask again, at the risk of paying twice: muster batch reconcile --resubmit",
+            "send its calls again, at the risk of paying twice: muster batch reconcile --resubmit",
         ),
     )

@@ -204,12 +204,8 @@ class OddLines:
         shown = f" ({', '.join(self.names[:3])})" if self.names else ""
         return (
             f"{self.unreadable} lines of the results cannot be read, {self.unknown} have unknown ids{shown}, "
-            f"{self.duplicates} came twice"
-            + (
-                f"; the rest after {self.endless} bytes was not read: no such results were asked for"
-                if self.endless
-                else ""
-            )
+            f"{self.duplicates} are duplicates"
+            + (f"; the rest after {self.endless} bytes was not read: the results are too large" if self.endless else "")
         )
 
     def __bool__(self) -> bool:
@@ -224,7 +220,7 @@ _ENDED_AS = {Expired: AttemptState.EXPIRED, BatchCanceled: AttemptState.CANCELED
 
 
 class ResultReader:
-    """Reads one page: the lines that were used, and the outcomes that somebody waits for, are there afterwards."""
+    """Reads one page: the lines that were used, and the outcomes that are awaited, are there afterwards."""
 
     def __init__(self, agent: BatchAgent, batch: Batch, *, wanted: Container[int], odd: OddLines) -> None:
         self._spelling, self._batch, self._names = agent.spelling, batch, batch.names
@@ -318,7 +314,7 @@ class ResultReader:
 
 
 def missing(batch: Batch, shortfall: Shortfall) -> tuple[Failed, WireError]:
-    """Say how a member ends that has no line in the results."""
+    """Return how a member ends that has no line in the results."""
     if shortfall is not Shortfall.NONE:
         error = _dropped(batch, shortfall)
         return fate_of(error, _ENDED_AS[type(error)])
@@ -326,7 +322,7 @@ def missing(batch: Batch, shortfall: Shortfall) -> tuple[Failed, WireError]:
 
 
 def _dropped(batch: Batch, why: Shortfall) -> WireError:
-    """Say that a batch did not come to a member."""
+    """Return the error for a member that its batch did not process."""
     if why is Shortfall.EXPIRED:
-        return Expired(f"batch {batch.id} ran out of time before it came to this call")
-    return BatchCanceled(f"batch {batch.id} was canceled before it came to this call")
+        return Expired(f"batch {batch.id} expired before it processed this call")
+    return BatchCanceled(f"batch {batch.id} was canceled before it processed this call")

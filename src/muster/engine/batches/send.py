@@ -71,7 +71,7 @@ class Sender:
             await self._clock.sleep(delay)
 
     async def _wait_for_others(self, batch: Batch, until: float) -> None:
-        """Wait until no other create of this account is unresolved; one that nobody is at is resolved here."""
+        """Wait until no other create of this account is unresolved; one that no process works on is resolved here."""
         for other in await self._store.batches.select((BatchState.SENT,), limit=1000):
             if other.endpoint.account == batch.endpoint.account and other.id != batch.id:
                 await self._resolver.if_unclaimed(other, until)
@@ -85,7 +85,7 @@ class Sender:
             return await self._failed(agent, claimed, error, pulse)
         self._kill.reach("batch.created")
         if provider_id in await self._store.batches.known(claimed.endpoint.account):
-            note = f"nobody knows whether it was created: the provider gave it the id of another batch, {provider_id}"
+            note = f"it is unknown whether it was created: the provider gave it the id of another batch, {provider_id}"
             await self._claims.change(claimed, "batch.unclear", note=note)
             return None
         try:
@@ -104,7 +104,7 @@ class Sender:
         return None
 
     async def _cancel_if_given_up(self, agent: BatchAgent, claimed: Batch, provider_id: str) -> None:
-        """Cancel a batch that somebody gave up while it was being created: nobody waits for its results any more."""
+        """Cancel a batch that was abandoned while it was being created: its results are no longer awaited."""
         fresh = await self._store.batches.get(claimed.id)
         if fresh is not None and fresh.state is BatchState.ABANDONED:
             with contextlib.suppress(WireError):  # its members are in the books as uncertain in any case
@@ -114,11 +114,11 @@ class Sender:
         fresh = await self._store.batches.get(claimed.id) or claimed
         created = not agent.uploads_file or fresh.file is not None  # else it got no further than its upload
         if created and (isinstance(error, OutcomeUnknown | ProviderFault) or error.paid is Paid.UNKNOWN):
-            note = f"nobody knows whether it was created: {error.message}"
+            note = f"it is unknown whether it was created: {error.message}"
             await self._claims.change(claimed, "batch.unclear", note=note)
             return None
         if isinstance(error, TryLater):
-            note = f"it was not taken and is tried again: {error.message}"
+            note = f"it was not accepted and is tried again: {error.message}"
             await self._claims.change(claimed, "batch.put_back", state=BatchState.PLANNED, sent_at=None, note=note)
             return pulse.delay(error.retry_after)
         await self._dismisser.refuse(replace(fresh, epoch=claimed.epoch), error, BatchState.SENT)
@@ -245,6 +245,6 @@ def _marks(parked: Parked, shared: frozenset[str]) -> bool:
 
 def _too_large(size: int, most: int) -> CallFailed:
     return InvalidRequest(
-        f"the request has {size} bytes, and a whole batch may have only {most}",
+        f"the request has {size} bytes; the maximum of a whole batch is {most}",
         suggestions=("make the request shorter", "or send it live"),
     )

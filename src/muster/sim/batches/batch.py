@@ -36,7 +36,7 @@ class Schedule:
         return self.created + LIFETIME
 
     def progress(self, now: float) -> float:
-        """Tell how much of the time is over, from 0 to 1."""
+        """Return how much of the time is over, from 0 to 1."""
         return 1.0 if now >= self.ends else max(0.0, now - self.created) / self.seconds
 
     def due(self, members: int, now: float) -> int:
@@ -148,7 +148,7 @@ class SimBatch:
         return self.phase_at(self.settled)
 
     def phase_at(self, now: float) -> SimBatchPhase:
-        """Tell how far it gets."""
+        """Return the phase at a time."""
         if self.problems:
             return SimBatchPhase.FAILED
         if self.canceled is not None:
@@ -161,7 +161,7 @@ class SimBatch:
         return SimBatchPhase.RUNNING if progress < PROCESSED else SimBatchPhase.FINALIZING
 
     def ended(self) -> float:
-        """Tell when it ended."""
+        """Return when it ended."""
         return self.schedule.ends if self.canceled is None else self.canceled
 
     def due(self, now: float) -> int:

@@ -107,7 +107,7 @@ class BatchRegistry:
         self._open = [batch for batch in self._open if not batch.closed]
 
     def entries(self) -> tuple[Json, ...]:
-        """Tell the audit about every batch."""
+        """Return the entries of all batches for the audit."""
         return tuple(self._entry(batch) for batch in self.batches)
 
     def _entry(self, batch: SimBatch) -> Json:

@@ -97,7 +97,7 @@ def mood_of(prompt: str) -> list[Step]:
     named = _MOOD.search(prompt)
     name = named[1] if named else "ok"
     if name not in MOODS:
-        raise BadScript(f"there is no mood {name!r}; there are {', '.join(MOODS)}")
+        raise BadScript(f"unknown mood {name!r}; use one of {', '.join(MOODS)}")
     return MOODS[name]
 
 

@@ -90,7 +90,7 @@ def _rule(rule: object, place: str) -> ScriptRule:
     try:
         match = re.compile(rule.get("match", ""))
     except (re.error, TypeError) as error:
-        raise BadScript(f"{place}: match is no regular expression: {error}") from error
+        raise BadScript(f"{place}: match is not a regular expression: {error}") from error
     return ScriptRule(match, check(rule.get("steps"), place))
 
 
@@ -100,7 +100,7 @@ def _check(step: object, place: str) -> None:
     [(name, value)] = step.items()
     kind = STEPS.get(name)
     if kind is None:
-        raise BadScript(f"{place}: there is no step {name!r}; there are {', '.join(STEPS)}")
+        raise BadScript(f"{place}: unknown step {name!r}; use one of {', '.join(STEPS)}")
     if not isinstance(value, kind.takes) or (isinstance(value, bool) and bool not in kind.takes):
         raise BadScript(f"{place}: {name} does not take {value!r}")
     for tool in _tools_of(name, value):

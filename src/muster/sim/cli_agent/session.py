@@ -56,7 +56,7 @@ class SessionMemory:
         self._folder = folder
 
     def turns(self, session: str) -> int:
-        """Say how many turns a session had."""
+        """Return how many turns a session had."""
         if self._folder is None:
             return 0
         try:

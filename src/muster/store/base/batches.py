@@ -167,7 +167,7 @@ class BatchClaims(Protocol):
         """Extend the claim on a batch; False when it is lost."""
 
     def release(self, batch: Batch) -> Awaitable[bool]:
-        """Give up the claim on a batch; False when it is lost, or not needed any more."""
+        """Release the claim on a batch; False when it is lost, or not needed any more."""
 
 
 class BatchTransitions(Protocol):

@@ -92,7 +92,7 @@ class EventLog(Protocol):
     """
 
     def append(self, run: RunId, epoch: int, kind: str, data: Mapping[str, Json], at: float) -> Awaitable[Event]:
-        """Tell a fact."""
+        """Append an event."""
 
     async def read(self, run: RunId, after: int, limit: int) -> Sequence[Event]:
         """Return the facts after a number, in order."""

@@ -59,7 +59,7 @@ class StoreControl(Protocol):
     """Vacuum and shutdown. Called by whoever opened the store; a vacuum that is canceled has changed nothing."""
 
     def vacuum(self, driver: Driver, at: float) -> Awaitable[None]:
-        """Give free space back to the disk; raises Conflict while runs are driven, and runs wait until it is done."""
+        """Return free space to the disk; raises Conflict while runs are driven, and runs wait until it is done."""
 
     def give_up(self) -> None:
         """Wait no longer for a lock of another process: what cannot be written now fails."""

@@ -139,8 +139,8 @@ class DatabaseBatchWriter:
         self._codec.checked(key)
         if self._codec.clean(text) != text:
             raise BadArgument(
-                "a request holds a configured secret, and the bodies of a batch are stored as they are sent",
-                suggestions=("take the secret out of the prompt", "or send the call live"),
+                "a request contains a configured secret, and the bodies of a batch are stored as they are sent",
+                suggestions=("remove the secret from the prompt", "or send the call live"),
             )
 
     async def pack(self, piece: bytes) -> bytes:
@@ -161,7 +161,7 @@ class DatabaseBatchWriter:
         return self._writer.run(lambda db: db.execute("renew_batch", parameters) == 1)
 
     def release(self, batch: Batch) -> Awaitable[bool]:
-        """Give up the claim on a batch; False when it is lost, or not needed any more."""
+        """Release the claim on a batch; False when it is lost, or not needed any more."""
         parameters = {"id": batch.id, "epoch": batch.epoch}
         return self._writer.run(lambda db: db.execute("release_batch", parameters) == 1)
 
