@@ -60,7 +60,7 @@ def test_fetch_with_another_key_exits_3_and_changes_nothing(shell: Shell, endles
     shell.use(endless_batches, key="another")
     result = shell.muster("batch", "fetch", "last", "--json")
     assert (result.code, result.error()["code"]) == (3, "configuration")
-    assert "another key" in result.error()["message"]
+    assert "a different key" in result.error()["message"]
     assert shell.muster("batch", "show", "last", "--json").data()["state"] == "running"
 
 

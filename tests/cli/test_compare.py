@@ -106,7 +106,7 @@ def test_a_baseline_comes_before_a_run_and_a_run_before_a_file_and_that_is_said(
     home.muster("baseline", "set", "bad1", "good1")
     found = home.muster("compare", "bad1", "good1")
     assert (found.code, found.out.split()[0]) == (0, "SAME")
-    assert "'bad1' is a baseline and a run; the baseline was taken" in found.err
+    assert "'bad1' is a baseline and a run; the baseline is used" in found.err
     home.export(a_run("elsewhere1"), "bad1-name")
     found = home.muster("compare", "good1", "bad1-name")
     assert (found.code, found.out.split()[0]) == (1, "WORSE")
@@ -153,7 +153,7 @@ def test_what_cannot_be_compared_has_its_exit_code(home: Home, arguments: tuple[
 def test_a_beginning_that_stands_for_several_runs_is_not_guessed_at(home: Home) -> None:
     home.keep(a_run("same1"), a_run("same2"))
     found = home.muster("compare", "same", "good1")
-    assert (found.code, "stands for 2 runs" in found.err) == (2, True)
+    assert (found.code, "matches 2 runs" in found.err) == (2, True)
 
 
 def test_a_file_that_is_no_run_is_named(home: Home) -> None:

@@ -59,7 +59,7 @@ def test_a_case_with_a_misspelt_check_is_an_error_and_is_not_asked(shell: Shell)
     found = results(shell)
     assert found.pop("greeter/good") == ("passed", "")
     assert [status for status, _ in found.values()] == ["error"] * 5
-    assert found["greeter/a"][1] == "it was not asked: thresold: unknown field; did you mean threshold?"
+    assert found["greeter/a"][1] == "the case was not run: thresold: unknown field; did you mean threshold?"
 
 
 def test_a_misspelt_name_at_the_top_refuses_the_file(shell: Shell) -> None:
@@ -115,14 +115,14 @@ COMMANDS = [
     (["python3", "../outside.py"], "without .."),
     (["sh", "-c", "cd .. && ./outside.sh"], "without .."),
     (["python3", "--file=/etc/hosts"], "outside of the project"),
-    (["/bin/true"], "name a program without its folder: true"),
+    (["/bin/true"], "use the program without its folder: true"),
     (["python3", "none.py"], "there is no file none.py"),
     (["./none"], "there is no file ./none"),
     (["bash", "checks/none"], "there is no file checks/none"),
     (["java", "-jar", "none.jar"], "there is no file none.jar"),
     (["python3", "link.py"], "a link that leads out of"),
     (["python3", "linked/hosts"], "a link that leads out of"),
-    (["sh", "-c", "cat </etc/hosts"], "'/etc/hosts' may not be named: it is outside of the project"),
+    (["sh", "-c", "cat </etc/hosts"], "'/etc/hosts' is not allowed: it is outside of the project"),
 ]
 
 

@@ -224,7 +224,7 @@ def test_a_suite_that_cannot_be_extended_costs_nothing(generate: Generate, tmp_p
     (tmp_path / "geo" / "cases.yaml").write_text(f"{HEAD}cases: [{case}]\n")
     result = generate("--extend", "geo")
     assert result.code == 2
-    assert "none can be added at its end" in result.err
+    assert "none can be appended" in result.err
     assert not (tmp_path / "asked.txt").exists()
 
 
@@ -261,7 +261,7 @@ def test_the_ends_of_lines_stay_as_they_are() -> None:
 
 @pytest.mark.parametrize("text", ["", "cases: []\n", "cases: [a]\n", "other:\n- a\n", "cases:\n"])
 def test_where_there_is_no_list_nothing_can_be_added(text: str) -> None:
-    with pytest.raises(BadFile, match="none can be added"):
+    with pytest.raises(BadFile, match="none can be appended"):
         extended("cases.yaml", text, ONE)
 
 

@@ -64,7 +64,7 @@ def test_a_budget_holds_over_all_resumes_of_a_run_and_is_shown(shell: Shell, reh
     assert second["lineage"]["spent_usd"] == first["spent_usd"] == first["lineage"]["spent_usd"] > 0
     refused = shell.muster("runs", "resume", run, "--budget", "0.000001", "--json")
     assert (refused.code, refused.error()["code"]) == (1, "budget")
-    assert "of its budget of $0.000001 is spent" in refused.error()["message"]
+    assert "of its budget of $0.000001 is already spent" in refused.error()["message"]
     assert shell.run("last")["id"] == second["id"]
     shown = shell.muster("runs", "show", "last").out
     assert "of $0.0011, with the runs that it was resumed from or as" in shown, shown

@@ -147,7 +147,7 @@ def test_the_doctor_names_keys_and_never_shows_them(shell: Shell) -> None:
     assert result.code == 0
     assert "sk-very-secret" not in result.out + result.err
     assert "ANTHROPIC_API_KEY is set" in result.out
-    assert findings(shell)["agent"] == [("note", "one waits for a key in OPENAI_API_KEY")]
+    assert findings(shell)["agent"] == [("note", "one needs a key in OPENAI_API_KEY")]
 
 
 def test_the_doctor_says_which_proxy_and_certificates_are_used(shell: Shell) -> None:

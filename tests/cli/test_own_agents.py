@@ -38,13 +38,16 @@ def bytes_of_the_store(shell: Shell) -> bytes:
         (section("program", 'command = ["./not-there"]'), ["'mine'", "failed to spawn './not-there'"]),
         (section("program", 'command = ["cat"]', 'pass_env = ["NOT_SET"]'), ["NOT_SET", "not set", "pass_env"]),
         (section("program", 'command = ["cat"]', 'working_dir = "nowhere"'), ["failed to spawn", "nowhere"]),
-        (section("cli", 'command = ["cat"]'), ["can cost", "budget_usd = 0.50", "--allow-unpriced"]),
+        (section("cli", 'command = ["cat"]'), ["maximum cost", "budget_usd = 0.50", "--allow-unpriced"]),
         (section("cli"), ["muster.toml:1:1", "command"]),
-        (section("http", 'url = "http://127.0.0.1:1"', 'answer = "text"'), ["agents.mine: answer", "is no JSONPath"]),
-        (section("http", 'url = "http://127.0.0.1:1"', 'body = { a = "b" }'), ["no place for the question"]),
-        (section("http", 'url = "nonsense"'), ["is no address"]),
+        (
+            section("http", 'url = "http://127.0.0.1:1"', 'answer = "text"'),
+            ["agents.mine: answer", "is no JSONPath"],
+        ),
+        (section("http", 'url = "http://127.0.0.1:1"', 'body = { a = "b" }'), ["no placeholder for the prompt"]),
+        (section("http", 'url = "nonsense"'), ["is not a valid address"]),
         (section("python", 'function = "functions:plain"'), ["'mine'", "is not async", "async def"]),
-        (section("python", 'function = "functions:nobody"'), ["there is no nobody in functions"]),
+        (section("python", 'function = "functions:nobody"'), ["nobody was not found in functions"]),
         (section("python", 'function = "nowhere:nobody"'), ["nowhere cannot be imported"]),
         (
             section("program", 'command = ["cat"]', 'mode = "xml"'),
@@ -66,7 +69,7 @@ def test_a_declaration_that_does_not_do_exits_3_and_says_what_to_change(
 
 def test_a_setting_that_is_not_known_is_told_with_its_own_line(shell: Shell) -> None:
     done = asked(shell, section("program", 'command = ["cat"]', "retries = 3"))
-    assert "muster.toml:4:1: agents.mine.retries" in done.err
+    assert "muster.toml:4:1: agents.mine: unknown key 'retries'" in done.err
 
 
 @pytest.mark.parametrize(
@@ -184,7 +187,7 @@ def test_a_program_gets_nothing_of_our_environment_that_was_not_named(shell: She
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        (section("program", 'command = ["./not-there"]'), "mine starts ./not-there, which is not there"),
+        (section("program", 'command = ["./not-there"]'), "mine starts ./not-there, which was not found"),
         (section("cli", 'command = ["no-such-agent"]', "budget_usd = 0"), "mine starts no-such-agent"),
         (section("program"), "its command is empty"),
     ],

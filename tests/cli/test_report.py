@@ -102,7 +102,7 @@ def test_a_run_of_something_else_exits_2(shell: Shell) -> None:
     assert shell.muster("report", "last", "--json").code == 5
     found = shell.muster("report", shell.run("last")["id"], "--json")
     assert found.code == 2
-    assert "is a run of 'ask' and not of a suite" in found.error()["message"]
+    assert "is a run of 'ask', not of a suite" in found.error()["message"]
 
 
 def test_an_exported_run_is_reported_where_no_store_is(shell: Shell) -> None:
@@ -130,7 +130,7 @@ async def test_a_borrowed_run_is_gone_afterwards(tmp_path: Path) -> None:
         place = Path(str((await store.maintenance.info())["path"]))
         assert (found.id, found.spent.billed, place.is_file()) == (RUN, 42_100, True)
     assert not place.parent.exists()
-    with pytest.raises(NotFound, match="there is no file"):
+    with pytest.raises(NotFound, match="no such file"):
         async with borrow(tmp_path / "nothing.jsonl"):
             pass
 
@@ -158,7 +158,7 @@ def test_a_good_run_says_so_in_one_sentence(tmp_path: Path) -> None:
 
 def test_a_run_that_stopped_says_what_is_missing(tmp_path: Path) -> None:
     story = replace(GOOD, results=[], state=RunState.INTERRUPTED)
-    assert "The run is interrupted. 1 of 1 results are missing. No case was run." in drawn(tmp_path, story, 80)
+    assert "The run was interrupted. 1 of 1 results are missing. No case was run." in drawn(tmp_path, story, 80)
 
 
 def test_texts_of_strangers_cannot_draw_on_the_terminal(tmp_path: Path) -> None:

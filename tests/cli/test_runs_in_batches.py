@@ -36,7 +36,7 @@ def test_a_run_that_waits_alone_looks_so(shell: Shell, endless_batches: Rehearsa
     (listed,) = shell.muster("runs", "list", "--state", "waiting", "--json").data()
     assert (listed["name"], listed["driver"], listed["parked"]) == ("mine", None, 1)
     assert "waiting" in shell.muster("runs", "list").out
-    assert "1 under way" in shell.muster("doctor").out
+    assert "1 in progress" in shell.muster("doctor").out
     assert shell.muster("store", "info", "--json").data()["batches_under_way"] == 1
 
 
@@ -78,7 +78,7 @@ def test_resume_with_another_key_exits_3_and_the_run_still_waits(
     shell.use(endless_batches, key="another")
     result = shell.muster("runs", "resume", run, "--json")
     assert (result.code, result.error()["code"]) == (3, "configuration")
-    assert "another key or account" in result.error()["message"]
+    assert "a different key or account" in result.error()["message"]
     del shell.variables["ANTHROPIC_API_KEY"]
     missing = shell.muster("runs", "resume", run)
     assert missing.code == 3

@@ -60,7 +60,7 @@ def test_the_doctor_says_what_is_wrong_with_a_module(shell: Shell, line: str) ->
     assert [each["state"] for each in found] == ["broken", "ok"]
     assert BROKEN[line] in found[0]["words"]
     if "no_such" not in line:
-        assert found[0]["suggestions"] == ['put what it starts below: if __name__ == "__main__":']
+        assert found[0]["suggestions"] == ['put what it starts under if __name__ == "__main__":']
 
 
 def test_the_workload_of_the_readme_is_started_from_the_command_line(shell: Shell) -> None:
@@ -80,7 +80,7 @@ def test_the_workload_of_the_readme_is_started_from_the_command_line(shell: Shel
 @pytest.mark.parametrize(
     ("words", "code", "told"),
     [
-        (("triag",), 3, "does not know the workload 'triag'; did you mean triage?"),
+        (("triag",), 3, "unknown workload 'triag'; did you mean triage?"),
         (("nothing",), 3, "fix, generate, suite, triage, waves"),
         (("suite",), 2, "muster run"),
         (("triage", "--input", "{'a': 1}"), 2, "is not JSON: Expecting property name enclosed in double quotes"),

@@ -145,7 +145,7 @@ def test_a_waiting_run_in_which_a_case_failed_is_headed_as_failed_and_lists_both
 def test_a_run_that_stopped_is_reported_with_what_is_missing_and_not_as_waiting(home: Home) -> None:
     home.keep(a_run("stopped1", results=[a_result(case) for case in NAMES[:10]], state=RunState.INTERRUPTED))
     shown = home.muster("report", "stopped1").out
-    assert "The run is interrupted. 20 of 30 results are missing." in shown
+    assert "The run was interrupted. 20 of 30 results are missing." in shown
     assert "waiting" not in shown
 
 

@@ -39,14 +39,14 @@ def test_all_flaws_of_all_suites_are_told_and_exit_2(shell: Shell) -> None:
     result = shell.muster("validate", "a.yaml", "b.yaml")
     assert (result.code, result.out) == (2, "")
     lines = result.err.splitlines()
-    assert lines[0] == "a.yaml:5: greeter/one: tags: it must be a list"
-    assert lines[1].startswith("a.yaml:7: greeter/one: expected.output[0].kind: it must be 'contains', ")
+    assert lines[0] == "a.yaml:5: greeter/one: tags: must be a list"
+    assert lines[1].startswith("a.yaml:7: greeter/one: expected.output[0].kind: must be 'contains', ")
     assert lines[2].startswith("b.yaml:2:1: this is no YAML")
     assert lines[3:] == ["error: 3 flaws"]
     envelope: dict[str, Any] = shell.muster("validate", "a.yaml", "b.yaml", "--json").envelope()
     assert (envelope["ok"], envelope["error"]["code"]) == (False, "bad_file")
     told = envelope["data"]["suites"][0]["flaws"][0]
-    assert told == {"file": "a.yaml", "line": 5, "case": "greeter/one", "message": "tags: it must be a list"}
+    assert told == {"file": "a.yaml", "line": 5, "case": "greeter/one", "message": "tags: must be a list"}
 
 
 def test_a_check_that_never_passes_is_a_warning(shell: Shell) -> None:

@@ -18,7 +18,7 @@ def test_what_is_found_is_told_with_its_place_and_later_waves_are_not_started(ho
     assert found.code == 1
     lines = found.out.splitlines()
     assert lines[:2] == [
-        "Agent checker failed: high is 2, wanted is high == 0; rejected is 1, wanted is rejected == 0.",
+        "Agent checker failed: high is 2, required is high == 0; rejected is 1, required is rejected == 0.",
         "Wave 2 was not started.",
     ]
     assert "high      src/shop.py:2  checker · BAD" in lines
@@ -93,12 +93,12 @@ def test_nothing_to_verify_is_its_own_message_and_its_own_decision(home: VerifyH
 
 
 REFUSED: list[tuple[list[str], str]] = [
-    ([], "nothing says which files are to be verified"),
-    (["--changed", "--staged"], "only one of"),
-    (["src", "--pending"], "only one of"),
+    ([], "no files given"),
+    (["--changed", "--staged"], "only one way"),
+    (["src", "--pending"], "only one way"),
     (["--changed", "main", "src"], "at most one word, the commit"),
     (["--changed=main", "src"], "at most one word, the commit"),
-    (["--changed", "src"], "git does not know 'src'"),
+    (["--changed", "src"], "'src' is not a commit of"),
     (["src", "--batch", "--live"], "exclude each other"),
     (["src", "--detach"], "add --batch"),
     (["plan", "src", "--detach"], "none of these agents is asked in one"),
@@ -106,18 +106,18 @@ REFUSED: list[tuple[list[str], str]] = [
     (["src", "--live", "--fallback", "live"], "--fallback is about batches"),
     (["src", "--batch", "--fallback", "maybe"], "no way to fall back"),
     (["src", "--agent", "nobody"], "one of checker, reviewer"),
-    (["src", "--wave", "3"], "there is no wave 3 in verify.yaml"),
-    (["src", "--agent", "reviewer", "--wave", "1"], "none of the agents that were named"),
+    (["src", "--wave", "3"], "verify.yaml has no wave 3"),
+    (["src", "--agent", "reviewer", "--wave", "1"], "none of the given agents"),
     (["src", "--report", "html=x.html"], "one of terminal, markdown, json, sarif, junit"),
     (["src", "--report", "json=-", "--json"], "none beside --json"),
     (["src", "--budget", "0"], "a budget must be more than 0"),
     (["src", "--name", "last"], "cannot be the name"),
-    (["nowhere.py"], "there is no such file or folder"),
+    (["nowhere.py"], "no such file or folder"),
     (["pipe"], "pipe"),
-    (["../outside.py"], "is not under"),
-    (["src/logo.png"], "was named and cannot be verified: binary"),
-    (["plan"], "nothing says which files"),
-    (["./plan"], "./plan: there is no such file or folder"),
+    (["../outside.py"], "is not below"),
+    (["src/logo.png"], "cannot be verified: binary"),
+    (["plan"], "no files given"),
+    (["./plan"], "./plan: no such file or folder"),
     (["--agents", "broken.yaml", "src"], "broken.yaml:1"),
 ]
 
@@ -188,8 +188,8 @@ def test_a_checker_cannot_verify_what_is_staged_when_something_else_is_on_disk(h
     home.repository.write("src/shop.py", "b = 2\n")
     found = home.verify("--staged")
     assert found.code == 1
-    assert "agent checker gave no report that counts".capitalize() in found.out
-    assert "files are not as they were read in" in " ".join(found.out.split())
+    assert "agent checker gave no valid report".capitalize() in found.out
+    assert "files were changed" in " ".join(found.out.split())
 
 
 def test_reports_are_written_in_every_format_whatever_it_came_to(home: VerifyHome, tmp_path: Path) -> None:
@@ -253,7 +253,7 @@ def test_a_reply_that_is_no_report_is_never_a_success(home: VerifyHome) -> None:
     home.says("All is fine: " + json.dumps(GOOD))
     found = home.verify("src")
     assert found.code == 1
-    assert "agent reviewer gave no report that counts".capitalize() in found.out
+    assert "agent reviewer gave no valid report".capitalize() in found.out
     assert re.search(r"2 +reviewer +! no report", found.out)
 
 
@@ -267,7 +267,7 @@ def test_code_that_nobody_looked_at_is_never_a_success(home: VerifyHome) -> None
     assert "old/large.py" not in refused.error()["message"]
     home.repository.write("README.md", "words\n")
     named = home.verify("src/fine.py", "README.md")
-    assert (named.code, "README.md was named and cannot be verified: no agent looks" in named.err) == (2, True)
+    assert (named.code, "README.md cannot be verified: no agent handles" in named.err) == (2, True)
     (home.folder / "src/large.py").unlink()
     good = home.verify("src", "old", "--json")
     assert (good.code, good.data()["left_out"]) == (0, [{"path": "old/large.py", "why": "excluded in verify.yaml"}])

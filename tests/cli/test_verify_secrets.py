@@ -77,10 +77,10 @@ def test_an_exception_is_written_beside_everything_else_and_holds_for_this_place
 @pytest.mark.parametrize(
     ("place", "says"),
     [
-        ("src/shop.py:2", "there is no finding of a secret at src/shop.py:2; in this file there are some at: 1"),
-        ("src/none.py:1", "there is no such file"),
-        ("src/shop.py", "is not a place in a file"),
-        ("../shop.py:1", "is not under"),
+        ("src/shop.py:2", "no secret was found at src/shop.py:2; secrets of this file are at: 1"),
+        ("src/none.py:1", "no such file"),
+        ("src/shop.py", "does not have the form FILE:LINE"),
+        ("../shop.py:1", "is not below"),
     ],
 )
 def test_an_exception_for_nothing_is_refused(home: VerifyHome, place: str, says: str) -> None:
@@ -126,7 +126,7 @@ def test_a_secret_in_a_file_that_no_agent_looks_at_is_a_finding(
     assert found.code == 1, found
     said = [(one["file"], one["line"], one["severity"], one["rule"], one["by"]) for one in data["findings"]]
     assert said == [("src/shop.py", 2, "high", "github_token", ["muster-secrets"])]
-    assert {"path": "src/shop.py", "why": "no agent looks at such files"} in data["left_out"]
+    assert {"path": "src/shop.py", "why": "no agent handles such files"} in data["left_out"]
 
 
 def test_what_is_excluded_or_allowed_or_only_guessed_fails_nothing(home: VerifyHome) -> None:

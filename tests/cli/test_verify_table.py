@@ -48,13 +48,13 @@ def test_the_verdict_stands_first_and_the_worst_finding_before_the_others(tmp_pa
 
 
 def test_what_is_left_out_is_counted_by_why_and_some_of_it_is_named(tmp_path: Path) -> None:
-    whys = {"no agent looks at such files": 5, "generated: by its name": 2, "generated: it says so": 1, "empty": 1}
+    whys = {"no agent handles such files": 5, "generated: by its name": 2, "generated: marked as such": 1, "empty": 1}
     files = [
         LeftOut(path=f"{why[:2]}{number}.x", why=why) for why, number_of in whys.items() for number in range(number_of)
     ]
     text = drawn(tmp_path / "some", replace(good(), left_out=files), width=200)
     assert (
-        "9 left out: 5 no agent looks at such files (no0.x, no1.x, …), 3 generated (ge0.x, ge1.x, …), 1 empty (em0.x)\n"
+        "9 left out: 5 no agent handles such files (no0.x, no1.x, …), 3 generated (ge0.x, ge1.x, …), 1 empty (em0.x)\n"
         in text
     )
     many = [LeftOut(path="p" * 500, why=f"reason {number}") for number in range(8)]

@@ -247,7 +247,7 @@ def claim_store(database: DatabaseConnection, driver: Driver, at: float) -> Stor
         which = ", ".join(f"{row['id']} by process {row['driver_pid']} on {row['driver_host']}" for row in driven[:5])
         more = f" and {len(driven) - 5} more" if len(driven) > 5 else ""
         raise Conflict(
-            f"runs are being driven, and would have to wait for minutes: {which}{more}",
+            f"runs in progress would have to wait for minutes: {which}{more}",
             suggestions=("wait until they are over, or stop them with Ctrl-C and resume them later",),
         )
     claim = StoreClaim(host=driver.host, pid=driver.pid, until=at + CLAIM_SECONDS)
