@@ -232,12 +232,18 @@ class _YamlParser:
         if kind is events.AliasEvent:
             return self._alias(event)
         before = self._weight
+        found: Any
         if kind is events.ScalarEvent:
-            found: Any = _scalar(event)
-            self._add(len(event.value) + _WORD, event)
+            text = event.value
+            untagged = event.tag is None
+            found = (scalar(text) if event.implicit[0] else text) if untagged else _tagged(event)
+            self._add(len(text) + _WORD, event)
         else:
-            _require_depth(depth, event)
+            if depth > DEEPEST:
+                _require_depth(depth, event)
             self._add(_PART, event)
+            if event.tag is not None:
+                _require_tag(event, "map" if kind is events.MappingStartEvent else "seq")
             found = self._mapping(event, depth) if kind is events.MappingStartEvent else self._list(event, depth)
         if event.anchor:
             self._keep(event, found, self._weight - before)
@@ -245,7 +251,6 @@ class _YamlParser:
 
     def _mapping(self, start: Any, depth: int) -> Map:
         """Build a mapping; of all that is done for a file most is done here, so that every call counts."""
-        _require_tag(start, "map")
         found, following = Map(_line(start)), self._event
         lines = found.lines
         event: Any
@@ -262,7 +267,6 @@ class _YamlParser:
         return _merged(found) if _MERGE in found else found
 
     def _list(self, start: Any, depth: int) -> Items:
-        _require_tag(start, "seq")
         found = Items(_line(start))
         while type(event := self._next()) is not events.SequenceEndEvent:
             found.add(self._build(event, depth + 1), event.start_mark.line + 1)
@@ -308,11 +312,9 @@ def _key(event: Any, seen: Map) -> str:
     return key
 
 
-def _scalar(event: Any) -> Any:
+def _tagged(event: Any) -> Any:
     tag, value = event.tag, event.value
-    if tag is None or tag == "!":
-        return scalar(value) if event.implicit[0] and tag is None else value
-    if tag == f"{_CORE}str":
+    if tag in ("!", f"{_CORE}str"):
         return value
     if tag in (f"{_CORE}int", f"{_CORE}float", f"{_CORE}bool") and isinstance(found := scalar(value), Plain):
         return found
