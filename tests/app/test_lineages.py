@@ -113,7 +113,7 @@ async def test_a_resume_is_refused_with_the_numbers_when_nothing_is_left(tmp_pat
         run = await over(m, "test-lineage-questions", spec(*WORDS), budget_usd="0.20")
         with pytest.raises(BudgetExhausted, match=r"\$0\.20 of its budget of \$0\.20 is already spent"):
             await m.resume(run.id)
-        with pytest.raises(BudgetExhausted, match=r"\$0\.20 of its budget of \$0\.15 is spent"):
+        with pytest.raises(BudgetExhausted, match=r"\$0\.20 of its budget of \$0\.15 is already spent"):
             await m.resume(run.id, budget_usd="0.15")
         assert [found.id for found in await m._backend.store.runs.roots()] == [run.id]
         assert (await m.runs.get(run.id)).cap == 200_000

@@ -110,7 +110,7 @@ def test_a_baseline_comes_before_a_run_and_a_run_before_a_file_and_that_is_said(
     home.export(a_run("elsewhere1"), "bad1-name")
     found = home.muster("compare", "good1", "bad1-name")
     assert (found.code, found.out.split()[0]) == (1, "WORSE")
-    assert "is a run and a file; the run was taken" in found.err
+    assert "is a run and a file; the run is used" in found.err
 
 
 def test_one_subject_is_compared_with_another_of_the_same_run(home: Home) -> None:

@@ -122,7 +122,7 @@ def test_a_flaw_is_told_like_a_compiler_does() -> None:
     whole = Flaw(file="a.yaml", line=3, case="x/y", message="tags: must be a list")
     assert str(whole) == "a.yaml:3: x/y: tags: must be a list"
     assert whole.error().message == str(whole)
-    assert str(Flaw(file="a.yaml", message="it is empty")) == "a.yaml: is empty"
+    assert str(Flaw(file="a.yaml", message="it is empty")) == "a.yaml: it is empty"
 
 
 def test_cases_survive_storing(tmp_path: Path) -> None:

@@ -104,16 +104,16 @@ async def test_findings_elsewhere_count_where_the_place_exists(folder: Path) -> 
             "bad_exit",
             "its output ends: a.py:1: error: invalid syntax",
         ),
-        (printing("something is off"), {}, "unparsed", "agrees: 'something is off'"),
+        (printing("something is off"), {}, "unparsed", "a matching count: 'something is off'"),
         (script("print('a.py:1: low: x', flush=True); {}['a']"), {}, "unparsed", "it broke off"),
-        (printing("3 errors found in a.py", code=0), {}, "unparsed", "says that there is more"),
+        (printing("3 errors found in a.py", code=0), {}, "unparsed", "but a line reports more"),
         (printing(), {}, "unparsed", "has no finding that can be read"),
         (printing("gone.py:1: error: x"), {}, "unparsed", "gone.py: no such file below the root"),
         (printing("fine", code=0), {"parser": "json"}, "unparsed", "not one JSON object"),
         (printing(code=0), {"parser": "ruff"}, "unparsed", "not a known output of ruff"),
-        (printing("fine", code=0), {"parser": "mypy"}, "unparsed", "is not there"),
-        (printing(code=1), {"parser": "mypy"}, "unparsed", "is not there"),
-        (printing(code=0), {"parser": "pytest"}, "unparsed", "is not there"),
+        (printing("fine", code=0), {"parser": "mypy"}, "unparsed", "is missing"),
+        (printing(code=1), {"parser": "mypy"}, "unparsed", "is missing"),
+        (printing(code=0), {"parser": "pytest"}, "unparsed", "is missing"),
         (printing(code=0), {"parser": "sarif"}, "unparsed", "not JSON"),
         (
             printing("no tests ran in 0.01s", code=5),
@@ -177,7 +177,7 @@ async def test_sources_do_as_well_as_what_is_known_of_files(folder: Path) -> Non
     async with house(folder) as h:
 
         async def work(ctx: object, spec: object) -> None:
-            with pytest.raises(BadConfiguration, match="no parser 'nobody'"):
+            with pytest.raises(BadConfiguration, match="unknown parser 'nobody'"):
                 await run_checker(ctx, checker("x", parser="nobody"), str(folder), [source], key="k")  # type: ignore[arg-type]
 
         assert (await h.drive(work)).error is None

@@ -202,7 +202,7 @@ def test_the_model_is_ones_own_or_the_given_one_or_the_files(tmp_path: Path) -> 
     assert models(without_model.verifiers(otherwise="other")) == ["own", "other", ""]
     assert models(replace(without_model, fallback="last").verifiers(otherwise="other")) == ["own", "other", ""]
     assert models(replace(without_model, fallback="last").verifiers()) == ["own", "last", ""]
-    with pytest.raises(BadConfiguration, match="b names no model"):
+    with pytest.raises(BadConfiguration, match="no model given for agent b"):
         without_model.verifiers()
 
 

@@ -108,15 +108,15 @@ def test_without_a_folder_there_are_no_markers(tmp_path: Path) -> None:
         ('{"file": 3}', "by strings or lists"),
         ('{"file": null}', "by strings or lists"),
         ('{"file": "src/a.py"', "begins like JSON but is not valid JSON"),
-        ("[" * 60_000, "does not exist|not under"),
+        ("[" * 60_000, "does not exist|not below"),
         ('["a", [[[[["src/a.py"]]]]]]', "by strings or lists|does not exist"),
         (b"\xff\xfe", "not UTF-8"),
         ("src/gone.py", "'src/gone.py', which does not exist; remove the marker if the file is gone"),
-        ("src", "which is no file"),
-        ("../other.py", "not under"),
-        ("/etc/passwd", "not under"),
-        ('"src/\\u0000a.py"', "not under"),
-        ('""', "not under"),
+        ("src", "which is not a file"),
+        ("../other.py", "not below"),
+        ("/etc/passwd", "not below"),
+        ('"src/\\u0000a.py"', "not below"),
+        ('""', "not below"),
         ("x" * 5000, "does not exist"),
         ("src/a.py\n" * 20_000, f"larger than {MOST_MARKER:,} bytes"),
     ],
@@ -139,7 +139,7 @@ def test_a_marker_may_not_lead_out_through_a_link(desk: Desk, tmp_path_factory: 
     outside.write_text("x")
     (desk.root / "link.py").symlink_to(outside)
     desk.mark("link.py")
-    with pytest.raises(BadFile, match="not under"):
+    with pytest.raises(BadFile, match="not below"):
         desk.read()
 
 
