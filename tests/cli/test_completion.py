@@ -153,6 +153,7 @@ def test_commands_options_choices_runs_and_agents_are_offered(offers: Offers) ->
     assert {"mine"} == offers("muster ask mi")
     assert {"plan", "metrics"} <= offers("muster verify ")
     assert {"show", "start"} == offers("muster help runs s")
+    assert offers("muster help ask sh") == set()
 
 
 @pytest.mark.parametrize("broken", ["no store", "not a store", "bad settings"])

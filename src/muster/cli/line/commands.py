@@ -1,5 +1,6 @@
 """Commands and groups of click: groups read a table and load a command's module when it is called."""
 
+import gc
 import importlib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +19,7 @@ from muster.cli.terminal.output import OutputOptions, print_json, say
 ROOM = "muster.cli"
 HELP = "help"
 HELP_ABOUT = "Show the help of a command."
-SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 80}
+SETTINGS: dict[str, Any] = {"help_option_names": [], "max_content_width": 80}  # the help is an option of ours
 
 Function = Callable[..., int | None]
 
@@ -44,7 +45,11 @@ class CommandEntry:
         if not isinstance(self.place, str):
             return self.place
         module, _, name = self.place.partition(":")
-        found: Function = getattr(importlib.import_module(f"{ROOM}.{module}"), name)
+        gc.disable()  # what a module makes stays: looking for garbage among it took a twentieth of a short command
+        try:
+            found: Function = getattr(importlib.import_module(f"{ROOM}.{module}"), name)
+        finally:
+            gc.enable()
         return found
 
 
@@ -79,15 +84,10 @@ class _Shared(click.Command):
 
     def shared_parameters(self) -> list[click.Parameter]:
         """Return the options that every command and every group takes."""
-        version = click.Option(
-            ["-V", "--version"],
-            is_flag=True,
-            is_eager=True,
-            expose_value=False,
-            callback=_ask_version,
-            help="Show the version and exit.",
-        )
-        return [*(each for one in parameters_of(shared) for each in one.parameters), version]
+        alone: dict[str, Any] = {"is_flag": True, "is_eager": True, "expose_value": False}
+        version = click.Option(["-V", "--version"], callback=_ask_version, help="Show the version and exit.", **alone)
+        about = click.Option(["-h", "--help"], callback=_ask_help, help="Show this message and exit.", **alone)
+        return [*(each for one in parameters_of(shared) for each in one.parameters), version, about]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the words; every error says for which command they were meant."""
@@ -114,6 +114,11 @@ class _Shared(click.Command):
 def _ask_version(ctx: click.Context, param: click.Parameter, value: bool) -> None:
     if value and not ctx.resilient_parsing:
         raise VersionAsked(ctx)
+
+
+def _ask_help(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        ctx.exit(show_help(OutputOptions(), ctx))
 
 
 def _joined(ctx: click.Context) -> OutputOptions:
@@ -199,10 +204,9 @@ class CliGroup(_Shared, click.Group):
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
         """Read the words; the context is that of the default command if they are for it."""
-        default = self.default()
         begun = args or not extra.get("resilient_parsing")  # completion of the first word offers the commands too
-        if default is not None and begun and not self._names_command(args):
-            return default.make_context(info_name, args, parent=parent, **extra)
+        if self.entry.place and begun and not self._names_command(args):
+            return DefaultCommand(self).make_context(info_name, args, parent=parent, **extra)
         return super().make_context(info_name, args, parent=parent, **extra)
 
     def _names_command(self, words: Sequence[str]) -> bool:
@@ -246,8 +250,8 @@ class CliGroup(_Shared, click.Group):
 
     def offered(self, incomplete: str) -> list[CompletionItem]:
         """Offer the commands that begin like this."""
-        table = self.entry.commands.items()
-        return [CompletionItem(name, help=entry.line) for name, entry in table if name.startswith(incomplete)]
+        rows = [*((name, entry.line) for name, entry in self.entry.commands.items()), (HELP, HELP_ABOUT)]
+        return [CompletionItem(name, help=line) for name, line in rows if name.startswith(incomplete)]
 
 
 class DefaultCommand(CliCommand):
@@ -272,8 +276,8 @@ class HelpCommand(_Shared):
     """`help [COMMAND]...` in any group: what `COMMAND --help` shows."""
 
     def __init__(self, group: click.Context) -> None:
-        words = click.Argument(["words"], nargs=-1, metavar="[COMMAND]...", shell_complete=self._offer)
-        words.help = "The command to show the help of."
+        about = "The command to show the help of."
+        words = click.Argument(["words"], nargs=-1, metavar="[COMMAND]...", help=about, shell_complete=self._offer)
         params = [words, *self.shared_parameters()]
         super().__init__(HELP, params=params, help=HELP_ABOUT, context_settings=SETTINGS)
         self.group = group
@@ -292,12 +296,15 @@ class HelpCommand(_Shared):
                 raise click.UsageError(f"Unexpected argument {word!r}.", ctx)
             command = group.get_command(found, word)
             if command is None:
-                return found
+                raise click.NoSuchCommand(word, ctx=ctx)
             found = click.Context(command, info_name=word, parent=found, **SETTINGS)
         return found
 
     def _offer(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        found = self._found(ctx, ctx.params.get("words") or ()).command
+        try:
+            found = self._found(ctx, ctx.params.get("words") or ()).command
+        except click.UsageError:
+            return []
         return found.offered(incomplete) if isinstance(found, CliGroup) else []
 
 

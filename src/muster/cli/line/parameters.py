@@ -27,8 +27,7 @@ class ParameterDeclaration:
 
     def __init__(
         self,
-        names: tuple[str, ...],
-        *,
+        *names: str,
         help: str,  # noqa: A002 - the names that everybody knows
         metavar: str = "",
         min: float | None = None,  # noqa: A002
@@ -51,15 +50,9 @@ class ParameterDeclaration:
 class Option(ParameterDeclaration):
     """Declares an option with its names; a flag may have a name that takes it back: `--counts/--no-counts`."""
 
-    def __init__(self, *names: str, help: str, **more: Any) -> None:  # noqa: A002
-        super().__init__(names, help=help, **more)
-
 
 class Argument(ParameterDeclaration):
     """Declares an argument, known by its place; `when_more` is advice for somebody who gives one too many."""
-
-    def __init__(self, *, help: str, **more: Any) -> None:  # noqa: A002
-        super().__init__((), help=help, **more)
 
 
 @dataclass(frozen=True, slots=True)
