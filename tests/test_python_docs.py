@@ -17,12 +17,12 @@ import muster
 from muster.app import Patience
 from muster.app.agent_kinds.directory import Agents
 from muster.app.batches import Batches
-from muster.app.handle import RunHandle
 from muster.app.muster import StoreFile
-from muster.app.reviews import Baselines
-from muster.app.runs import Runs
-from muster.app.suites import Suites
-from muster.app.verifications import Verifications
+from muster.app.runs.handle import RunHandle
+from muster.app.runs.runs import Runs
+from muster.app.suites.reviews import Baselines
+from muster.app.suites.suites import Suites
+from muster.app.verify.verifications import Verifications
 from muster.sim.options import Options
 from muster.sim.server import serve
 

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from muster.app import Muster
     from muster.app import open_muster as open  # noqa: A004  # as a user writes it: muster.open()
-    from muster.app.handle import RunHandle
-    from muster.app.reviews import ReviewDraft
-    from muster.app.run_options import RunOptions
-    from muster.app.suite_values import ComparisonTerms, SuiteSpec
-    from muster.app.suites import AnswerSource, SuiteChoice
-    from muster.app.verifications import VerifyChoice
-    from muster.app.verify_values import FileSelection
+    from muster.app.runs.handle import RunHandle
+    from muster.app.runs.options import RunOptions
+    from muster.app.suites.reviews import ReviewDraft
+    from muster.app.suites.suites import AnswerSource, SuiteChoice
+    from muster.app.suites.values import ComparisonTerms, SuiteSpec
+    from muster.app.verify.values import FileSelection
+    from muster.app.verify.verifications import VerifyChoice
     from muster.domain.batch import Batch, BatchState
     from muster.domain.call import Message, Reply, Request, Role, Tool, ToolCall
     from muster.domain.entry import Event
@@ -54,32 +54,32 @@ __all__ = [
 ]
 
 _HOMES = {
-    "AnswerSource": ("muster.app.suites", "AnswerSource"),
+    "AnswerSource": ("muster.app.suites.suites", "AnswerSource"),
     "Batch": ("muster.domain.batch", "Batch"),
     "BatchState": ("muster.domain.batch", "BatchState"),
-    "ComparisonTerms": ("muster.app.suite_values", "ComparisonTerms"),
+    "ComparisonTerms": ("muster.app.suites.values", "ComparisonTerms"),
     "Context": ("muster.engine.context", "Context"),
     "Dispatch": ("muster.domain.run", "Dispatch"),
     "Event": ("muster.domain.entry", "Event"),
-    "FileSelection": ("muster.app.verify_values", "FileSelection"),
+    "FileSelection": ("muster.app.verify.values", "FileSelection"),
     "Message": ("muster.domain.call", "Message"),
     "Muster": ("muster.app", "Muster"),
     "MusterError": ("muster.domain.errors", "MusterError"),
     "Overdraft": ("muster.domain.errors", "Overdraft"),
     "Reply": ("muster.domain.call", "Reply"),
     "Request": ("muster.domain.call", "Request"),
-    "ReviewDraft": ("muster.app.reviews", "ReviewDraft"),
+    "ReviewDraft": ("muster.app.suites.reviews", "ReviewDraft"),
     "Role": ("muster.domain.call", "Role"),
     "Run": ("muster.domain.run", "Run"),
     "RunFailed": ("muster.domain.errors", "RunFailed"),
-    "RunHandle": ("muster.app.handle", "RunHandle"),
-    "RunOptions": ("muster.app.run_options", "RunOptions"),
+    "RunHandle": ("muster.app.runs.handle", "RunHandle"),
+    "RunOptions": ("muster.app.runs.options", "RunOptions"),
     "RunState": ("muster.domain.run", "RunState"),
-    "SuiteChoice": ("muster.app.suites", "SuiteChoice"),
-    "SuiteSpec": ("muster.app.suite_values", "SuiteSpec"),
+    "SuiteChoice": ("muster.app.suites.suites", "SuiteChoice"),
+    "SuiteSpec": ("muster.app.suites.values", "SuiteSpec"),
     "Tool": ("muster.domain.call", "Tool"),
     "ToolCall": ("muster.domain.call", "ToolCall"),
-    "VerifyChoice": ("muster.app.verifications", "VerifyChoice"),
+    "VerifyChoice": ("muster.app.verify.verifications", "VerifyChoice"),
     "open": ("muster.app", "open_muster"),
     "workload": ("muster.engine.workload", "workload"),
 }

@@ -17,13 +17,13 @@ from typing import Any
 import msgspec
 
 import muster
-from muster.app.handle import RunHandle
+from muster.app.runs.handle import RunHandle
 from muster.app.views.runs import run_view
 from muster.domain.agent import Timeouts
 from muster.domain.errors import MusterError, NotFound
 from muster.domain.run import RunState
 from muster.engine.batches.base import Patience
-from muster.engine.retry import RetryPolicy
+from muster.engine.calls.retry import RetryPolicy
 from muster.settings import load_settings
 from tests.chaos import work
 

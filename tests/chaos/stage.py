@@ -17,7 +17,7 @@ import msgspec
 from muster.app import Muster, open_muster
 from muster.domain.agent import Timeouts
 from muster.engine.batches.base import Patience
-from muster.engine.retry import RetryPolicy
+from muster.engine.calls.retry import RetryPolicy
 from muster.settings import load_settings
 from muster.testing.sim import RehearsalProcess
 from tests.chaos import work

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from muster.domain.agent import Timeouts
-from muster.engine.retry import RetryPolicy
+from muster.engine.calls.retry import RetryPolicy
 from muster.sim.audit import Audit
 from muster.testing.sim import RehearsalProcess
 from tests.chaos.books import check_books, check_paid_once, check_whole, read_books

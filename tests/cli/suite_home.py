@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from muster.app.run_files import export_run
+from muster.app.runs.files import export_run
 from muster.cli.main import run
 from muster.domain.run import Run
 from muster.store.sqlite import open_sqlite

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from muster.app.costs import Load
-from muster.app.verify_plan import PlannedAgent, VerifyPlan
+from muster.app.verify.plan import PlannedAgent, VerifyPlan
 from muster.cli.batches.display import batches_table
 from muster.cli.runs.display import calls_table, runs_table
 from muster.cli.verify.metrics import tell_metrics
@@ -23,7 +23,7 @@ from muster.domain.entry import Entry, EntryKind, EntryState
 from muster.domain.ids import BatchId, RunId
 from muster.domain.money import Microdollars
 from muster.domain.run import CallCounts, Lease, Run, RunState, Spent
-from muster.verify.finding import Counts
+from muster.verify.findings.finding import Counts
 from muster.verify.journal import Ending
 from muster.verify.reports.metrics import AgentMetrics, VerifyMetrics
 from tests.verify.reports.house import Story, agent, checker, model, summary, wave

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from muster.app.run_files import borrow, export_run
+from muster.app.runs.files import borrow, export_run
 from muster.cli.main import run
 from muster.cli.outcome import SUITE_FORMATS, wanted_report
 from muster.cli.suites.table import MOST_TROUBLES, tell_report

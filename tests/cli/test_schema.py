@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from muster.settings import load_settings
-from muster.text.tree import plain_value
-from muster.text.yaml_reader import YamlFile
+from muster.text.documents.tree import plain_value
+from muster.text.documents.yaml_reader import YamlFile
 
 from .suite_home import Home
 

@@ -30,8 +30,8 @@ from muster.domain.errors import (
     WireError,
 )
 from muster.domain.run import RunState
+from muster.engine.calls.retry import RetryPolicy
 from muster.engine.context import Context
-from muster.engine.retry import RetryPolicy
 from muster.testing.clock import FakeClock
 from tests.engine.house import Hanging, Puppet, check_books, echo, failing, house, reply
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from muster.agents.processes.system import birth_of, this_process
-from muster.app.handle import follow
+from muster.app.runs.handle import follow
 from muster.domain.call import Reply, Request
 from muster.domain.canonical import Json
 from muster.domain.entry import AttemptState
@@ -29,8 +29,8 @@ from muster.domain.errors import (
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
 from muster.domain.run import Driver, Origin, Reuse, Run, RunState
+from muster.engine.calls.retry import RetryPolicy
 from muster.engine.context import Context
-from muster.engine.retry import RetryPolicy
 from muster.engine.worker import Worker
 from muster.testing.clock import FakeClock
 from muster.testing.stores import new_run

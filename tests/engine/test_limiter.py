@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from muster.domain.agent import Pace
 from muster.domain.errors import InvalidRequest, OutcomeUnknown, Overloaded, ProviderFault, RateLimited, WireError
-from muster.engine.limiter import Limiter, Place, Window
-from muster.engine.retry import Again, GiveUp, RetryPolicy, decide
+from muster.engine.calls.limiter import Limiter, Place, Window
+from muster.engine.calls.retry import Again, GiveUp, RetryPolicy, decide
 from muster.testing.clock import FakeClock
 from tests.engine.house import reply
 

@@ -3,9 +3,9 @@
 import pytest
 
 from muster.domain.call import Message, Role
-from muster.sim.ask import Ask
 from muster.sim.files import read_script
 from muster.sim.options import Options
+from muster.sim.protocols.ask import Ask
 from muster.sim.server import serve
 from tests.sim.wire import ANTHROPIC, ask
 

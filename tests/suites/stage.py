@@ -12,7 +12,7 @@ from typing import Any
 from muster.app import Muster, open_muster
 from muster.domain.errors import MusterError, RunFailed
 from muster.domain.run import Run, RunState
-from muster.engine.retry import RetryPolicy
+from muster.engine.calls.retry import RetryPolicy
 from muster.settings import load_settings
 from muster.sim.faults import Faults
 from muster.sim.files import read_faults, read_script

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from muster.app.handle import follow
+from muster.app.runs.handle import follow
 from muster.domain.call import Reply, Request
 from muster.domain.errors import Interrupted, InvalidRequest, MusterError, Unreachable
 from muster.domain.run import Origin, Reuse, Run, RunState

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from muster.app.suites import AnswerSource, SuiteChoice
+from muster.app.suites.suites import AnswerSource, SuiteChoice
 from muster.domain.errors import BadArgument, NotFound
 from muster.domain.run import Origin, Reuse, Run, RunState
 from muster.suites.verdict import Status

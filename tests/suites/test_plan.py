@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from muster.app.costs import Quoting
-from muster.app.suite_plan import SuitePlan
+from muster.app.suites.plan import SuitePlan
 from muster.cli.options import DispatchOptions, RunTerms
 from muster.cli.suites.order import SuiteOrder, judge_again
 from muster.cli.terminal.output import OutputOptions

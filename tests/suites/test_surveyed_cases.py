@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from muster.app.suite_plan import SuitePlan
+from muster.app.suites.plan import SuitePlan
 from muster.domain.errors import BadArgument, BadFile, MusterError
 from muster.domain.run import Origin, Reuse, Run, RunState
 from muster.suites.cases import CaseReader

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from muster.text.documents.tree import Unreadable
 from muster.text.files import CheckedStream, byte_lines, opened, text_lines, whole_text
-from muster.text.tree import Unreadable
 from tests.suites.format.suites import write
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from muster.domain.canonical import Json
 from muster.text.json_documents import LONGEST, read_object
-from muster.verify.answers import bounded, cwe_of, replacement_of
+from muster.verify.agents.answers import bounded, cwe_of, replacement_of
 
 OBJECTS = st.dictionaries(
     st.text(max_size=5), st.integers(-(2**63), 2**63) | st.text(max_size=5) | st.none(), max_size=4

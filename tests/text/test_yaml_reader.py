@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muster.text.tree import Unreadable, plain_value
-from muster.text.yaml_reader import MOST_CASE, YamlFile
+from muster.text.documents.tree import Unreadable, plain_value
+from muster.text.documents.yaml_reader import MOST_CASE, YamlFile
 from tests.suites.format.suites import write
 
 
@@ -271,8 +271,8 @@ import sys
 sys.modules["yaml._yaml"] = None
 import yaml
 from pathlib import Path
-from muster.text.tree import Unreadable
-from muster.text.yaml_reader import YamlFile
+from muster.text.documents.tree import Unreadable
+from muster.text.documents.yaml_reader import YamlFile
 assert not yaml.__with_libyaml__
 print([dict(case) for case, line in YamlFile(Path("good.yaml")).cases()])
 try:

@@ -9,7 +9,7 @@ import msgspec
 from muster.app import open_muster
 from muster.domain.run import RunState
 from muster.settings import load_settings
-from muster.verify.fix import Edit, FileEdits, change, goal_of
+from muster.verify.findings.fix import Edit, FileEdits, change, goal_of
 
 
 def edits(path: Path, *changes: tuple[int, int, str]) -> FileEdits:

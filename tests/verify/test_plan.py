@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from muster.app.costs import Quoting
-from muster.app.verifications import Prepared, VerifyChoice, VerifyFolders, declared
+from muster.app.verify.verifications import Prepared, VerifyChoice, VerifyFolders, declared
 from muster.domain.errors import BadArgument, BadConfiguration
 from muster.domain.run import Dispatch, Mode
 from muster.verify.files import FileSelection

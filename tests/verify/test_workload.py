@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from muster.app.costs import Quoting
-from muster.app.verifications import VerifyChoice
+from muster.app.verify.verifications import VerifyChoice
 from muster.domain.run import LIVE, Run
 from muster.verify.files import FileSelection
-from muster.verify.finding import Counts, Finding
+from muster.verify.findings.finding import Counts, Finding
 from muster.verify.journal import Ending
 from muster.verify.verification import Verification
 from tests.suites.stage import playing

@@ -9,7 +9,7 @@ from muster.domain.agent import Quote
 from muster.domain.call import Request
 from muster.domain.run import Dispatch, Fallback, Mode
 from muster.domain.script import BYTES_PER_TOKEN
-from muster.engine.retry import RetryPolicy
+from muster.engine.calls.retry import RetryPolicy
 
 SHORTEST = 1  # tokens of an answer, for the least that something can cost
 ATTEMPTS = RetryPolicy().attempts  # of a live call whose outcome stays unknown

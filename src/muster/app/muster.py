@@ -5,12 +5,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from muster.app.agent_kinds.directory import Agents
-from muster.app.ask import Question, answer_of, start_question
 from muster.app.backend import Backend
 from muster.app.batches import Batches
-from muster.app.handle import RunHandle
-from muster.app.run_options import RunOptions
-from muster.app.runs import Runs
+from muster.app.runs.ask import Question, answer_of, start_question
+from muster.app.runs.handle import RunHandle
+from muster.app.runs.options import RunOptions
+from muster.app.runs.runs import Runs
 from muster.domain.batch import UNDER_WAY
 from muster.domain.call import Quality, Reply
 from muster.domain.canonical import Json
@@ -23,8 +23,8 @@ from muster.engine.worker import Worker
 
 if TYPE_CHECKING:
     from muster.app.reports import RunReport
-    from muster.app.suites import Suites
-    from muster.app.verifications import Verifications
+    from muster.app.suites.suites import Suites
+    from muster.app.verify.verifications import Verifications
 
 REPORTED = ("suite", "waves")  # workloads whose runs have reports
 
@@ -83,14 +83,14 @@ class Muster:
     @cached_property
     def suites(self) -> "Suites":
         """Return what can be done with suites."""
-        from muster.app.suites import Suites
+        from muster.app.suites.suites import Suites
 
         return Suites(self._backend, self.runs, self.agents)
 
     @cached_property
     def verify(self) -> "Verifications":
         """Return what can be done with verifications."""
-        from muster.app.verifications import Verifications
+        from muster.app.verify.verifications import Verifications
 
         return Verifications(self._backend, self.runs)
 

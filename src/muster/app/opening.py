@@ -17,16 +17,16 @@ from muster.domain.agent import Timeouts
 from muster.domain.errors import BadArgument
 from muster.domain.run import Driver
 from muster.domain.script import Script
-from muster.engine.admission import BudgetQueue
 from muster.engine.batches.base import BatchServices, Patience
 from muster.engine.batches.batcher import CREATE_TIMEOUTS, Batcher, make_batcher
 from muster.engine.batches.batcher import TIMEOUTS as BATCH_TIMEOUTS
-from muster.engine.call_state import CallServices, LazyBatcher
+from muster.engine.calls.admission import BudgetQueue
+from muster.engine.calls.limiter import Limiters
+from muster.engine.calls.retry import RetryPolicy
+from muster.engine.calls.state import CallServices, LazyBatcher
 from muster.engine.clock import Clock, SystemClock
 from muster.engine.engine import Engine
 from muster.engine.killpoints import POINTS, KillPoints
-from muster.engine.limiter import Limiters
-from muster.engine.retry import RetryPolicy
 from muster.settings import Settings, load_settings
 from muster.store.base import Store
 from muster.store.sqlite import open_sqlite

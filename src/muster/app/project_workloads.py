@@ -16,8 +16,8 @@ from muster.engine.workload import REGISTRY, Workload, Workloads
 from muster.settings import Settings
 
 OWN = {  # our own workloads and the modules that register them
-    "ask": "muster.app.ask",
-    "fix": "muster.verify.fix",
+    "ask": "muster.app.runs.ask",
+    "fix": "muster.verify.findings.fix",
     "generate": "muster.suites.generate.workload",
     "suite": "muster.suites.workload",
     "waves": "muster.verify.workload",

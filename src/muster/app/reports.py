@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
-from muster.app.run_files import borrow
+from muster.app.runs.files import borrow
 from muster.domain.run import Run
 from muster.reporting.files import write_file
 from muster.store.base import Store

@@ -11,10 +11,10 @@ from muster.suites.format.lint import lint
 from muster.suites.format.reading import find_suites
 from muster.suites.format.starter import starter as suite_starter
 from muster.suites.format.suite import Examination, examine
+from muster.text.documents.readers import READERS
+from muster.text.documents.tree import Flaw, Unreadable
 from muster.text.files import byte_lines, opened, shown
 from muster.text.forms import is_kebab
-from muster.text.readers import READERS
-from muster.text.tree import Flaw, Unreadable
 from muster.verify.declaration.declaration import Inspection, inspect
 from muster.verify.declaration.declaration import starter as verify_starter
 

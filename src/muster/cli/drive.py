@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from muster.app import Muster
-from muster.app.handle import RunHandle
+from muster.app.runs.handle import RunHandle
 from muster.cli.terminal.progress import Display, ProgressState, run_sight, shown
 from muster.domain.batch import Batch
 from muster.domain.entry import Event

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from muster.app import Muster, Patience
-from muster.app.run_options import RunOptions
+from muster.app.runs.options import RunOptions
 from muster.cli.completers import batch_ids, run_names
 from muster.cli.line import Argument, Bundle, Option
 from muster.domain.errors import BadArgument

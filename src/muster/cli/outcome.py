@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Protocol, TextIO
 from rich.console import Console
 
 from muster.app import Muster
-from muster.app.handle import RunHandle
 from muster.app.outputs import require_output
 from muster.app.reports import FORMATS, SUITE, VERIFICATION, RunReport, SuiteReport, write_file
+from muster.app.runs.handle import RunHandle
 from muster.cli.drive import ProgressSource, drive
 from muster.cli.runs.ask import leave
 from muster.cli.suites.table import tell_report

@@ -19,7 +19,7 @@ from muster.domain.errors import KeyReused, StopRun
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars, from_usd
 from muster.domain.run import Mode
-from muster.engine.calls import CallPath
+from muster.engine.calls.path import CallPath
 from muster.engine.clock import Clock
 from muster.engine.driven_run import DrivenRun
 from muster.engine.mapping import gather, ordered_map

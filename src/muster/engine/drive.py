@@ -20,8 +20,8 @@ from muster.domain.errors import (
     StoreFailed,
 )
 from muster.domain.run import Run, RunState
-from muster.engine.call_state import CallServices
-from muster.engine.calls import CallPath
+from muster.engine.calls.path import CallPath
+from muster.engine.calls.state import CallServices
 from muster.engine.clock import Stopwatch
 from muster.engine.context import Context
 from muster.engine.driven_run import DrivenRun

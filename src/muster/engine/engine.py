@@ -22,8 +22,8 @@ from muster.domain.ids import RunId, new_run_id
 from muster.domain.money import Microdollars
 from muster.domain.run import DRIVEN, TERMINAL, Driver, NewRun, Run, RunState
 from muster.engine.batches.batcher import Batcher
-from muster.engine.call_state import CallServices
-from muster.engine.calls import CallPath
+from muster.engine.calls.path import CallPath
+from muster.engine.calls.state import CallServices
 from muster.engine.children import Children
 from muster.engine.clock import Activity, Stopwatch
 from muster.engine.context import Context

@@ -165,7 +165,7 @@ def load_configuration(path: Path) -> Configuration:
 def _parsed(path: Path, text: str) -> dict[str, Any]:
     import tomllib
 
-    from muster.text.toml_reader import toml_flaw  # most projects have no muster.toml
+    from muster.text.documents.toml_reader import toml_flaw  # most projects have no muster.toml
 
     try:
         return tomllib.loads(text)

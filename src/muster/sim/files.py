@@ -46,7 +46,7 @@ from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument, BadFile
 from muster.domain.script import ECHO, Line, Rule, Script
 from muster.sim.faults import Cue, Fault, FaultKind, Faults, Op, kinds_of
-from muster.text.toml_reader import toml_flaw
+from muster.text.documents.toml_reader import toml_flaw
 
 Positive = Annotated[int, Meta(ge=1)]
 Seconds = Annotated[float, Meta(ge=0)]

@@ -6,8 +6,8 @@ from functools import cache
 from http import HTTPStatus
 from typing import NamedTuple
 
-from muster.sim.ask import SimRefusal, WireProtocol
 from muster.sim.faults import Fault, FaultKind
+from muster.sim.protocols.ask import SimRefusal, WireProtocol
 
 JSON = "application/json"
 EVENTS = "text/event-stream; charset=utf-8"

@@ -7,11 +7,9 @@ and charging when the client has gone away.
 from collections.abc import Callable, Iterator
 from itertools import count
 
-from muster.sim.ask import Ask, SimAnswer, SimRefusal, WireProtocol
 from muster.sim.audit import Audit, AuditLog
 from muster.sim.batches.registry import BatchRegistry
 from muster.sim.batches.settling import Settler
-from muster.sim.door import body_of, check_key
 from muster.sim.faults import Fault, Faults, Op, Plans
 from muster.sim.http import HttpRequest
 from muster.sim.options import Options
@@ -27,6 +25,8 @@ from muster.sim.playback import (
     stage_stream,
     stage_whole,
 )
+from muster.sim.protocols.ask import Ask, SimAnswer, SimRefusal, WireProtocol
+from muster.sim.protocols.door import body_of, check_key
 from muster.sim.speaker import Responder, name_of
 
 

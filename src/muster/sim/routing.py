@@ -8,8 +8,6 @@ import msgspec
 
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument
-from muster.sim.anthropic import Anthropic
-from muster.sim.ask import WireProtocol
 from muster.sim.audit import audit_json
 from muster.sim.batches import anthropic as anthropic_batches
 from muster.sim.batches import openai_files
@@ -19,8 +17,10 @@ from muster.sim.batches.openai import OpenAIBatchEndpoints
 from muster.sim.batches.openai_files import OpenAIFiles
 from muster.sim.files import read_faults
 from muster.sim.http import Handler, HttpRequest
-from muster.sim.openai import OpenAI
 from muster.sim.playback import SOON, Part, Play, at_once, say
+from muster.sim.protocols.anthropic import Anthropic
+from muster.sim.protocols.ask import WireProtocol
+from muster.sim.protocols.openai import OpenAI
 from muster.sim.rehearsal import Rehearsal
 
 ANTHROPIC: WireProtocol = Anthropic()

@@ -6,10 +6,10 @@ from fnmatch import fnmatchcase
 from muster.domain.call import Stop
 from muster.domain.canonical import Json, digest
 from muster.domain.script import Line, usage_of
-from muster.sim.ask import Ask, SimAnswer, SimRefusal
 from muster.sim.audit import AuditLog
-from muster.sim.cache import PrefixCache
 from muster.sim.options import ANY_MODEL, Options
+from muster.sim.protocols.ask import Ask, SimAnswer, SimRefusal
+from muster.sim.protocols.cache import PrefixCache
 
 UNDIGESTED = ("stream", "stream_options")
 

@@ -36,8 +36,8 @@ from muster.suites.journal import (
 )
 from muster.suites.spec import CaseSelection, SuiteSpec
 from muster.suites.verdict import CaseResult
+from muster.text.documents.tree import Flaw, Unreadable
 from muster.text.files import shown, whole_text
-from muster.text.tree import Flaw, Unreadable
 
 LONGEST_PROMPT = 1_000_000  # bytes
 MOST_WARNINGS = 20

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from muster.text.tree import Flaw, Place, line_of, spelled, texts_of
+from muster.text.documents.tree import Flaw, Place, line_of, spelled, texts_of
 
 _LONGEST = 300
 

@@ -16,7 +16,7 @@ from enum import StrEnum
 
 from muster.domain.money import NOTHING, Microdollars
 from muster.text.thresholds import ThresholdResult
-from muster.verify.finding import Counts, Finding, Merged, Rejected
+from muster.verify.findings.finding import Counts, Finding, Merged, Rejected
 from muster.verify.verification import Kind
 
 WORKLOAD = "waves"

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from muster.domain.errors import BadFile
+from muster.text.documents.tree import Unreadable
 from muster.text.files import opened, shown
-from muster.text.tree import Unreadable
 from muster.verify.source import EMPTY, MOST_BYTES, VerifySnapshot, check_name, place_in, real_place
 from muster.verify.verification import Marker, Verification
 

@@ -9,9 +9,9 @@ from hashlib import sha256
 from pathlib import Path, PurePosixPath
 
 from muster.domain.errors import BadFile
+from muster.text.documents.tree import Unreadable
 from muster.text.files import opened
 from muster.text.redaction import Redactor, Secret
-from muster.text.tree import Unreadable
 from muster.verify.verification import LeftOut
 
 __all__ = ["EMPTY", "LONGEST_LINE", "MOST_BYTES", "Unverifiable", "look_into", "read_source", "why_generated"]

@@ -9,13 +9,13 @@ import msgspec
 from muster.domain.canonical import Json
 from muster.engine.context import Context
 from muster.engine.workload import workload
+from muster.verify.agents.checker import run_checker
+from muster.verify.agents.model_agent import examine
 from muster.verify.arrangement import Arrangement, ChunkUnit, read_in, sent_as, sources_of
-from muster.verify.assessment import assess, check_secrets, conclude
-from muster.verify.checker import run_checker
-from muster.verify.finding import Examined
+from muster.verify.findings.assessment import assess, check_secrets, conclude
+from muster.verify.findings.finding import Examined
 from muster.verify.journal import CLEARED, CLEARING, SECRETS, AgentReport, Ending, WaveReport, call_key, report_key
 from muster.verify.markers import clear_markers, done_markers
-from muster.verify.model_agent import examine
 from muster.verify.source import VerifySnapshot
 from muster.verify.spec import read_spec
 from muster.verify.verification import Kind, Verification, Verifier

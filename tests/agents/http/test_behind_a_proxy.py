@@ -15,7 +15,7 @@ from muster.domain.entry import AttemptState
 from muster.domain.errors import BadConfiguration, RunFailed
 from muster.domain.run import Run
 from muster.engine.batches.base import Patience
-from muster.engine.retry import RetryPolicy
+from muster.engine.calls.retry import RetryPolicy
 from muster.settings import load_settings
 from muster.sim.options import Options
 from muster.sim.server import Server, serve

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from muster.app import Muster
-from muster.app.handle import RunHandle
+from muster.app.runs.handle import RunHandle
 from muster.domain.batch import Batch, BatchState, Tally
 from muster.domain.errors import BatchLost, BatchOpen, Conflict
 from muster.domain.run import Run, RunState

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from muster.app import Muster
-from muster.app.handle import RunHandle
+from muster.app.runs.handle import RunHandle
 from muster.domain.agent import Timeouts
 from muster.domain.batch import Tally
 from muster.domain.run import Run, RunState

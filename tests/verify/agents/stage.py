@@ -16,9 +16,9 @@ from muster.domain.run import Run, RunState
 from muster.engine.context import Context
 from muster.engine.workload import REGISTRY
 from muster.settings import load_settings
-from muster.verify.checker import run_checker
-from muster.verify.finding import Examined
-from muster.verify.model_agent import examine
+from muster.verify.agents.checker import run_checker
+from muster.verify.agents.model_agent import examine
+from muster.verify.findings.finding import Examined
 from muster.verify.source import Chunk, FileInfo, Piece
 from muster.verify.verification import Kind, Verifier
 from tests.engine.house import Puppet, house

@@ -14,8 +14,8 @@ from muster.domain.canonical import Json
 from muster.domain.errors import AuthRefused, BadOutput, Expired, InvalidRequest, TimedOut, Unreachable
 from muster.domain.run import Origin, Reuse, RunState
 from muster.engine.context import Context
-from muster.verify.finding import Examined
-from muster.verify.model_agent import examine
+from muster.verify.agents.model_agent import examine
+from muster.verify.findings.finding import Examined
 from muster.verify.verification import Shape
 from tests.engine.house import house
 from tests.suites.judge.stage import saying

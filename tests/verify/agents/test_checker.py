@@ -10,8 +10,8 @@ import pytest
 from muster.domain.errors import BadConfiguration
 from muster.domain.run import Origin, Reuse
 from muster.engine.context import Context
-from muster.verify.checker import arguments, changed, places, run_checker
-from muster.verify.finding import Examined, Severity
+from muster.verify.agents.checker import arguments, changed, places, run_checker
+from muster.verify.findings.finding import Examined, Severity
 from muster.verify.source import Source
 from tests.engine.house import house
 from tests.verify.agents.stage import checked, checker, info, report, said

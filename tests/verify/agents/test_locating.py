@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muster.verify.checker import MOST_PLACES, LineCounts, elsewhere, locate, relative
-from muster.verify.finding import Finding, Rejected
+from muster.verify.agents.checker import MOST_PLACES, LineCounts, elsewhere, locate, relative
+from muster.verify.findings.finding import Finding, Rejected
 from tests.verify.findings.values import finding
 
 LINES = LineCounts(

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muster.verify.assessment import assess, conclude
-from muster.verify.finding import Counts, Examined, Finding, Severity
+from muster.verify.findings.assessment import assess, conclude
+from muster.verify.findings.finding import Counts, Examined, Finding, Severity
 from muster.verify.journal import MOST_FINDINGS, AgentReport, Ending, WaveReport
 from muster.verify.verification import Kind, Verifier
 from tests.verify.findings.values import examined, finding, rejected

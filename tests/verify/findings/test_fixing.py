@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muster.verify.finding import Finding, Merged, Severity
-from muster.verify.fix import Edit, applied, fixes_of
+from muster.verify.findings.finding import Finding, Merged, Severity
+from muster.verify.findings.fix import Edit, applied, fixes_of
 from muster.verify.source import Source
 
 TEXT = "one\ntwo\nthree\nkey = [redacted:openai_key:1]\nfive\n"

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muster.verify.assessment import add, count, less
-from muster.verify.finding import RANKS, Counts, Finding, Severity
-from muster.verify.merging import alike, merge, same
+from muster.verify.findings.assessment import add, count, less
+from muster.verify.findings.finding import RANKS, Counts, Finding, Severity
+from muster.verify.findings.merging import alike, merge, same
 from tests.verify.findings.values import BY_AGENT, finding
 
 ByAgent = Sequence[tuple[str, Sequence[Finding]]]

@@ -4,7 +4,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from muster.verify.finding import Examined, Finding, Rejected, Severity
+from muster.verify.findings.finding import Examined, Finding, Rejected, Severity
 
 
 def finding(line: int = 3, end_line: int | None = None, **changes: Any) -> Finding:

@@ -21,7 +21,7 @@ from muster.store.base import Record, ResultPage, Store
 from muster.store.sqlite import open_sqlite
 from muster.testing.stores import DRIVER, replied
 from muster.text.thresholds import ThresholdResult
-from muster.verify.finding import Counts, Finding, Merged, Rejected, Severity
+from muster.verify.findings.finding import Counts, Finding, Merged, Rejected, Severity
 from muster.verify.journal import CLEARED, SNAPSHOT, AgentReport, Ending, WaveReport, files_key, report_key
 from muster.verify.reports.formats import write_report
 from muster.verify.reports.run import WavesRun, open_waves_run

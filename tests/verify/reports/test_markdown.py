@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from muster.domain.run import RunState
-from muster.verify.finding import Severity
+from muster.verify.findings.finding import Severity
 from muster.verify.journal import Ending
 from muster.verify.reports.markdown import MOST
 from muster.verify.verification import LeftOut

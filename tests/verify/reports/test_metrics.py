@@ -11,7 +11,7 @@ from muster.domain.run import RunState
 from muster.store.base import Store
 from muster.store.sqlite import open_sqlite
 from muster.testing.stores import new_run
-from muster.verify.finding import Severity
+from muster.verify.findings.finding import Severity
 from muster.verify.journal import Ending
 from muster.verify.reports.metrics import PAGE, VerifyMetrics, metrics_json, verify_metrics
 from tests.verify.reports.house import START, Story, agent, bad, fill, finding, good, model, wave

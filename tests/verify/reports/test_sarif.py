@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 
 from muster.domain.run import RunState
-from muster.verify.finding import Finding, Severity
+from muster.verify.findings.finding import Finding, Severity
 from muster.verify.journal import Ending
 from tests.verify.reports.house import CODE, Story, agent, bad, finding, good, hostile, model, wave, written
 

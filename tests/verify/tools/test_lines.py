@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muster.verify.finding import Severity
+from muster.verify.findings.finding import Severity
 from muster.verify.tools.lines import tail
 from muster.verify.tools.registry import PARSERS
 

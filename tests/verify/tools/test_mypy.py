@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from mypy import api
 
-from muster.verify.finding import Severity
+from muster.verify.findings.finding import Severity
 from muster.verify.tools.lines import Parsed
 from muster.verify.tools.registry import PARSERS
 from tests.verify.tools.values import counted

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from muster.domain.canonical import Json
-from muster.verify.finding import Severity
+from muster.verify.findings.finding import Severity
 from muster.verify.tools.registry import PARSERS
 from muster.verify.tools.ruff import severity_of
 from tests.verify.tools.values import counted

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muster.domain.canonical import Json
-from muster.verify.finding import Severity
+from muster.verify.findings.finding import Severity
 from muster.verify.tools.lines import Parsed
 from muster.verify.tools.registry import PARSERS
 

@@ -1,7 +1,7 @@
 """What the tests of checkers share: what a checker's findings come to when they are counted."""
 
-from muster.verify.assessment import assess, conclude
-from muster.verify.finding import Examined
+from muster.verify.findings.assessment import assess, conclude
+from muster.verify.findings.finding import Examined
 from muster.verify.tools.lines import Parsed
 from muster.verify.verification import Kind, Verifier
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from muster.app.batches import Reconciled
-from muster.app.run_details import CallDetails, RunBatches, RunDetails
+from muster.app.runs.details import CallDetails, RunBatches, RunDetails
 from muster.domain.batch import OVER, Batch
 from muster.domain.call import Reply, Trace
 from muster.domain.entry import Entry, Event

@@ -3,14 +3,14 @@
 from typing import Any
 
 from muster.app.costs import Load
-from muster.app.reviews import NamedRun
-from muster.app.suite_plan import SuitePlan
+from muster.app.suites.plan import SuitePlan
+from muster.app.suites.reviews import NamedRun
 from muster.app.views.runs import moment
 from muster.domain.money import to_usd
 from muster.domain.review import Review
 from muster.suites.format.suite import Examination
 from muster.suites.reviews import Agreement, ReviewedRun
-from muster.text.tree import Flaw
+from muster.text.documents.tree import Flaw
 
 
 def load_view(load: Load) -> dict[str, Any]:

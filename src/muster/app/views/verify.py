@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from muster.app.verifications import Fixed, LeftBehind, Prepared
-from muster.app.verify_plan import PlannedAgent, VerifyPlan
+from muster.app.verify.plan import PlannedAgent, VerifyPlan
+from muster.app.verify.verifications import Fixed, LeftBehind, Prepared
 from muster.app.views.suites import flaw_view, load_view
 from muster.domain.money import to_usd
 from muster.domain.run import Run

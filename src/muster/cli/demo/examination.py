@@ -10,7 +10,7 @@ from typing import Any
 
 from muster.app import Muster, open_muster
 from muster.app.reports import write_file
-from muster.app.suite_values import CaseLine, Status, SuiteReport
+from muster.app.suites.values import CaseLine, Status, SuiteReport
 from muster.cli.drive import completed
 from muster.cli.suites.order import SuiteProgress
 from muster.cli.terminal.progress import Display, ProgressState, shown

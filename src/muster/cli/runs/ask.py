@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from muster.app import Muster
-from muster.app.ask import Question
-from muster.app.handle import RunHandle
-from muster.app.run_details import RunBatches
+from muster.app.runs.ask import Question
+from muster.app.runs.details import RunBatches
+from muster.app.runs.handle import RunHandle
 from muster.app.views.runs import reply_view, run_batches_view
 from muster.cli.batches.words import batch_name, calls
 from muster.cli.completers import agent_names

@@ -10,7 +10,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from muster.app.run_details import CallDetails, RunBatches, RunDetails
+from muster.app.runs.details import CallDetails, RunBatches, RunDetails
 from muster.cli.batches.words import calls, standing
 from muster.cli.runs.words import COLOURS, cut, event_line, saving_words, tokens_line, tool_line, ways_on
 from muster.cli.terminal.output import clean

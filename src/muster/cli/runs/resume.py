@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from typing import Annotated, Any
 
 from muster.app import Muster, Patience
-from muster.app.handle import RunHandle
+from muster.app.runs.handle import RunHandle
 from muster.app.views.runs import whole_run_view
 from muster.cli.batches.words import calls
 from muster.cli.drive import drive, refuse_driven

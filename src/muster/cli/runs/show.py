@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Annotated
 
 from muster.app import Muster
-from muster.app.run_details import CallDetails, RunDetails
+from muster.app.runs.details import CallDetails, RunDetails
 from muster.app.views.runs import call_view, details_view
 from muster.cli.completers import run_names
 from muster.cli.line import Argument, Option

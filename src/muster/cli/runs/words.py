@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from datetime import datetime
 
-from muster.app.run_details import RunBatches
+from muster.app.runs.details import RunBatches
 from muster.cli.batches.words import money_words
 from muster.cli.terminal.output import clean
 from muster.domain.call import Reply, ToolCall, Usage

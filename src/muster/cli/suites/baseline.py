@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 from muster.app import Muster
-from muster.app.reviews import NamedRun
+from muster.app.suites.reviews import NamedRun
 from muster.app.views.suites import baseline_view
 from muster.cli.completers import run_names_or_files
 from muster.cli.line import Argument

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Annotated
 
 from muster.app import Muster
-from muster.app.suite_values import ComparisonTerms, RunComparison, comparison_json, comparison_markdown
+from muster.app.suites.values import ComparisonTerms, RunComparison, comparison_json, comparison_markdown
 from muster.cli.completers import run_names_or_files
 from muster.cli.line import Argument, Option
 from muster.cli.session import with_muster

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from muster.app import Muster
-from muster.app.evidence import (
+from muster.app.suites.evidence import (
     ArchiveVerification,
     Difference,
     Exported,
@@ -19,9 +19,9 @@ from muster.app.evidence import (
     load_public_key,
     make_keys,
 )
-from muster.app.evidence import rescore as score_again
-from muster.app.evidence import verify as check
-from muster.app.suite_values import WORDS, Status
+from muster.app.suites.evidence import rescore as score_again
+from muster.app.suites.evidence import verify as check
+from muster.app.suites.values import WORDS, Status
 from muster.app.views.evidence import exported_view, rescoring_view, verification_view
 from muster.cli.completers import run_names
 from muster.cli.line import Argument, Option

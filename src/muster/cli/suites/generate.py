@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from muster.app import Muster
-from muster.app.generation import Generation, generation, write_cases, yaml_text
+from muster.app.suites.generation import Generation, generation, write_cases, yaml_text
 from muster.cli.completers import agent_names
 from muster.cli.drive import drive
 from muster.cli.line import Option

@@ -9,10 +9,10 @@ from typing import Any
 from muster.app import Muster
 from muster.app.costs import Quoting
 from muster.app.reports import SuiteReport
-from muster.app.run_options import RunOptions
-from muster.app.suite_plan import SuitePlan
-from muster.app.suite_values import NOTHING, SuiteSpec, read_spec, report_json
-from muster.app.suites import AnswerSource, SuiteChoice
+from muster.app.runs.options import RunOptions
+from muster.app.suites.plan import SuitePlan
+from muster.app.suites.suites import AnswerSource, SuiteChoice
+from muster.app.suites.values import NOTHING, SuiteSpec, read_spec, report_json
 from muster.cli.drive import FreshEvents, ProgressSource
 from muster.cli.options import DispatchOptions, RunTerms
 from muster.cli.outcome import (

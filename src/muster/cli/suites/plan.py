@@ -7,9 +7,9 @@ from rich.table import Table
 
 from muster.app import Muster
 from muster.app.costs import ATTEMPTS, Load
-from muster.app.suite_plan import SuitePlan
-from muster.app.suite_values import MOST_TOOL_TURNS
-from muster.app.suites import AnswerSource
+from muster.app.suites.plan import SuitePlan
+from muster.app.suites.suites import AnswerSource
+from muster.app.suites.values import MOST_TOOL_TURNS
 from muster.app.views.suites import plan_view
 from muster.cli.line import Option
 from muster.cli.options import SendingOptions

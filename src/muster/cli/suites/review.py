@@ -9,9 +9,9 @@ from rich.table import Table
 from rich.text import Text
 
 from muster.app import Muster
-from muster.app.reviews import ReviewDraft
-from muster.app.suite_values import WORDS, Agreement, ReviewedRun
-from muster.app.suites import AddedReview
+from muster.app.suites.reviews import ReviewDraft
+from muster.app.suites.suites import AddedReview
+from muster.app.suites.values import WORDS, Agreement, ReviewedRun
 from muster.app.views.suites import review_view, reviews_view
 from muster.cli.completers import run_names
 from muster.cli.line import Argument, Option

@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from muster.app import Muster
-from muster.app.suites import SuiteChoice
+from muster.app.suites.suites import SuiteChoice
 from muster.cli.completers import agent_names, run_names_or_files
 from muster.cli.line import Argument, Bundle, Option
 from muster.cli.line.parameters import files

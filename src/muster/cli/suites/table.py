@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from muster.app.suite_values import (
+from muster.app.suites.values import (
     NOT_PASSED,
     ORDER,
     WORDS,

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from muster.app import Muster
 from muster.app.batches import Durations
-from muster.app.verify_values import Ending, VerifyMetrics, metrics_json
+from muster.app.verify.values import Ending, VerifyMetrics, metrics_json
 from muster.cli.line import Option
 from muster.cli.session import with_muster
 from muster.cli.terminal.output import OutputOptions, answer, clean

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from muster.app.verifications import VerifyChoice
-from muster.app.verify_plan import PlannedAgent
-from muster.app.verify_values import FileSelection
+from muster.app.verify.plan import PlannedAgent
+from muster.app.verify.values import FileSelection
+from muster.app.verify.verifications import VerifyChoice
 from muster.cli.completers import agent_names
 from muster.cli.line import Argument, Bundle, Option
 from muster.cli.line.parameters import files

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from muster.app import Muster
 from muster.app.costs import Quoting
-from muster.app.handle import RunHandle
 from muster.app.reports import VerifyReport
-from muster.app.verifications import Fixed, LeftBehind, Prepared
+from muster.app.runs.handle import RunHandle
+from muster.app.verify.verifications import Fixed, LeftBehind, Prepared
 from muster.app.views.verify import fixed_view, left_behind_view
 from muster.cli.drive import FreshEvents, ProgressSource, drive
 from muster.cli.options import RunTerms

@@ -4,8 +4,8 @@ import shlex
 from typing import TYPE_CHECKING, Annotated
 
 from muster.app import Muster
-from muster.app.verifications import Prepared
-from muster.app.verify_plan import PlannedAgent, VerifyPlan
+from muster.app.verify.plan import PlannedAgent, VerifyPlan
+from muster.app.verify.verifications import Prepared
 from muster.app.views.verify import verify_plan_view
 from muster.cli.line import Option
 from muster.cli.session import with_muster

@@ -5,8 +5,8 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-from muster.app.verify_secrets import Allowed, Installed, install_hook
-from muster.app.verify_secrets import allow_secret as allow
+from muster.app.verify.secrets import Allowed, Installed, install_hook
+from muster.app.verify.secrets import allow_secret as allow
 from muster.cli.line import Argument, Option
 from muster.cli.terminal.output import OutputOptions, answer
 from muster.settings import load_settings

@@ -9,8 +9,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from muster.app.verifications import LeftBehind
-from muster.app.verify_values import AgentReport, Ending, Finding, Merged, Severity, VerifyReport, spoken
+from muster.app.verify.values import AgentReport, Ending, Finding, Merged, Severity, VerifyReport, spoken
+from muster.app.verify.verifications import LeftBehind
 from muster.cli.terminal.output import clean
 from muster.cli.terminal.table import Column, fitted
 from muster.cli.verify.words import left_out_by_why

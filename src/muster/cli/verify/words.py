@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from muster.app.verifications import Prepared
-from muster.app.verify_plan import VerifyPlan
-from muster.app.verify_values import FileSelection, LeftOut
+from muster.app.verify.plan import VerifyPlan
+from muster.app.verify.values import FileSelection, LeftOut
+from muster.app.verify.verifications import Prepared
 from muster.app.views.verify import left_out_view
 from muster.cli.batches.words import calls
 from muster.cli.terminal.output import OutputOptions, answer, fail_with

@@ -13,7 +13,7 @@ from muster.domain.errors import LeftWaiting, RecordedFailure, RetriesExhausted,
 from muster.domain.ids import BatchId
 from muster.domain.run import Fallback
 from muster.engine.batches.parking import Outcome, Parked
-from muster.engine.call_state import CallServices, CallState, require_unicode
+from muster.engine.calls.state import CallServices, CallState, require_unicode
 from muster.engine.driven_run import CallGuard, CallJournal, DrivenRun
 from muster.engine.mapping import item_under_way
 

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 import msgspec
 
 from muster.domain.canonical import Json
-from muster.sim.anthropic import Anthropic
-from muster.sim.ask import SimAnswer, SimRefusal, WireProtocol
 from muster.sim.batches.batch import ENDED, MemberOutcome, SimBatch, SimBatchMember, SimBatchPhase, moment
 from muster.sim.batches.desk import Call, Endpoint, EndpointAnswer, Work, say_json
 from muster.sim.batches.registry import BatchRegistry, limit_of, page_after, page_before
 from muster.sim.faults import FaultKind, Op
 from muster.sim.options import Options
 from muster.sim.playback import request_id
+from muster.sim.protocols.anthropic import Anthropic
+from muster.sim.protocols.ask import SimAnswer, SimRefusal, WireProtocol
 
 PATH = "/anthropic/v1/messages/batches"
 MOST_REQUESTS = 100_000

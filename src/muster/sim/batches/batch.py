@@ -10,8 +10,8 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from muster.domain.canonical import Json
-from muster.sim.ask import SimAnswer, SimRefusal, WireProtocol
 from muster.sim.faults import Fault, FaultKind
+from muster.sim.protocols.ask import SimAnswer, SimRefusal, WireProtocol
 
 LIFETIME = 24 * 60 * 60.0
 HALF = 0.5

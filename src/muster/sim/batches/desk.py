@@ -8,9 +8,7 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from muster.domain.canonical import Json
-from muster.sim.ask import SimRefusal, WireProtocol
 from muster.sim.batches.multipart import without_boundary
-from muster.sim.door import account_of, check_key
 from muster.sim.faults import HONEST, Fault, Op
 from muster.sim.http import HttpRequest
 from muster.sim.playback import (
@@ -27,6 +25,8 @@ from muster.sim.playback import (
     stage_lines,
     stage_whole,
 )
+from muster.sim.protocols.ask import SimRefusal, WireProtocol
+from muster.sim.protocols.door import account_of, check_key
 from muster.sim.rehearsal import Rehearsal
 
 _encode = msgspec.json.Encoder().encode

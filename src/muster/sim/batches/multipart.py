@@ -5,8 +5,8 @@ from email.message import Message
 from email.parser import BytesHeaderParser
 from typing import NamedTuple
 
-from muster.sim.ask import SimRefusal
 from muster.sim.http import HttpRequest
+from muster.sim.protocols.ask import SimRefusal
 
 FORM = "multipart/form-data"
 

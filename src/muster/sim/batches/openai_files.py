@@ -1,12 +1,12 @@
 """Files of OpenAI: the endpoints under `/v1/files`."""
 
-from muster.sim.ask import SimRefusal
 from muster.sim.batches.desk import Call, Endpoint, EndpointAnswer, immediately, say_json
 from muster.sim.batches.multipart import fields_of
 from muster.sim.batches.registry import BatchRegistry, File, limit_of, page_after, spell_file
 from muster.sim.faults import FaultKind, Op
-from muster.sim.openai import invalid
 from muster.sim.options import Options
+from muster.sim.protocols.ask import SimRefusal
+from muster.sim.protocols.openai import invalid
 
 PATH = "/openai/v1/files"
 MOST_BYTES = 200 * 1024 * 1024

@@ -8,12 +8,12 @@ from itertools import count
 from typing import Generic, Protocol, TypeVar
 
 from muster.domain.canonical import Json
-from muster.sim.ask import SimRefusal
 from muster.sim.audit import AuditLog
 from muster.sim.batches.batch import MemberOutcome, Schedule, SimBatch, SimBatchMember, Wording, make_schedule, moment
 from muster.sim.batches.settling import Settler
 from muster.sim.faults import Fault, FaultKind, Op, Plans
 from muster.sim.options import Options
+from muster.sim.protocols.ask import SimRefusal
 
 
 class BatchRegistry:

@@ -3,12 +3,12 @@
 import json
 from collections.abc import Iterator
 
-from muster.sim.ask import SimRefusal
 from muster.sim.audit import AuditLog
 from muster.sim.batches.batch import ENDED, MemberOutcome, SimBatch, SimBatchMember, SimBatchPhase
-from muster.sim.door import read_body
 from muster.sim.faults import Fault, FaultKind, Op, Plans
 from muster.sim.playback import refuse_honestly
+from muster.sim.protocols.ask import SimRefusal
+from muster.sim.protocols.door import read_body
 from muster.sim.speaker import Responder, name_of
 
 STEP = 100  # members at a time, so that others are served in between

@@ -11,10 +11,10 @@ from muster.suites.format.reading import SuiteFiles
 from muster.suites.format.resolve import require_id
 from muster.suites.format.variables import CaseTemplate, Row, Unfilled, rows
 from muster.text.complaints import Complaints
+from muster.text.documents.tree import Flaw, Place, Unreadable
 from muster.text.json_paths import compile_path
 from muster.text.json_schema import schema_flaw
 from muster.text.patterns import compile_pattern
-from muster.text.tree import Flaw, Place, Unreadable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,8 +12,8 @@ from muster.suites.format.forms import CaseForm, CheckForm, HeadForm
 from muster.suites.format.reading import SuiteReader
 from muster.suites.format.suite import examine
 from muster.text.complaints import Complaints
+from muster.text.documents.tree import Flaw, Place, Unreadable
 from muster.text.files import opened, shown, whole_text
-from muster.text.tree import Flaw, Place, Unreadable
 
 CANONICAL_TAGS = ("smoke", "happy-path", "error-handling", "edge-case", "certification", "deferred")
 MOST_FINDINGS = 500

@@ -24,8 +24,8 @@ from muster.suites.format.forms import (
     RubricForm,
 )
 from muster.text.complaints import UnknownName
+from muster.text.documents.tree import Place, spelled
 from muster.text.forms import Form
-from muster.text.tree import Place, spelled
 
 CLOSE = 0.8  # share of letters in common from which a name counts as misspelt
 _SHORTEST = 4  # shorter names are like too many others: uid is not a misspelt id

@@ -15,11 +15,11 @@ from muster.domain.errors import BadFile, NotFound
 from muster.suites.format.forms import CaseForm, HeadForm
 from muster.suites.format.names import rest_of, unknown_names
 from muster.text.complaints import Complaints, places_of
+from muster.text.documents.readers import READERS
+from muster.text.documents.toml_reader import TomlFile
+from muster.text.documents.tree import Flaw, Map, Unreadable
+from muster.text.documents.yaml_reader import YamlFile
 from muster.text.files import byte_lines, opened, shown, whole_text
-from muster.text.readers import READERS
-from muster.text.toml_reader import TomlFile
-from muster.text.tree import Flaw, Map, Unreadable
-from muster.text.yaml_reader import YamlFile
 
 PROMPT = "prompt.md"
 MOST_PROMPT = 4_000_000

@@ -27,9 +27,9 @@ from muster.suites.format.names import STAND_IN
 from muster.suites.format.reading import SuiteFiles
 from muster.suites.format.variables import JsonText, spell
 from muster.text.complaints import Complaints
+from muster.text.documents.tree import Place, Unreadable
 from muster.text.json_documents import flaw_of
 from muster.text.json_schema import schema_flaw
-from muster.text.tree import Place, Unreadable
 
 LONGEST_ID = 200
 

@@ -12,7 +12,7 @@ from muster.suites.format.filling import FilledCase, filled, verify
 from muster.suites.format.forms import CaseForm, CheckForm, EvaluatorForm, HeadForm, RubricForm
 from muster.suites.format.reading import SuiteReader, WrittenCase
 from muster.suites.format.resolve import LONGEST_ID, CaseResolver, is_usable_id, require_id
-from muster.text.tree import MOST_FLAWS, Flaw, Place, Unreadable
+from muster.text.documents.tree import MOST_FLAWS, Flaw, Place, Unreadable
 
 DOMINANT = 0.9  # share of the weights; 0.7 and 0.3 are common, and meant
 NOTHING = 1e-9  # a score reaches a threshold that is higher by this, so that such a share does not count

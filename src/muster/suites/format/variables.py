@@ -16,8 +16,8 @@ import msgspec
 
 from muster.domain.canonical import Json
 from muster.suites.case import Case, CheckKind, OutputCheck, RubricItem, ScriptedTool
+from muster.text.documents.tree import Unreadable
 from muster.text.files import byte_lines, opened, text_lines
-from muster.text.tree import Unreadable
 
 MOST_FILLED = 8_000_000  # characters that variables may bring into one case
 

@@ -16,11 +16,11 @@ from pydantic import ValidationError
 
 from muster.domain.errors import BadArgument, BadConfiguration, BadFile, NotFound
 from muster.text.complaints import Complaints
+from muster.text.documents.readers import READERS
+from muster.text.documents.toml_reader import TomlFile
+from muster.text.documents.tree import MOST_FLAWS, Flaw, Items, Map, Unreadable
+from muster.text.documents.yaml_reader import YamlFile
 from muster.text.files import opened, shown
-from muster.text.readers import READERS
-from muster.text.toml_reader import TomlFile
-from muster.text.tree import MOST_FLAWS, Flaw, Items, Map, Unreadable
-from muster.text.yaml_reader import YamlFile
 from muster.verify.declaration.forms import ALLOWED, LIMITS, TOP, TopForm, unknown
 from muster.verify.declaration.resolve import read_thresholds, resolve
 from muster.verify.verification import AllowedSecret, Kind, Limits, Verifier

@@ -9,11 +9,11 @@ from pydantic import ValidationError
 
 from muster.domain.errors import BadArgument
 from muster.text.complaints import Complaints
+from muster.text.documents.tree import Place, Plain, Unreadable, plain_value
 from muster.text.expressions import PART, parse, spell_mapping
 from muster.text.files import whole_text
 from muster.text.json_documents import flaw_of
 from muster.text.json_schema import schema_flaw
-from muster.text.tree import Place, Plain, Unreadable, plain_value
 from muster.verify.declaration.forms import AGENT, PARSERS, AgentForm, misplaced, unknown
 from muster.verify.verification import MAX_TOKENS, Kind, Shape, Verifier
 

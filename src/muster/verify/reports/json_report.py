@@ -24,7 +24,7 @@ from muster.domain.batch import BatchShare
 from muster.domain.money import to_usd
 from muster.text.thresholds import ThresholdResult
 from muster.text.words import moment
-from muster.verify.finding import Counts, Finding, Merged
+from muster.verify.findings.finding import Counts, Finding, Merged
 from muster.verify.journal import AgentReport, WaveReport
 from muster.verify.reports.run import WavesRun
 from muster.verify.reports.summary import Cost, Facts, RejectedBy, VerifyReport

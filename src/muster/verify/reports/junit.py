@@ -7,7 +7,7 @@ from typing import TextIO
 from muster.reporting.xml_text import attribute, attributes, text
 from muster.text.thresholds import ThresholdResult
 from muster.text.words import moment, one_line, shorten
-from muster.verify.finding import Finding
+from muster.verify.findings.finding import Finding
 from muster.verify.journal import AgentReport, Ending, WaveReport
 from muster.verify.reports.run import WavesRun
 from muster.verify.reports.summary import VerifyReport, fine, looked

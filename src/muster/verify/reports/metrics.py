@@ -15,7 +15,7 @@ from muster.domain.run import Run, RunState
 from muster.statistics.batches import BatchStats, Durations, batch_stats, durations, share
 from muster.store.base import Store
 from muster.text.words import moment
-from muster.verify.finding import Counts
+from muster.verify.findings.finding import Counts
 from muster.verify.journal import NONE, WORKLOAD, AgentReport, Ending
 from muster.verify.reports.json_report import counts_json
 from muster.verify.reports.run import open_waves_run

@@ -13,7 +13,7 @@ from muster.domain.run import RunState
 from muster.reporting.sarif import MOST_RESULTS, SCHEMA, VERSION, automation, invocation, rule_name, tool
 from muster.text.redaction import MARK
 from muster.text.words import one_line, shorten
-from muster.verify.finding import RANKS, Finding, Merged, Severity
+from muster.verify.findings.finding import RANKS, Finding, Merged, Severity
 from muster.verify.journal import Ending
 from muster.verify.reports.run import WavesRun
 from muster.verify.reports.summary import ReportCleaner, VerifyReport

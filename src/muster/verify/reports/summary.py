@@ -15,11 +15,11 @@ from muster.domain.money import NOTHING, Microdollars, show_usd
 from muster.domain.run import Run, RunState
 from muster.text.redaction import Redactor
 from muster.text.words import count, one_line
-from muster.verify.assessment import add, less
-from muster.verify.assessment import count as count_findings
-from muster.verify.finding import Counts, Merged, Rejected
+from muster.verify.findings.assessment import add, less
+from muster.verify.findings.assessment import count as count_findings
+from muster.verify.findings.finding import Counts, Merged, Rejected
+from muster.verify.findings.merging import merge
 from muster.verify.journal import AgentReport, Ending, WaveReport, wave_prefix
-from muster.verify.merging import merge
 from muster.verify.reports.run import WavesRun, planned, planned_waves
 from muster.verify.source import FileInfo
 from muster.verify.verification import Kind, LeftOut

@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
-from muster.verify.answers import bounded
-from muster.verify.finding import Finding, Severity
+from muster.verify.agents.answers import bounded
+from muster.verify.findings.finding import Finding, Severity
 
 TRACEBACK = "Traceback (most recent call last):"
 

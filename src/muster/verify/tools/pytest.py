@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from muster.verify.answers import LONGEST_NAME, LONGEST_TEXT, bounded
-from muster.verify.finding import Finding, Severity
+from muster.verify.agents.answers import LONGEST_NAME, LONGEST_TEXT, bounded
+from muster.verify.findings.finding import Finding, Severity
 from muster.verify.tools.lines import Parsed, flawed, uncoloured
 
 _TITLE = re.compile(r"_{2,} (?P<title>\S.*?) _{2,}")

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from muster.verify.answers import read_text
+from muster.verify.agents.answers import read_text
 from muster.verify.tools import lines, mypy, pytest, ruff, sarif
 from muster.verify.tools.lines import Parsed, Parser, flawed
 

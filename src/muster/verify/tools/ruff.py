@@ -5,8 +5,8 @@ from collections.abc import Mapping
 
 from muster.domain.canonical import Json
 from muster.text.json_documents import decode
-from muster.verify.answers import LONGEST_NAME, bounded
-from muster.verify.finding import Finding, Severity
+from muster.verify.agents.answers import LONGEST_NAME, bounded
+from muster.verify.findings.finding import Finding, Severity
 from muster.verify.tools.lines import Parsed, flawed, uncoloured
 
 _SYNTAX = "invalid-syntax"

@@ -12,8 +12,8 @@ from urllib.parse import unquote, urljoin, urlsplit
 
 from muster.domain.canonical import Json
 from muster.text.json_documents import decode
-from muster.verify.answers import LONGEST_NAME, bounded, cwe_of
-from muster.verify.finding import Finding, Severity
+from muster.verify.agents.answers import LONGEST_NAME, bounded, cwe_of
+from muster.verify.findings.finding import Finding, Severity
 from muster.verify.tools.lines import Parsed, flawed
 
 _CWE_TAG = re.compile(r"(?:external/cwe/)?(cwe-\d{1,9})", re.IGNORECASE)

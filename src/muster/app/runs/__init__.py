@@ -1,0 +1,1 @@
+"""Use cases of runs: start, ask, resume, fork, cancel, look at, move."""

@@ -1,0 +1,99 @@
+"""A run in the hand of a Python program: its events, its result, and a way to cancel it."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import TYPE_CHECKING
+
+from muster.domain.canonical import Json
+from muster.domain.entry import Event
+from muster.domain.errors import Conflict, Overdraft, RunFailed
+from muster.domain.ids import RunId
+from muster.domain.run import TERMINAL, Run, RunState
+from muster.store.base import Store
+
+if TYPE_CHECKING:
+    from muster.app.runs.runs import Runs
+
+
+class RunHandle:
+    """Follows one run, whoever drives it; `driving` is set when this process does."""
+
+    def __init__(
+        self,
+        runs: "Runs",
+        store: Store,
+        run: RunId,
+        driving: "asyncio.Task[Run] | None",
+        sweep: Callable[[], Awaitable[object]],
+    ) -> None:
+        self._runs, self._store, self._sweep = runs, store, sweep
+        self.id = run
+        self._driving = driving
+
+    async def run(self) -> Run:
+        """Return the run as it is stored now."""
+        return await self._runs.get(self.id)
+
+    def events(self, after: int = 0) -> AsyncIterator[Event]:
+        """Return the events after a number as they come, until the run is over or stands still."""
+        return follow(self._store, self.id, after, self._sweep)
+
+    async def wait(self) -> Run:
+        """Wait until the run is over or stands still."""
+        if self._driving is not None:
+            return await self._driven(self._driving)
+        async for _ in self.events((await self.run()).last_seq):
+            pass
+        return await self.run()
+
+    async def _driven(self, driving: "asyncio.Task[Run]") -> Run:
+        try:
+            return await asyncio.shield(driving)
+        except Conflict:
+            run = await self.run()
+            if run.state is RunState.CANCELED:
+                return run  # somebody was faster than the driver
+            raise
+
+    async def result(self) -> Json:
+        """Wait for the result; raises RunFailed when there is none, Overdraft with it when it exceeded a budget."""
+        run = await self.wait()
+        if run.state is RunState.COMPLETED and run.ended_reason != Overdraft.code:
+            return run.result
+        if run.state is RunState.COMPLETED:
+            raise Overdraft.of(run.error or {}, run.result)
+        raise RunFailed(run.id, str(run.state), run.ended_reason, run.error)
+
+    async def cancel(self) -> None:
+        """Ask for the run to be canceled and wait until it is."""
+        await self._runs.cancel(self.id)
+        await self.wait()
+
+
+PAGE = 500
+LOOK_SECONDS = 1.0
+
+
+async def follow(store: Store, run: RunId, after: int, sweep: Callable[[], Awaitable[object]]) -> AsyncIterator[Event]:
+    """Yield every event after a number, in order, until the run is over or stands still.
+
+    When nothing is told for a while, `sweep` finds out whether the run's driver is still alive.
+    """
+    while True:
+        before = await store.runs.get(run)
+        events = await store.events.read(run, after, PAGE)
+        for event in events:
+            after = event.seq
+            yield event
+        if events:
+            continue
+        # Read before the events: whatever was told before it came to rest has been given by now.
+        if before is None or before.state in TERMINAL or _stands_still(before):
+            return
+        if not await store.changes.wait(LOOK_SECONDS):
+            await sweep()
+
+
+def _stands_still(run: Run) -> bool:
+    left = run.state is RunState.WAITING and run.lease.driver is None
+    return left or run.state is RunState.INTERRUPTED

@@ -1,0 +1,337 @@
+"""Runs: found, started, resumed, forked, replayed, followed, canceled, deleted and moved. `Muster.runs`."""
+
+import asyncio
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from muster.app.backend import Backend
+from muster.app.outputs import require_output
+from muster.app.runs.details import (
+    CallDetails,
+    RunBatches,
+    RunDetails,
+    batches_of,
+    batches_under_way,
+    details_of,
+)
+from muster.app.runs.files import export_run, import_run
+from muster.app.runs.handle import RunHandle
+from muster.app.runs.options import RunOptions, descendant, new_run
+from muster.domain.batch import Batch
+from muster.domain.budget import Budgets, require_left
+from muster.domain.canonical import Json
+from muster.domain.entry import Entry, EntryKind, Event
+from muster.domain.errors import BadArgument, Conflict, MusterError, NotFound, StopRun
+from muster.domain.ids import RunId
+from muster.domain.money import Microdollars
+from muster.domain.run import LIVE, REPLAYS, TERMINAL, Dispatch, Origin, Reuse, Run, RunState, mode_of
+from muster.engine.drive import Listener
+from muster.engine.workload import Preparation
+from muster.settings import parse_budget
+from muster.text.json_schema import JsonSchemas
+
+PAGE = 1000  # runs that are looked through at a time
+CANCEL_SECONDS = 5.0  # for which the driver of a canceled run is waited for
+
+
+class Runs:
+    """The runs of an open Muster."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._settings, self._store, self._engine = backend.settings, backend.store, backend.engine
+        self._clock, self._directory, self._workloads = backend.clock, backend.directory, backend.workloads
+        self._driving: set[asyncio.Task[Run]] = set()
+        self._stopped: StopRun | None = None
+
+    async def find(self, reference: str) -> Run:
+        """Return the run that an id, a unique beginning of one, a name (the newest with it) or `last` stands for."""
+        if reference == "last":
+            runs = await self._store.runs.roots(limit=1)
+            if not runs:
+                raise NotFound("this store has no runs yet", suggestions=("muster demo", "muster ask sim/echo hello"))
+            return runs[0]
+        found = await self._store.runs.match(reference)
+        exact = [run for run in found if run.id == reference] or [run for run in found if run.name == reference]
+        if exact:
+            return exact[0]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            ids = ", ".join(run.id for run in found[:5])
+            raise BadArgument(f"{reference!r} matches {len(found)} runs: {ids}", suggestions=("write more of the id",))
+        raise NotFound(f"run {reference!r} not found in {self._settings.database}", suggestions=("muster runs list",))
+
+    async def newest(self, workloads: Collection[str]) -> Run | None:
+        """Return the newest run of some workloads that is not a child."""
+        limit = 0
+        while True:
+            limit += PAGE
+            runs = await self._store.runs.roots(limit=limit)
+            found = next((run for run in runs if run.workload in workloads), None)
+            if found is not None or len(runs) < limit:
+                return found
+
+    async def list(self, states: Iterable[RunState] = (), limit: int = 100) -> Sequence[Run]:
+        """Return the newest runs, of some states or of all."""
+        return await self._store.runs.select(tuple(states), limit=limit)
+
+    async def get(self, run: RunId) -> Run:
+        """Return a run as it is stored now."""
+        found = await self._store.runs.get(run)
+        if found is None:
+            raise NotFound(f"run {run} not found")
+        return found
+
+    async def details(self, reference: str, *, calls: int = 0, events: int = 0) -> RunDetails:
+        """Return a run with its batches, and at most so many of its first calls and last events."""
+        return await details_of(self._store, await self.find(reference), calls=calls, events=events)
+
+    async def batches_of(self, run: RunId) -> RunBatches:
+        """Return the batches that hold calls of a run."""
+        return await batches_of(self._store, run)
+
+    async def batches_under_way(self, run: RunId) -> Sequence[Batch]:
+        """Return the batches that are not over and hold calls of a run or of its children."""
+        return await batches_under_way(self._store, run)
+
+    async def call(self, reference: str, key: str) -> CallDetails:
+        """Return one call of a run in full."""
+        run = await self.find(reference)
+        entry = await self.entry(run.id, key)
+        if entry is None or entry.kind is not EntryKind.CALL:
+            raise NotFound(
+                f"run {run.id} has no call under the key {key!r}", suggestions=(f"muster runs show {run.id} --calls",)
+            )
+        return CallDetails(entry=entry, attempts=tuple(await self._store.archive.attempts_of(run.id, key)))
+
+    async def entry(self, run: RunId, key: str) -> Entry | None:
+        """Return what a run remembers under a key; the reply to a request with a schema has its data."""
+        entry = await self._store.journal.find(run, key)
+        schema = entry.request.get("schema") if entry is not None and isinstance(entry.request, dict) else None
+        if entry is None or entry.reply is None or not schema:
+            return entry
+        return replace(entry, reply=JsonSchemas().parse(entry.reply, schema))
+
+    async def events(self, run: RunId, after: int = 0, limit: int = PAGE) -> Sequence[Event]:
+        """Return the events of a run after a number, at most so many."""
+        return await self._store.events.read(run, after, limit)
+
+    async def unknown(self) -> Sequence[Run]:
+        """Return the runs for workers whose workload this process does not know."""
+        queued = await self._store.runs.select((RunState.QUEUED,), limit=PAGE)
+        return [run for run in queued if run.submitted and not self._engine.knows(run.workload)]
+
+    async def workers(self) -> int:
+        """Return how many workers are alive."""
+        return len(await self._engine.workers())
+
+    async def start(
+        self,
+        workload: str,
+        spec: Json,
+        options: RunOptions | None = None,
+        *,
+        detach: bool = False,
+        on_delta: Listener | None = None,
+        origin: Origin | None = None,
+        before: Preparation | None = None,
+    ) -> RunHandle:
+        """Store a run and drive it in this process; with `detach` only until it waits for batches.
+
+        With an origin it takes over what another run remembers, as far as the origin says. `before` does steps of the
+        workload in advance; the workload must be able to do without.
+        """
+        self._require_going_on()
+        self._workloads.find(workload)
+        run = await self._create(workload, spec, options or self.options(), submitted=detach, origin=origin)
+        return self.drive(run, on_delta, detach=detach, before=before)
+
+    async def submit(self, workload: str, spec: Json, options: RunOptions | None = None) -> RunHandle:
+        """Store a run for the workers."""
+        return self.watch(await self._create(workload, spec, options or self.options(), submitted=True))
+
+    async def resume(
+        self, reference: str, *, budget_usd: str | float | None = None, on_delta: Listener | None = None
+    ) -> RunHandle:
+        """Go on with a run: the same one if it stands still, a new one with all its replies if it is over.
+
+        Both spend from the budget that the run was started with; `budget_usd` sets a new total.
+        """
+        self._require_going_on()
+        return self.drive(await self.prepare_resume(reference, budget_usd=budget_usd), on_delta)
+
+    async def prepare_resume(self, reference: str, *, budget_usd: str | float | None = None) -> Run:
+        """Return the run that will be driven on resume, made if need be."""
+        run = await self.find(reference)
+        cap = parse_budget(budget_usd)
+        self._workloads.find(run.workload)
+        if run.state is RunState.COMPLETED:
+            raise Conflict(
+                f"run {run.id} completed; there is nothing to resume",
+                suggestions=(f"muster runs fork {run.id} --from KEY",),
+            )
+        if run.state in TERMINAL:
+            replayed = run.origin is not None and run.origin.reuse in REPLAYS  # then nobody is asked now either
+            reuse = run.origin.reuse if run.origin and replayed else Reuse.REPLIES
+            return await self._descend(run, reuse, cap=cap, budgets=await self._engine.budgets_of(run))
+        if cap is not None:
+            await self._store.commands.set_cap(run.id, cap)
+        elif run.calls.done < run.calls.total:  # else what is left to do may cost nothing
+            require_left(run.id, run.cap, run.total.settled)
+        return await self.get(run.id)
+
+    async def require_batches(self, run: RunId) -> None:
+        """Raise BadConfiguration when a batch that a run waits for is out of reach: a key is missing or another's."""
+        for batch in (await self.batches_of(run)).under_way:
+            self._directory.reopen(batch.endpoint)
+
+    async def queue(self, run: RunId) -> Run:
+        """Hand a run that stands still to the workers."""
+        return await self._store.commands.requeue(run, self._clock.now())
+
+    async def fork(self, reference: str, key: str, *, budget_usd: str | float | None = None) -> Run:
+        """Make a run that takes over everything before a key and asks anew from there on."""
+        run = await self.find(reference)
+        if await self._store.journal.find(run.id, key) is None:
+            raise NotFound(
+                f"run {run.id} has no entry under the key {key!r}", suggestions=(f"muster runs show {run.id} --calls",)
+            )
+        cap = parse_budget(budget_usd) or run.cap
+        return await self._descend(run, Reuse.REPLIES, cap=cap, fork_key=key)
+
+    async def replay(self, reference: str) -> Run:
+        """Make a run that takes every outcome from another and makes no calls."""
+        run = await self.find(reference)
+        return await self._descend(run, Reuse.REPLAY, cap=run.cap)
+
+    def drive(
+        self,
+        run: Run,
+        on_delta: Listener | None = None,
+        *,
+        detach: bool = False,
+        before: Preparation | None = None,
+    ) -> RunHandle:
+        """Drive a run in this process."""
+        driving = self._engine.drive(run.id, on_delta, detach=detach, before=before)
+        task = asyncio.get_running_loop().create_task(driving)
+        self._driving.add(task)
+        task.add_done_callback(self._driving.discard)
+        return self._handle(run.id, task)
+
+    def watch(self, run: Run) -> RunHandle:
+        """Follow a run that another process may drive."""
+        return self._handle(run.id, None)
+
+    async def cancel(self, reference: str) -> Run:
+        """Cancel a run and its batches; returns it when its driver has let go, or as it is after a few seconds."""
+        await self._engine.sweep()
+        run = await self.find(reference)
+        canceled = await self._store.commands.cancel(run.id, self._clock.now())
+        if canceled.state is RunState.CANCELED:
+            await self._cancel_batches(run.id)
+        return await self._until_let_go(await self.get(run.id))
+
+    async def _cancel_batches(self, run: RunId) -> None:
+        try:
+            await self._engine.cancel_batches(run)
+        except MusterError as error:
+            left = await self.batches_under_way(run)
+            ways = [f"run {run} was canceled, its batches were not: muster batch cancel {batch.id}" for batch in left]
+            error.suggestions = (*error.suggestions, *ways)
+            raise
+
+    async def _until_let_go(self, run: Run) -> Run:
+        loop = asyncio.get_running_loop()
+        end = loop.time() + CANCEL_SECONDS
+        while run.is_driven and loop.time() < end:
+            await self._store.changes.wait(end - loop.time())
+            run = await self.get(run.id)
+        return run
+
+    async def delete(self, references: Iterable[str]) -> Sequence[RunId]:
+        """Delete runs with everything in them; none is deleted when one of them is not found."""
+        found = list(dict.fromkeys([(await self.find(reference)).id for reference in references]))
+        for run in found:
+            await self._store.commands.delete(run, self._clock.now())
+        return found
+
+    async def export(self, reference: str, path: str | Path) -> tuple[Run, int]:
+        """Write a run to a file; returns it with the number of its entries."""
+        require_output(Path(path))
+        run = await self.find(reference)
+        return run, await export_run(self._store, run, Path(path))
+
+    async def import_(self, path: str | Path) -> Run:
+        """Read a run from a file; it keeps its id."""
+        return await import_run(self._store, Path(path))
+
+    @property
+    def calls_on_wire(self) -> int:
+        """Return how many calls of runs driven here wait for their agents."""
+        return self._engine.on_wire
+
+    @property
+    def use_batches(self) -> bool:
+        """Return whether runs driven here have parked calls, or taken up batches, since the store was opened."""
+        return self._engine.uses_batches
+
+    def stop(self, error: StopRun, *, now: bool) -> None:
+        """Stop every run that this process drives; none is started or resumed here any more."""
+        self._stopped = error
+        self._engine.stop_all(error, now=now)
+
+    async def close(self) -> None:
+        """Let go of every run that is being driven here; they can be resumed.
+
+        Calls on the wire are answered first; canceled meanwhile, as by a second Ctrl-C, it cuts them.
+        """
+        if self._driving:
+            await self._engine.let_go("the program closed the store", set(self._driving))
+
+    def options(
+        self,
+        *,
+        budget_usd: str | float | None = None,
+        name: str | None = None,
+        tags: Iterable[str] = (),
+        timeout: float | None = None,
+        concurrency: int = 20,
+        dispatch: str | Dispatch = LIVE,
+    ) -> RunOptions:
+        """Return checked options; without a budget, that of the settings."""
+        budget = parse_budget(budget_usd)
+        return RunOptions(
+            name=name,
+            tags=tuple(tags),
+            budget=self._settings.run_cap if budget is None else budget,
+            timeout=timeout,
+            concurrency=concurrency,
+            dispatch=Dispatch(mode=mode_of(dispatch)) if isinstance(dispatch, str) else dispatch,
+        )
+
+    def _handle(self, run: RunId, task: "asyncio.Task[Run] | None") -> RunHandle:
+        return RunHandle(self, self._store, run, task, self._engine.sweep)
+
+    def _require_going_on(self) -> None:
+        if self._stopped is not None:
+            raise self._stopped
+
+    async def _create(
+        self, workload: str, spec: Json, options: RunOptions, *, submitted: bool = False, origin: Origin | None = None
+    ) -> Run:
+        id_, now = self._engine.new_id(), self._clock.now()
+        return await self._engine.create(new_run(id_, now, workload, spec, options, submitted=submitted, origin=origin))
+
+    async def _descend(
+        self,
+        run: Run,
+        reuse: Reuse,
+        *,
+        cap: Microdollars | None,
+        fork_key: str | None = None,
+        budgets: Budgets | None = None,
+    ) -> Run:
+        id_, now = self._engine.new_id(), self._clock.now()
+        return await self._engine.create(descendant(id_, now, run, reuse, cap=cap, fork_key=fork_key, budgets=budgets))

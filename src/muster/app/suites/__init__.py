@@ -1,0 +1,1 @@
+"""Use cases of suites: plan, run, compare, review, prove, generate."""

@@ -1,0 +1,252 @@
+"""Suites: planned, run, judged again, reported, compared, reviewed and proven. `Muster.suites`."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from muster.app.agent_kinds.directory import Agents
+from muster.app.backend import Backend
+from muster.app.costs import Quoting
+from muster.app.outputs import require_output
+from muster.app.runs.files import runs_of
+from muster.app.runs.handle import RunHandle
+from muster.app.runs.options import RunOptions
+from muster.app.runs.runs import Runs
+from muster.app.suites.comparison import SideFinder, file_of
+from muster.app.suites.plan import SuitePlan, SuitePlanner
+from muster.app.suites.reviews import Baselines, ReviewDraft, find_result
+from muster.domain.errors import BadArgument, BadFile, NotFound
+from muster.domain.review import Review
+from muster.domain.run import CALLS_ONLY, LIVE, Dispatch, Origin, Reuse, Run
+from muster.suites.compare.runs import ComparisonTerms, RunComparison, compare_runs
+from muster.suites.reports.run import SuiteRun, open_suite_run
+from muster.suites.reports.summary import SuiteReport, summarize
+from muster.suites.reviews import ReviewedRun, agreement_of
+from muster.suites.spec import SuiteSpec, read_spec
+from muster.suites.verdict import CaseResult, Status
+
+if TYPE_CHECKING:
+    from muster.app.suites.evidence import Exported
+
+WORKLOAD = "suite"
+_LOOKED_AT = 256  # bytes at the beginning of a file
+
+# What is left open is as it was in the run that is replayed or reused, or whose failed cases are run again: who is
+# asked and how, and all that decides whether a case passes, so that the two runs can be compared.
+INHERITED = (
+    "agents", "prompts", "answers", "judge", "judge_samples", "judge_dispatch", "epochs", "evaluator", "threshold",
+    "max_tokens", "temperature", "seed",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuiteChoice:
+    """What a person chose of a suite run by the names of its spec; what was not chosen is None or missing."""
+
+    given: Mapping[str, Any]
+    only_failed: str | None = None  # a run, or a file it was exported to
+
+    def spec(self, before: SuiteSpec | None = None, **more: Any) -> SuiteSpec:
+        """Return the spec, with what was left open taken from an earlier run."""
+        stored = {} if before is None else before.stored()
+        inherited = {name: stored[name] for name in INHERITED if name in stored}
+        said = {name: value for name, value in ({**self.given} | more).items() if value not in (None, [])}
+        if "agents" in said or "prompts" in said:
+            inherited.pop("answers", None)
+        return read_spec(inherited | said)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerSource:
+    """Where known answers come from: an earlier run, a file of recorded answers, or nowhere."""
+
+    replays: bool = False  # no agent is asked
+    run: Run | None = None
+    answers: str | None = None
+
+    @property
+    def origin(self) -> Origin | None:
+        """Return what the new run takes over."""
+        if self.run is None:
+            return None
+        return Origin(run=self.run.id, reuse=Reuse.RECORDED if self.replays else Reuse.CALLS)
+
+    @property
+    def asks(self) -> bool:
+        """Return whether any calls are made: to an agent, or to the judge of recorded answers."""
+        return not self.replays or self.answers is not None
+
+
+ASK_EVERYBODY = AnswerSource()
+USUAL_TERMS = ComparisonTerms()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddedReview:
+    """A review that was added, and the verdict it is about."""
+
+    review: Review
+    result: CaseResult
+
+
+class Suites:
+    """The suites of an open Muster."""
+
+    def __init__(self, backend: Backend, runs: Runs, agents: Agents) -> None:
+        self._store, self._directory, self._clock = backend.store, backend.directory, backend.clock
+        self._runs, self._agents = runs, agents
+        self.baselines = Baselines(backend, self.find)
+
+    def plan(
+        self, spec: SuiteSpec, dispatch: Dispatch = LIVE, quoting: Quoting = Quoting.ALL, *, keep: bool = False
+    ) -> SuitePlan:
+        """Return what a run would do and cost; raises what would keep it from being done.
+
+        With `keep` it holds the cases as well: a run that is started from the plan does not read its files again.
+        """
+        return SuitePlanner(self._directory, spec, dispatch, quoting).survey(keep=keep)
+
+    async def source(self, *, replay: str | None = None, reuse: str | None = None) -> AnswerSource:
+        """Return where known answers come from: the run, its exported file, or the recorded answers that are named."""
+        if replay is not None and reuse is not None:
+            raise BadArgument("--replay makes no calls, --reuse makes only new calls; give only one of them")
+        file = None if replay is None else file_of(replay)
+        if file is not None and _is_answers(file):
+            return AnswerSource(replays=True, answers=str(file))
+        reference = replay or reuse
+        run = None if reference is None else await self.find(reference)
+        return AnswerSource(replays=replay is not None, run=run)
+
+    async def spec(self, choice: SuiteChoice, source: AnswerSource = ASK_EVERYBODY) -> SuiteSpec:
+        """Return the spec of a choice; what was left open is as in the run that is replayed, reused or repeated."""
+        only, failed = None, None
+        if choice.only_failed is not None:
+            failed = await self.find(choice.only_failed)
+            only = await self._not_passed(failed)
+            if not only:
+                raise NotFound(f"every case of run {failed.id} passed; there is nothing to run again")
+        earlier = source.run or failed
+        before = None if earlier is None else read_spec(earlier.spec)
+        return choice.spec(before, answers=source.answers, only=only)
+
+    async def start(
+        self,
+        spec: SuiteSpec,
+        options: RunOptions | None = None,
+        *,
+        origin: Origin | None = None,
+        detach: bool = False,
+        plan: SuitePlan | None = None,
+    ) -> RunHandle:
+        """Start a suite run; from a plan that kept its cases, with these, whatever became of the files since."""
+        known = None if plan is None else plan.surveyed
+        if known is not None and known.spec != spec:
+            raise BadArgument("the plan is of another spec", suggestions=("start the run with the spec of the plan",))
+        if origin is not None and origin.reuse not in CALLS_ONLY:
+            known = None  # the run it comes from has its cases
+        before = None if known is None else known.record
+        return await self._runs.start(WORKLOAD, spec.stored(), options, origin=origin, detach=detach, before=before)
+
+    async def rejudge(
+        self, before: Run, changes: Mapping[str, Any], options: RunOptions | None = None, *, detach: bool = False
+    ) -> RunHandle:
+        """Judge the answers of a suite run anew, with another judge or threshold; no agent is asked."""
+        given = {name: value for name, value in changes.items() if value is not None}
+        spec = read_spec({**before.spec, **given, "generate": False})
+        if spec.judge is None:
+            raise BadArgument("no judge given", suggestions=("add --judge AGENT",))
+        self._agents.require(spec.judge)
+        origin = Origin(run=before.id, reuse=Reuse.REPLIES)
+        return await self.start(spec, options, origin=origin, detach=detach)
+
+    async def find(self, reference: str) -> Run:
+        """Return a suite run by its reference, or by a file it was exported to; a file is imported once."""
+        run = await self._find_or_import(reference)
+        if run.workload != WORKLOAD:
+            raise BadArgument(
+                f"run {run.id} is a run of {run.workload!r}, not of a suite", suggestions=("muster runs list",)
+            )
+        return run
+
+    async def _find_or_import(self, reference: str) -> Run:
+        path = file_of(reference)
+        if path is not None:
+            known = await self._store.runs.get(runs_of(path)[0])
+            return known if known is not None else await self._runs.import_(path)
+        try:
+            return await self._find_stored(reference)
+        except NotFound as error:
+            raise NotFound(f"{error.message}, and no such file exists", suggestions=error.suggestions) from None
+
+    async def _find_stored(self, reference: str) -> Run:
+        """Return the run of a reference; `last` is the last run of a suite, whatever was run after it."""
+        if reference != "last":
+            return await self._runs.find(reference)
+        found = await self._runs.newest((WORKLOAD,))
+        if found is None:
+            ways = ("muster run PATH --agent A", "muster runs list")
+            raise NotFound("this store has no suite run yet", suggestions=ways)
+        return found
+
+    async def open(self, run: Run) -> SuiteRun:
+        """Return a suite run with its cases, results and conversations; raises NotFound for one that had not begun."""
+        return await open_suite_run(self._store, run)
+
+    async def report(self, run: Run) -> SuiteReport:
+        """Return the summary of a suite run."""
+        return await summarize(await self.open(run))
+
+    async def compare(
+        self,
+        a: str,
+        b: str,
+        terms: ComparisonTerms = USUAL_TERMS,
+        *,
+        subject: str | None = None,
+        on_note: Callable[[str], None] = lambda text: None,
+    ) -> RunComparison:
+        """Compare two suite runs, paired by case and epoch; `on_note` hears how an ambiguous name was read."""
+        async with AsyncExitStack() as files:
+            sides = SideFinder(self._store, self._runs, files, on_note)
+            return await compare_runs(await sides.find(a, subject), await sides.find(b, subject), terms)
+
+    async def review(self, reference: str, draft: ReviewDraft) -> AddedReview:
+        """Add what a person thinks of one verdict of a suite run."""
+        suite = await self.open(await self._find_stored(reference))
+        result = await find_result(suite, draft.case, draft.subject, draft.epoch)
+        made = draft.review(suite.run.id, result, self._clock.now())
+        await self._store.reviews.add(made)
+        return AddedReview(review=made, result=result)
+
+    async def reviews(self, reference: str) -> tuple[Run, ReviewedRun]:
+        """Return a suite run with its reviews, and how far they agree with the judge."""
+        suite = await self.open(await self._find_stored(reference))
+        return suite.run, await agreement_of(await self._store.reviews.of_run(suite.run.id), suite.results())
+
+    async def export_evidence(self, reference: str, output: str | Path, key: str | Path) -> "Exported":
+        """Write a signed archive of a suite run."""
+        # Loaded when it is needed: cryptography takes longer to load than most commands take.
+        from muster.app.suites.evidence import export_evidence, load_private_key
+
+        require_output(Path(output), inputs=(str(key),))
+        private = load_private_key(Path(key))
+        return await export_evidence(await self.open(await self._find_stored(reference)), Path(output), private)
+
+    async def _not_passed(self, run: Run) -> Sequence[str]:
+        """Return the cases that did not pass with everyone in every epoch, also those that the run never came to."""
+        suite = await self.open(run)
+        cases = {case.id: bool(case.skip) async for case in suite.cases()}
+        bad = {result.case async for result in suite.results() if result.status not in (Status.PASSED, Status.SKIPPED)}
+        seen = {result.case async for result in suite.results()}
+        return tuple(case for case, skipped in cases.items() if case in bad or not (skipped or case in seen))
+
+
+def _is_answers(path: Path) -> bool:
+    """Return whether a file holds recorded answers and not a run: one JSON list instead of lines."""
+    try:
+        with path.open("rb") as file:
+            return file.read(_LOOKED_AT).removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"[")
+    except OSError as error:
+        raise BadFile(str(path), f"cannot be read: {error.strerror}") from error

@@ -1,0 +1,1 @@
+"""Use cases of verification: plan, run, report."""

@@ -1,0 +1,297 @@
+"""Verifications: prepared, planned, started, reported, fixed and measured. `Muster.verify`."""
+
+import asyncio
+import shutil
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO
+from uuid import uuid4
+
+import msgspec
+
+from muster.app.backend import Backend
+from muster.app.costs import Quoting
+from muster.app.runs.handle import RunHandle
+from muster.app.runs.options import RunOptions
+from muster.app.runs.runs import Runs
+from muster.app.verify.plan import VerifyPlan, VerifyPlanner
+from muster.domain.errors import BadArgument
+from muster.domain.run import LIVE, TERMINAL, Dispatch, Run
+from muster.git.repository import Git
+from muster.reporting.files import require_folder, write_file
+from muster.settings import Settings
+from muster.store.base import Store
+from muster.verify.declaration.declaration import Declaration, read_declaration, shipped
+from muster.verify.files import Bounds, FileSelection, select
+from muster.verify.findings.assessment import has_known_form
+from muster.verify.findings.fix import Fixes, Unfixed, fixes_of
+from muster.verify.journal import WORKLOAD
+from muster.verify.reports.log import append_log, log_lines
+from muster.verify.reports.markdown import wave_file_name, write_wave
+from muster.verify.reports.metrics import VerifyMetrics, verify_metrics
+from muster.verify.reports.run import WavesRun, open_waves_run
+from muster.verify.reports.summary import VerifyReport, summarize
+from muster.verify.spec import read_spec, stored
+from muster.verify.verification import LeftOut, Verification, Verifier
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fixed:
+    """What was changed, and what was not."""
+
+    changed: tuple[str, ...] = ()  # files
+    left: tuple[str, ...] = ()  # one line for each change that was not made
+
+
+async def fix(store: Store, runs: Runs, run: Run) -> Fixed:
+    """Make the changes that the findings of a run propose, as far as they can be made."""
+    waves = await open_waves_run(store, run)
+    sources = {source.path: source async for source in waves.sources()}
+    fixes = fixes_of((await summarize(waves)).merged, sources)
+    left = [_words(one) for one in fixes.unfixed]
+    if not fixes.files:
+        return Fixed(left=tuple(left))
+    made = await _make(runs, waves.spec.root, fixes)
+    left += [f"{path}: {why}" for path, why in made["left"].items()]
+    return Fixed(changed=tuple(made["changed"]), left=tuple(left))
+
+
+async def _make(runs: Runs, root: str, fixes: Fixes) -> dict[str, dict[str, str]]:
+    handle = await runs.start("fix", {"root": root, "files": msgspec.to_builtins(fixes.files)}, runs.options())
+    found: dict[str, dict[str, str]] = await handle.result()
+    return found
+
+
+def _words(one: Unfixed) -> str:
+    return f"{one.finding.file}:{one.finding.line}: {one.why}"
+
+
+USUAL_FILES = ("verify.yaml", "verify.yml")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifyChoice:
+    """Who is to verify, and how."""
+
+    agents_file: Path | None = None
+    model: str | None = None
+    waves: tuple[int, ...] = ()
+    agents: tuple[str, ...] = ()
+    keep_going: bool = False
+    live: bool = False
+    cache: bool = True
+
+
+EVERY_AGENT = VerifyChoice()  # of verify.yaml, or the shipped ones
+
+
+@dataclass(slots=True, kw_only=True)
+class Prepared:
+    """A verification that is ready to be started."""
+
+    spec: Verification
+    agents_file: str  # which file says who verifies
+    left_out: tuple[LeftOut, ...] = ()
+    started: bool = False  # by a run, which needs what was staged for it
+
+    @property
+    def is_empty(self) -> bool:
+        """Return whether there is nothing to verify: no file for any agent, and no secret in those left out."""
+        return not self.spec.files and not has_known_form(self.spec.unseen_secrets, self.spec.allow_secrets)
+
+
+class VerifyFolders:
+    """Where a verification leaves what it leaves behind."""
+
+    def __init__(self, settings: Settings) -> None:
+        own = settings.home / "verify"
+        self.reports = settings.folder / settings.verify.reports if settings.verify.reports else own / "reports"
+        self.log = settings.folder / settings.verify.log if settings.verify.log else own / "log"
+        self._staged = own / "staged"
+
+    def new_staging(self) -> Path:
+        """Name a folder for the contents of one commit that is being made."""
+        return self._staged.absolute() / uuid4().hex
+
+    def tidy(self, spec: Verification) -> None:
+        """Remove the staged contents of a verification that needs them no more."""
+        source = Path(spec.source)
+        if spec.source and source.parent == self._staged.absolute():
+            shutil.rmtree(source, ignore_errors=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftBehind:
+    """The files that a verification wrote by itself: a report for each wave, and the log of the day."""
+
+    reports: tuple[Path, ...]
+    log: Path
+
+
+class Verifications:
+    """The verifications of an open Muster."""
+
+    def __init__(self, backend: Backend, runs: Runs) -> None:
+        self._settings, self._store, self._directory = backend.settings, backend.store, backend.directory
+        self._runs = runs
+        self._folders = VerifyFolders(backend.settings)
+
+    @asynccontextmanager
+    async def prepare(
+        self, folder: str | Path, selection: FileSelection, choice: VerifyChoice = EVERY_AGENT
+    ) -> AsyncIterator[Prepared]:
+        """Choose the files and the agents; what was staged for them is gone afterwards, unless a run was started."""
+        found = await self._prepare(Path(folder), selection, choice)
+        try:
+            yield found
+        finally:
+            if not found.started:
+                self._folders.tidy(found.spec)
+
+    def plan(self, spec: Verification, dispatch: Dispatch = LIVE, quoting: Quoting = Quoting.ALL) -> VerifyPlan:
+        """Return what a verification would do and cost; raises what would keep it from being done."""
+        path = self._settings.variables.get("PATH")
+        return VerifyPlanner(self._directory, spec, dispatch, quoting, path=path).survey()
+
+    def require_folders(self) -> None:
+        """Refuse, before anything is spent, when the reports of waves or the log cannot be written."""
+        for folder in (self._folders.reports, self._folders.log):
+            require_folder(folder)
+
+    async def start(self, prepared: Prepared, options: RunOptions | None = None, *, detach: bool = False) -> RunHandle:
+        """Start a verification that was prepared."""
+        self.require_folders()
+        handle = await self._runs.start(WORKLOAD, stored(prepared.spec), options, detach=detach)
+        prepared.started = True
+        return handle
+
+    async def find(self, reference: str) -> Run:
+        """Return a verification by its reference."""
+        newest = await self._runs.newest((WORKLOAD,)) if reference == "last" else None
+        found = newest or await self._runs.find(reference)
+        if found.workload != WORKLOAD:
+            raise BadArgument(
+                f"run {found.id} is a run of {found.workload!r}, not a verification",
+                suggestions=(f"muster runs resume {found.id}",),
+            )
+        return found
+
+    async def report(self, run: Run) -> VerifyReport:
+        """Return the summary of a verification."""
+        return await summarize(await open_waves_run(self._store, run))
+
+    async def leave_behind(self, run: Run, report: VerifyReport | None = None) -> LeftBehind:
+        """Write the report of each wave and the lines of the log, from a summary that may be known already.
+
+        To do it twice changes nothing.
+        """
+        waves = await open_waves_run(self._store, run)
+        report = report or await summarize(waves)
+        written = [await _write_wave(self._folders.reports, waves, report, wave.wave) for wave in report.waves]
+        log = append_log(self._folders.log, log_lines(waves, report))
+        return LeftBehind(reports=tuple(written), log=log)
+
+    def tidy(self, run: Run) -> None:
+        """Remove the staged contents of a run that is over; any other one may not have read its files yet."""
+        if run.state in TERMINAL:
+            self._folders.tidy(read_spec(run.spec))
+
+    async def fix(self, run: Run) -> Fixed:
+        """Make the changes that the findings of a run propose, as far as they can be made."""
+        return await fix(self._store, self._runs, run)
+
+    async def unverified(self, run: Run, fixed: Fixed) -> Sequence[str]:
+        """Return the files that were changed and that a verification after it did not see."""
+        seen = {file.path for file in (await open_waves_run(self._store, run)).snapshot.files}
+        return [path for path in fixed.changed if path not in seen]
+
+    async def metrics(self, since: float) -> VerifyMetrics:
+        """Return figures over the verifications since then."""
+        return await verify_metrics(self._store, since)
+
+    async def _prepare(self, folder: Path, selection: FileSelection, choice: VerifyChoice) -> Prepared:
+        declaration = await declared(self._settings, folder, choice.agents_file)
+        _check(declaration, choice)
+        verifiers = declaration.verifiers(choice.model, self._settings.verify.model)
+        asked = tuple(one for one in verifiers if _is_asked(one, choice))
+        bounds = Bounds(limits=declaration.limits, exclude=declaration.exclude, asked=asked)
+        into = self._folders.new_staging() if selection.staged else None
+        try:
+            selected = await select(folder, selection, into=into, bounds=bounds)
+        except BaseException:
+            if into is not None:
+                shutil.rmtree(into, ignore_errors=True)
+            raise
+        spec = Verification(
+            root=str(selected.root),
+            source="" if selected.source == selected.root else str(selected.source),
+            files=selected.files,
+            verifiers=verifiers,
+            thresholds=declaration.thresholds,
+            waves=choice.waves,
+            agents=choice.agents,
+            keep_going=choice.keep_going,
+            live=choice.live,
+            cache=choice.cache,
+            markers=selected.markers,
+            left_out=selected.left_out,
+            limits=declaration.limits,
+            allow_secrets=declaration.allow_secrets,
+            unseen_secrets=selected.unseen_secrets,
+        )
+        return Prepared(spec=read_spec(stored(spec)), agents_file=declaration.file, left_out=spec.left_out)
+
+
+def _check(declaration: Declaration, choice: VerifyChoice) -> None:
+    """Refuse agents and waves that are not declared."""
+    names, waves = [agent.name for agent in declaration.agents], declaration.waves
+    for name in choice.agents:
+        if name not in names:
+            raise BadArgument(f"{declaration.file} has no agent {name!r}", suggestions=(f"one of {', '.join(names)}",))
+    for wave in choice.waves:
+        if wave not in waves:
+            raise BadArgument(
+                f"{declaration.file} has no wave {wave}", suggestions=(f"one of {', '.join(map(str, waves))}",)
+            )
+    if choice.agents and choice.waves and not any(_is_asked(agent, choice) for agent in declaration.agents):
+        raise BadArgument("none of the given agents is in the given waves")
+
+
+async def declared(settings: Settings, folder: Path, named: Path | None) -> Declaration:
+    """Read who verifies: from the file that is named, else that of the settings, else verify.yaml, else the shipped."""
+    path = await declared_in(settings, folder, named)
+    return shipped() if path is None else read_declaration(path)
+
+
+async def declared_in(settings: Settings, folder: Path, named: Path | None) -> Path | None:
+    """Return the file that says who verifies; None: there is none, and the shipped agents do."""
+    if named is not None:
+        return named
+    if settings.verify.agents is not None:
+        return settings.folder / settings.verify.agents
+    return await asyncio.to_thread(_usual_file, folder, await Git(folder).root())
+
+
+def _usual_file(folder: Path, top: Path | None) -> Path | None:
+    """Find verify.yaml in a folder or the nearest one above it, up to the top of its repository."""
+    here = folder.resolve()
+    within = (top or here).resolve()
+    folders = (here, *(above for above in here.parents if above.is_relative_to(within)))
+    return next((above / name for above in folders for name in USUAL_FILES if (above / name).exists()), None)
+
+
+def _is_asked(verifier: Verifier, choice: VerifyChoice) -> bool:
+    named = not choice.agents or verifier.name in choice.agents
+    return named and (not choice.waves or verifier.wave in choice.waves)
+
+
+async def _write_wave(folder: Path, waves: WavesRun, report: VerifyReport, wave: int) -> Path:
+    async def write(out: TextIO) -> None:
+        await write_wave(report, wave, out)
+
+    path = folder / wave_file_name(waves.run, wave)
+    if not path.exists():
+        await write_file(path, write)
+    return path

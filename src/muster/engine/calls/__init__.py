@@ -1,0 +1,1 @@
+"""The call path: what every call to an agent passes through."""

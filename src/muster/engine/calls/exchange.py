@@ -1,0 +1,238 @@
+"""The exchange with an agent: on the wire and back, whoever cancels meanwhile. Step 4 of the call path."""
+
+import asyncio
+from collections.abc import Coroutine
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from muster.agents.base import OnDelta
+from muster.domain.agent import LATE, Timeouts
+from muster.domain.call import Reply
+from muster.domain.entry import Replied, Unsent
+from muster.domain.errors import CallFailed, Interrupted, OutcomeUnknown, OutOfTime, Paid, WireError
+from muster.domain.ids import RunId
+from muster.domain.money import Microdollars
+from muster.engine.calls.admission import Admission
+from muster.engine.calls.state import AttemptBooking, CallServices, CallState, Started, WireCount, failed_of
+from muster.engine.clock import Clock
+from muster.engine.driven_run import CallGuard
+from muster.store.base import Events
+
+Wire = asyncio.Task[Reply]
+Landed = asyncio.Future[None]  # ends with its wire, but can be canceled without it
+
+
+@dataclass(slots=True)
+class _Sent:
+    """An exchange on the wire, with when it is looked at; the first look only gives it its grace."""
+
+    at: float
+    grace: float
+    landed: Landed
+    warned: bool = False
+
+
+class RunExchanges:
+    """Runs each exchange as a task of its own, so that an answer that arrived survives whoever waited for it."""
+
+    def __init__(self, count: WireCount) -> None:
+        self._count = count
+        self._open: set[Wire] = set()
+        self._sent: dict[Wire, _Sent] = {}
+        self._alarm: asyncio.TimerHandle | None = None  # one for all: the earliest of them
+        self._quiet = asyncio.Event()
+        self._quiet.set()
+
+    def launch(self, exchange: Coroutine[Any, Any, Reply], landed: Landed) -> Wire:
+        """Begin an exchange; it may still wait for a place."""
+        wire = asyncio.get_running_loop().create_task(exchange)
+        wire.add_done_callback(lambda _: land(landed))
+        self._open.add(wire)
+        return wire
+
+    def send(self, wire: Wire, landed: Landed, seconds: float, grace: float) -> None:
+        """Note that an exchange goes on the wire now; whoever waits for it goes on after so long and its grace.
+
+        The grace begins when the loop notices that the time is over: after a pause of the process the agent first
+        reads what arrived meanwhile.
+        """
+        at = asyncio.get_running_loop().time() + seconds
+        self._sent[wire] = _Sent(at, grace, landed)
+        self._count.open += 1
+        self._quiet.clear()
+        if self._alarm is None or at < self._alarm.when():
+            self._set_alarm(at)
+
+    def sent(self, wire: Wire) -> bool:
+        """Return whether anything of an exchange may have left."""
+        return wire in self._sent
+
+    def forget(self, wire: Wire) -> None:
+        """Take an exchange off the wire."""
+        self._open.discard(wire)
+        if self._sent.pop(wire, None) is not None:
+            self._count.open -= 1
+        if not self._sent:
+            self._set_alarm(None)
+            self._quiet.set()
+
+    def cut(self) -> None:
+        """Close all exchanges; the outcome of what was sent becomes uncertain."""
+        for wire in self._open:
+            wire.cancel()
+
+    async def quiet(self) -> None:
+        """Wait until nothing is on the wire."""
+        await self._quiet.wait()
+
+    def _set_alarm(self, at: float | None) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self._alarm = None if at is None else asyncio.get_running_loop().call_at(at, self._ring)
+
+    def _ring(self) -> None:
+        """Let those go on whose time and grace are over."""
+        now = asyncio.get_running_loop().time()
+        for sent in self._sent.values():
+            if sent.at > now:
+                continue
+            if sent.warned and now - sent.at <= LATE:
+                land(sent.landed)
+            else:
+                sent.at, sent.warned = now + sent.grace, True
+        self._alarm = None
+        self._set_alarm(min((sent.at for sent in self._sent.values() if sent.at > now), default=None))
+
+
+def land(landed: Landed) -> None:
+    """Let whoever waits go on."""
+    if not landed.done():
+        landed.set_result(None)
+
+
+async def close(wire: Wire, grace: float) -> None:
+    """Cancel an exchange and give it a moment to close; canceled again, do not wait any longer."""
+    wire.cancel()
+    try:
+        await asyncio.wait({wire}, timeout=grace)
+    except asyncio.CancelledError:
+        return
+
+
+def read_answer(wire: Wire, agent: str, seconds: float, allowed: float) -> Reply | WireError:
+    """Read what an exchange came to; whatever it is, it becomes a reply or an error of ours."""
+    if not wire.done() or wire.cancelled():
+        kind = OutOfTime if seconds >= allowed else OutcomeUnknown
+        return kind(f"{agent} was cut off after {seconds:.1f} s")
+    error = wire.exception()
+    if error is None:
+        return wire.result()
+    if isinstance(error, WireError):
+        return error
+    return CallFailed(f"{agent} failed unexpectedly: {error!r}", paid=Paid.UNKNOWN)
+
+
+SECONDS_BETWEEN = 1.0
+
+
+class Partial:
+    """Collects the text of one attempt and stores it at most once a second."""
+
+    def __init__(self, events: Events, run: RunId, key: str, clock: Clock, on_delta: OnDelta | None) -> None:
+        self._events, self._run, self._key = events, run, key
+        self._clock, self._on_delta = clock, on_delta
+        self._parts: list[str] = []
+        self._stored_at = clock.monotonic()
+
+    def __call__(self, delta: str) -> None:
+        """Take over some text."""
+        self._parts.append(delta)
+        if self._on_delta is not None:
+            self._on_delta(delta)
+        now = self._clock.monotonic()
+        if now - self._stored_at >= SECONDS_BETWEEN:
+            self._stored_at = now
+            # Not awaited: a lost partial is no loss, and the writer keeps the order.
+            self._events.put_partial(self._run, self._key, "".join(self._parts), self._clock.now())
+
+
+class Exchange:
+    """Sends the calls of a run, each once."""
+
+    def __init__(self, services: CallServices, run: RunId, wires: RunExchanges, guard: CallGuard) -> None:
+        self._with, self._run, self._wires, self._guard = services, run, wires, guard
+        self._book = AttemptBooking(services).book
+
+    async def send(self, asking: CallState, started: Started, seat: Admission) -> Reply | WireError:
+        """Send and wait; canceled here, the outcome is settled before the cancellation is passed on."""
+        timeouts = asking.timeouts
+        if asking.wire:
+            timeouts = replace(timeouts, call=max(timeouts.call - asking.wire, 0.001))
+        landed: Landed = asyncio.get_running_loop().create_future()
+        wire = self._wires.launch(self._ride(asking, started.most, seat, timeouts, landed), landed)
+        try:
+            await landed
+            if not wire.done():
+                await close(wire, timeouts.grace)
+            answer = self._read(asking, started, wire)
+        except asyncio.CancelledError:
+            await close(wire, timeouts.grace)
+            self._settle_canceled(asking, started, self._read(asking, started, wire))
+            raise
+        finally:
+            self._wires.forget(wire)
+        if answer is None:
+            self._guard.check()
+            raise Interrupted("the call was cut before it was sent")
+        return answer
+
+    async def _ride(
+        self, asking: CallState, most: Microdollars, seat: Admission, timeouts: Timeouts, landed: Landed
+    ) -> Reply:
+        """Go on the wire as soon as there is a place, and give it back the moment the answer is there.
+
+        Nothing stands between one answer and the next request: whatever else there is to do is done after it.
+        """
+        outcome: object = None
+        try:
+            await seat.board()
+            self._guard.check()
+            asking.sent_at = self._with.clock.monotonic()
+            # The agent minds the time itself; the seconds are for one that does not.
+            self._wires.send(cast(Wire, asyncio.current_task()), landed, timeouts.call, timeouts.grace)
+            reply = await asking.agent.call(asking.request, timeouts, self._partial(asking))
+            outcome = reply
+            self._mind_cost(asking.key, reply, most)  # before the place is given to the next call
+            return reply
+        except WireError as error:
+            outcome = error
+            raise
+        finally:
+            seat.leave(outcome)
+
+    def _mind_cost(self, key: str, reply: Reply, most: Microdollars) -> None:
+        cost = reply.booked(most).cost
+        if cost > most:
+            self._guard.add_excess(key, cost, most)
+
+    def _partial(self, asking: CallState) -> Partial | None:
+        if not asking.streams:
+            return None
+        return Partial(self._with.store.events, self._run, asking.key, self._with.clock, asking.on_delta)
+
+    def _read(self, asking: CallState, started: Started, wire: Wire) -> Reply | WireError | None:
+        """Read what an exchange came to; one that never left gets its money back."""
+        if not self._wires.sent(wire):
+            if wire.done() and not wire.cancelled():
+                wire.exception()  # the run was told to stop; that is raised again by whoever waits
+            self._book(started, Unsent())
+            return None
+        asking.wire += self._with.clock.monotonic() - asking.sent_at
+        return read_answer(wire, asking.agent.profile.name, asking.wire, asking.timeouts.call)
+
+    def _settle_canceled(self, asking: CallState, started: Started, answer: Reply | WireError | None) -> None:
+        """Settle an exchange that was canceled: an answer that arrived counts, else the outcome is unknown."""
+        if isinstance(answer, Reply):
+            self._book(started, Replied(reply=started.finish(answer, asking.wire)), asking)
+        elif answer is not None:
+            self._book(started, failed_of(answer), asking)

@@ -1,0 +1,311 @@
+"""The call path: every call to an agent passes through here, so that it is answered once and paid once.
+
+  1 journal   reply known → return it; known in the run this one comes from → take it over
+  2 limiter   its turn, in the run and at the provider
+  3 ledger    reserve the most this attempt can cost and write "attempt n started": durable before the wire
+  4 agent     on the wire as soon as there is a place, and send: `exchange`
+  5 settle    reply, cost and event in one transaction: `state`
+  6 retry     a pure decision from the error: again, give up, stop the run
+
+Writes are queued in order and cannot be canceled. After step 3 cancellation is honoured only at the wire, and an
+answer that arrived is always settled.
+"""
+
+import asyncio
+from collections.abc import Coroutine, Mapping
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+from muster.agents.base import OnDelta
+from muster.domain.agent import Command, Quote
+from muster.domain.budget import GRANTED, Granted, Level, Refused, Wait
+from muster.domain.call import Reply, Request, identify, require_key
+from muster.domain.canonical import Json
+from muster.domain.entry import AttemptId, Opening, Replied, Unsent
+from muster.domain.errors import (
+    InvalidRequest,
+    KeyTaken,
+    Overdraft,
+    ReplayMiss,
+    RetriesExhausted,
+    StopRun,
+    WireError,
+)
+from muster.domain.run import Mode, mode_of
+from muster.engine.batches.path import BatchPath
+from muster.engine.calls.admission import Admission, RunPlaces
+from muster.engine.calls.exchange import Exchange, RunExchanges
+from muster.engine.calls.retry import Again, GiveUp, RetryDecision, decide
+from muster.engine.calls.state import (
+    AttemptBooking,
+    CallServices,
+    CallState,
+    OpenCalls,
+    Started,
+    failed_of,
+    require_unicode,
+)
+from muster.engine.driven_run import CallGuard, CallJournal, DrivenRun, Halt, first_excess, overdraft_of
+
+
+class CallPath:
+    """The path of one run under one driver."""
+
+    def __init__(self, services: CallServices, driven: DrivenRun) -> None:
+        self._with, self._driven = services, driven
+        self._run, self._epoch, self._levels = driven.run.id, driven.epoch, driven.levels
+        self._dispatch, self._inheritance, self._activity = driven.run.dispatch, driven.inheritance, driven.activity
+        self._places = RunPlaces(driven.run.concurrency)
+        self._guard = CallGuard(driven.levels)
+        self._journal = CallJournal(driven, services.store, services.clock)
+        self.wires = RunExchanges(services.wire_count)
+        self._exchange = Exchange(services, self._run, self.wires, self._guard)
+        self._open_calls = OpenCalls(driven.activity)
+        self._book = AttemptBooking(services).book
+        # Nothing can be known in a run that starts now: the unique key in the journal tells when that was wrong.
+        self._fresh = driven.epoch == 1 and driven.inheritance.empty
+
+    @cached_property
+    def _batches(self) -> BatchPath:
+        """The branch for batches; made by the first call that takes it."""
+        return BatchPath(self._with, self._driven, self._journal, self._guard)
+
+    @property
+    def halt(self) -> Halt:
+        """Refuses new work of the run."""
+        return self._guard.halt
+
+    def call(self, agent: str | Command, request: Request, key: str, **options: Any) -> Coroutine[Any, Any, Reply]:
+        """Get the reply to a request, from the journal or from the agent; a second call with the same key waits."""
+        calling = self._call(agent, request, key, **options)
+        return calling if request.schema is None else self._parsed(calling, request.schema)
+
+    async def _parsed(self, calling: Coroutine[Any, Any, Reply], schema: Mapping[str, Json]) -> Reply:
+        """Return a reply with its data: whether it came live, from a batch or from the journal."""
+        try:
+            self._with.schemas.require(schema)
+        except InvalidRequest:
+            calling.close()
+            raise
+        return self._with.schemas.parse(await calling, schema)
+
+    async def _call(
+        self,
+        agent: str | Command,
+        request: Request,
+        key: str,
+        *,
+        timeout: float | None = None,
+        on_delta: OnDelta | None = None,
+        stream: bool = False,
+        mode: str | None = None,
+        known: bool = False,
+    ) -> Reply:
+        require_key(key)
+        if self.halt.error is not None:
+            await self.halt.admit()
+        asking = self._asking(agent, request, key, timeout)
+        asking.on_delta, asking.streams = on_delta, stream or on_delta is not None
+        if key in self._open_calls:
+            joined = await self._open_calls.join(key, asking.identity.digest)
+            if joined is not None:
+                return joined
+        self._open_calls.begin(asking)
+        try:
+            if known:
+                reply = await self._recall(asking)
+            elif isinstance(agent, Command):
+                reply = await self._ask_live(asking)
+            else:
+                found = await self._look_and_ask(asking, mode_of(mode) if mode else self._dispatch.mode)
+                reply = found if found is not None else await self._ask(asking)
+            if asking.over is not None:
+                asking.over.set_result(reply)
+            return reply
+        except Exception as error:
+            if isinstance(error, StopRun):
+                await self.halt.wait()
+            if asking.over is not None:
+                asking.over.set_exception(error)
+                asking.over.exception()  # whoever waited may be gone
+            raise
+        finally:
+            self._open_calls.end(asking)
+
+    async def drain(self) -> None:
+        """Close what a workload left behind."""
+        await self._open_calls.drain()
+
+    async def overdraft(self) -> Overdraft | None:
+        """Return how the run exceeded a budget, if it did."""
+        store, excess = self._with.store, self._guard.excess
+        if excess is None and self._epoch > 1:
+            excess = await first_excess(store, self._run)
+        return await overdraft_of(store, self._run, self._levels, excess, self._with.clock.now())
+
+    def _asking(self, who: str | Command, request: Request, key: str, timeout: float | None) -> CallState:
+        directory = self._with.directory
+        agent = directory.command(who) if isinstance(who, Command) else directory.find(who)
+        timeouts = agent.profile.allow(request, self._with.timeouts, timeout)
+        request = agent.profile.complete(request)
+        identity = identify(agent.profile.name, request)
+        if isinstance(who, Command):  # it may say nothing until it is done, and takes any text
+            timeouts, identity = replace(timeouts, idle=timeouts.call), replace(identity, half="")
+        return CallState(agent=agent, request=request, key=key, identity=identity, timeouts=timeouts)
+
+    def _look_and_ask(self, asking: CallState, mode: Mode) -> Coroutine[Any, Any, Reply | None]:
+        """Choose the way of a call; no coroutine of its own, because thousands of calls may be parked below it."""
+        if mode is Mode.BATCH and not self._inheritance.replays:
+            batching = self._with.directory.batching(asking.agent.profile.name)
+            if batching is not None:
+                return self._batches.ask(asking, batching)
+        return self._ask_live(asking)
+
+    async def _ask_live(self, asking: CallState) -> Reply:
+        if self._fresh:
+            try:
+                return await self._ask(asking)
+            except KeyTaken:
+                self._fresh = False  # this workload comes back to its keys: look before asking, from now on
+        entry = await self._journal.find(asking.key, asking.identity.digest)
+        if entry is not None and entry.reply is not None:
+            return entry.reply
+        asking.turn = 0
+        if entry is not None:
+            asking.learn(entry)
+        return await self._ask(asking)
+
+    async def _recall(self, asking: CallState) -> Reply:
+        """Return a reply that is known, and ask nobody."""
+        entry = await self._journal.find(asking.key, asking.identity.digest, final=True)
+        if entry is None or entry.reply is None:
+            raise ReplayMiss(f"the answer to {asking.key!r} is not known, and nobody is to be asked for it")
+        return entry.reply
+
+    async def _ask(self, asking: CallState) -> Reply:
+        require_unicode(asking)
+        while True:
+            asking.turn += 1
+            asking.attempts += 1
+            result = await self._attempt(asking)
+            if isinstance(result, Reply):
+                return result
+            with self._activity.waiting():
+                await self._with.clock.sleep(result.delay)
+            self._guard.check()
+
+    async def _attempt(self, asking: CallState) -> Reply | Again:
+        """Steps 2 to 6, once; money that may still come back is waited for without holding a seat."""
+        quote = asking.agent.quote(asking.request)
+        began = self._with.clock.monotonic()
+        in_turn = False
+        while True:
+            levels = self._levels.now(self._with.clock.now())
+            async with self._seat(asking, quote, levels, in_turn) as seat:
+                self._guard.check()
+                waited = self._with.clock.monotonic() - began
+                started = await self._open(asking, quote, levels, waited)
+                if isinstance(started, Started):
+                    answer = await self._exchange.send(asking, started, seat)
+                    break
+            with self._activity.waiting():
+                await self._with.budget_queue.wait(started.level)
+            in_turn = True
+        return await self._settle(asking, started, answer)
+
+    def _seat(self, asking: CallState, quote: Quote, levels: tuple[Level, ...], in_turn: bool) -> Admission:
+        """Step 2: a place in the run and a place at the provider."""
+        profile = asking.agent.profile
+        return Admission(
+            limiter=self._with.limiters.get(profile.limiter, profile.pace),
+            tokens=quote.tokens,
+            places=self._places,
+            budget_queue=self._with.budget_queue,
+            levels=levels,
+            activity=self._activity,
+            in_turn=in_turn,
+        )
+
+    async def _open(self, asking: CallState, quote: Quote, levels: tuple[Level, ...], waited: float) -> Started | Wait:
+        """Step 3: reserve the money and write that the attempt starts."""
+        started = Started(
+            id=AttemptId(run=self._run, key=asking.key, n=asking.attempts, epoch=self._epoch),
+            most=quote.most,
+            levels=levels,
+            waited=waited,
+        )
+        self._with.kill.reach("call.before_open")
+        written = asyncio.ensure_future(
+            self._with.store.journal.open(
+                Opening(
+                    attempt=started.id,
+                    digest=asking.identity.digest,
+                    agent=asking.agent.profile.name,
+                    request=asking.identity.text,
+                    most=quote.most,
+                    levels=levels,
+                    at=self._with.clock.now(),
+                    first=not asking.known,
+                    reopens=asking.failed,
+                )
+            )
+        )
+        try:
+            decision = await written
+        except asyncio.CancelledError:
+            # It is written all the same, and by now: take it back.
+            if written.exception() is None and written.result() == GRANTED:
+                self._book(started, Unsent())
+            raise
+        if isinstance(decision, Granted):
+            asking.known, asking.failed = True, False
+            self._with.budget_queue.wake_next(levels)
+            self._with.kill.reach("call.opened")
+            return started
+        if isinstance(decision, Refused):
+            self._with.budget_queue.wake_next(levels)
+            raise decision.error
+        return decision
+
+    async def _settle(self, asking: CallState, started: Started, answer: Reply | WireError) -> Reply | Again:
+        """Steps 5 and 6: decide what an error means, write the outcome, then return, raise or try again."""
+        self._with.kill.reach("call.answered")
+        if isinstance(answer, Reply):
+            reply = started.finish(answer, asking.wire)
+            settled = await self._book(started, Replied(reply=reply), asking)
+            self._with.kill.reach("call.settled")
+            return reply if settled.kept else await self._standing(asking, reply)
+        decision = self._decide(asking, answer)
+        failed = replace(
+            failed_of(answer),
+            again_in=decision.delay if isinstance(decision, Again) else None,
+            gives_up=isinstance(decision, GiveUp) and self._guard.refusal is None,
+        )
+        settled = await self._book(started, failed, asking)
+        self._with.kill.reach("call.settled")
+        if settled.overdraft:
+            self._guard.add_excess(asking.key, settled.cost, started.most)
+        self._guard.check()
+        if isinstance(decision, Again):
+            return decision
+        if isinstance(answer, StopRun):
+            self.halt.tell(answer)
+        raise _last_word(asking, answer, decision)
+
+    async def _standing(self, asking: CallState, reply: Reply) -> Reply:
+        """Return the reply that stands in the journal: a late one of a driver before may have been faster."""
+        entry = await self._with.store.journal.find(self._run, asking.key)
+        return reply if entry is None or entry.reply is None else entry.reply
+
+    def _decide(self, asking: CallState, error: WireError) -> RetryDecision:
+        decision = decide(error, asking.turn, self._with.policy, self._with.random)
+        over = self._guard.refusal is not None or asking.wire >= asking.timeouts.call
+        return GiveUp(exhausted=True) if over and isinstance(decision, Again) else decision
+
+
+def _last_word(asking: CallState, error: WireError, decision: RetryDecision) -> WireError:
+    if isinstance(decision, GiveUp) and decision.exhausted:
+        message = f"call {asking.key!r} failed after {asking.turn} attempts: {error.message}"
+        return RetriesExhausted(message, last=error)
+    return error

@@ -1,0 +1,212 @@
+"""A call under way: what is asked, how far it is, what all calls of a process share, and how an attempt is booked."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from random import Random
+from typing import NamedTuple, Protocol
+
+from muster.agents.base import Agent, Directory, OnDelta
+from muster.domain.agent import Timeouts
+from muster.domain.budget import Level
+from muster.domain.call import Identity, Reply, Request
+from muster.domain.canonical import Json
+from muster.domain.entry import AttemptId, Entry, EntryState, Failed, Outcome, Settled, Settlement
+from muster.domain.errors import InvalidRequest, Paid, WireError
+from muster.domain.money import Lane, Microdollars
+from muster.domain.run import Driver
+from muster.engine.batches.batcher import Batcher
+from muster.engine.calls.admission import BudgetQueue
+from muster.engine.calls.limiter import Limiters
+from muster.engine.calls.retry import RetryPolicy
+from muster.engine.clock import Activity, Clock
+from muster.engine.driven_run import require_same
+from muster.engine.killpoints import KillPoints
+from muster.store.base import Store
+
+
+class Schemas(Protocol):
+    """JSON Schemas of requests: checked before a call is made, and applied to every reply that leaves the call path."""
+
+    def require(self, schema: Mapping[str, Json]) -> None:
+        """Raise InvalidRequest for a mapping that is not a JSON Schema."""
+
+    def parse(self, reply: Reply, schema: Mapping[str, Json]) -> Reply:
+        """Return the reply with its answer as data, or with the reason why that does not fit the schema."""
+
+
+@dataclass(slots=True)
+class WireCount:
+    """How many calls of this process wait for their agents: counted where they are sent, asked by whoever shows it."""
+
+    open: int = 0
+
+
+class LazyBatcher:
+    """The batcher of a process, made when a call is first parked or a batch is taken up: live calls need none."""
+
+    def __init__(self, make: Callable[[], Batcher]) -> None:
+        self._make = make
+        self.made: Batcher | None = None
+
+    def get(self) -> Batcher:
+        """Return the batcher; the first time it is made."""
+        if self.made is None:
+            self.made = self._make()
+        return self.made
+
+    async def close(self) -> None:
+        """Close the batcher, if there is one."""
+        if self.made is not None:
+            await self.made.close()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallServices:
+    """What the call paths of all runs of a process share."""
+
+    store: Store
+    directory: Directory
+    limiters: Limiters
+    budget_queue: BudgetQueue
+    clock: Clock
+    random: Random
+    kill: KillPoints
+    policy: RetryPolicy
+    timeouts: Timeouts
+    batcher: LazyBatcher
+    is_gone: Callable[[Driver], bool]  # whether a driver is certainly dead
+    sees: Callable[[Driver], bool]  # whether this process can tell; if not, the lease decides
+    reap: Callable[[], Awaitable[object]]  # ends the processes that dead drivers left behind
+    schemas: Schemas
+    wire_count: WireCount = field(default_factory=WireCount)
+
+
+@dataclass(slots=True, kw_only=True)
+class CallState:
+    """One call under way."""
+
+    agent: Agent
+    request: Request
+    key: str
+    identity: Identity
+    timeouts: Timeouts
+    on_delta: OnDelta | None = None
+    streams: bool = False
+    attempts: int = 0  # made so far, by older drivers too
+    known: bool = False  # the call is in the journal
+    failed: bool = False  # the journal says it failed
+    turn: int = 0  # attempts made by this driver; in batches also by older ones
+    base: int = 0  # attempts made before the call was given up the last time
+    wire: float = 0.0  # seconds on the wire so far
+    sent_at: float = 0.0  # when it last went on the wire
+    task: "asyncio.Task[object] | None" = None  # who waits for it
+    over: "asyncio.Future[Reply] | None" = None  # made when somebody else waits for this call
+
+    def learn(self, entry: Entry) -> None:
+        """Take over what the journal says of the call."""
+        self.known, self.attempts = True, entry.attempts
+        self.failed = entry.state is EntryState.FAILED
+
+    async def wait(self) -> "asyncio.Future[Reply]":
+        """Wait until the call is over, and return its outcome; canceled when the call was."""
+        if self.over is None:
+            self.over = asyncio.get_running_loop().create_future()
+        await asyncio.wait({self.over})
+        return self.over
+
+
+class OpenCalls:
+    """The calls of a run that are under way, one for each key."""
+
+    def __init__(self, activity: Activity) -> None:
+        self._activity = activity
+        self._by_key: dict[str, CallState] = {}
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._by_key
+
+    async def join(self, key: str, digest: str) -> Reply | None:
+        """Wait for the call under this key and return its reply; None when it was canceled and the turn is ours."""
+        while key in self._by_key:
+            asking = self._by_key[key]
+            require_same(key, asking.identity.digest, digest)
+            over = await asking.wait()
+            if not over.cancelled():
+                return over.result()
+        return None
+
+    def begin(self, asking: CallState) -> None:
+        """Count a call of the current task."""
+        self._by_key[asking.key] = asking
+        asking.task = asyncio.current_task()
+        self._activity.open_call()
+
+    def end(self, asking: CallState) -> None:
+        """Count a call no longer; whoever waits for one without an outcome learns that it was canceled."""
+        self._activity.close_call()
+        del self._by_key[asking.key]
+        if asking.over is not None:
+            asking.over.cancel()  # does nothing to one that has an outcome
+
+    async def drain(self) -> None:
+        """Cancel all calls and wait until they are over, so that no attempt stays without settlement."""
+        while self._by_key:  # looked at anew each time: others may end while one is waited for
+            asking = next(iter(self._by_key.values()))
+            if asking.task is not None:
+                asking.task.cancel()
+            await asking.wait()
+
+
+def require_unicode(asking: CallState) -> None:
+    """Refuse a request that is not Unicode before anything is sent: a provider would refuse its whole batch."""
+    if asking.identity.half:
+        raise InvalidRequest(
+            f"call {asking.key!r}: {asking.identity.half} has half of a surrogate pair, which is not valid Unicode",
+            suggestions=("remove it, or replace it: text.encode('utf-8', 'replace').decode()",),
+        )
+
+
+class Started(NamedTuple):
+    """An attempt whose money is reserved."""
+
+    id: AttemptId
+    most: Microdollars
+    levels: tuple[Level, ...]
+    waited: float
+
+    def finish(self, answer: Reply, wire: float) -> Reply:
+        """Return an answer as the reply that is booked for this attempt."""
+        return answer.booked(self.most).finished(self.id.n, self.waited, wire)
+
+
+class AttemptBooking:
+    """Books attempts of live calls."""
+
+    def __init__(self, services: CallServices) -> None:
+        self._with = services
+
+    def book(self, started: Started, outcome: Outcome, asking: CallState | None = None) -> "asyncio.Future[Settled]":
+        """Queue the settlement of an attempt; it is written even if nothing waits for it."""
+        return asyncio.ensure_future(
+            self._with.store.journal.settle(
+                Settlement(
+                    attempt=started.id,
+                    outcome=outcome,
+                    reserved=started.most,
+                    levels=started.levels,
+                    at=self._with.clock.now(),
+                    streamed=asking is not None and asking.streams,
+                )
+            )
+        )
+
+
+def failed_of(error: WireError) -> Failed:
+    """Record a failure with its cost, as far as it is known."""
+    return Failed(
+        error=error.record(),
+        uncertain=error.paid is Paid.UNKNOWN,
+        cost=Microdollars(error.cost),
+        lane=Lane.IMPUTED if error.imputed else Lane.BILLED,
+    )

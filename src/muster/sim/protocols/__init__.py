@@ -1,0 +1,1 @@
+"""The providers' protocols as the rehearsal server speaks them."""

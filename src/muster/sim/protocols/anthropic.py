@@ -1,0 +1,209 @@
+"""The Messages protocol of Anthropic: understands requests, spells answers, streams and errors."""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from muster.domain.call import Message, Role, Stop, ToolCall
+from muster.domain.canonical import Json
+from muster.sim.protocols.ask import Ask, SimAnswer, SimRefusal, blocks_of, pieces, text_in, text_of
+from muster.sim.protocols.cache import marks_of
+
+ROLES = {"user": Role.USER, "assistant": Role.ASSISTANT, "system": Role.SYSTEM}
+STOPS = {
+    Stop.END: "end_turn",
+    Stop.SEQUENCE: "stop_sequence",
+    Stop.TOOL_USE: "tool_use",
+    Stop.MAX_TOKENS: "max_tokens",
+    Stop.REFUSED: "refusal",
+    Stop.OTHER: "pause_turn",
+}
+ERRORS = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+    529: "overloaded_error",
+}
+
+_encode = msgspec.json.Encoder().encode
+
+
+class Anthropic:
+    """Speaks the Messages protocol."""
+
+    request_id_header = "request-id"
+
+    def read(self, body: dict[str, Json]) -> Ask:
+        """Understand a request to `/v1/messages`."""
+        return Ask(
+            model=_model(body),
+            max_tokens=_max_tokens(body),
+            messages=tuple(_messages(body)),
+            system=text_in(body.get("system") or "", "system"),
+            stop=_stop_sequences(body),
+            stream=body.get("stream") is True,
+            marks=marks_of(_with_tools(body)),
+        )
+
+    def whole(self, said: SimAnswer) -> bytes:
+        """Spell a message."""
+        return _encode(_message(said, _content(said), _ending(said), _usage(said)))
+
+    def events(self, said: SimAnswer) -> list[bytes]:
+        """Spell a message as events."""
+        return [_event(event) for event in _stream(said)]
+
+    def error(self, refused: SimRefusal, request_id: str) -> bytes:
+        """Spell an error in the envelope of this provider."""
+        error = {"type": ERRORS.get(refused.status, "api_error"), "message": refused.message}
+        return _encode({"type": "error", "error": error, "request_id": request_id})
+
+
+def _model(body: dict[str, Json]) -> str:
+    model = body.get("model")
+    if not isinstance(model, str) or not model:
+        raise SimRefusal(400, _wrong("model", model, "string"))
+    return model
+
+
+def _max_tokens(body: dict[str, Json]) -> int:
+    limit = body.get("max_tokens")
+    if not isinstance(limit, int) or isinstance(limit, bool):
+        raise SimRefusal(400, _wrong("max_tokens", limit, "integer"))
+    if limit < 0:
+        raise SimRefusal(400, "max_tokens: Input should be greater than or equal to 0")
+    return limit
+
+
+def _stop_sequences(body: dict[str, Json]) -> tuple[str, ...]:
+    stop = body.get("stop_sequences") or []
+    if not isinstance(stop, list) or not all(isinstance(item, str) and item.strip() for item in stop):
+        raise SimRefusal(400, "stop_sequences: each stop sequence must be a string that contains non-whitespace")
+    return tuple(stop)
+
+
+def _with_tools(body: dict[str, Json]) -> dict[str, Json]:
+    tools = body.get("tools") or []
+    if not isinstance(tools, list) or not all(isinstance(tool, dict) and "name" in tool for tool in tools):
+        raise SimRefusal(400, "tools: Input should be a list of tools with a name")
+    return body
+
+
+def _messages(body: dict[str, Json]) -> Iterator[Message]:
+    messages = body.get("messages")
+    if not isinstance(messages, list):
+        raise SimRefusal(400, _wrong("messages", messages, "list"))
+    if not messages:
+        raise SimRefusal(400, "messages: at least one message is required")
+    for index, message in enumerate(messages):
+        where = f"messages.{index}"
+        if not isinstance(message, dict) or message.get("role") not in ROLES:
+            raise SimRefusal(400, f"{where}.role: Input should be 'user' or 'assistant'")
+        content = message.get("content")
+        if not content and not (message["role"] == "assistant" and index == len(messages) - 1 and content is not None):
+            raise SimRefusal(400, f"{where}: all messages must have non-empty content")
+        if isinstance(content, str):
+            yield Message(role=ROLES[message["role"]], text=content)
+        else:
+            yield from _turns(ROLES[message["role"]], blocks_of(content, f"{where}.content"), f"{where}.content")
+
+
+def _turns(role: Role, blocks: list[dict[str, Json]], where: str) -> Iterator[Message]:
+    # Results of tools are blocks of the user here and messages of their own in the domain; the rest is one message.
+    texts, calls, results = [], [], 0
+    for index, block in enumerate(blocks):
+        text = text_of(block, f"{where}.{index}")
+        if block["type"] == "tool_result":
+            results += 1
+            yield Message(role=Role.TOOL, text=text, tool_call_id=_string(block, "tool_use_id", f"{where}.{index}"))
+        elif block["type"] == "tool_use":
+            calls.append(_tool_call(block, f"{where}.{index}"))
+        else:
+            texts.append(text)
+    if texts or calls or not results:
+        yield Message(role=role, text="".join(texts), tool_calls=tuple(calls))
+
+
+def _tool_call(block: dict[str, Json], where: str) -> ToolCall:
+    if not isinstance(block.get("input"), dict):
+        raise SimRefusal(400, f"{where}.input: Input should be a valid dictionary")
+    return ToolCall(id=_string(block, "id", where), name=_string(block, "name", where), arguments=block["input"])
+
+
+def _string(block: dict[str, Json], name: str, where: str) -> str:
+    if not isinstance(block.get(name), str):
+        raise SimRefusal(400, _wrong(f"{where}.{name}", block.get(name), "string"))
+    return str(block[name])
+
+
+def _wrong(name: str, value: Json, kind: str) -> str:
+    return f"{name}: Field required" if value is None else f"{name}: Input should be a valid {kind}"
+
+
+def _content(said: SimAnswer) -> list[dict[str, Json]]:
+    texts = [{"type": "text", "text": said.line.text}] if said.line.text else []
+    calls = [
+        {"type": "tool_use", "id": call.id or f"toolu_{said.digest[:20]}_{index}", "name": call.name}
+        | {"input": dict(call.arguments)}
+        for index, call in enumerate(said.line.tool_calls)
+    ]
+    return texts + calls
+
+
+def _ending(said: SimAnswer) -> dict[str, Json]:
+    stop = Stop.TOOL_USE if said.line.tool_calls and said.line.stop is Stop.END else said.line.stop
+    details = {"type": "refusal", "category": None, "explanation": None} if stop is Stop.REFUSED else None
+    return {"stop_reason": STOPS[stop], "stop_sequence": said.stop_sequence, "stop_details": details}
+
+
+def _message(
+    said: SimAnswer, content: list[dict[str, Json]], ending: dict[str, Json], usage: dict[str, Json]
+) -> dict[str, Json]:
+    name = {"id": f"msg_sim_{said.number:08d}", "type": "message", "role": "assistant", "model": said.model}
+    return {**name, "content": content, **ending, "usage": usage}
+
+
+def _usage(said: SimAnswer) -> dict[str, Json]:
+    usage = said.usage
+    return {
+        "input_tokens": usage.input,
+        "cache_creation_input_tokens": usage.cache_write + usage.cache_write_1h,
+        "cache_read_input_tokens": usage.cache_read,
+        "cache_creation": {
+            "ephemeral_5m_input_tokens": usage.cache_write,
+            "ephemeral_1h_input_tokens": usage.cache_write_1h,
+        },
+        "output_tokens": usage.output,
+        "service_tier": "batch" if said.batch else "standard",
+    }
+
+
+def _stream(said: SimAnswer) -> Iterator[dict[str, Json]]:
+    nothing_yet = {"stop_reason": None, "stop_sequence": None, "stop_details": None}
+    usage = _usage(said)
+    yield {"type": "message_start", "message": _message(said, [], nothing_yet, usage | {"output_tokens": 1})}
+    yield {"type": "ping"}
+    for index, block in enumerate(_content(said)):
+        yield from _block_events(index, block)
+    counted = {name: count for name, count in usage.items() if isinstance(count, int)}
+    yield {"type": "message_delta", "delta": _ending(said), "usage": counted}
+    yield {"type": "message_stop"}
+
+
+def _block_events(index: int, block: dict[str, Json]) -> Iterator[dict[str, Json]]:
+    if block["type"] == "text":
+        start, kind, field, text = block | {"text": ""}, "text_delta", "text", block["text"]
+    else:
+        text = _encode(block["input"]).decode()
+        start, kind, field = block | {"input": {}}, "input_json_delta", "partial_json"
+    yield {"type": "content_block_start", "index": index, "content_block": start}
+    for piece in pieces(text):
+        yield {"type": "content_block_delta", "index": index, "delta": {"type": kind, field: piece}}
+    yield {"type": "content_block_stop", "index": index}
+
+
+def _event(event: dict[str, Json]) -> bytes:
+    return b"event: %b\ndata: %b\n\n" % (event["type"].encode(), _encode(event))

@@ -1,0 +1,1 @@
+"""Documents in YAML and TOML whose parts know their lines."""

@@ -1,8 +1,0 @@
-"""The readers of files that people write, by the ends of their names."""
-
-from collections.abc import Mapping
-
-from muster.text.toml_reader import TomlFile
-from muster.text.yaml_reader import YamlFile
-
-READERS: Mapping[str, type[YamlFile] | type[TomlFile]] = {".yaml": YamlFile, ".yml": YamlFile, ".toml": TomlFile}

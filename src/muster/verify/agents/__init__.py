@@ -1,0 +1,1 @@
+"""What looks at files: models and checkers, what they are asked and what they answer."""

@@ -1,0 +1,1 @@
+"""Findings: merged, assessed and fixed."""
