@@ -23,11 +23,11 @@ from muster.domain.call import (
     request_json,
 )
 from muster.domain.canonical import canonical, digest
-from muster.domain.data import require_data
 from muster.domain.errors import BadOutput, Conflict, MusterError, RunFailed, exit_code_of
 from muster.domain.ids import new_run_id
 from muster.domain.run import TERMINAL, RunState, move
 from muster.domain.script import Line, Rule, Script, count_tokens
+from muster.engine.schemas import require_data
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=8),

@@ -14,11 +14,11 @@ from muster.app.runs.runs import Runs
 from muster.domain.batch import UNDER_WAY
 from muster.domain.call import Quality, Reply
 from muster.domain.canonical import Json
-from muster.domain.data import SchemaLike, json_schema, require_data
 from muster.domain.errors import MusterError, NotFound, Overdraft, StopRun
 from muster.domain.ids import RunId
 from muster.domain.run import LIVE, Dispatch, Origin, OwnedProcess, Run
 from muster.engine.drive import Listener
+from muster.engine.schemas import SchemaLike, json_schema, require_data
 from muster.engine.worker import Worker
 
 if TYPE_CHECKING:

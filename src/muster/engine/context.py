@@ -13,7 +13,6 @@ from muster.agents.base import OnDelta
 from muster.domain.agent import Command
 from muster.domain.call import Reply, Request, ask, require_key
 from muster.domain.canonical import Json, digest, plain_json
-from muster.domain.data import SchemaLike, json_schema, require_data
 from muster.domain.entry import EntryKind, EntryState
 from muster.domain.errors import KeyReused, StopRun
 from muster.domain.ids import RunId
@@ -23,6 +22,7 @@ from muster.engine.calls.path import CallPath
 from muster.engine.clock import Clock
 from muster.engine.driven_run import DrivenRun
 from muster.engine.mapping import gather, ordered_map
+from muster.engine.schemas import SchemaLike, json_schema, require_data
 from muster.store.base import Record, Store
 
 T = TypeVar("T")

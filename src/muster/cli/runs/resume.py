@@ -12,8 +12,8 @@ from muster.cli.drive import drive, refuse_driven
 from muster.cli.line import Option
 from muster.cli.options import PatienceOptions, RunArgument
 from muster.cli.outcome import WantedReport, conclude, drive_and_conclude
-from muster.cli.outcomes import ENDINGS
 from muster.cli.runs.ask import leave
+from muster.cli.runs.endings import ENDINGS
 from muster.cli.runs.words import new_run_words, saving_words, summary
 from muster.cli.session import with_muster
 from muster.cli.terminal.output import OutputOptions, answer, clean, fail_with, note

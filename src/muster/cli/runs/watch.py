@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from muster.app import Muster
 from muster.app.views.runs import event_view
 from muster.cli.options import RunArgument
-from muster.cli.outcomes import exit_code_of_run
+from muster.cli.runs.endings import exit_code_of_run
 from muster.cli.runs.words import event_line, summary
 from muster.cli.session import with_muster
 from muster.cli.terminal.output import OutputOptions, clean, note, print_json, say
