@@ -14,7 +14,7 @@ from muster.cli.commands import app
 from muster.cli.line import Argument, Bundle, CliGroup, CommandEntry, Option
 from muster.cli.line.commands import SETTINGS
 from muster.cli.main import perform
-from muster.cli.terminal.output import OutputOptions
+from muster.cli.terminal.output import CommonOptions
 
 WORDS = ("tell", "inner", "a", "--", "-", "-l", "--name", "--x=1", "--loud", "-qu", "9", "help", "-V")
 SHORT = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=8)
@@ -32,7 +32,7 @@ def perform_it(words: Sequence[str]) -> dict[str, Any]:
     seen: dict[str, Any] = {}
 
     def tell(
-        manner: OutputOptions,
+        common: CommonOptions,
         first: Annotated[str, Argument(metavar="FIRST", help="The first.")],
         rest: Annotated[list[Path] | None, Argument(metavar="REST…", help="All others.")] = None,
         limit: Annotated[int, Option("--limit", "-l", metavar="N", min=1, max=50, help="How many.")] = 20,
@@ -48,11 +48,11 @@ def perform_it(words: Sequence[str]) -> dict[str, Any]:
         And give 7 back.
         """
         given = locals()
-        seen.update((name, given[name]) for name in ("manner", *tell.__annotations__) if name in given)
+        seen.update((name, given[name]) for name in ("common", *tell.__annotations__) if name in given)
         return 7
 
     def nothing(
-        manner: OutputOptions,
+        common: CommonOptions,
         prompt: Annotated[str | None, Argument(metavar="PROMPT", when_more="Quote the prompt.", help="It.")] = None,
     ) -> int:
         """Do nothing."""
@@ -73,16 +73,16 @@ def test_options_stand_anywhere_and_arguments_keep_their_places() -> None:
 def test_what_is_not_given_is_as_it_was_declared() -> None:
     seen = perform_it(["inner", "tell", "a"])
     assert (seen["rest"], seen["limit"], seen["score"], seen["names"]) == (None, 20, None, None)
-    assert (seen["loud"], seen["counts"], seen["manner"]) == (False, None, OutputOptions(command="inner tell"))
+    assert (seen["loud"], seen["counts"], seen["common"]) == (False, None, CommonOptions(command="inner tell"))
     assert seen["pair"] == ("l", "r")
 
 
 def test_the_shared_options_are_taken_before_and_after_every_name() -> None:
     here, there = Path("here"), Path("there")
-    assert perform_it(["--json", "inner", "-q", "tell", "a", "--home", "there"])["manner"] == OutputOptions(
+    assert perform_it(["--json", "inner", "-q", "tell", "a", "--home", "there"])["common"] == CommonOptions(
         command="inner tell", json=True, quiet=True, home=there
     )
-    assert perform_it(["--home=here", "inner", "tell", "a"])["manner"].home == here
+    assert perform_it(["--home=here", "inner", "tell", "a"])["common"].home == here
 
 
 def test_the_last_word_counts_and_a_flag_can_be_taken_back() -> None:
@@ -92,7 +92,7 @@ def test_the_last_word_counts_and_a_flag_can_be_taken_back() -> None:
 
 def test_short_flags_stand_together_and_a_value_may_look_like_an_option() -> None:
     seen = perform_it(["inner", "tell", "a", "-uqn", "--loud"])
-    assert (seen["loud"], seen["manner"].quiet, seen["names"]) == (True, True, ["--loud"])
+    assert (seen["loud"], seen["common"].quiet, seen["names"]) == (True, True, ["--loud"])
 
 
 def test_after_two_dashes_nothing_is_an_option() -> None:
@@ -149,7 +149,7 @@ def test_help_tells_everything_and_does_nothing(ask: str, capsys: pytest.Capture
         "--counts / --no-counts Tell",
         "Pairs: --left L The one. [default: l]",
         "--right R The other. One of r, s. [default: r]",
-        "Common options: --json Answer",
+        "Common options: --json Print",
         "--home PATH Where",
         "-V, --version Show",
         "-h, --help Show",
@@ -209,17 +209,17 @@ def verify_it(words: Sequence[str]) -> dict[str, Any]:
     seen: dict[str, Any] = {}
 
     def usual(
-        manner: OutputOptions,
+        common: CommonOptions,
         paths: Annotated[list[str] | None, Argument(metavar="PATH…", help="What.")] = None,
         changed: Annotated[str | None, Option("--changed", metavar="[REF]", bare="HEAD", help="Since.")] = None,
     ) -> int:
         """Check."""
-        seen.update(manner=manner, paths=paths, changed=changed)
+        seen.update(common=common, paths=paths, changed=changed)
         return 3
 
-    def plan(manner: OutputOptions, path: Annotated[str | None, Argument(metavar="PATH", help="What.")] = None) -> int:
+    def plan(common: CommonOptions, path: Annotated[str | None, Argument(metavar="PATH", help="What.")] = None) -> int:
         """Say what would be checked."""
-        seen.update(manner=manner, plan=path)
+        seen.update(common=common, plan=path)
         return 4
 
     check = CommandEntry("Check things.", usual, {"plan": CommandEntry("Say what would be checked.", plan)})
@@ -246,13 +246,13 @@ def verify_it(words: Sequence[str]) -> dict[str, Any]:
 def test_words_that_name_no_member_are_for_the_default(words: str, paths: list[str] | None, changed: str) -> None:
     seen = verify_it(words.split())
     assert (seen["code"], seen["paths"], seen["changed"]) == (3, paths, changed)
-    assert seen["manner"] == OutputOptions(command="check", json="--json" in words)
+    assert seen["common"] == CommonOptions(command="check", json="--json" in words)
 
 
 def test_a_member_is_found_behind_shared_options_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
     seen = verify_it(["check", "--json", "--home", "here", "plan", "x"])
-    assert (seen["code"], seen["plan"], seen["manner"].command) == (4, "x", "check plan")
-    assert (seen["manner"].json, seen["manner"].home) == (True, Path("here"))
+    assert (seen["code"], seen["plan"], seen["common"].command) == (4, "x", "check plan")
+    assert (seen["common"].json, seen["common"].home) == (True, Path("here"))
     assert verify_it(["check", "--chnged", "plan"]) == {"code": 2}
     told = "error: No such option '--chnged'. Did you mean '--changed'?\n  muster check --help\n"
     assert capsys.readouterr().err == told

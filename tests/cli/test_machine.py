@@ -10,7 +10,7 @@ import pytest
 
 from muster import __version__
 from muster.cli.frame import answered
-from muster.cli.terminal.output import OutputOptions
+from muster.cli.terminal.output import CommonOptions
 
 from .shell import Shell
 
@@ -235,8 +235,8 @@ def test_the_unexpected_exits_4_and_is_named_without_a_traceback(capsys: pytest.
 
         return work
 
-    assert answered(OutputOptions(command="x"), raising(KeyError("surprise"))) == 4
+    assert answered(CommonOptions(command="x"), raising(KeyError("surprise"))) == 4
     told = capsys.readouterr().err
     assert "KeyError" in told
     assert "report" in told
-    assert answered(OutputOptions(command="x"), raising(KeyboardInterrupt())) == 4
+    assert answered(CommonOptions(command="x"), raising(KeyboardInterrupt())) == 4

@@ -9,7 +9,7 @@ from muster.app.costs import Quoting
 from muster.app.suites.plan import SuitePlan
 from muster.cli.options import DispatchOptions, RunTerms
 from muster.cli.suites.order import SuiteOrder, judge_again
-from muster.cli.terminal.output import OutputOptions
+from muster.cli.terminal.output import CommonOptions
 from muster.domain.errors import BadArgument, BadConfiguration, BadFile, MusterError, NotFound
 from muster.domain.run import LIVE, Dispatch, Mode
 from muster.sim.faults import Fault, FaultKind, Faults
@@ -174,7 +174,7 @@ async def test_judging_anew_without_a_key_for_the_judge_is_told_before_a_run_is_
         a_suite(tmp_path, a_case("one"))
         run = await s.run(agents=["sim/echo"])
         with pytest.raises(BadConfiguration, match="OPENAI_API_KEY"):
-            await judge_again(s.muster, run.id, {"judge": JUDGE}, order, OutputOptions(command="rejudge", quiet=True))
+            await judge_again(s.muster, run.id, {"judge": JUDGE}, order, CommonOptions(command="rejudge", quiet=True))
         assert await stored(s) == 1
 
 

@@ -44,7 +44,7 @@ class StoreFile:
         return {**await self._store.maintenance.info(), "batches_under_way": under_way}
 
     async def vacuum(self) -> None:
-        """Give the free space of the store back to the disk; refused while runs are driven."""
+        """Return the free space of the store to the disk; refused while runs are in progress."""
         await self._engine.sweep()
         await self._store.commands.finish_deletions()
         await self._store.maintenance.vacuum(self._engine.driver, self._clock.now())

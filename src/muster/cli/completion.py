@@ -6,17 +6,15 @@ import click
 from click.shell_completion import get_completion_class
 
 from muster.cli.line import Argument
-from muster.cli.terminal.output import OutputOptions, answer
+from muster.cli.terminal.output import CommonOptions, answer
 from muster.domain.errors import BadArgument
 
 SHELLS = ("bash", "zsh", "fish")
 VARIABLE = "_MUSTER_COMPLETE"  # by which click knows that the shell asks
 
 
-def completion(
-    manner: OutputOptions, shell: Annotated[str, Argument(values=SHELLS, help="The shell that you use.")]
-) -> None:
-    """Print the script for completion in bash, zsh or fish.
+def completion(common: CommonOptions, shell: Annotated[str, Argument(values=SHELLS, help="The shell.")]) -> None:
+    """Print the completion script for bash, zsh or fish.
 
     bash: eval "$(muster completion bash)" in ~/.bashrc
 
@@ -29,4 +27,4 @@ def completion(
         raise BadArgument(f"there is no completion for {shell!r}", suggestions=SHELLS)
     root = click.get_current_context().find_root()
     script = found(root.command, {}, "muster", VARIABLE).source()
-    answer(manner, {"shell": shell, "script": script}, lambda console: console.out(script, highlight=False))
+    answer(common, {"shell": shell, "script": script}, lambda console: console.out(script, highlight=False))

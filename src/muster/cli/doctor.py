@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from muster.app.doctor import Diagnosis, examine
 from muster.app.views.doctor import doctor_view
-from muster.cli.terminal.output import OutputOptions, answer, clean, fail_with
+from muster.cli.terminal.output import CommonOptions, answer, clean, fail_with
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 MARKS = {"ok": ("✓", "green"), "note": ("·", "yellow"), "broken": ("✗", "red")}
 
 
-def doctor(manner: OutputOptions) -> int:
-    """Say what is fine and what is not; exit 3 when broken."""
-    report = asyncio.run(examine(manner.home))
+def doctor(common: CommonOptions) -> int:
+    """Check settings, agents, store and network; exit 3 if something is broken."""
+    report = asyncio.run(examine(common.home))
     findings, broken, data = report.all, report.broken, doctor_view(report)
 
     def tell(console: "Console") -> None:
@@ -32,8 +32,8 @@ def doctor(manner: OutputOptions) -> int:
         mark, colour = MARKS[finding.state]
         return Text.assemble((f"{mark} ", colour), f"{finding.subject:<12} {clean(finding.words)}")
 
-    if manner.json and broken:
+    if common.json and broken:
         told = {"code": "configuration", "message": broken[0].words, "suggestions": list(broken[0].suggestions)}
-        return fail_with(manner, told, 3, data)
-    answer(manner, data, tell)
+        return fail_with(common, told, 3, data)
+    answer(common, data, tell)
     return 3 if broken else 0

@@ -120,7 +120,7 @@ def _nothing() -> None:
 
 
 def _unheard(text: str) -> None:
-    """Say it to nobody."""
+    """Print nothing."""
 
 
 def _none() -> int:

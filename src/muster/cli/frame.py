@@ -8,11 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from muster.cli.terminal.output import OutputOptions, fail, fail_with
+from muster.cli.terminal.output import CommonOptions, fail, fail_with
 from muster.domain.errors import Interrupted, MusterError
 
 
-def answered(manner: OutputOptions, work: Callable[[], int | None]) -> int:
+def answered(common: CommonOptions, work: Callable[[], int | None]) -> int:
     """Do the work; every error becomes a message and an exit code."""
     try:
         signal.signal(signal.SIGTERM, _like_an_interrupt)
@@ -20,20 +20,20 @@ def answered(manner: OutputOptions, work: Callable[[], int | None]) -> int:
             signal.signal(signal.SIGINT, signal.default_int_handler)
         return work() or 0
     except MusterError as error:
-        return fail(manner, error)
+        return fail(common, error)
     except KeyboardInterrupt:
-        return fail(manner, Interrupted("interrupted"))
+        return fail(common, Interrupted("interrupted"))
     except BrokenPipeError:  # whoever read our output has seen enough
         _silence()
         return 4
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EIO, errno.EBADF):
-            return fail_with(manner, _unexpected(error), 4)
+            return fail_with(common, _unexpected(error), 4)
         _silence()
         sys.stderr.write(f"error: the answer cannot be written: {error.strerror}\n")
         return 4
     except Exception as error:
-        return fail_with(manner, _unexpected(error), 4)
+        return fail_with(common, _unexpected(error), 4)
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)  # all is said: a signal from here on needs no words
 

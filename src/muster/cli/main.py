@@ -13,7 +13,7 @@ from muster import __version__
 from muster.cli.commands import app
 from muster.cli.line.commands import VersionAsked
 from muster.cli.line.parameters import shown_name
-from muster.cli.terminal.output import OutputOptions, answer, fail_with
+from muster.cli.terminal.output import CommonOptions, answer, fail_with
 
 GARBAGE = 10_000  # new values before circles among them are looked for
 TURN = 0.0002  # seconds for which a thread may keep the interpreter while another wants it
@@ -57,24 +57,24 @@ def run(arguments: Sequence[str]) -> int:
 def perform(group: click.Command, arguments: Sequence[str]) -> int:
     """Run one command of a group and return its exit code."""
     before = list(arguments)[: list(arguments).index("--")] if "--" in arguments else list(arguments)
-    manner = OutputOptions(json="--json" in before)
+    common = CommonOptions(json="--json" in before)
     try:
         return group.main(list(arguments), prog_name="muster", standalone_mode=False) or 0
     except VersionAsked as asked:
-        return _tell_version(replace(manner, command=_words(asked.ctx)))
+        return _tell_version(replace(common, command=_words(asked.ctx)))
     except click.UsageError as error:
-        return _refuse(manner, error)
+        return _refuse(common, error)
 
 
-def _tell_version(manner: OutputOptions) -> int:
-    answer(manner, {"version": __version__}, lambda console: console.print(f"muster {__version__}", highlight=False))
+def _tell_version(common: CommonOptions) -> int:
+    answer(common, {"version": __version__}, lambda console: console.print(f"muster {__version__}", highlight=False))
     return 0
 
 
-def _refuse(manner: OutputOptions, error: click.UsageError) -> int:
+def _refuse(common: CommonOptions, error: click.UsageError) -> int:
     path = "muster" if error.ctx is None else error.ctx.command_path
     told = {"code": "usage", "message": usage_words(error), "suggestions": [f"{path} --help"]}
-    return fail_with(replace(manner, command=path.partition(" ")[2]), told, 2)
+    return fail_with(replace(common, command=path.partition(" ")[2]), told, 2)
 
 
 def usage_words(error: click.UsageError) -> str:

@@ -28,12 +28,14 @@ def patience_of(
     linger: Annotated[
         float | None,
         Option(
-            "--linger", metavar="S", shown="60", help="Most seconds that a call waits for others to join its batch."
+            "--linger", metavar="S", shown="60", help="Most seconds that a call waits for others to share its batch."
         ),
     ] = None,
     poll_interval: Annotated[
         float | None,
-        Option("--poll-interval", metavar="S", shown="5", help="Seconds between the first questions for a batch."),
+        Option(
+            "--poll-interval", metavar="S", shown="5", help="Seconds between the first status requests for a batch."
+        ),
     ] = None,
     deadline: Annotated[
         float | None,
@@ -41,7 +43,7 @@ def patience_of(
     ] = None,
     max_parked: Annotated[
         int | None,
-        Option("--max-parked", metavar="N", shown="20000", help="Most calls that wait in batches at a time."),
+        Option("--max-parked", metavar="N", shown="20000", help="Most calls waiting in batches."),
     ] = None,
 ) -> Patience:
     """Check what was given; what was not is as the engine has it."""
@@ -86,10 +88,10 @@ def sending_of(
         str, Option("--dispatch", values=Mode, help="Batches cost less and take minutes to hours.")
     ] = "live",
     detach: Annotated[
-        bool, Option("--detach", help="Hand the batches in and leave; go on later, in any process.")
+        bool, Option("--detach", help="Submit the batches and exit; continue later in any process.")
     ] = False,
     fallback: Annotated[
-        str, Option("--fallback", values=Fallback, help="What becomes of calls that failed in 3 batches.")
+        str, Option("--fallback", values=Fallback, help="What to do with calls that failed in 3 batches.")
     ] = "fail",
     no_cache: Annotated[
         bool, Option("--no-cache", help="Do not mark shared prefixes for the provider's cache.")
@@ -144,18 +146,18 @@ def terms_with(formats: str) -> Callable[..., RunTerms]:
     """Make what collects the terms of runs that can be reported in these formats."""
 
     def terms_of(
-        budget: Annotated[str | None, Option("--budget", metavar="USD", help="The most it may cost.")] = None,
-        concurrency: Annotated[int, Option("--concurrency", metavar="N", min=1, help="How many calls at a time.")] = 20,
+        budget: Annotated[
+            str | None, Option("--budget", metavar="USD", help="The budget in dollars, a hard cap.")
+        ] = None,
+        concurrency: Annotated[int, Option("--concurrency", metavar="N", min=1, help="Most concurrent calls.")] = 20,
         timeout: Annotated[
-            float | None, Option("--timeout", metavar="S", help="Seconds for the whole run, without waiting in line.")
+            float | None, Option("--timeout", metavar="S", help="Time limit of the run in seconds, excluding queueing.")
         ] = None,
         name: Annotated[str | None, Option("--name", metavar="NAME", help="A name for the run.")] = None,
         report: Annotated[
             list[str] | None, Option("--report", metavar="FORMAT=FILE", help=f"{formats}; - is stdout.")
         ] = None,
-        allow_unpriced: Annotated[
-            bool, Option("--allow-unpriced", help="Ask models whose price is not known.")
-        ] = False,
+        allow_unpriced: Annotated[bool, Option("--allow-unpriced", help="Allow models without a known price.")] = False,
     ) -> RunTerms:
         """Collect what was given."""
         return RunTerms(

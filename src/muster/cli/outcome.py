@@ -15,7 +15,7 @@ from muster.app.runs.handle import RunHandle
 from muster.cli.drive import ProgressSource, drive
 from muster.cli.runs.ask import leave
 from muster.cli.suites.table import tell_report
-from muster.cli.terminal.output import PIPE_WIDTH, OutputOptions, answer, console, fail, fail_with, note
+from muster.cli.terminal.output import PIPE_WIDTH, CommonOptions, answer, console, fail, fail_with, note
 from muster.cli.terminal.progress import display
 from muster.cli.verify.table import tell_report as tell_verification
 from muster.domain.errors import BadArgument, MusterError, NotFound
@@ -85,12 +85,12 @@ def wanted_report(given: str, formats: Sequence[str], inputs: Sequence[str | Non
 
 
 def wanted_reports(
-    given: Sequence[str], formats: Sequence[str], manner: OutputOptions, inputs: Sequence[str | None] = ()
+    given: Sequence[str], formats: Sequence[str], common: CommonOptions, inputs: Sequence[str | None] = ()
 ) -> tuple[WantedReport, ...]:
     """Read every FORMAT=FILE; only one report can go to standard output, and none beside an envelope."""
     wanted = tuple(wanted_report(one, formats, inputs) for one in given)
     printed = [one for one in wanted if one.path is None]
-    if len(printed) > 1 or (printed and manner.json):
+    if len(printed) > 1 or (printed and common.json):
         raise BadArgument(
             "standard output holds one report, and none beside --json",
             suggestions=("write it to a file: json=out.json",),
@@ -144,25 +144,25 @@ class RunEnding(Protocol):
         """Refuse, before anything is spent, when what a run leaves behind by itself cannot be written."""
 
     async def outcome(
-        self, muster: Muster, run: Run, wanted: tuple[WantedReport, ...], manner: OutputOptions
+        self, muster: Muster, run: Run, wanted: tuple[WantedReport, ...], common: CommonOptions
     ) -> RunOutcome:
         """Write what a run leaves behind, and sum it up; raises NotFound for one that had not begun."""
 
 
 async def drive_and_conclude(
-    muster: Muster, handle: RunHandle, ending: RunEnding, wanted: tuple[WantedReport, ...], manner: OutputOptions
+    muster: Muster, handle: RunHandle, ending: RunEnding, wanted: tuple[WantedReport, ...], common: CommonOptions
 ) -> int:
     """Drive a run to its end and report it; returns the exit code, and raises what stopped the run."""
     try:
-        run = await drive(muster, handle, display(manner), ending.sights(muster))
+        run = await drive(muster, handle, display(common), ending.sights(muster))
     except MusterError as error:
-        found = await _what_is_there(muster, await handle.run(), ending, wanted, manner)
-        if found is None or not manner.json:
+        found = await _what_is_there(muster, await handle.run(), ending, wanted, common)
+        if found is None or not common.json:
             raise
-        return fail(manner, error, found.data)
+        return fail(common, error, found.data)
     if run.is_detached:
-        return leave(manner, run, await muster.runs.batches_of(run.id), await muster.runs.workers())
-    return await conclude(muster, run, ending, wanted, manner)
+        return leave(common, run, await muster.runs.batches_of(run.id), await muster.runs.workers())
+    return await conclude(muster, run, ending, wanted, common)
 
 
 async def conclude(
@@ -170,51 +170,51 @@ async def conclude(
     run: Run,
     ending: RunEnding,
     wanted: tuple[WantedReport, ...],
-    manner: OutputOptions,
+    common: CommonOptions,
     *,
     again: bool = False,
 ) -> int:
     """Report a run that is completed; returns its exit code. With `again` it tells how to run what did not pass."""
-    found = await ending.outcome(muster, run, wanted, manner)
+    found = await ending.outcome(muster, run, wanted, common)
     ways = found.again if again else ()
     over = run.overdraft
     if over is None:
-        code = _tell(manner, found, wanted, ways)
-        if ways and not manner.json:
+        code = _tell(common, found, wanted, ways)
+        if ways and not common.json:
             note(
-                manner,
+                common,
                 "it is not resumed; to ask for what has no answer, or again for all that did not pass, type:"
                 + "".join(f"\n  {way}" for way in ways),
             )
         return code
-    if not manner.json:
-        _tell(manner, found, wanted)
-    return fail_with(manner, over, 1, found.data)
+    if not common.json:
+        _tell(common, found, wanted)
+    return fail_with(common, over, 1, found.data)
 
 
 async def _what_is_there(
-    muster: Muster, run: Run, ending: RunEnding, wanted: tuple[WantedReport, ...], manner: OutputOptions
+    muster: Muster, run: Run, ending: RunEnding, wanted: tuple[WantedReport, ...], common: CommonOptions
 ) -> RunOutcome | None:
     """Report a run that stopped: what it has done by then is not lost."""
     try:
-        found = await ending.outcome(muster, run, wanted, manner)
+        found = await ending.outcome(muster, run, wanted, common)
     except NotFound:
         return None  # it had not begun
-    if not manner.json:
+    if not common.json:
         found.tell(console(stderr=_is_printed(wanted)))
     return found
 
 
 def _tell(
-    manner: OutputOptions, found: RunOutcome, wanted: tuple[WantedReport, ...], ways: tuple[str, ...] = ()
+    common: CommonOptions, found: RunOutcome, wanted: tuple[WantedReport, ...], ways: tuple[str, ...] = ()
 ) -> int:
-    """Say how it ended; standard output belongs to a report that goes there."""
-    if manner.json and not found.ok:
+    """Print how it ended; standard output belongs to a report that goes there."""
+    if common.json and not found.ok:
         told = {"code": "not_passed", "message": found.verdict, "suggestions": [*ways, found.closer]}
-        return fail_with(manner, told, 1, found.data)
-    if manner.json or not _is_printed(wanted):
-        answer(manner, found.data, found.tell)
-    elif not manner.quiet:
+        return fail_with(common, told, 1, found.data)
+    if common.json or not _is_printed(wanted):
+        answer(common, found.data, found.tell)
+    elif not common.quiet:
         found.tell(console(stderr=True))
     return 0 if found.ok else 1
 

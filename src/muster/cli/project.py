@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from muster.app.editor_schemas import suite_schema, verify_schema
 from muster.app.validation import starter
 from muster.cli.line import Argument, Option
-from muster.cli.terminal.output import OutputOptions, answer
+from muster.cli.terminal.output import CommonOptions, answer
 from muster.domain.errors import BadArgument
 from muster.settings.schema import toml_schema
 
@@ -19,15 +19,15 @@ SUITE, VERIFY, TOML = "suite", "verify", "toml"
 
 
 def init(
-    manner: OutputOptions,
-    name: Annotated[str, Argument(metavar="NAME", help="Of the folder, and of what is tested: kebab-case.")],
-    kind: Annotated[str, Option("--kind", values=(SUITE, VERIFY), help="What to make.")] = "suite",
+    common: CommonOptions,
+    name: Annotated[str, Argument(metavar="NAME", help="The name of the folder and the suite, in kebab-case.")],
+    kind: Annotated[str, Option("--kind", values=(SUITE, VERIFY), help="The kind of folder.")] = "suite",
 ) -> None:
-    """Make a folder with something to begin with: a small suite, or the verification agents that are shipped."""
+    """Create a folder with a small suite, or with the included verification agents."""
     files = _write(Path(name), starter(kind, name))
     next_steps = (f"muster validate {name}", _first_use(kind, name))
     answer(
-        manner,
+        common,
         {"folder": name, "kind": kind, "files": files},
         lambda console: console.print("\n".join([*files, "next: " + "   ·   ".join(next_steps)])),
     )
@@ -54,15 +54,15 @@ def _write(folder: Path, files: Mapping[str, str]) -> list[str]:
 
 
 def schema(
-    manner: OutputOptions,
+    common: CommonOptions,
     what: Annotated[str, Argument(values=(SUITE, VERIFY, TOML), help="A suite, verify.yaml, or muster.toml.")],
 ) -> None:
-    """Print a JSON Schema for editors, made from what this version reads."""
+    """Print a JSON Schema for editors."""
     if what not in (SUITE, VERIFY, TOML):
         raise BadArgument(f"there is no schema {what!r}", suggestions=(SUITE, VERIFY, TOML))
     found = _made(what)
     text = json.dumps(found, indent=2, ensure_ascii=False)
-    answer(manner, found, lambda console: console.print(text, soft_wrap=True))
+    answer(common, found, lambda console: console.print(text, soft_wrap=True))
 
 
 def _made(what: str) -> dict[str, object]:

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from muster.app import Muster, Patience, open_muster
-from muster.cli.terminal.output import OutputOptions, note, warn
+from muster.cli.terminal.output import CommonOptions, note, warn
 from muster.domain.errors import StoreFailed
 from muster.settings import load_settings
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 def with_muster(
-    manner: OutputOptions,
+    common: CommonOptions,
     work: Callable[[Muster], Awaitable[T]],
     *,
     allow_unpriced: bool = False,
@@ -24,7 +24,7 @@ def with_muster(
     create: bool = False,
 ) -> T:
     """Open the store, bury the runs of dead drivers, and do some work with it; only with `create` is one made."""
-    settings = load_settings(manner.home)
+    settings = load_settings(common.home)
     sweep = sweep and (create or os.path.lexists(settings.database))
     opened: list[Muster] = []
 
@@ -41,7 +41,7 @@ def with_muster(
             if muster.reaped:
                 agents = ", ".join(sorted({process.agent for process in muster.reaped if process.agent}))
                 count = "a process" if len(muster.reaped) == 1 else f"{len(muster.reaped)} processes"
-                note(manner, f"stopped {count} that a dead driver had left behind ({agents})")
+                note(common, f"stopped {count} that a dead driver had left behind ({agents})")
             if sweep:
                 await _sweep(muster)
             return await work(muster)

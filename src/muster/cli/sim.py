@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Annotated
 
 from muster.cli.line import Option
-from muster.cli.terminal.output import OutputOptions
+from muster.cli.terminal.output import CommonOptions
 from muster.domain.errors import BadArgument
 from muster.sim.files import load_faults, load_script
 from muster.sim.options import ECHO_SCRIPT, NO_FAULTS, Options
@@ -13,33 +13,34 @@ from muster.sim.server import run
 
 
 def sim(
-    manner: OutputOptions,
-    port: Annotated[int, Option("--port", metavar="N", min=0, max=65535, help="0 takes a free one.")] = 0,
-    latency_ms: Annotated[float, Option("--latency-ms", metavar="MS", min=0, help="Until the answer.")] = 0.0,
-    script: Annotated[Path | None, Option("--script", metavar="FILE", help="Answers, by rule.")] = None,
-    faults: Annotated[Path | None, Option("--faults", metavar="FILE", help="What goes wrong, and when.")] = None,
+    common: CommonOptions,
+    port: Annotated[int, Option("--port", metavar="N", min=0, max=65535, help="0: any free port.")] = 0,
+    latency_ms: Annotated[
+        float, Option("--latency-ms", metavar="MS", min=0, help="Milliseconds until the answer.")
+    ] = 0.0,
+    script: Annotated[Path | None, Option("--script", metavar="FILE", help="A file with scripted answers.")] = None,
+    faults: Annotated[Path | None, Option("--faults", metavar="FILE", help="A file with faults.")] = None,
     capacity: Annotated[
-        int | None, Option("--capacity", metavar="N", min=1, help="Requests at a time; more get 429.")
+        int | None, Option("--capacity", metavar="N", min=1, help="Most concurrent requests; others get status 429.")
     ] = None,
     require_key: Annotated[
-        str | None, Option("--require-key", metavar="KEY", help="The only key that is taken.")
+        str | None, Option("--require-key", metavar="KEY", help="The only API key that is accepted.")
     ] = None,
-    batch_ms: Annotated[
-        float, Option("--batch-ms", metavar="MS", min=0, help="From the creation of a batch to its end.")
-    ] = 0.0,
+    batch_ms: Annotated[float, Option("--batch-ms", metavar="MS", min=0, help="Duration of a batch.")] = 0.0,
     batch_requests: Annotated[
         int | None,
-        Option("--batch-requests", metavar="N", min=1, help="Most in one batch; else as the provider."),
+        Option("--batch-requests", metavar="N", min=1, help="Most calls in one batch; default: the provider's limit."),
     ] = None,
     state: Annotated[
-        Path | None, Option("--state", metavar="FILE", help="Go on from it, and write it at the end.")
+        Path | None,
+        Option("--state", metavar="FILE", help="Load the state from this file at the start and save it at the end."),
     ] = None,
     live_counts: Annotated[
         bool | None,
-        Option("--live-counts/--no-live-counts", help="Whether batches tell how far they are; else as provider."),
+        Option("--live-counts/--no-live-counts", help="Whether batches report progress; default: like the provider."),
     ] = None,
 ) -> None:
-    """Serve the rehearsal; the first line is JSON with addresses."""
+    """Start a fake provider; prints its URLs as JSON."""
     options = Options(
         port=port,
         latency_ms=latency_ms,

@@ -5,20 +5,20 @@ from typing import TYPE_CHECKING, Any
 
 from muster.app import Muster
 from muster.cli.session import with_muster
-from muster.cli.terminal.output import OutputOptions, answer
+from muster.cli.terminal.output import CommonOptions, answer
 from muster.domain.errors import StoreFailed
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 
-def info(manner: OutputOptions) -> None:
-    """Say where the store is, how large, and whether it is sound."""
+def info(common: CommonOptions) -> None:
+    """Show the path and size of the store, and check it for damage."""
 
     async def work(muster: Muster) -> Mapping[str, Any]:
         return await muster.store.info()
 
-    found = with_muster(manner, work, sweep=False)
+    found = with_muster(common, work, sweep=False)
     if found["check"] != "ok":
         remedy = "restore it from a copy, or move it away to start anew"
         raise StoreFailed(f"the store {found['path']} is damaged: {found['check']}", suggestions=(remedy,))
@@ -31,11 +31,11 @@ def info(manner: OutputOptions) -> None:
             table.add_row(name.replace("_", " "), f"{value:,}" if name.endswith("bytes") else str(value))
         console.print(table)
 
-    answer(manner, dict(found), tell)
+    answer(common, dict(found), tell)
 
 
-def vacuum(manner: OutputOptions) -> None:
-    """Give free space back to the disk; refused while runs are driven."""
+def vacuum(common: CommonOptions) -> None:
+    """Return free space to the disk; refused while runs are in progress."""
 
     async def shrink(muster: Muster) -> int:
         before = await muster.store.info()
@@ -45,10 +45,10 @@ def vacuum(manner: OutputOptions) -> None:
     async def measure(muster: Muster) -> int:
         return _size(await muster.store.info())
 
-    before = with_muster(manner, shrink, sweep=False, create=True)
-    after = with_muster(manner, measure, sweep=False)  # opened anew: closing moves what waits into the file
+    before = with_muster(common, shrink, sweep=False, create=True)
+    after = with_muster(common, measure, sweep=False)  # opened anew: closing moves what waits into the file
     data = {"bytes_before": before, "bytes_after": after}
-    answer(manner, data, lambda console: console.print(f"{before:,} bytes before, {after:,} bytes now"))
+    answer(common, data, lambda console: console.print(f"{before:,} bytes before, {after:,} bytes now"))
 
 
 def _size(info: Mapping[str, Any]) -> int:

@@ -123,7 +123,7 @@ class Http(Protocol):
         """Send a body and give the answer as it arrives; leaving the context ends the exchange."""
 
     async def close(self) -> None:
-        """Give back the connections; may be called twice."""
+        """Close the connections; may be called twice."""
 
 
 class BatchHttp(Http, Protocol):
@@ -208,7 +208,7 @@ class HttpClient:
                 limit.cancel()
 
     async def close(self) -> None:
-        """Give back the connections; may be called twice."""
+        """Close the connections; may be called twice."""
         await self._connections.close()
 
     def _head(self, method: str, url: str, headers: Mapping[str, str]) -> RequestHead:

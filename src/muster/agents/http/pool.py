@@ -175,7 +175,7 @@ async def _start_tls(
 
 @contextmanager
 def _trusting(place: str, whose: str) -> Iterator[None]:
-    """Say whose certificate is not valid."""
+    """Return whose certificate is not valid."""
     try:
         yield
     except ssl.SSLCertVerificationError as error:

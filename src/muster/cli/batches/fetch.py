@@ -9,7 +9,7 @@ from muster.cli.batches.words import batch_name, batch_summary
 from muster.cli.drive import PartingWords, parting
 from muster.cli.options import BatchArgument, PatienceOptions
 from muster.cli.session import with_muster
-from muster.cli.terminal.output import OutputOptions, answer, fail_with, note, print_json
+from muster.cli.terminal.output import CommonOptions, answer, fail_with, note, print_json
 from muster.cli.terminal.progress import MutedDisplay, ProgressState, batch_sight, display, shown
 from muster.domain.batch import OVER, Batch, BatchState
 from muster.domain.ids import RunId
@@ -20,26 +20,26 @@ if TYPE_CHECKING:
     Errand = Callable[[Muster, Batch], Awaitable[Batch]]
 
 
-def fetch(manner: OutputOptions, patience: PatienceOptions, batch: BatchArgument) -> int:
-    """Wait for a batch and bring its results in."""
+def fetch(common: CommonOptions, patience: PatienceOptions, batch: BatchArgument) -> int:
+    """Wait for a batch and store its results."""
 
     async def errand(muster: Muster, found: Batch) -> Batch:
         return await muster.batches.fetch(found)
 
-    over, runs = _run(manner, patience, batch, errand)
+    over, runs = _run(common, patience, batch, errand)
     if over.state is BatchState.COLLECTED:
-        return _tell(manner, over, runs)
+        return _tell(common, over, runs)
     told = {"code": f"batch_{over.state}", "message": _summary(over), "suggestions": _ways_on(runs)}
-    return fail_with(manner, told, 1, _data(over, runs))
+    return fail_with(common, told, 1, _data(over, runs))
 
 
-def cancel(manner: OutputOptions, patience: PatienceOptions, batch: BatchArgument) -> int:
-    """Have the provider stop a batch; keep what it produced."""
+def cancel(common: CommonOptions, patience: PatienceOptions, batch: BatchArgument) -> int:
+    """Cancel a batch at the provider; keep the results it has."""
 
     async def errand(muster: Muster, found: Batch) -> Batch:
         return await muster.batches.cancel(found)
 
-    return _tell(manner, *_run(manner, patience, batch, errand))
+    return _tell(common, *_run(common, patience, batch, errand))
 
 
 def say_how_to_go_on(said: PartingWords, batch: Batch) -> None:
@@ -50,7 +50,7 @@ def say_how_to_go_on(said: PartingWords, batch: Batch) -> None:
     said.words, said.ways = f"interrupted; {batch_name(batch)} {where}; go on with: {way}", (way,)
 
 
-def _run(manner: OutputOptions, patience: Patience, reference: str, errand: "Errand") -> tuple[Batch, list[RunId]]:
+def _run(common: CommonOptions, patience: Patience, reference: str, errand: "Errand") -> tuple[Batch, list[RunId]]:
     """Do something that may take long to a batch, and give it with the runs that can be gone on with."""
 
     async def work(muster: Muster) -> tuple[Batch, list[RunId]]:
@@ -63,17 +63,17 @@ def _run(manner: OutputOptions, patience: Patience, reference: str, errand: "Err
         if batch.state in OVER:
             over = await errand(muster, batch)
         else:
-            with display(manner, stays=False) as screen:
+            with display(common, stays=False) as screen:
                 over = await shown(errand(muster, batch), look, screen)
         return over, list(await muster.batches.resumable(over.id))
 
     with parting() as said:
-        return with_muster(manner, work, patience=patience)
+        return with_muster(common, work, patience=patience)
 
 
-def _tell(manner: OutputOptions, batch: Batch, runs: list[RunId]) -> int:
+def _tell(common: CommonOptions, batch: Batch, runs: list[RunId]) -> int:
     lines = [_summary(batch), *(f"go on with: {way}" for way in _ways_on(runs))]
-    answer(manner, _data(batch, runs), lambda console: console.print("\n".join(lines), soft_wrap=True))
+    answer(common, _data(batch, runs), lambda console: console.print("\n".join(lines), soft_wrap=True))
     return 0
 
 
@@ -89,23 +89,23 @@ def _ways_on(runs: list[RunId]) -> list[str]:
     return [f"muster runs resume {run}" for run in runs]
 
 
-def watch(manner: OutputOptions, patience: PatienceOptions, batch: BatchArgument) -> None:
-    """Follow a batch until it is over; fetch it if nobody else does."""
+def watch(common: CommonOptions, patience: PatienceOptions, batch: BatchArgument) -> None:
+    """Follow a batch until it ends; fetch its results unless another process does."""
 
     async def work(muster: Muster) -> Batch:
         found = await muster.batches.find(batch)
         say_how_to_go_on(said, found)
-        with MutedDisplay() if manner.json else display(manner, stays=False) as screen:
+        with MutedDisplay() if common.json else display(common, stays=False) as screen:
             lines = _JsonLines()
-            show = lines if manner.json else lambda seen: screen.show(batch_sight(seen))
+            show = lines if common.json else lambda seen: screen.show(batch_sight(seen))
             async for seen in muster.batches.watch(found):
                 show(seen)
             return seen
 
     with parting() as said:
-        over = with_muster(manner, work, patience=patience)
-    if not manner.json:
-        note(manner, batch_summary(over))
+        over = with_muster(common, work, patience=patience)
+    if not common.json:
+        note(common, batch_summary(over))
 
 
 class _JsonLines:

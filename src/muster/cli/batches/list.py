@@ -11,7 +11,7 @@ from muster.app.views.runs import batch_stats_view, batch_view
 from muster.cli.line import Option
 from muster.cli.options import BatchArgument
 from muster.cli.session import with_muster
-from muster.cli.terminal.output import OutputOptions, answer, note
+from muster.cli.terminal.output import CommonOptions, answer, note
 from muster.cli.terminal.times import local, since
 from muster.domain.batch import Batch, BatchState
 from muster.domain.errors import BadArgument
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def list_batches(
-    manner: OutputOptions,
+    common: CommonOptions,
     state: Annotated[
         str | None, Option("--state", metavar="STATE", values=BatchState, help="Only batches in this state.")
     ] = None,
@@ -35,7 +35,7 @@ def list_batches(
     async def work(muster: Muster) -> list[Batch]:
         return list(await muster.batches.list(states, limit))
 
-    batches = with_muster(manner, work)
+    batches = with_muster(common, work)
 
     def tell(console: "Console") -> None:
         from muster.cli.batches.display import batches_table
@@ -44,9 +44,9 @@ def list_batches(
             console.print(batches_table(batches, time.time(), console.width))
         else:
             way = "muster ask AGENT PROMPT --dispatch batch"
-            note(manner, "there are no such batches" if state else f"there are no batches yet; try: {way}")
+            note(common, "there are no such batches" if state else f"there are no batches yet; try: {way}")
 
-    answer(manner, [batch_view(batch) for batch in batches], tell)
+    answer(common, [batch_view(batch) for batch in batches], tell)
 
 
 def _states(name: str | None) -> tuple[BatchState, ...]:
@@ -59,12 +59,12 @@ def _states(name: str | None) -> tuple[BatchState, ...]:
 
 
 def show(
-    manner: OutputOptions,
+    common: CommonOptions,
     batch: BatchArgument,
-    lines: Annotated[bool, Option("--lines", help="Its results instead, as the provider wrote them.")] = False,
+    lines: Annotated[bool, Option("--lines", help="Print the results as the provider wrote them.")] = False,
 ) -> None:
-    """Show one batch: members, money, times, its runs."""
-    if lines and manner.json:
+    """Show one batch: calls, cost, times, runs."""
+    if lines and common.json:
         raise BadArgument("--lines writes the provider's own JSON lines; --json would put them into an envelope")
 
     async def write(muster: Muster) -> None:
@@ -73,41 +73,41 @@ def show(
         sys.stdout.buffer.flush()
 
     if lines:
-        with_muster(manner, write)
+        with_muster(common, write)
     else:
-        _show(manner, batch)
+        _show(common, batch)
 
 
-def _show(manner: OutputOptions, reference: str) -> None:
+def _show(common: CommonOptions, reference: str) -> None:
     async def work(muster: Muster) -> Any:
         found = await muster.batches.find(reference)
         return found, await muster.batches.runs(found.id)
 
-    batch, runs = with_muster(manner, work)
+    batch, runs = with_muster(common, work)
 
     def tell(console: "Console") -> None:
         from muster.cli.batches.display import batch_panel
 
         console.print(batch_panel(batch, runs))
 
-    answer(manner, batch_view(batch, runs), tell)
+    answer(common, batch_view(batch, runs), tell)
 
 
 def stats(
-    manner: OutputOptions,
-    window: Annotated[str, Option("--since", metavar="WHEN", help="So long ago (7d, 24h, 30m), or a date.")] = "7d",
+    common: CommonOptions,
+    window: Annotated[str, Option("--since", metavar="WHEN", help="A duration (7d, 24h, 30m) or a date.")] = "7d",
 ) -> None:
-    """Say how long batches took, how they ended, and what they saved."""
+    """Show how long batches took, how they ended, and what they saved."""
     begin = since(window, time.time())
 
     async def work(muster: Muster) -> BatchStats:
         return await muster.batches.stats(begin)
 
-    found = with_muster(manner, work)
+    found = with_muster(common, work)
 
     def tell(console: "Console") -> None:
         from muster.cli.batches.display import figures
 
         console.print(figures(found, begin) if found.batches else f"no batches since {local(begin)}")
 
-    answer(manner, batch_stats_view(found, begin), tell)
+    answer(common, batch_stats_view(found, begin), tell)

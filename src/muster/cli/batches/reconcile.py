@@ -11,7 +11,7 @@ from muster.cli.drive import parting
 from muster.cli.line import Option
 from muster.cli.options import PatienceOptions
 from muster.cli.session import with_muster
-from muster.cli.terminal.output import OutputOptions, answer, clean, fail_with, note, warn
+from muster.cli.terminal.output import CommonOptions, answer, clean, fail_with, note, warn
 from muster.cli.terminal.times import local, span
 from muster.domain.batch import BatchState
 from muster.domain.ids import RunId
@@ -23,46 +23,48 @@ TWICE = "calls of batches that are given up are asked again, and may be paid twi
 
 
 def reconcile(
-    manner: OutputOptions,
+    common: CommonOptions,
     patience: PatienceOptions,
     resubmit: Annotated[
-        bool, Option("--resubmit", help="Give up what cannot be found; its calls may be paid twice.")
+        bool, Option("--resubmit", help="Give up batches that cannot be found; their calls may be paid twice.")
     ] = False,
     grace: Annotated[
         float | None,
-        Option("--grace", metavar="S", min=0, shown="120", help="How long a batch may take to show in the list."),
+        Option(
+            "--grace", metavar="S", min=0, shown="120", help="Seconds until a new batch appears in the provider's list."
+        ),
     ] = None,
 ) -> int:
-    """Find out what became of batches that may have been sent."""
+    """Find out whether batches with an unknown outcome were created."""
     if grace is not None:
         patience = replace(patience, grace=grace)
 
     async def work(muster: Muster) -> "list[Found]":
-        return await _reconcile(muster, manner, patience, resubmit)
+        return await _reconcile(muster, common, patience, resubmit)
 
     with parting() as said:
         said.words, said.ways = "interrupted; what was found is kept", ("muster batch reconcile",)
-        found = with_muster(manner, work, patience=patience)
-    return _tell(manner, found)
+        found = with_muster(common, work, patience=patience)
+    return _tell(common, found)
 
 
-async def _reconcile(muster: Muster, manner: OutputOptions, patience: Patience, resubmit: bool) -> "list[Found]":
+async def _reconcile(muster: Muster, common: CommonOptions, patience: Patience, resubmit: bool) -> "list[Found]":
     unclear = await muster.batches.unclear()
     if unclear:
         most = f"that can take {span(patience.grace)} for each (--grace)"
-        note(manner, f"looking for {some_batches(unclear)} at the provider; {most}")
+        note(common, f"looking for {some_batches(unclear)} at the provider; {most}")
     if unclear and resubmit:
         warn(f"--resubmit: {TWICE}")
 
     def tell_holder(held: HeldBatch) -> None:
-        note(manner, holder_words(held, patience))
+        note(common, holder_words(held, patience))
 
     decided = await muster.batches.reconcile(resubmit=resubmit, on_held=tell_holder)
     return [(one, list(await muster.batches.resumable(one.batch.id))) for one in decided]
 
 
 def holder_words(held: HeldBatch, patience: Patience) -> str:
-    """Say who is at a batch, and how long that is waited for: how patient the other is, only it knows for sure."""
+    """Return who is at a batch, and how long that is waited for: how patient the other is, only it knows for sure."""
     since = "" if held.batch.claimed_at is None else f" since {local(held.batch.claimed_at)}"
     return (
         f"{batch_name(held.batch)} is held by {held.by}{since}; waiting until it is done or gives up, which a worker "
@@ -71,22 +73,22 @@ def holder_words(held: HeldBatch, patience: Patience) -> str:
     )
 
 
-def _tell(manner: OutputOptions, found: "list[Found]") -> int:
+def _tell(common: CommonOptions, found: "list[Found]") -> int:
     still_open = [one for one, _ in found if one.error is not None]
     runs = list(dict.fromkeys(run for one, runs in found if one.error is None for run in runs))
     data = {"batches": [reconciled_view(one, runs) for one, runs in found], "open": len(still_open), "resumable": runs}
     lines = [_line(one) for one, _ in found] or ["nothing to reconcile"]
     lines += [f"go on with: muster runs resume {run}" for run in runs]
-    if not manner.json:
-        answer(manner, data, lambda console: console.print("\n".join(lines), soft_wrap=True))
+    if not common.json:
+        answer(common, data, lambda console: console.print("\n".join(lines), soft_wrap=True))
     elif not still_open:
-        answer(manner, data, lambda console: None)
+        answer(common, data, lambda console: None)
     if not still_open:
         return 0
     are = "batch is" if len(still_open) == 1 else "batches are"
     ways = list(dict.fromkeys(way for one in still_open if one.error for way in one.error.suggestions))
     told = {"code": "batch_open", "message": f"{len(still_open)} {are} still open", "suggestions": ways}
-    return fail_with(manner, told, 4, data)
+    return fail_with(common, told, 4, data)
 
 
 def _line(one: Reconciled) -> str:

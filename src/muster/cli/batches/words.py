@@ -25,7 +25,7 @@ _STANDING: Mapping[BatchState, str] = {
 
 
 def standing(batch: Batch) -> str:
-    """Say where a batch stands; while it runs, in the provider's own word."""
+    """Return where a batch stands; while it runs, in the provider's own word."""
     if batch.cancel_requested and batch.state is BatchState.RUNNING:
         return "being canceled"
     if batch.state is BatchState.RUNNING and batch.word:
@@ -36,14 +36,14 @@ def standing(batch: Batch) -> str:
 
 
 def tally_words(tally: Tally) -> str:
-    """Say how members ended; what none did is left out."""
+    """Return how members ended; what none did is left out."""
     names = ("succeeded", "errored", "canceled", "expired", "uncertain")
     parts = [f"{getattr(tally, name):,} {name}" for name in names if getattr(tally, name)]
     return ", ".join(parts) or "none has ended"
 
 
 def money_words(cost: int, live_cost: int) -> str:
-    """Say what batches cost and what live calls would have cost."""
+    """Return what batches cost and what live calls would have cost."""
     return f"batch {show_usd(cost)}, live would have been {show_usd(live_cost)}"
 
 
@@ -53,7 +53,7 @@ def batch_name(batch: Batch) -> str:
 
 
 def batch_summary(batch: Batch) -> str:
-    """Say on one line what became of a batch."""
+    """Return on one line what became of a batch."""
     if batch.state in (BatchState.REFUSED, BatchState.ABANDONED):
         return f"{batch_name(batch)} is {standing(batch)}: {batch.note}"
     if batch.state is not BatchState.COLLECTED:

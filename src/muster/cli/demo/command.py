@@ -16,7 +16,7 @@ from muster.cli.demo.examination import DemoSuite, examine
 from muster.cli.demo.stage import DemoFailed, DemoStage, set_up
 from muster.cli.drive import completed
 from muster.cli.suites.table import tell_report
-from muster.cli.terminal.output import OutputOptions, answer, fail_with
+from muster.cli.terminal.output import CommonOptions, answer, fail_with
 from muster.cli.terminal.progress import Display, MutedDisplay, display, run_sight
 from muster.domain.canonical import digest
 from muster.domain.entry import Entry, EntryKind
@@ -27,24 +27,24 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-def demo(manner: OutputOptions) -> int:
-    """Show a real piece of work, and a suite, that need no key."""
-    outcome, found = asyncio.run(_perform(manner))
+def demo(common: CommonOptions) -> int:
+    """Run a demonstration without a key: a crash, a resume, and a suite."""
+    outcome, found = asyncio.run(_perform(common))
     data = outcome.json() | {"suite": found.json()}
     if not outcome.holds or not found.holds:
         flaw = "cases of the suite ended otherwise than they should" if outcome.holds else "something was paid twice"
         told = {"code": "demo", "message": f"the proof does not hold: {flaw}", "suggestions": []}
-        return fail_with(manner, told, 1, data)
-    answer(manner, data, lambda console: _tell(console, outcome, found))
+        return fail_with(common, told, 1, data)
+    answer(common, data, lambda console: _tell(console, outcome, found))
     return 0
 
 
-async def _perform(manner: OutputOptions) -> "tuple[DemoOutcome, DemoSuite]":
-    return await play(_screen(manner)), await examine(_screen(manner))
+async def _perform(common: CommonOptions) -> "tuple[DemoOutcome, DemoSuite]":
+    return await play(_screen(common)), await examine(_screen(common))
 
 
-def _screen(manner: OutputOptions) -> Display:
-    return MutedDisplay() if manner.quiet or manner.json else display(manner)
+def _screen(common: CommonOptions) -> Display:
+    return MutedDisplay() if common.quiet or common.json else display(common)
 
 
 def _tell(console: "Console", outcome: "DemoOutcome", found: DemoSuite) -> None:

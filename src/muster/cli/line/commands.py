@@ -14,7 +14,7 @@ from click.shell_completion import CompletionItem
 
 from muster.cli.frame import answered
 from muster.cli.line.parameters import COMMON, CliArgument, Option, Taken, by_heading, parameters_of
-from muster.cli.terminal.output import OutputOptions, print_json, say
+from muster.cli.terminal.output import CommonOptions, print_json, say
 
 ROOM = "muster.cli"
 HELP = "help"
@@ -62,21 +62,21 @@ class VersionAsked(Exception):
 
 
 def shared(
-    json: Annotated[bool, Option("--json", heading=COMMON, help="Answer with one JSON envelope.")] = False,
-    quiet: Annotated[bool, Option("--quiet", "-q", heading=COMMON, help="No progress and no notes.")] = False,
+    json: Annotated[bool, Option("--json", heading=COMMON, help="Print the result as JSON.")] = False,
+    quiet: Annotated[bool, Option("--quiet", "-q", heading=COMMON, help="Print no progress and no notes.")] = False,
     home: Annotated[
         Path | None,
         Option(
             "--home",
             metavar="PATH",
             heading=COMMON,
-            help="Where the state is kept.",
+            help="The folder of the store.",
             shown="MUSTER_HOME, or .muster here or above",
         ),
     ] = None,
-) -> OutputOptions:
+) -> CommonOptions:
     """Return what the options say that every command and every group takes."""
-    return OutputOptions(json=json, quiet=quiet, home=home)
+    return CommonOptions(json=json, quiet=quiet, home=home)
 
 
 class _Shared(click.Command):
@@ -118,18 +118,18 @@ def _ask_version(ctx: click.Context, param: click.Parameter, value: bool) -> Non
 
 def _ask_help(ctx: click.Context, param: click.Parameter, value: bool) -> None:
     if value and not ctx.resilient_parsing:
-        ctx.exit(show_help(OutputOptions(), ctx))
+        ctx.exit(show_help(CommonOptions(), ctx))
 
 
-def _joined(ctx: click.Context) -> OutputOptions:
+def _joined(ctx: click.Context) -> CommonOptions:
     """Return what the shared options say here, joined with what they said further to the left."""
     here = shared(**{one.name: ctx.params[one.name] for one in parameters_of(shared)})
-    before: OutputOptions = ctx.obj or OutputOptions()
+    before: CommonOptions = ctx.obj or CommonOptions()
     return before.joined(replace(here, command=ctx.command_path.partition(" ")[2]))
 
 
 class CliCommand(_Shared):
-    """A command made from a function; its first parameter is OutputOptions, the others are what the command takes."""
+    """A command made from a function; its first parameter is CommonOptions, the others are what the command takes."""
 
     allow_extra_args = True  # refused here, with advice
 
@@ -155,8 +155,8 @@ class CliCommand(_Shared):
 
     def invoke(self, ctx: click.Context) -> int:
         """Call the function; returns the exit code."""
-        manner, given = _joined(ctx), ctx.params
-        return answered(manner, lambda: self.function(manner, **{one.name: one.make(given) for one in self.taken}))
+        common, given = _joined(ctx), ctx.params
+        return answered(common, lambda: self.function(common, **{one.name: one.make(given) for one in self.taken}))
 
 
 class CliGroup(_Shared, click.Group):
@@ -284,8 +284,8 @@ class HelpCommand(_Shared):
 
     def invoke(self, ctx: click.Context) -> int:
         """Show the help; raises NoSuchCommand."""
-        manner = replace(_joined(ctx), command="")
-        return show_help(manner, self._found(ctx, ctx.params["words"]))
+        common = replace(_joined(ctx), command="")
+        return show_help(common, self._found(ctx, ctx.params["words"]))
 
     def _found(self, ctx: click.Context, words: Sequence[str]) -> click.Context:
         """Return the context of the command that the words name."""
@@ -308,14 +308,14 @@ class HelpCommand(_Shared):
         return found.offered(incomplete) if isinstance(found, CliGroup) else []
 
 
-def show_help(manner: OutputOptions, ctx: click.Context) -> int:
+def show_help(common: CommonOptions, ctx: click.Context) -> int:
     """Print the help of a command; returns the exit code."""
     text = ctx.get_help()
 
     def show() -> None:
-        if manner.json:
+        if common.json:
             print_json({"ok": True, "command": ctx.command_path.partition(" ")[2], "data": {"help": text}})
         else:
             say(text)
 
-    return answered(manner, show)
+    return answered(common, show)

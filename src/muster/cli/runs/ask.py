@@ -17,7 +17,7 @@ from muster.cli.line import Argument, Option
 from muster.cli.options import SAMPLING, DispatchOptions, PatienceOptions, SendingOptions
 from muster.cli.runs.words import saving_words, tokens_line, tool_line
 from muster.cli.session import with_muster
-from muster.cli.terminal.output import OutputOptions, answer, clean, fail_with, note, quote_log, warn
+from muster.cli.terminal.output import CommonOptions, answer, clean, fail_with, note, quote_log, warn
 from muster.cli.terminal.progress import Display, SilentDisplay, display
 from muster.cli.terminal.stream import AnswerWriter
 from muster.domain.call import Reply
@@ -27,7 +27,7 @@ from muster.domain.run import Run
 
 
 def ask(
-    manner: OutputOptions,
+    common: CommonOptions,
     sending: SendingOptions,
     patience: PatienceOptions,
     agent: Annotated[
@@ -38,24 +38,28 @@ def ask(
         Argument(
             metavar="PROMPT",
             when_more="Quote the prompt.",
-            help="The question; left out or -: read from standard input.",
+            help="The prompt; - or nothing: read from standard input.",
         ),
     ] = None,
-    system: Annotated[str, Option("--system", metavar="TEXT", help="What the agent is told first.")] = "",
-    budget: Annotated[str | None, Option("--budget", metavar="USD", help="The most it may cost.")] = None,
+    system: Annotated[str, Option("--system", metavar="TEXT", help="The system prompt.")] = "",
+    budget: Annotated[str | None, Option("--budget", metavar="USD", help="The budget in dollars, a hard cap.")] = None,
     max_tokens: Annotated[
         int | None,
-        Option("--max-tokens", metavar="N", min=1, max=10_000_000, heading=SAMPLING, help="The longest answer."),
+        Option(
+            "--max-tokens", metavar="N", min=1, max=10_000_000, heading=SAMPLING, help="The longest answer in tokens."
+        ),
     ] = None,
     temperature: Annotated[
-        float | None, Option("--temperature", metavar="X", min=0, heading=SAMPLING, help="How freely it answers.")
+        float | None, Option("--temperature", metavar="X", min=0, heading=SAMPLING, help="The sampling temperature.")
     ] = None,
-    seed: Annotated[int | None, Option("--seed", metavar="N", heading=SAMPLING, help="Where it is supported.")] = None,
+    seed: Annotated[
+        int | None, Option("--seed", metavar="N", heading=SAMPLING, help="The random seed, where it is supported.")
+    ] = None,
     name: Annotated[str | None, Option("--name", metavar="NAME", help="A name for the run.")] = None,
     timeout: Annotated[
-        float | None, Option("--timeout", metavar="S", help="Seconds of its own, without waiting in line.")
+        float | None, Option("--timeout", metavar="S", help="Time limit in seconds, excluding queueing.")
     ] = None,
-    allow_unpriced: Annotated[bool, Option("--allow-unpriced", help="Ask a model whose price is not known.")] = False,
+    allow_unpriced: Annotated[bool, Option("--allow-unpriced", help="Allow a model without a known price.")] = False,
 ) -> int:
     """Ask one question and print the answer."""
     question = Question(
@@ -65,7 +69,7 @@ def ask(
         max_tokens=max_tokens,
         temperature=temperature,
         seed=seed,
-        stream=sys.stdout.isatty() and not manner.json and not sending.batch,
+        stream=sys.stdout.isatty() and not common.json and not sending.batch,
     )
     inquiry = Inquiry(
         question=question,
@@ -73,14 +77,14 @@ def ask(
         budget=budget,
         name=name,
         timeout=timeout,
-        tells=not manner.quiet and not manner.json,
+        tells=not common.quiet and not common.json,
     )
 
     async def work(muster: Muster) -> "AskOutcome":
-        return await put(muster, inquiry, display(manner, stays=False) if sending.batch else SilentDisplay())
+        return await put(muster, inquiry, display(common, stays=False) if sending.batch else SilentDisplay())
 
-    found = with_muster(manner, work, allow_unpriced=allow_unpriced, patience=patience, create=True)
-    return conclude(manner, found, printed=question.stream)
+    found = with_muster(common, work, allow_unpriced=allow_unpriced, patience=patience, create=True)
+    return conclude(common, found, printed=question.stream)
 
 
 def _prompt(given: str | None) -> str:
@@ -117,25 +121,25 @@ class AskOutcome:
     workers: int = 0
 
 
-def conclude(manner: OutputOptions, found: AskOutcome, *, printed: bool) -> int:
+def conclude(common: CommonOptions, found: AskOutcome, *, printed: bool) -> int:
     """Print what is left to print; a reply that is not good, or cost more than it may, makes the exit code 1."""
     if found.reply is None:
-        return leave(manner, found.run, found.batches, found.workers)
+        return leave(common, found.run, found.batches, found.workers)
     quality = _quality(found.reply)
-    if manner.json:
-        return _answer_json(manner, found, found.reply)
+    if common.json:
+        return _answer_json(common, found, found.reply)
     if not printed:
         text = found.reply.text
         sys.stdout.write(text if text.endswith("\n") else text + "\n")
         sys.stdout.flush()
     if quality in WARNINGS:
         warn(f"warning: {WARNINGS[quality]}")
-    if not manner.quiet:
+    if not common.quiet:
         _tell_trace(found.reply)
-    note(manner, _footer(found, found.reply))
+    note(common, _footer(found, found.reply))
     over = found.run.overdraft
     if over is not None:
-        return fail_with(manner, over, 1)
+        return fail_with(common, over, 1)
     return 1 if quality in WARNINGS else 0
 
 
@@ -145,7 +149,7 @@ def _quality(reply: Reply) -> str:
 
 
 def _tell_trace(reply: Reply) -> None:
-    """Say what an agent that is a program did besides answering."""
+    """Print what an agent that is a program did besides answering."""
     for call in reply.tool_calls:
         warn(f"used {tool_line(call)}")
     if reply.trace is not None:
@@ -154,15 +158,15 @@ def _tell_trace(reply: Reply) -> None:
             warn(f"note: {reply.trace.note}")
 
 
-def _answer_json(manner: OutputOptions, found: AskOutcome, reply: Reply) -> int:
+def _answer_json(common: CommonOptions, found: AskOutcome, reply: Reply) -> int:
     data, quality = _data(found, reply), _quality(reply)
     over = found.run.overdraft
     if over is not None:
-        return fail_with(manner, over, 1, data)
+        return fail_with(common, over, 1, data)
     if quality not in WARNINGS:
-        answer(manner, data, lambda console: None)
+        answer(common, data, lambda console: None)
         return 0
-    return fail_with(manner, {"code": quality, "message": WARNINGS[quality], "suggestions": []}, 1, data)
+    return fail_with(common, {"code": quality, "message": WARNINGS[quality], "suggestions": []}, 1, data)
 
 
 def _data(found: AskOutcome, reply: Reply) -> dict[str, Any]:
@@ -195,8 +199,8 @@ def _footer(found: AskOutcome, reply: Reply) -> str:
     return " · ".join(part for part in parts if part)
 
 
-def leave(manner: OutputOptions, run: Run, found: RunBatches, workers: int) -> int:
-    """Say where the answers will come from, and how to go on."""
+def leave(common: CommonOptions, run: Run, found: RunBatches, workers: int) -> int:
+    """Print where the answers will come from, and how to go on."""
     batches = found.under_way or found.batches
     ways = [f"muster runs resume {run.id}", *(f"muster batch watch {batch.id}" for batch in batches)]
     named = " and ".join(batch_name(batch) for batch in batches)
@@ -205,7 +209,7 @@ def leave(manner: OutputOptions, run: Run, found: RunBatches, workers: int) -> i
     lines += ["a worker is there to go on with it too"] if workers else []
     data = {"run": run.id, "state": str(run.state), "dispatch": str(run.dispatch.mode), **run_batches_view(found)}
     told = "\n".join(lines)
-    answer(manner, data | {"go_on": ways, "workers": workers}, lambda out: out.print(told, soft_wrap=True))
+    answer(common, data | {"go_on": ways, "workers": workers}, lambda out: out.print(told, soft_wrap=True))
     return 0
 
 

@@ -10,7 +10,7 @@ from muster.cli.drive import PartingWords, parting
 from muster.cli.options import PatienceOptions, RunArgument
 from muster.cli.runs.words import summary
 from muster.cli.session import with_muster
-from muster.cli.terminal.output import OutputOptions, answer
+from muster.cli.terminal.output import CommonOptions, answer
 from muster.cli.terminal.progress import Display, ProgressState, display, run_sight, shown
 from muster.domain.batch import UNDER_WAY, Batch
 from muster.domain.run import Run
@@ -20,21 +20,21 @@ if TYPE_CHECKING:
 
 
 def cancel(
-    manner: OutputOptions,
+    common: CommonOptions,
     patience: PatienceOptions,
     run: RunArgument,
 ) -> None:
     """Cancel a run and its batches; its replies stay and can be reused."""
 
     async def work(muster: Muster) -> tuple[str, dict[str, Any]]:
-        canceled = await _cancel(muster, run, display(manner, stays=False), said)
+        canceled = await _cancel(muster, run, display(common, stays=False), said)
         left = await muster.runs.batches_under_way(canceled.id)
         view = whole_run_view(canceled, await muster.runs.batches_of(canceled.id))
         return "\n".join(_words(canceled, left)), view
 
     with parting() as said:
-        text, data = with_muster(manner, work, patience=patience)
-    answer(manner, data, lambda console: console.print(text, soft_wrap=True))
+        text, data = with_muster(common, work, patience=patience)
+    answer(common, data, lambda console: console.print(text, soft_wrap=True))
 
 
 async def _cancel(muster: Muster, reference: str, display: Display, said: PartingWords) -> Run:

@@ -247,7 +247,7 @@ def print_call(console: "Console", details: CallDetails) -> None:
 
 
 def _used(call: ToolCall) -> str:
-    """Say how a tool was used, and how what it gave begins."""
+    """Return how a tool was used, and how what it gave begins."""
     given = " ".join((call.result or "").split())
     return tool_line(call) + (f" → {cut(given, LONGEST_RESULT)}" if given else "")
 

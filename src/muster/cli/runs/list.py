@@ -7,7 +7,7 @@ from muster.app import Muster
 from muster.app.views.runs import whole_run_view
 from muster.cli.line import Option
 from muster.cli.session import with_muster
-from muster.cli.terminal.output import OutputOptions, answer, note
+from muster.cli.terminal.output import CommonOptions, answer, note
 from muster.domain.errors import BadArgument
 from muster.domain.run import Run, RunState
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def list_runs(
-    manner: OutputOptions,
+    common: CommonOptions,
     limit: Annotated[int, Option("--limit", metavar="N", min=1, help="How many.")] = 20,
     state: Annotated[
         str | None,
@@ -28,10 +28,10 @@ def list_runs(
 
     async def work(muster: Muster) -> tuple[list[Run], list[dict[str, Any]]]:
         found = list(await muster.runs.list(states, limit))
-        views = [whole_run_view(run, await muster.runs.batches_of(run.id)) for run in found] if manner.json else []
+        views = [whole_run_view(run, await muster.runs.batches_of(run.id)) for run in found] if common.json else []
         return found, [_without_result(view) for view in views]
 
-    runs, data = with_muster(manner, work)
+    runs, data = with_muster(common, work)
 
     def tell(console: "Console") -> None:
         from muster.cli.runs.display import runs_table
@@ -40,9 +40,9 @@ def list_runs(
             console.print(runs_table(runs, time.time(), console.width))
         else:
             none_yet = "there are no runs yet, here or above; try: muster ask sim/echo hello"
-            note(manner, "there are no such runs" if state else none_yet)
+            note(common, "there are no such runs" if state else none_yet)
 
-    answer(manner, data, tell)
+    answer(common, data, tell)
 
 
 def _without_result(data: dict[str, Any]) -> dict[str, Any]:

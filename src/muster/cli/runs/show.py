@@ -9,7 +9,7 @@ from muster.cli.completers import run_names
 from muster.cli.line import Argument, Option
 from muster.cli.options import RunArgument
 from muster.cli.session import with_muster
-from muster.cli.terminal.output import OutputOptions, answer
+from muster.cli.terminal.output import CommonOptions, answer
 from muster.domain.ids import RunId
 
 if TYPE_CHECKING:
@@ -20,13 +20,13 @@ FIRST = 200
 
 
 def show(
-    manner: OutputOptions,
+    common: CommonOptions,
     run: RunArgument,
     calls: Annotated[bool, Option("--calls", help=f"Its first {FIRST} calls too.")] = False,
     events: Annotated[bool, Option("--events", help=f"Its last {FIRST} events too.")] = False,
-    call: Annotated[str | None, Option("--call", metavar="KEY", help="This one call in full instead.")] = None,
+    call: Annotated[str | None, Option("--call", metavar="KEY", help="Show this call in full.")] = None,
 ) -> None:
-    """Show one run: money, calls, errors, and how to go on."""
+    """Show one run: cost, calls, errors, and how to continue."""
     from muster.cli.runs.display import print_call, print_details
 
     async def look_at_call(muster: Muster) -> CallDetails:
@@ -36,21 +36,21 @@ def show(
         return await muster.runs.details(run, calls=FIRST if calls else 0, events=FIRST if events else 0)
 
     if call is not None:
-        found = with_muster(manner, look_at_call)
-        answer(manner, call_view(found), lambda console: print_call(console, found))
+        found = with_muster(common, look_at_call)
+        answer(common, call_view(found), lambda console: print_call(console, found))
     else:
-        details = with_muster(manner, look_at_run)
-        answer(manner, details_view(details), lambda console: print_details(console, details))
+        details = with_muster(common, look_at_run)
+        answer(common, details_view(details), lambda console: print_details(console, details))
 
 
 def delete(
-    manner: OutputOptions,
-    runs: Annotated[list[str], Argument(metavar="RUN…", complete=run_names, help="Runs that nobody drives.")],
+    common: CommonOptions,
+    runs: Annotated[list[str], Argument(metavar="RUN…", complete=run_names, help="Runs that are not in progress.")],
 ) -> None:
-    """Forget runs with everything in them."""
+    """Delete runs with everything in them."""
 
     async def work(muster: Muster) -> list[RunId]:
         return list(await muster.runs.delete(runs))
 
-    deleted = with_muster(manner, work)
-    answer(manner, {"deleted": deleted}, lambda console: console.print("\n".join(f"deleted {run}" for run in deleted)))
+    deleted = with_muster(common, work)
+    answer(common, {"deleted": deleted}, lambda console: console.print("\n".join(f"deleted {run}" for run in deleted)))

@@ -12,7 +12,7 @@ from muster.cli.options import PatienceOptions, SendingOptions
 from muster.cli.runs.ask import check_name
 from muster.cli.runs.resume import drive_any
 from muster.cli.session import with_muster
-from muster.cli.terminal.output import OutputOptions
+from muster.cli.terminal.output import CommonOptions
 from muster.domain.errors import BadArgument
 
 STDIN = "-"
@@ -27,11 +27,11 @@ COMMANDS = {
 
 
 def start(
-    manner: OutputOptions,
+    common: CommonOptions,
     sending: SendingOptions,
     patience: PatienceOptions,
     workload: Annotated[
-        str, Argument(metavar="WORKLOAD", help="A name that a module under `[workloads] import` registers.")
+        str, Argument(metavar="WORKLOAD", help="The name of a registered workload; see [workloads] in muster.toml.")
     ],
     input_: Annotated[
         str,
@@ -40,18 +40,18 @@ def start(
             "-i",
             metavar="JSON|FILE",
             complete=files,
-            help="What the workload is given; - is standard input.",
+            help="The input of the workload as JSON; - is standard input.",
         ),
     ] = "{}",
-    budget: Annotated[str | None, Option("--budget", metavar="USD", help="The most it may cost.")] = None,
-    concurrency: Annotated[int, Option("--concurrency", metavar="N", min=1, help="How many calls at a time.")] = 20,
+    budget: Annotated[str | None, Option("--budget", metavar="USD", help="The budget in dollars, a hard cap.")] = None,
+    concurrency: Annotated[int, Option("--concurrency", metavar="N", min=1, help="Most concurrent calls.")] = 20,
     timeout: Annotated[
-        float | None, Option("--timeout", metavar="S", help="Seconds for the whole run, without waiting in line.")
+        float | None, Option("--timeout", metavar="S", help="Time limit of the run in seconds, excluding queueing.")
     ] = None,
     name: Annotated[str | None, Option("--name", metavar="NAME", help="A name for the run.")] = None,
-    allow_unpriced: Annotated[bool, Option("--allow-unpriced", help="Ask models whose price is not known.")] = False,
+    allow_unpriced: Annotated[bool, Option("--allow-unpriced", help="Allow models without a known price.")] = False,
 ) -> int:
-    """Start a run of one of your own workloads and drive it to its end."""
+    """Start a run of one of your own workloads and wait for its end."""
     _refuse_ours(workload)
     check_name(name)
     spec = read_input(input_)
@@ -67,9 +67,9 @@ def start(
             dispatch=sending.dispatch,
             detach=sending.detach,
         )
-        return await drive_any(muster, handle, manner, with_result=True)
+        return await drive_any(muster, handle, common, with_result=True)
 
-    return with_muster(manner, work, allow_unpriced=allow_unpriced, patience=patience, create=True)
+    return with_muster(common, work, allow_unpriced=allow_unpriced, patience=patience, create=True)
 
 
 def _refuse_ours(workload: str) -> None:

@@ -9,7 +9,7 @@ from muster.cli.line import Argument, Option
 from muster.cli.options import RunArgument
 from muster.cli.runs.words import summary
 from muster.cli.session import with_muster
-from muster.cli.terminal.output import OutputOptions, answer
+from muster.cli.terminal.output import CommonOptions, answer
 from muster.domain.run import Run
 
 if TYPE_CHECKING:
@@ -17,23 +17,26 @@ if TYPE_CHECKING:
 
 
 def export(
-    manner: OutputOptions,
+    common: CommonOptions,
     run: RunArgument,
-    output: Annotated[Path, Option("--output", "-o", metavar="FILE", help="Ends in .gz: compressed.")],
+    output: Annotated[
+        Path, Option("--output", "-o", metavar="FILE", help="The file to write; compressed if it ends in .gz.")
+    ],
 ) -> None:
     """Write a run with everything in it to a file."""
 
     async def work(muster: Muster) -> tuple[Run, int]:
         return await muster.runs.export(run, output)
 
-    found, entries = with_muster(manner, work)
+    found, entries = with_muster(common, work)
     text = f"run {found.id}: {entries} entries written to {output}"
     data = {"id": found.id, "file": str(output), "entries": entries}
-    answer(manner, data, lambda console: console.print(text, soft_wrap=True))
+    answer(common, data, lambda console: console.print(text, soft_wrap=True))
 
 
 def import_(
-    manner: OutputOptions, file: Annotated[Path, Argument(metavar="FILE", help="A file that export wrote.")]
+    common: CommonOptions,
+    file: Annotated[Path, Argument(metavar="FILE", help="A file written by `muster runs export`.")],
 ) -> None:
     """Store a run from a file; it keeps its id."""
 
@@ -41,5 +44,5 @@ def import_(
         run = await muster.runs.import_(file)
         return run, whole_run_view(run, await muster.runs.batches_of(run.id))
 
-    run, data = with_muster(manner, work, create=True)
-    answer(manner, data, lambda console: console.print(f"imported: {summary(run)}", soft_wrap=True))
+    run, data = with_muster(common, work, create=True)
+    answer(common, data, lambda console: console.print(f"imported: {summary(run)}", soft_wrap=True))

@@ -8,27 +8,27 @@ from muster.cli.options import RunArgument
 from muster.cli.runs.endings import exit_code_of_run
 from muster.cli.runs.words import event_line, summary
 from muster.cli.session import with_muster
-from muster.cli.terminal.output import OutputOptions, clean, note, print_json, say
+from muster.cli.terminal.output import CommonOptions, clean, note, print_json, say
 from muster.domain.run import Run
 
 if TYPE_CHECKING:
     pass
 
 
-def watch(manner: OutputOptions, run: RunArgument) -> int:
-    """Follow a run until it is over or stands still; exits as the run's own command does."""
+def watch(common: CommonOptions, run: RunArgument) -> int:
+    """Follow a run until it ends or waits; exits with the exit code of the run."""
 
     async def work(muster: Muster) -> tuple[Run, int]:
         found = await muster.runs.find(run)
         async for event in muster.runs.watch(found).events():
-            if manner.json:
+            if common.json:
                 print_json(event_view(event))
             else:
                 say(clean(event_line(event)))
         over = await muster.runs.get(found.id)
         return over, await exit_code_of_run(muster, over)
 
-    over, code = with_muster(manner, work)
-    if not manner.json:
-        note(manner, summary(over))
+    over, code = with_muster(common, work)
+    if not common.json:
+        note(common, summary(over))
     return code

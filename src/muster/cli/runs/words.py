@@ -44,7 +44,7 @@ def event_line(event: Event) -> str:
 
 
 def summary(run: Run) -> str:
-    """Say on one line what became of a run."""
+    """Return on one line what became of a run."""
     name = f" ({run.name})" if run.name else ""
     reused = f", {run.calls.reused} of them reused" if run.calls.reused else ""
     failed = f", {run.calls.failed} failed" if run.calls.failed else ""
@@ -55,7 +55,7 @@ def summary(run: Run) -> str:
 
 
 def ways_on(run: Run) -> tuple[str, ...]:
-    """Say what can be done next."""
+    """Return what can be done next."""
     if run.is_driven:
         return (f"muster runs watch {run.id}", f"muster runs cancel {run.id}")
     match run.state:
@@ -74,7 +74,7 @@ def saving_words(found: RunBatches) -> str:
 
 
 def new_run_words(cap: int | None) -> str:
-    """Say that what an earlier run spent does not count in a run that is not resumed."""
+    """Return that what an earlier run spent does not count in a run that is not resumed."""
     return "a new run " + ("without a budget" if cap is None else f"with a budget of its own ({show_usd(cap)})")
 
 
@@ -86,7 +86,7 @@ def tool_line(call: ToolCall) -> str:
 
 
 def tokens_line(reply: Reply) -> str:
-    """Say how many tokens went in and out; nothing for agents that do not count them."""
+    """Return how many tokens went in and out; nothing for agents that do not count them."""
     return f"{reply.usage.all_input} in, {reply.usage.output} out" if reply.usage != Usage() else ""
 
 

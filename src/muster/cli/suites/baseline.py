@@ -9,59 +9,59 @@ from muster.app.views.suites import baseline_view
 from muster.cli.completers import run_names_or_files
 from muster.cli.line import Argument
 from muster.cli.session import with_muster
-from muster.cli.terminal.output import OutputOptions, answer, note
+from muster.cli.terminal.output import CommonOptions, answer, note
 from muster.domain.run import Run
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 
-NameArgument = Annotated[str, Argument(metavar="NAME", help="What the baseline is called.")]
+NameArgument = Annotated[str, Argument(metavar="NAME", help="The name of the baseline.")]
 
 
 def set_baseline(
-    manner: OutputOptions,
+    common: CommonOptions,
     name: NameArgument,
     run: Annotated[
         str,
         Argument(
-            metavar="RUN|FILE", complete=run_names_or_files, help="A run, or a file that `muster runs export` wrote."
+            metavar="RUN|FILE", complete=run_names_or_files, help="A run, or a file written by `muster runs export`."
         ),
     ],
 ) -> None:
-    """Let a name stand for a run; a run from a file is imported, unless it is here already."""
+    """Name a run as a baseline; a run in a file is imported first."""
 
     async def work(muster: Muster) -> Run:
         return await muster.suites.baselines.set(name, run)
 
-    found = with_muster(manner, work, create=True)
-    answer(manner, {"name": name, "run": found.id}, lambda console: console.print(f"{name} is now run {found.id}"))
+    found = with_muster(common, work, create=True)
+    answer(common, {"name": name, "run": found.id}, lambda console: console.print(f"{name} is now run {found.id}"))
 
 
-def list_baselines(manner: OutputOptions) -> None:
+def list_baselines(common: CommonOptions) -> None:
     """List all baselines."""
 
     async def work(muster: Muster) -> Sequence[NamedRun]:
         return await muster.suites.baselines.list()
 
-    data = [baseline_view(one) for one in with_muster(manner, work)]
+    data = [baseline_view(one) for one in with_muster(common, work)]
 
     def tell(console: "Console") -> None:
         if not data:
-            note(manner, "there are no baselines yet; make one with: muster baseline set NAME RUN")
+            note(common, "there are no baselines yet; make one with: muster baseline set NAME RUN")
         else:
             from muster.cli.suites.compare_table import baselines_table
 
             console.print(baselines_table(data))
 
-    answer(manner, data, tell)
+    answer(common, data, tell)
 
 
-def remove(manner: OutputOptions, name: NameArgument) -> None:
-    """Forget a name; the run stays."""
+def remove(common: CommonOptions, name: NameArgument) -> None:
+    """Remove a baseline; the run stays."""
 
     async def work(muster: Muster) -> None:
         await muster.suites.baselines.remove(name)
 
-    with_muster(manner, work)
-    answer(manner, {"removed": name}, lambda console: console.print(f"removed {name}", soft_wrap=True))
+    with_muster(common, work)
+    answer(common, {"removed": name}, lambda console: console.print(f"removed {name}", soft_wrap=True))

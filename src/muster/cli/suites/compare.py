@@ -7,7 +7,7 @@ from muster.app.suites.values import ComparisonTerms, RunComparison, comparison_
 from muster.cli.completers import run_names_or_files
 from muster.cli.line import Argument, Option
 from muster.cli.session import with_muster
-from muster.cli.terminal.output import OutputOptions, answer, fail_with, note
+from muster.cli.terminal.output import CommonOptions, answer, fail_with, note
 from muster.domain.errors import BadArgument
 
 if TYPE_CHECKING:
@@ -24,24 +24,22 @@ _SIDE = "A run, a baseline, or a file of `muster runs export`; RUN:SUBJECT is on
 
 
 def compare(
-    manner: OutputOptions,
+    common: CommonOptions,
     a: Annotated[str, Argument(metavar="A", complete=run_names_or_files, help=_SIDE)],
-    b: Annotated[str, Argument(metavar="B", complete=run_names_or_files, help="The same: what is compared with A.")],
-    threshold: Annotated[
-        float, Option("--threshold", metavar="SHARE", help="Differences below this do not matter.")
-    ] = 0.05,
-    alpha: Annotated[float, Option("--alpha", metavar="SHARE", help="How often a false alarm is acceptable.")] = 0.05,
+    b: Annotated[str, Argument(metavar="B", complete=run_names_or_files, help="The run that is compared with A.")],
+    threshold: Annotated[float, Option("--threshold", metavar="SHARE", help="Ignore smaller differences.")] = 0.05,
+    alpha: Annotated[float, Option("--alpha", metavar="SHARE", help="The accepted rate of false alarms.")] = 0.05,
     margin: Annotated[
         float | None,
-        Option("--margin", metavar="SHARE", help="Ask whether B is not worse than A by more than this, like 0.05."),
+        Option("--margin", metavar="SHARE", help="Test whether B is worse than A by at most this, like 0.05."),
     ] = None,
     inconclusive: Annotated[
-        str, Option("--inconclusive", values=(OK, FAIL), help="Whether too little evidence exits 0 or 1.")
+        str, Option("--inconclusive", values=(OK, FAIL), help="Exit code when the evidence is not enough.")
     ] = FAIL,
     subject: Annotated[str | None, Option("--subject", metavar="SUBJECT", help="Only this subject of both.")] = None,
     format_: Annotated[str, Option("--format", values=(TERMINAL, MARKDOWN), help="How to print it.")] = TERMINAL,
 ) -> int:
-    """Compare two suite runs, paired by case and epoch. Exits 1 when B is worse or the evidence is not enough."""
+    """Compare two suite runs, paired by case and epoch. Exits 1 if B is worse or the evidence is not enough."""
     if format_ not in (TERMINAL, MARKDOWN):
         raise BadArgument(f"there is no format {format_!r}", suggestions=(TERMINAL, MARKDOWN))
     if inconclusive not in (OK, FAIL):
@@ -49,20 +47,20 @@ def compare(
     terms = ComparisonTerms(threshold=threshold, alpha=alpha, margin=margin, accept_unsure=inconclusive == OK)
 
     async def work(muster: Muster) -> RunComparison:
-        return await muster.suites.compare(a, b, terms, subject=subject, on_note=lambda text: note(manner, text))
+        return await muster.suites.compare(a, b, terms, subject=subject, on_note=lambda text: note(common, text))
 
-    return _tell(manner, with_muster(manner, work), format_)
+    return _tell(common, with_muster(common, work), format_)
 
 
-def _tell(manner: OutputOptions, found: RunComparison, format_: str) -> int:
+def _tell(common: CommonOptions, found: RunComparison, format_: str) -> int:
     from muster.cli.suites.compare_table import tell_comparison
 
     data = comparison_json(found) | ({"markdown": comparison_markdown(found)} if format_ == MARKDOWN else {})
-    if manner.json and not found.ok:
+    if common.json and not found.ok:
         code = str(found.verdict).replace(" ", "_")
-        return fail_with(manner, {"code": code, "message": f"{found.verdict}: {found.why}", "suggestions": []}, 1, data)
+        return fail_with(common, {"code": code, "message": f"{found.verdict}: {found.why}", "suggestions": []}, 1, data)
     if format_ == MARKDOWN:
-        answer(manner, data, lambda console: console.print(comparison_markdown(found), end="", soft_wrap=True))
+        answer(common, data, lambda console: console.print(comparison_markdown(found), end="", soft_wrap=True))
     else:
-        answer(manner, data, lambda console: tell_comparison(console, found))
+        answer(common, data, lambda console: tell_comparison(console, found))
     return 0 if found.ok else 1

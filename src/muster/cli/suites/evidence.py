@@ -26,37 +26,37 @@ from muster.app.views.evidence import exported_view, rescoring_view, verificatio
 from muster.cli.completers import run_names
 from muster.cli.line import Argument, Option
 from muster.cli.session import with_muster
-from muster.cli.terminal.output import OutputOptions, answer, clean, fail_with, note
+from muster.cli.terminal.output import CommonOptions, answer, clean, fail_with, note
 from muster.domain.errors import BadConfiguration
 from muster.settings import load_settings
 from muster.text.words import count, one_line
 
 KEY_NAME = "evidence.key"
 
-FileArgument = Annotated[Path, Argument(metavar="FILE", help="An archive that `muster evidence export` wrote.")]
+FileArgument = Annotated[Path, Argument(metavar="FILE", help="An archive written by `muster evidence export`.")]
 PublicKeyOption = Annotated[
-    Path | None, Option("--public-key", metavar="KEY", help="The key of whoever should have signed it.")
+    Path | None, Option("--public-key", metavar="KEY", help="The public key of the expected signer.")
 ]
 
 
 def keygen(
-    manner: OutputOptions,
+    common: CommonOptions,
     output: Annotated[
-        Path | None, Option("--output", "-o", metavar="FILE", shown=f"<home>/{KEY_NAME}", help="Where to.")
+        Path | None, Option("--output", "-o", metavar="FILE", shown=f"<home>/{KEY_NAME}", help="The file to write.")
     ] = None,
 ) -> None:
-    """Make a key to sign with, and its public half beside it. Nothing is ever overwritten."""
-    files = make_keys(output or _default_key(manner))
+    """Make a key pair for signing. Existing files are never overwritten."""
+    files = make_keys(output or _default_key(common))
     data = {"private_key": str(files.private), "public_key": str(files.public), "key_id": files.id}
     text = (
         f"private key: {files.private} (keep it to yourself)\n"
         f"public key:  {files.public} (give it to those who are to check)\nkey id:      {files.id}"
     )
-    answer(manner, data, lambda console: console.print(text, soft_wrap=True))
+    answer(common, data, lambda console: console.print(text, soft_wrap=True))
 
 
 def export(
-    manner: OutputOptions,
+    common: CommonOptions,
     run: Annotated[
         str,
         Argument(
@@ -70,42 +70,42 @@ def export(
         Path | None, Option("--key", metavar="KEY", shown=f"<home>/{KEY_NAME}", help="The private key to sign with.")
     ] = None,
 ) -> None:
-    """Write one signed archive of a suite run: suite, prompts, calls, verdicts, figures. Secrets are taken out."""
-    path = key or _default_key(manner)
+    """Write a signed archive of a suite run: suite, prompts, calls, verdicts, metrics. Secrets are removed."""
+    path = key or _default_key(common)
     if key is None and not path.exists():
         raise BadConfiguration(f"there is no key to sign with at {path}", suggestions=("muster evidence keygen",))
 
     async def work(muster: Muster) -> Exported:
         return await muster.suites.export_evidence(run, output, path)
 
-    _tell_export(manner, with_muster(manner, work))
+    _tell_export(common, with_muster(common, work))
 
 
-def verify(manner: OutputOptions, file: FileArgument, public_key: PublicKeyOption = None) -> int:
-    """Check that nothing in an archive was changed since it was signed. Needs no store and no network."""
+def verify(common: CommonOptions, file: FileArgument, public_key: PublicKeyOption = None) -> int:
+    """Check that an archive was not changed since it was signed. Needs no store and no network."""
     found = check(file, None if public_key is None else load_public_key(public_key))
     if not found.valid:
-        return _tell_invalid(manner, file, found)
-    answer(manner, verification_view(file, found), lambda console: console.print(_words(file, found), soft_wrap=True))
+        return _tell_invalid(common, file, found)
+    answer(common, verification_view(file, found), lambda console: console.print(_words(file, found), soft_wrap=True))
     return 0
 
 
 def rescore(
-    manner: OutputOptions,
+    common: CommonOptions,
     file: FileArgument,
     public_key: PublicKeyOption = None,
     allow_redacted: Annotated[
-        bool, Option("--allow-redacted", help="Let results differ whose texts are without their secrets.")
+        bool, Option("--allow-redacted", help="Accept different results where secrets were removed.")
     ] = False,
 ) -> int:
-    """Check an archive, then read, check and score its replies again and compare. Nobody is asked."""
+    """Check an archive, then score its replies again and compare. No agent is called."""
     key = None if public_key is None else load_public_key(public_key)
     found = score_again(file, key, allow_redacted=allow_redacted)
     if not found.verification.valid:
-        return _tell_invalid(manner, file, found.verification)
+        return _tell_invalid(common, file, found.verification)
     if not found.verification.trusted:
-        note(manner, _UNTRUSTED)
-    return tell_rescoring(manner, file, found)
+        note(common, _UNTRUSTED)
+    return tell_rescoring(common, file, found)
 
 
 _UNTRUSTED = (
@@ -114,24 +114,24 @@ _UNTRUSTED = (
 )
 
 
-def _default_key(manner: OutputOptions) -> Path:
-    return load_settings(manner.home).home / KEY_NAME
+def _default_key(common: CommonOptions) -> Path:
+    return load_settings(common.home).home / KEY_NAME
 
 
-def _tell_export(manner: OutputOptions, done: Exported) -> None:
+def _tell_export(common: CommonOptions, done: Exported) -> None:
     removed = sum(sum(kinds.values()) for kinds in done.redacted.values())
     text = f"{done.results:,} results in {done.files} files, {done.bytes:,} bytes, signed: {done.path}"
     text += f"\n{removed:,} secrets were taken out; redaction.json says where" if removed else ""
-    answer(manner, exported_view(done), lambda console: console.print(text, soft_wrap=True))
+    answer(common, exported_view(done), lambda console: console.print(text, soft_wrap=True))
 
 
-def _tell_invalid(manner: OutputOptions, file: Path, found: ArchiveVerification) -> int:
+def _tell_invalid(common: CommonOptions, file: Path, found: ArchiveVerification) -> int:
     told = {
         "code": "invalid_evidence",
         "message": f"{file} is not valid: {found.where}: {found.what}",
         "suggestions": [],
     }
-    return fail_with(manner, told, 1, verification_view(file, found))
+    return fail_with(common, told, 1, verification_view(file, found))
 
 
 def _words(file: Path, found: ArchiveVerification) -> str:
@@ -148,13 +148,13 @@ MOST_CHARACTERS = 120  # of a line that others wrote
 REDACTED = "cannot be scored again, because secrets were removed"
 
 
-def tell_rescoring(manner: OutputOptions, file: Path, found: Rescoring) -> int:
-    """Say what is the same and what is not; gives the exit code."""
+def tell_rescoring(common: CommonOptions, file: Path, found: Rescoring) -> int:
+    """Print what is the same and what is not; gives the exit code."""
     data = rescoring_view(file, found)
-    if manner.json and not found.ok:
+    if common.json and not found.ok:
         told = {"code": "scored_otherwise", "message": _rescoring_words(found), "suggestions": _suggestions(found)}
-        return fail_with(manner, told, 1, data)
-    answer(manner, data, lambda console: _tell(console, found))
+        return fail_with(common, told, 1, data)
+    answer(common, data, lambda console: _tell(console, found))
     return 0 if found.ok else 1
 
 

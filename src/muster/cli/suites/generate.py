@@ -10,7 +10,7 @@ from muster.cli.completers import agent_names
 from muster.cli.drive import drive
 from muster.cli.line import Option
 from muster.cli.session import with_muster
-from muster.cli.terminal.output import OutputOptions, answer, clean, console, fail_with, note
+from muster.cli.terminal.output import CommonOptions, answer, clean, console, fail_with, note
 from muster.cli.terminal.progress import display
 from muster.domain.money import show_usd, to_usd
 from muster.domain.run import Run
@@ -23,49 +23,49 @@ MOST = 200
 
 
 def generate(
-    manner: OutputOptions,
-    agent: Annotated[str, Option("--agent", metavar="AGENT", complete=agent_names, help="Who writes the cases.")],
-    skill: Annotated[str, Option("--skill", metavar="NAME", help="A new suite: what it tests.")] = "",
-    description: Annotated[str, Option("--description", metavar="TEXT", help="What that is for.")] = "",
-    extend: Annotated[
-        Path | None, Option("--extend", metavar="DIR", help="A suite that gets more cases instead.")
-    ] = None,
+    common: CommonOptions,
+    agent: Annotated[
+        str, Option("--agent", metavar="AGENT", complete=agent_names, help="The agent that writes the cases.")
+    ],
+    skill: Annotated[str, Option("--skill", metavar="NAME", help="What a new suite tests.")] = "",
+    description: Annotated[str, Option("--description", metavar="TEXT", help="A note on the baseline.")] = "",
+    extend: Annotated[Path | None, Option("--extend", metavar="DIR", help="Add the cases to this suite.")] = None,
     count: Annotated[int, Option("--count", metavar="N", min=1, max=MOST, help="How many cases.")] = 5,
-    dry_run: Annotated[bool, Option("--dry-run", help="Print the cases and write no file.")] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Print the cases; write no file.")] = False,
     output: Annotated[
-        Path | None, Option("--output", "-o", metavar="DIR", help="Where a new suite goes; else ./NAME.")
+        Path | None, Option("--output", "-o", metavar="DIR", help="The folder of a new suite; default ./NAME.")
     ] = None,
-    budget: Annotated[str | None, Option("--budget", metavar="USD", help="The most it may cost.")] = None,
-    allow_unpriced: Annotated[bool, Option("--allow-unpriced", help="Ask a model whose price is not known.")] = False,
+    budget: Annotated[str | None, Option("--budget", metavar="USD", help="The budget in dollars, a hard cap.")] = None,
+    allow_unpriced: Annotated[bool, Option("--allow-unpriced", help="Allow a model without a known price.")] = False,
 ) -> int:
-    """Have test cases written by a model; each is validated, and none is nearly there already."""
+    """Generate test cases with a model; each is validated and compared with the existing ones."""
     wish = generation(agent, count, skill=skill, description=description, extend=extend, output=output, dry_run=dry_run)
 
     async def work(muster: Muster) -> Run:
         muster.agents.require(agent)
         handle = await muster.start("generate", wish.spec(), budget_usd=budget)
-        return await drive(muster, handle, display(manner, stays=False))
+        return await drive(muster, handle, display(common, stays=False))
 
-    run = with_muster(manner, work, allow_unpriced=allow_unpriced, create=True)
-    return conclude(manner, run, wish)
+    run = with_muster(common, work, allow_unpriced=allow_unpriced, create=True)
+    return conclude(common, run, wish)
 
 
-def conclude(manner: OutputOptions, run: Run, wish: Generation) -> int:
+def conclude(common: CommonOptions, run: Run, wish: Generation) -> int:
     """Write what was generated and tell it; fewer cases than were asked for make the exit code 1."""
     result: Mapping[str, Any] = run.result
     cases = result["cases"]
     write_cases(wish, run)
     data = _data(run, result, wish)
-    if not manner.json:
+    if not common.json:
         _tell(console(), cases, wish)
-        note(manner, _footer(run, result))
+        note(common, _footer(run, result))
     over = run.overdraft
     if over is not None:
-        return fail_with(manner, over, 1, data)
+        return fail_with(common, over, 1, data)
     if len(cases) < result["asked"]:
-        return fail_with(manner, _shortfall(run, result), 1, data)
-    if manner.json:
-        answer(manner, data, lambda _: None)
+        return fail_with(common, _shortfall(run, result), 1, data)
+    if common.json:
+        answer(common, data, lambda _: None)
     return 0
 
 

@@ -27,7 +27,7 @@ from muster.cli.outcome import (
 from muster.cli.runs.ask import check_name
 from muster.cli.runs.words import new_run_words
 from muster.cli.suites.table import tell_report
-from muster.cli.terminal.output import OutputOptions, note, warn
+from muster.cli.terminal.output import CommonOptions, note, warn
 from muster.cli.terminal.progress import ProgressState, facts, run_sight
 from muster.domain.batch import Batch
 from muster.domain.entry import Event
@@ -45,12 +45,12 @@ class SuiteOrder:
 
     @staticmethod
     def of(
-        terms: RunTerms, sending: DispatchOptions, manner: OutputOptions, inputs: Sequence[str | None] = ()
+        terms: RunTerms, sending: DispatchOptions, common: CommonOptions, inputs: Sequence[str | None] = ()
     ) -> "SuiteOrder":
         """Check what was said before anything is opened."""
         check_name(terms.name)
         parse_budget(terms.budget)
-        reports = wanted_reports(terms.reports, SUITE_FORMATS, manner, inputs)
+        reports = wanted_reports(terms.reports, SUITE_FORMATS, common, inputs)
         return SuiteOrder(terms=terms, sending=sending, reports=reports)
 
     def options(self, muster: Muster) -> RunOptions:
@@ -59,7 +59,7 @@ class SuiteOrder:
 
 
 async def carry_out(
-    muster: Muster, chosen: SuiteChoice, source: AnswerSource, order: SuiteOrder, manner: OutputOptions
+    muster: Muster, chosen: SuiteChoice, source: AnswerSource, order: SuiteOrder, common: CommonOptions
 ) -> int:
     """Run suites as they were chosen; returns the exit code."""
     spec = await muster.suites.spec(chosen, source)
@@ -68,21 +68,21 @@ async def carry_out(
     known = source.run is not None or chosen.only_failed is not None
     anew = f"; this is {new_run_words(options.budget)}" if known and source.asks else ""
     tell_warnings(found, spec)
-    note(manner, _first_words(found) + _source_words(source) + anew)
+    note(common, _first_words(found) + _source_words(source) + anew)
     handle = await muster.suites.start(spec, options, origin=source.origin, detach=order.sending.detach, plan=found)
-    return await drive_and_conclude(muster, handle, SuiteEnding(), order.reports, manner)
+    return await drive_and_conclude(muster, handle, SuiteEnding(), order.reports, common)
 
 
 async def judge_again(
-    muster: Muster, reference: str, said: Mapping[str, Any], order: SuiteOrder, manner: OutputOptions
+    muster: Muster, reference: str, said: Mapping[str, Any], order: SuiteOrder, common: CommonOptions
 ) -> int:
     """Judge the answers of a run anew; returns the exit code."""
     before = await muster.suites.find(reference)
     options = order.options(muster)
     handle = await muster.suites.rejudge(before, said, options, detach=order.sending.detach)
     judged = f"the answers of run {before.id} are judged by {said['judge']}; no agent is asked anew"
-    note(manner, f"{judged}; this is {new_run_words(options.budget)}")
-    return await drive_and_conclude(muster, handle, SuiteEnding(), order.reports, manner)
+    note(common, f"{judged}; this is {new_run_words(options.budget)}")
+    return await drive_and_conclude(muster, handle, SuiteEnding(), order.reports, common)
 
 
 def _source_words(source: AnswerSource) -> str:
@@ -106,7 +106,7 @@ def tell_warnings(found: SuitePlan, spec: SuiteSpec) -> None:
 
 
 def _first_words(found: SuitePlan) -> str:
-    """Say what is about to happen, before anything is spent."""
+    """Return what is about to happen, before anything is spent."""
     calls = sum(load.calls for load in found.agents.values())
     suites = "1 suite" if found.suites == 1 else f"{found.suites} suites"
     words = f"{'1 case' if found.cases == 1 else f'{found.cases:,} cases'} of {suites}"
@@ -125,14 +125,14 @@ class SuiteEnding:
         """Refuse nothing: only the reports that are asked for are left behind."""
 
     async def outcome(
-        self, muster: Muster, run: Run, wanted: tuple[WantedReport, ...], manner: OutputOptions
+        self, muster: Muster, run: Run, wanted: tuple[WantedReport, ...], common: CommonOptions
     ) -> RunOutcome:
         """Write what a run leaves behind, and sum it up; raises NotFound for one that had not begun."""
         found = await muster.report_of(run)
         report = found.summary
         assert isinstance(report, SuiteReport)  # noqa: S101  # of a run of the workload `suite`
         for path in await write_reports(Reportable(report=found, reference=run.id), wanted):
-            note(manner, f"wrote {path}")
+            note(common, f"wrote {path}")
         return RunOutcome(
             ok=report.ok,
             verdict=report.verdict,

@@ -16,7 +16,7 @@ from muster.cli.options import SendingOptions
 from muster.cli.session import with_muster
 from muster.cli.suites.order import tell_warnings
 from muster.cli.suites.run import ChosenOptions
-from muster.cli.terminal.output import OutputOptions, answer
+from muster.cli.terminal.output import CommonOptions, answer
 from muster.cli.terminal.table import Column, filled, fitting
 from muster.domain.money import show_usd
 from muster.settings import parse_budget
@@ -26,15 +26,17 @@ if TYPE_CHECKING:
 
 
 def plan(
-    manner: OutputOptions,
+    common: CommonOptions,
     chosen: ChosenOptions,
     sending: SendingOptions,
-    budget: Annotated[str | None, Option("--budget", metavar="USD", help="Say whether it would be enough.")] = None,
+    budget: Annotated[
+        str | None, Option("--budget", metavar="USD", help="Check whether this budget would be enough.")
+    ] = None,
     allow_unpriced: Annotated[
         bool, Option("--allow-unpriced", help="Count models whose price is not known as free.")
     ] = False,
 ) -> None:
-    """Say how many calls a run would make, of how many tokens, and what that could cost."""
+    """Show how many calls and tokens a run would need, and what it could cost."""
 
     async def work(muster: Muster) -> SuitePlan:
         spec = await muster.suites.spec(chosen, AnswerSource())
@@ -44,9 +46,9 @@ def plan(
 
     # A run that comes as a file is imported before it is looked at.
     imports = chosen.only_failed is not None and Path(chosen.only_failed).is_file()
-    found = with_muster(manner, work, allow_unpriced=allow_unpriced, keyless=True, create=imports)
+    found = with_muster(common, work, allow_unpriced=allow_unpriced, keyless=True, create=imports)
     cap = parse_cap(budget)
-    answer(manner, plan_view(found, cap), lambda console: _tell(console, found, cap))
+    answer(common, plan_view(found, cap), lambda console: _tell(console, found, cap))
 
 
 def parse_cap(budget: str | None) -> int | None:
@@ -91,7 +93,7 @@ def most_words(load: Load) -> str:
 
 
 def bound_words(load: Load, cap: int | None) -> list[str]:
-    """Say what the most is made of, whether there is one, and whether a budget would be enough."""
+    """Return what the most is made of, whether there is one, and whether a budget would be enough."""
     if load.unbounded:
         agents = ", ".join(load.unbounded)
         lines = [f"no maximum exists for {agents}: declare budget_usd or a price in muster.toml"]

@@ -14,11 +14,11 @@ from muster.cli.line import Argument, Option
 from muster.cli.line.parameters import files
 from muster.cli.outcome import ALL_FORMATS, STDOUT, TERMINAL, Reportable, WantedReport, wanted_format, write_reports
 from muster.cli.session import with_muster
-from muster.cli.terminal.output import OutputOptions, answer
+from muster.cli.terminal.output import CommonOptions, answer
 
 
 def report(
-    manner: OutputOptions,
+    common: CommonOptions,
     run: Annotated[
         str,
         Argument(
@@ -29,13 +29,13 @@ def report(
     ],
     format_: Annotated[
         str,
-        Option("--format", metavar="FORMAT", values=ALL_FORMATS, help="What to write."),
+        Option("--format", metavar="FORMAT", values=ALL_FORMATS, help="The format."),
     ] = "terminal",
     output: Annotated[
-        str, Option("--output", "-o", metavar="FILE", complete=files, help="Where to write it; - is standard output.")
+        str, Option("--output", "-o", metavar="FILE", complete=files, help="The file to write; - is standard output.")
     ] = "-",
 ) -> None:
-    """Report a suite run or a verification from the store: for people, for CI, for a pull request.
+    """Write a report of a stored suite run or verification: terminal, HTML, JUnit, SARIF, and more.
 
     Not a gate: it exits 0.
     """
@@ -43,32 +43,32 @@ def report(
     if wanted.path is not None:
         require_output(wanted.path, wanted.format, (run,))
     if Path(run).is_file():
-        asyncio.run(_of_file(manner, Path(run), wanted))
+        asyncio.run(_of_file(common, Path(run), wanted))
         return
 
     async def work(muster: Muster) -> None:
         found = await muster.report(run)
-        await _give(manner, Reportable(report=found, reference=found.run.id), wanted)
+        await _give(common, Reportable(report=found, reference=found.run.id), wanted)
 
-    with_muster(manner, work)
+    with_muster(common, work)
 
 
-async def _of_file(manner: OutputOptions, file: Path, wanted: WantedReport) -> None:
+async def _of_file(common: CommonOptions, file: Path, wanted: WantedReport) -> None:
     """Report the run of a file; the user's own store is not opened."""
     async with report_of_file(file) as found:
-        await _give(manner, Reportable(report=found, reference=str(file)), wanted)
+        await _give(common, Reportable(report=found, reference=str(file)), wanted)
 
 
-async def _give(manner: OutputOptions, found: Reportable, wanted: WantedReport) -> None:
+async def _give(common: CommonOptions, found: Reportable, wanted: WantedReport) -> None:
     wanted_format(wanted.format, found.formats)
-    if manner.json and wanted.path is None:
-        answer(manner, await _as_data(found, wanted.format), lambda console: None)
+    if common.json and wanted.path is None:
+        answer(common, await _as_data(found, wanted.format), lambda console: None)
         return
     await write_reports(found, [wanted])
     if wanted.path is not None:
         data = {"run": found.report.run.id, "format": wanted.format, "ok": found.report.ok, "file": str(wanted.path)}
         text = f"run {found.report.run.id}: {wanted.format} report written to {wanted.path}"
-        answer(manner, data, lambda console: console.print(text, soft_wrap=True))
+        answer(common, data, lambda console: console.print(text, soft_wrap=True))
 
 
 async def _as_data(found: Reportable, format_: str) -> dict[str, Any]:

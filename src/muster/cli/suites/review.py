@@ -16,7 +16,7 @@ from muster.app.views.suites import review_view, reviews_view
 from muster.cli.completers import run_names
 from muster.cli.line import Argument, Option
 from muster.cli.session import with_muster
-from muster.cli.terminal.output import OutputOptions, answer, clean, note
+from muster.cli.terminal.output import CommonOptions, answer, clean, note
 from muster.domain.errors import BadArgument
 from muster.domain.run import Run
 from muster.text.words import count, percent
@@ -25,7 +25,7 @@ COLOURS = {"right": "green", "wrong": "red", "borderline": "yellow"}
 
 
 def review(
-    manner: OutputOptions,
+    common: CommonOptions,
     run: Annotated[
         str,
         Argument(
@@ -34,42 +34,46 @@ def review(
             help="An id, the beginning of one, a name, or `last`: the last suite run.",
         ),
     ],
-    case: Annotated[str | None, Argument(metavar="CASE", help="The id of a case; without, reviews are listed.")] = None,
-    opinion: Annotated[str | None, Argument(values=COLOURS, help="What you think of its verdict.")] = None,
-    note_: Annotated[str, Option("--note", metavar="TEXT", help="Why.")] = "",
-    epoch: Annotated[int | None, Option("--epoch", metavar="N", min=1, help="Which epoch of it.")] = None,
-    subject: Annotated[str | None, Option("--subject", metavar="SUBJECT", help="Which subject.")] = None,
-    by: Annotated[str, Option("--by", metavar="NAME", help="Who says so, if you want that known.")] = "",
+    case: Annotated[
+        str | None, Argument(metavar="CASE", help="The id of a case; without it, reviews are listed.")
+    ] = None,
+    opinion: Annotated[str | None, Argument(values=COLOURS, help="Your opinion of the verdict.")] = None,
+    note_: Annotated[str, Option("--note", metavar="TEXT", help="The reason.")] = "",
+    epoch: Annotated[int | None, Option("--epoch", metavar="N", min=1, help="The epoch of the case.")] = None,
+    subject: Annotated[
+        str | None, Option("--subject", metavar="SUBJECT", help="The subject (agent or prompt).")
+    ] = None,
+    by: Annotated[str, Option("--by", metavar="NAME", help="The name of the reviewer.")] = "",
 ) -> None:
-    """Say whether a verdict was right, or see what was said and how far it agrees with the judge."""
+    """Add a review of a verdict, or list reviews and their agreement with the judge."""
     if case is None:
-        _list(manner, run)
+        _list(common, run)
         return
     if opinion is None:
         raise BadArgument("say what you think of the verdict", suggestions=("right", "wrong", "borderline"))
     draft = ReviewDraft(case=case, opinion=opinion, note=note_, by=by, epoch=epoch, subject=subject)
-    _add(manner, run, draft)
+    _add(common, run, draft)
 
 
-def _add(manner: OutputOptions, run: str, draft: ReviewDraft) -> None:
+def _add(common: CommonOptions, run: str, draft: ReviewDraft) -> None:
     async def work(muster: Muster) -> AddedReview:
         return await muster.suites.review(run, draft)
 
-    found = with_muster(manner, work)
+    found = with_muster(common, work)
     made, result = found.review, found.result
-    note(manner, f"the verdict was: {result.status}" + (f", {result.why}" if result.why else ""))
+    note(common, f"the verdict was: {result.status}" + (f", {result.why}" if result.why else ""))
     text = f"run {made.run}, {made.case} by {made.subject}: the verdict is called {made.opinion}"
-    answer(manner, review_view(made), lambda console: console.print(text, soft_wrap=True))
+    answer(common, review_view(made), lambda console: console.print(text, soft_wrap=True))
 
 
-def _list(manner: OutputOptions, reference: str) -> None:
+def _list(common: CommonOptions, reference: str) -> None:
     async def work(muster: Muster) -> tuple[Run, ReviewedRun]:
         return await muster.suites.reviews(reference)
 
-    run, found = with_muster(manner, work)
-    if not found.reviews and not manner.json:
-        note(manner, f"run {run.id} has no reviews yet; say what you think: muster review {run.id} CASE right")
-    answer(manner, reviews_view(run.id, found), lambda console: tell_reviews(console, found))
+    run, found = with_muster(common, work)
+    if not found.reviews and not common.json:
+        note(common, f"run {run.id} has no reviews yet; say what you think: muster review {run.id} CASE right")
+    answer(common, reviews_view(run.id, found), lambda console: tell_reviews(console, found))
 
 
 def tell_reviews(console: Console, found: ReviewedRun) -> None:

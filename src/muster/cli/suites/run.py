@@ -10,7 +10,7 @@ from muster.cli.line.parameters import files
 from muster.cli.options import SAMPLING, PatienceOptions, SendingOptions, TermsOptions
 from muster.cli.session import with_muster
 from muster.cli.suites.order import SuiteOrder, carry_out, judge_again
-from muster.cli.terminal.output import OutputOptions
+from muster.cli.terminal.output import CommonOptions
 from muster.domain.run import Mode
 
 CASES, JUDGING = "Cases", "Judging"  # headings
@@ -19,11 +19,11 @@ EVALUATORS = ("rules", "golden", "process", "judge", "all")
 
 def chosen_of(
     paths: Annotated[
-        list[str], Argument(metavar="PATH…", complete=files, help="Suites: files, or folders that hold them.")
+        list[str], Argument(metavar="PATH…", complete=files, help="Suites: files, or folders with suites.")
     ],
     agent: Annotated[
         list[str] | None,
-        Option("--agent", "-a", metavar="A", complete=agent_names, help="Who is tested; several are ranked."),
+        Option("--agent", "-a", metavar="A", complete=agent_names, help="The agent to test; several are ranked."),
     ] = None,
     prompt: Annotated[
         list[str] | None,
@@ -39,40 +39,52 @@ def chosen_of(
     ] = None,
     judge_samples: Annotated[
         int | None,
-        Option("--judge-samples", metavar="N", min=1, shown="1", heading=JUDGING, help="How often it is asked."),
+        Option("--judge-samples", metavar="N", min=1, shown="1", heading=JUDGING, help="The number of judge samples."),
     ] = None,
     judge_dispatch: Annotated[
         str | None,
-        Option("--judge-dispatch", values=Mode, heading=JUDGING, help="How it is asked, if not like the rest."),
+        Option("--judge-dispatch", values=Mode, heading=JUDGING, help="Live or batch for the judge, if different."),
     ] = None,
     epochs: Annotated[
-        int | None, Option("--epochs", metavar="N", min=1, shown="1", help="How often each case is asked.")
+        int | None, Option("--epochs", metavar="N", min=1, shown="1", help="How often each case is run.")
     ] = None,
     case_filter: Annotated[str | None, Option("--filter", metavar="GLOB", help="Only cases whose id matches.")] = None,
     tags: Annotated[str | None, Option("--tags", metavar="A,B", help="Only cases with one of these tags.")] = None,
     evaluator: Annotated[
         str | None,
-        Option("--evaluator", metavar="E", values=EVALUATORS, heading=JUDGING, help="Instead of each case's own."),
+        Option(
+            "--evaluator",
+            metavar="E",
+            values=EVALUATORS,
+            heading=JUDGING,
+            help="The evaluator, instead of each case's own.",
+        ),
     ] = None,
     threshold: Annotated[
         float | None,
-        Option("--threshold", metavar="X", min=0, max=1, shown="0.7", heading=JUDGING, help="The score that passes."),
+        Option(
+            "--threshold", metavar="X", min=0, max=1, shown="0.7", heading=JUDGING, help="The lowest score that passes."
+        ),
     ] = None,
     max_tokens: Annotated[
         int | None,
-        Option("--max-tokens", metavar="N", min=1, max=10_000_000, heading=SAMPLING, help="The longest answer."),
+        Option(
+            "--max-tokens", metavar="N", min=1, max=10_000_000, heading=SAMPLING, help="The longest answer in tokens."
+        ),
     ] = None,
     temperature: Annotated[
-        float | None, Option("--temperature", metavar="X", min=0, heading=SAMPLING, help="How freely it answers.")
+        float | None, Option("--temperature", metavar="X", min=0, heading=SAMPLING, help="The sampling temperature.")
     ] = None,
-    seed: Annotated[int | None, Option("--seed", metavar="N", heading=SAMPLING, help="Where it is supported.")] = None,
+    seed: Annotated[
+        int | None, Option("--seed", metavar="N", heading=SAMPLING, help="The random seed, where it is supported.")
+    ] = None,
     only_failed: Annotated[
         str | None,
         Option(
             "--only-failed",
             metavar="RUN|FILE",
             complete=run_names_or_files,
-            help="Only what did not pass there; agents, judge, epochs, threshold … as there, unless given here.",
+            help="Run only the cases that did not pass in that run, with its agents, judge and threshold unless given.",
         ),
     ] = None,
 ) -> SuiteChoice:
@@ -100,7 +112,7 @@ ChosenOptions = Annotated[SuiteChoice, Bundle(chosen_of, CASES)]
 
 
 def run(
-    manner: OutputOptions,
+    common: CommonOptions,
     chosen: ChosenOptions,
     terms: TermsOptions,
     sending: SendingOptions,
@@ -112,7 +124,7 @@ def run(
             heading=CASES,
             metavar="RUN|FILE",
             complete=run_names_or_files,
-            help="Take every answer from a run or a file; no agent is asked.",
+            help="Take every answer from a run or a file; no agent is called.",
         ),
     ] = None,
     reuse: Annotated[
@@ -122,21 +134,21 @@ def run(
             heading=CASES,
             metavar="RUN|FILE",
             complete=run_names_or_files,
-            help="Take the answers to requests that are the same; pay the rest.",
+            help="Reuse the answers to equal requests of that run; pay for the rest.",
         ),
     ] = None,
 ) -> int:
-    """Run suites and print how the cases ended."""
-    order = SuiteOrder.of(terms, sending, manner, (replay, reuse, chosen.only_failed))
+    """Run suites and print the results."""
+    order = SuiteOrder.of(terms, sending, common, (replay, reuse, chosen.only_failed))
 
     async def work(muster: Muster) -> int:
-        return await carry_out(muster, chosen, await muster.suites.source(replay=replay, reuse=reuse), order, manner)
+        return await carry_out(muster, chosen, await muster.suites.source(replay=replay, reuse=reuse), order, common)
 
-    return with_muster(manner, work, allow_unpriced=terms.allow_unpriced, patience=patience, create=True)
+    return with_muster(common, work, allow_unpriced=terms.allow_unpriced, patience=patience, create=True)
 
 
 def rejudge(
-    manner: OutputOptions,
+    common: CommonOptions,
     terms: TermsOptions,
     sending: SendingOptions,
     patience: PatienceOptions,
@@ -144,22 +156,22 @@ def rejudge(
         str,
         Argument(metavar="RUN|FILE", complete=run_names_or_files, help="A suite run, or a file it was exported to."),
     ],
-    judge: Annotated[str, Option("--judge", metavar="J", complete=agent_names, help="The agent that judges now.")],
+    judge: Annotated[str, Option("--judge", metavar="J", complete=agent_names, help="The agent that judges.")],
     judge_samples: Annotated[
-        int | None, Option("--judge-samples", metavar="N", min=1, help="How often it is asked.")
+        int | None, Option("--judge-samples", metavar="N", min=1, help="The number of judge samples.")
     ] = None,
     evaluator: Annotated[
         str | None, Option("--evaluator", metavar="E", help="judge or all, also for cases that rules decided.")
     ] = None,
     threshold: Annotated[
-        float | None, Option("--threshold", metavar="X", min=0, max=1, help="The score that passes.")
+        float | None, Option("--threshold", metavar="X", min=0, max=1, help="The lowest score that passes.")
     ] = None,
 ) -> int:
-    """Judge the answers of a suite run anew; they are not paid for again."""
+    """Judge the answers of a suite run again; the answers are not paid for again."""
     said = {"judge": judge, "judge_samples": judge_samples, "evaluator": evaluator, "threshold": threshold}
-    order = SuiteOrder.of(terms, sending, manner, (run,))
+    order = SuiteOrder.of(terms, sending, common, (run,))
 
     async def work(muster: Muster) -> int:
-        return await judge_again(muster, run, said, order, manner)
+        return await judge_again(muster, run, said, order, common)
 
-    return with_muster(manner, work, allow_unpriced=terms.allow_unpriced, patience=patience, create=True)
+    return with_muster(common, work, allow_unpriced=terms.allow_unpriced, patience=patience, create=True)

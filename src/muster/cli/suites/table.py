@@ -215,7 +215,7 @@ def _broken(label: str, room: int) -> str:
 
 
 def _why(line: CaseLine) -> Text:
-    """Say why a case did not pass, and where it stands; of one that passed there is nothing to say."""
+    """Return why a case did not pass, and where it stands; of one that passed there is nothing to say."""
     why = Text(one_line(clean(line.why), LONGEST_REASON))
     if line.status is not Status.PASSED:
         why.append(f"\n{clean(line.file)}:{line.line}", style="dim")

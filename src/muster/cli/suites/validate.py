@@ -10,7 +10,7 @@ from muster.app.validation import validate as validated
 from muster.app.views.suites import examination_view, flaw_view
 from muster.app.views.verify import inspection_view
 from muster.cli.line import Argument
-from muster.cli.terminal.output import OutputOptions, answer, clean, fail, fail_with, warn
+from muster.cli.terminal.output import CommonOptions, answer, clean, fail, fail_with, warn
 from muster.domain.errors import NotFound
 
 PathsArgument = Annotated[list[Path], Argument(metavar="PATH...", help="Suites, or folders with suites.")]
@@ -19,23 +19,23 @@ AnyPathsArgument = Annotated[
 ]
 
 
-def validate(manner: OutputOptions, paths: AnyPathsArgument) -> int:
-    """Say whether suites and verification agents are valid; exit 2 when one is not."""
+def validate(common: CommonOptions, paths: AnyPathsArgument) -> int:
+    """Check suites and verification agents; exit 2 if one is not valid."""
     found = validated(paths)
     data = {
         "suites": [examination_view(file, examination) for file, examination in found.suites.items()],
         "verifications": [inspection_view(inspection) for inspection in found.verifications],
     }
     for doubt in found.doubts:
-        if not manner.json:
+        if not common.json:
             warn(f"warning: {doubt}")
     if found.flaws:
-        return refused(manner, found.flaws, data, found.missing)
+        return refused(common, found.flaws, data, found.missing)
     if found.missing:
-        return fail(manner, _not_found(found.missing), data if found.suites or found.verifications else None)
+        return fail(common, _not_found(found.missing), data if found.suites or found.verifications else None)
     lines = [f"{file}: {examination.name}, {cases(examination.cases)}" for file, examination in found.suites.items()]
     lines += [f"{inspection.file}: {_agents(inspection)}" for inspection in found.verifications]
-    answer(manner, data, lambda console: console.print("\n".join(lines), soft_wrap=True))
+    answer(common, data, lambda console: console.print("\n".join(lines), soft_wrap=True))
     return 0
 
 
@@ -47,12 +47,12 @@ def _not_found(missing: Sequence[NotFound]) -> NotFound:
     return NotFound("; ".join(error.message for error in missing), suggestions=suggestions)
 
 
-def refused(manner: OutputOptions, flaws: Sequence[Flaw], data: Any, missing: Sequence[NotFound] = ()) -> int:
-    """Tell everything that is wrong, and give the exit code for it."""
-    if manner.json:
+def refused(common: CommonOptions, flaws: Sequence[Flaw], data: Any, missing: Sequence[NotFound] = ()) -> int:
+    """Print everything that is wrong, and give the exit code for it."""
+    if common.json:
         message = "; ".join([str(flaws[0]), *(error.message for error in missing)])
         told = {"code": "bad_file", "message": message, "suggestions": []}
-        return fail_with(manner, told, 2, data)
+        return fail_with(common, told, 2, data)
     for flaw in flaws:
         warn(str(flaw))
     for error in missing:
@@ -72,20 +72,20 @@ def _agents(inspection: Inspection) -> str:
     return f"{agents:,} agent{'s' * (agents != 1)} in {waves:,} wave{'s' * (waves != 1)}"
 
 
-def lint(manner: OutputOptions, paths: PathsArgument) -> int:
-    """Say what is doubtful in suites; exit 1 when anything is, and 2 when a suite is not valid."""
+def lint(common: CommonOptions, paths: PathsArgument) -> int:
+    """Show weak spots of suites; exit 1 if there are any, 2 if a suite is not valid."""
     examined = validate_suites(paths)
     flaws = [flaw for examination in examined.values() for flaw in examination.flaws]
     findings = [finding for file, examination in examined.items() for finding in findings_of(file, examination)]
     data = {"suites": list(examined), "findings": [flaw_view(finding) for finding in findings]}
     lines = [clean(f"{finding} [{finding.code}]") for finding in findings]
     if flaws:
-        if lines and not manner.json:
-            answer(manner, data, lambda console: console.print("\n".join(lines), soft_wrap=True))
-        return refused(manner, flaws, data | {"flaws": [flaw_view(flaw) for flaw in flaws]})
-    if manner.json and findings:
+        if lines and not common.json:
+            answer(common, data, lambda console: console.print("\n".join(lines), soft_wrap=True))
+        return refused(common, flaws, data | {"flaws": [flaw_view(flaw) for flaw in flaws]})
+    if common.json and findings:
         told = {"code": "lint", "message": f"{len(findings)} findings; first: {findings[0]}", "suggestions": []}
-        return fail_with(manner, told, 1, data)
+        return fail_with(common, told, 1, data)
     lines = lines or [f"{file}: {cases(examination.cases)}, clean" for file, examination in examined.items()]
-    answer(manner, data, lambda console: console.print("\n".join(lines), soft_wrap=True))
+    answer(common, data, lambda console: console.print("\n".join(lines), soft_wrap=True))
     return 1 if findings else 0

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OutputOptions:
+class CommonOptions:
     """What the shared options say, for one command."""
 
     command: str = ""
@@ -23,9 +23,9 @@ class OutputOptions:
     quiet: bool = False
     home: Path | None = None
 
-    def joined(self, other: "OutputOptions") -> "OutputOptions":
+    def joined(self, other: "CommonOptions") -> "CommonOptions":
         """Take over what was said further to the right; a flag that was given stays given."""
-        return OutputOptions(
+        return CommonOptions(
             command=other.command or self.command,
             json=self.json or other.json,
             quiet=self.quiet or other.quiet,
@@ -46,10 +46,10 @@ def console(*, stderr: bool = False) -> "Console":
     return Console(file=file, width=width, highlight=False, markup=False, emoji=False)
 
 
-def answer(manner: OutputOptions, data: Any, tell: Callable[["Console"], None]) -> None:
-    """Give the answer: one envelope, or for a person."""
-    if manner.json:
-        print_json({"ok": True, "command": manner.command, "data": data})
+def answer(common: CommonOptions, data: Any, tell: Callable[["Console"], None]) -> None:
+    """Print the answer: one envelope, or for a person."""
+    if common.json:
+        print_json({"ok": True, "command": common.command, "data": data})
     else:
         tell(console())
 
@@ -66,14 +66,14 @@ def say(text: str) -> None:
     sys.stdout.flush()
 
 
-def note(manner: OutputOptions, text: str) -> None:
-    """Say something that is good to know; not when quiet."""
-    if not manner.quiet:
+def note(common: CommonOptions, text: str) -> None:
+    """Print something that is good to know; not when quiet."""
+    if not common.quiet:
         warn(text)
 
 
 def warn(text: str) -> None:
-    """Say something that must be known."""
+    """Print something that must be known."""
     sys.stderr.write(clean(_without_secrets(text)) + "\n")
     sys.stderr.flush()
 
@@ -85,11 +85,11 @@ def _without_secrets(told: Any) -> Any:
     return Redactor().json(told)
 
 
-def fail(manner: OutputOptions, error: MusterError, data: Any = None) -> int:
-    """Tell an error and give its exit code; with `data`, what there is in spite of it."""
+def fail(common: CommonOptions, error: MusterError, data: Any = None) -> int:
+    """Print an error and give its exit code; with `data`, what there is in spite of it."""
     record = error.record()
     told = {"code": record["code"], "message": record["message"], "suggestions": list(record["suggestions"])}
-    return fail_with(manner, told | _left_behind(error, record), exit_code_of(error), data)
+    return fail_with(common, told | _left_behind(error, record), exit_code_of(error), data)
 
 
 def _left_behind(error: MusterError, record: Mapping[str, Any]) -> dict[str, Any]:
@@ -108,10 +108,10 @@ def quote_log(log: str, *, above: str = "") -> None:
             warn(f"  │ {line}")
 
 
-def fail_with(manner: OutputOptions, told: Mapping[str, Any], exit_code: int, data: Any = None) -> int:
-    """Tell what went wrong, in the manner asked for."""
-    if manner.json:
-        envelope = {"ok": False, "command": manner.command, "error": _without_secrets(told)}
+def fail_with(common: CommonOptions, told: Mapping[str, Any], exit_code: int, data: Any = None) -> int:
+    """Print what went wrong, in the form asked for."""
+    if common.json:
+        envelope = {"ok": False, "command": common.command, "error": _without_secrets(told)}
         print_json(envelope if data is None else envelope | {"data": data})
     else:
         # A program's own words may be lines: they stay below the one that they belong to.
@@ -144,7 +144,7 @@ class TerminalCleaner:
         self._held = ""
 
     def feed(self, piece: str) -> str:
-        """Give what is safe by now; the beginning of a sequence is held back until its end comes."""
+        """Return what is safe by now; the beginning of a sequence is held back until its end comes."""
         text = _SEQUENCE.sub("", self._held + piece)
         start = text.find("\x1b")
         if start < 0 or len(text) - start > _LONGEST:

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Protocol, Self, TypeVar
 
 from muster.cli.batches.words import calls, standing
-from muster.cli.terminal.output import OutputOptions, warn
+from muster.cli.terminal.output import CommonOptions, warn
 from muster.cli.terminal.times import span
 from muster.domain.batch import Batch
 from muster.domain.money import show_usd
@@ -61,7 +61,7 @@ def facts(run: Run, on_wire: int, noun: str = "") -> str:
 
 
 def waiting(batches: Sequence[Batch]) -> str:
-    """Say what is waited for: by count where a provider counts, else by where it stands."""
+    """Return what is waited for: by count where a provider counts, else by where it stands."""
     requests = sum(batch.requests for batch in batches)
     counted = [batch.done for batch in batches if batch.done is not None]
     done = f"{sum(counted):,} of {requests:,} done" if counted else ""
@@ -95,12 +95,12 @@ class Display(Protocol):
         """Show how it stands."""
 
     def tell(self, text: str) -> None:
-        """Say something in between."""
+        """Print something in between."""
 
 
-def display(manner: OutputOptions, *, stays: bool = True) -> Display:
+def display(common: CommonOptions, *, stays: bool = True) -> Display:
     """Choose the display for where we are; `stays` says whether a bar is left to be seen at the end."""
-    if manner.quiet:
+    if common.quiet:
         return SilentDisplay()
     if not sys.stderr.isatty():
         return LineDisplay()
@@ -137,7 +137,7 @@ class SilentDisplay:
         """Show nothing."""
 
     def tell(self, text: str) -> None:
-        """Say something in between."""
+        """Print something in between."""
         warn(text)
 
 
@@ -145,7 +145,7 @@ class MutedDisplay(SilentDisplay):
     """Says nothing at all."""
 
     def tell(self, text: str) -> None:
-        """Say nothing."""
+        """Print nothing."""
 
 
 class LineDisplay(SilentDisplay):
@@ -175,5 +175,5 @@ def line(sight: ProgressState, now: float) -> str:
 
 
 def age(sight: ProgressState, now: float) -> str:
-    """Say in brackets since when it goes on."""
+    """Return in brackets since when it goes on."""
     return "" if sight.since is None else f" ({span(now - sight.since)})"

@@ -20,7 +20,7 @@ class AnswerWriter:
         self._show(self._curtain.feed(delta))
 
     def start_over(self) -> None:
-        """Tell that what was written so far does not count."""
+        """Print that what was written so far does not count."""
         if any(self._parts):
             self.break_line()
             warn("(the answer broke off; it is asked for again)")
@@ -70,12 +70,12 @@ class StreamRedactor:
         return text[: len(text) - held]
 
     def finish(self) -> str:
-        """Give what was held back; nothing comes after it."""
+        """Return what was held back; nothing comes after it."""
         held, self._held = self._held, ""
         return held
 
 
 def _overlap(text: str, secret: str) -> int:
-    """Say how much of the end of a text is the beginning of a secret."""
+    """Return how much of the end of a text is the beginning of a secret."""
     longest = min(len(text), len(secret) - 1)
     return next((size for size in range(longest, 0, -1) if text.endswith(secret[:size])), 0)

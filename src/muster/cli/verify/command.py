@@ -9,14 +9,14 @@ from muster.cli.options import PatienceOptions, RunTerms, terms_with
 from muster.cli.outcome import VERIFY_FORMATS, wanted_reports
 from muster.cli.runs.resume import BudgetOption, UnpricedOption, go_on, prepare_resume
 from muster.cli.session import with_muster
-from muster.cli.terminal.output import OutputOptions
+from muster.cli.terminal.output import CommonOptions
 from muster.cli.verify.options import AskedOptions, VerifySendingOptions
 from muster.cli.verify.order import VerifyOrder, carry_out
 from muster.domain.run import Run
 
 
 def resume(
-    manner: OutputOptions,
+    common: CommonOptions,
     patience: PatienceOptions,
     run: Annotated[
         str,
@@ -33,31 +33,31 @@ def resume(
     ] = None,
     allow_unpriced: UnpricedOption = False,
 ) -> int:
-    """Go on with a verification; of one that is over, say what it came to."""
-    wanted = wanted_reports(report or (), VERIFY_FORMATS, manner)
+    """Continue a verification; show the result of one that has ended."""
+    wanted = wanted_reports(report or (), VERIFY_FORMATS, common)
 
     async def prepare(muster: Muster) -> Run:
         found = await muster.verify.find(run)
-        return await prepare_resume(muster, manner, found.id, budget)
+        return await prepare_resume(muster, common, found.id, budget)
 
-    return go_on(manner, prepare, patience, allow_unpriced=allow_unpriced, wanted=wanted)
+    return go_on(common, prepare, patience, allow_unpriced=allow_unpriced, wanted=wanted)
 
 
 FORMATS = "terminal, markdown, json, sarif or junit"
 
 
 def verify(
-    manner: OutputOptions,
+    common: CommonOptions,
     asked: AskedOptions,
     sent: VerifySendingOptions,
     terms: Annotated[RunTerms, Bundle(terms_with(FORMATS), "Run")],
     patience: PatienceOptions,
-    fix: Annotated[bool, Option("--fix", help="Make the changes that findings propose, and verify once more.")] = False,
+    fix: Annotated[bool, Option("--fix", help="Apply the changes that findings propose, and verify again.")] = False,
 ) -> int:
     """Verify files."""
-    order = VerifyOrder.of(asked, sent, terms, manner, fix=fix)
+    order = VerifyOrder.of(asked, sent, terms, common, fix=fix)
 
     async def work(muster: Muster) -> int:
-        return await carry_out(muster, order, manner)
+        return await carry_out(muster, order, common)
 
-    return with_muster(manner, work, allow_unpriced=terms.allow_unpriced, patience=patience, create=True)
+    return with_muster(common, work, allow_unpriced=terms.allow_unpriced, patience=patience, create=True)

@@ -12,7 +12,7 @@ from muster.app.batches import Durations
 from muster.app.verify.values import Ending, VerifyMetrics, metrics_json
 from muster.cli.line import Option
 from muster.cli.session import with_muster
-from muster.cli.terminal.output import OutputOptions, answer, clean
+from muster.cli.terminal.output import CommonOptions, answer, clean
 from muster.cli.terminal.table import Column, fitted
 from muster.cli.terminal.times import local, since, span
 from muster.cli.verify.table import TITLES, WIDE
@@ -21,16 +21,16 @@ from muster.text.words import count, percent
 
 
 def metrics(
-    manner: OutputOptions,
-    window: Annotated[str, Option("--since", metavar="WHEN", help="So long ago (7d, 24h, 30m), or a date.")] = "7d",
+    common: CommonOptions,
+    window: Annotated[str, Option("--since", metavar="WHEN", help="A duration (7d, 24h, 30m) or a date.")] = "7d",
 ) -> None:
-    """Say how long verifications took, how they ended, what agents found, and what a cycle cost."""
+    """Show duration, results, findings and cost of verifications."""
     begin = since(window, time.time())
 
     async def work(muster: Muster) -> VerifyMetrics:
         return await muster.verify.metrics(begin)
 
-    found = with_muster(manner, work)
+    found = with_muster(common, work)
 
     def tell(console: Console) -> None:
         if found.cycles:
@@ -38,7 +38,7 @@ def metrics(
         else:
             console.print(f"no verifications since {local(begin)}")
 
-    answer(manner, metrics_json(found), tell)
+    answer(common, metrics_json(found), tell)
 
 
 LEAST_MISSED = ("rejected", "low", "med", "reports", "broken", "high", "failed", "crit", "passed")

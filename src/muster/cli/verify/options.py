@@ -32,7 +32,7 @@ class VerifyArguments:
     model: str | None = None
 
     def selection(self, markers: Path) -> FileSelection:
-        """Say how files are chosen; with --changed a word is the commit to compare with."""
+        """Return how files are chosen; with --changed a word is the commit to compare with."""
         changed = self.changed is not None
         return FileSelection(
             paths=() if changed else self.paths,
@@ -43,7 +43,7 @@ class VerifyArguments:
         )
 
     def choice(self, *, live: bool, cache: bool) -> VerifyChoice:
-        """Say who verifies, and how."""
+        """Return who verifies, and how."""
         return VerifyChoice(
             agents_file=self.agents_file,
             model=self.model,
@@ -67,7 +67,11 @@ class VerifyArguments:
 def asked_of(
     paths: Annotated[
         list[str] | None,
-        Argument(metavar="PATH…", complete=files, help="Files and folders; ./plan if it is called like a command."),
+        Argument(
+            metavar="PATH…",
+            complete=files,
+            help="Files and folders; write ./plan for a file with the name of a command.",
+        ),
     ] = None,
     changed: Annotated[
         str | None,
@@ -75,27 +79,30 @@ def asked_of(
             "--changed",
             metavar="[REF]",
             bare="",
-            help="What differs from a commit (HEAD if none is named), and new files.",
+            help="Files that differ from a commit (default HEAD), and new files.",
         ),
     ] = None,
-    staged: Annotated[bool, Option("--staged", help="What the next commit would hold, as it is staged.")] = False,
-    pending: Annotated[bool, Option("--pending", help="What the markers in .muster/pending name.")] = False,
+    staged: Annotated[bool, Option("--staged", help="The staged files, as they are staged.")] = False,
+    pending: Annotated[bool, Option("--pending", help="Files named by markers in .muster/pending.")] = False,
     agent: Annotated[
-        list[str] | None, Option("--agent", "-a", metavar="A", help="Only this agent; may stand more than once.")
+        list[str] | None, Option("--agent", "-a", metavar="A", help="Only this agent; repeatable.")
     ] = None,
-    wave: Annotated[
-        list[int] | None, Option("--wave", metavar="N", min=1, help="Only this wave; may stand more than once.")
-    ] = None,
+    wave: Annotated[list[int] | None, Option("--wave", metavar="N", min=1, help="Only this wave; repeatable.")] = None,
     keep_going: Annotated[
-        bool, Option("--keep-going", help="Run later waves whatever became of the earlier ones.")
+        bool, Option("--keep-going", help="Run all waves, whatever the results of earlier ones.")
     ] = False,
-    allow_empty: Annotated[bool, Option("--allow-empty", help="Nothing to verify is no failure.")] = False,
+    allow_empty: Annotated[bool, Option("--allow-empty", help="Exit 0 when there is nothing to verify.")] = False,
     agents: Annotated[
         Path | None,
-        Option("--agents", metavar="FILE", shown="verify.yaml, else the shipped agents", help="Who verifies."),
+        Option(
+            "--agents",
+            metavar="FILE",
+            shown="verify.yaml, else the shipped agents",
+            help="A file with verification agents.",
+        ),
     ] = None,
     model: Annotated[
-        str | None, Option("--model", metavar="M", complete=agent_names, help="Who is asked for agents that name none.")
+        str | None, Option("--model", metavar="M", complete=agent_names, help="The model of agents that name none.")
     ] = None,
 ) -> VerifyArguments:
     """Collect what was given."""
@@ -136,14 +143,14 @@ class VerifyDispatchOptions:
 
 def verify_sending_of(
     batch: Annotated[
-        bool, Option("--batch", help="Ask in batches, which cost less and take minutes to hours.")
+        bool, Option("--batch", help="Use the batch APIs, which cost less and take minutes to hours.")
     ] = False,
     detach: Annotated[
-        bool, Option("--detach", help="Hand the batches in and leave; go on with `muster verify resume`.")
+        bool, Option("--detach", help="Submit the batches and exit; continue with `muster verify resume`.")
     ] = False,
-    live: Annotated[bool, Option("--live", help="Ask live, also agents that are declared for batches.")] = False,
+    live: Annotated[bool, Option("--live", help="Call live, also agents that are declared for batches.")] = False,
     fallback: Annotated[
-        str, Option("--fallback", values=Fallback, help="What becomes of calls that failed in 3 batches.")
+        str, Option("--fallback", values=Fallback, help="What to do with calls that failed in 3 batches.")
     ] = "fail",
     no_cache: Annotated[bool, Option("--no-cache", help="Do not mark the files for the provider's cache.")] = False,
 ) -> VerifyDispatchOptions:

@@ -26,7 +26,7 @@ from muster.cli.outcome import (
     write_reports,
 )
 from muster.cli.runs.ask import check_name
-from muster.cli.terminal.output import OutputOptions, note, warn
+from muster.cli.terminal.output import CommonOptions, note, warn
 from muster.cli.terminal.progress import ProgressState, display, run_sight
 from muster.cli.verify.options import VerifyArguments, VerifyDispatchOptions
 from muster.cli.verify.table import tell_left_behind, tell_report
@@ -58,7 +58,7 @@ class VerifyOrder:
         asked: VerifyArguments,
         sent: VerifyDispatchOptions,
         terms: RunTerms,
-        manner: OutputOptions,
+        common: CommonOptions,
         *,
         fix: bool = False,
     ) -> "VerifyOrder":
@@ -71,7 +71,7 @@ class VerifyOrder:
                 f"--fix changes files when all is known, which does not go with {other}",
                 suggestions=(f"leave one of them out: --fix or {other}",),
             )
-        reports = wanted_reports(terms.reports, VERIFY_FORMATS, manner)
+        reports = wanted_reports(terms.reports, VERIFY_FORMATS, common)
         return VerifyOrder(asked=asked, sent=sent, terms=terms, reports=reports, fix=fix)
 
 
@@ -83,20 +83,20 @@ def preparing(
     return muster.verify.prepare(Path.cwd(), selection, asked.choice(live=sent.live, cache=sent.cache))
 
 
-async def carry_out(muster: Muster, order: VerifyOrder, manner: OutputOptions) -> int:
+async def carry_out(muster: Muster, order: VerifyOrder, common: CommonOptions) -> int:
     """Verify as it was ordered; returns the exit code."""
-    begun = await _begin(muster, order, manner)
+    begun = await _begin(muster, order, common)
     if isinstance(begun, Prepared):
         selection = order.asked.selection(muster.settings.verify.pending)
-        return tell_nothing(manner, selection, begun, allowed=order.asked.allow_empty)
+        return tell_nothing(common, selection, begun, allowed=order.asked.allow_empty)
 
     async def again(spent: Microdollars) -> RunHandle | None:
         left = replace(order, terms=replace(order.terms, budget=_rest(order.terms.budget, spent)))
-        after = await _begin(muster, left, manner)
+        after = await _begin(muster, left, common)
         return None if isinstance(after, Prepared) else after
 
     ending = FixingEnding(again) if order.fix else VerifyEnding()
-    return await drive_and_conclude(muster, begun, ending, order.reports, manner)
+    return await drive_and_conclude(muster, begun, ending, order.reports, common)
 
 
 def _rest(budget: str | None, spent: Microdollars) -> str | None:
@@ -105,7 +105,7 @@ def _rest(budget: str | None, spent: Microdollars) -> str | None:
     return None if cap is None else f"{max(cap - spent, 1) / 1_000_000:.6f}"
 
 
-async def _begin(muster: Muster, order: VerifyOrder, manner: OutputOptions) -> RunHandle | Prepared:
+async def _begin(muster: Muster, order: VerifyOrder, common: CommonOptions) -> RunHandle | Prepared:
     """Start a verification; returns what was prepared instead when there is nothing to verify."""
     async with preparing(muster, order.asked, order.sent) as prepared:
         if prepared.is_empty:
@@ -113,7 +113,7 @@ async def _begin(muster: Muster, order: VerifyOrder, manner: OutputOptions) -> R
         options = order.terms.options(muster, order.sent.sending.dispatch)
         planned = muster.verify.plan(prepared.spec, options.dispatch, Quoting.FIRST)
         order.sent.require_batches(planned.parts)
-        note(manner, first_words(planned, prepared))
+        note(common, first_words(planned, prepared))
         return await muster.verify.start(prepared, options, detach=order.sent.sending.detach)
 
 
@@ -129,7 +129,7 @@ class VerifyEnding:
         muster.verify.require_folders()
 
     async def outcome(
-        self, muster: Muster, run: Run, wanted: tuple[WantedReport, ...], manner: OutputOptions
+        self, muster: Muster, run: Run, wanted: tuple[WantedReport, ...], common: CommonOptions
     ) -> RunOutcome:
         """Write what a run leaves behind, and sum it up; raises NotFound for one that had not begun."""
         try:
@@ -138,13 +138,13 @@ class VerifyEnding:
             assert isinstance(report, VerifyReport)  # noqa: S101  # of a run of the workload `waves`
             left = await muster.verify.leave_behind(run, report)
             for path in await write_reports(found, wanted):
-                note(manner, f"wrote {path}")
+                note(common, f"wrote {path}")
         finally:
             muster.verify.tidy(run)
         return RunOutcome(
             ok=report.ok,
             verdict=report.verdict,
-            data=await _data(found, report, left) if manner.json else {},
+            data=await _data(found, report, left) if common.json else {},
             closer=f"muster report {run.id} --format markdown",
             tell=lambda out: _tell(out, report, left, run.id),
         )
@@ -212,24 +212,24 @@ class FixingEnding(VerifyEnding):
         self._again = again
 
     async def outcome(
-        self, muster: Muster, run: Run, wanted: tuple[WantedReport, ...], manner: OutputOptions
+        self, muster: Muster, run: Run, wanted: tuple[WantedReport, ...], common: CommonOptions
     ) -> RunOutcome:
         """Return what the last of the two verifications came to; a changed file that it did not see is no success."""
-        first = await super().outcome(muster, run, (), manner)
+        first = await super().outcome(muster, run, (), common)
         if first.ok or run.state is not RunState.COMPLETED:
-            return await super().outcome(muster, run, wanted, manner)
+            return await super().outcome(muster, run, wanted, common)
         fixed = await muster.verify.fix(run)
-        note(manner, _words(first, run, fixed))
-        last = await self._verified_again(muster, run, manner) if fixed.changed else run
-        found = await super().outcome(muster, last, wanted, manner)
+        note(common, _words(first, run, fixed))
+        last = await self._verified_again(muster, run, common) if fixed.changed else run
+        found = await super().outcome(muster, last, wanted, common)
         missed = [] if last is run else await muster.verify.unverified(last, fixed)
         if missed:
             verdict = f"Changed and not verified any more: {', '.join(missed)}."
             warn(verdict)
             found = replace(found, ok=False, verdict=verdict)
-        return replace(found, data={**found.data, "fix": fixed_view(run, fixed)}) if manner.json else found
+        return replace(found, data={**found.data, "fix": fixed_view(run, fixed)}) if common.json else found
 
-    async def _verified_again(self, muster: Muster, run: Run, manner: OutputOptions) -> Run:
+    async def _verified_again(self, muster: Muster, run: Run, common: CommonOptions) -> Run:
         """Verify what was changed; where that cannot be done, the first verification is what counts."""
         try:
             handle = await self._again(run.total.settled)
@@ -239,7 +239,7 @@ class FixingEnding(VerifyEnding):
         if handle is None:
             warn("what was changed leaves nothing to verify")
             return run
-        return await drive(muster, handle, display(manner), self.sights(muster))
+        return await drive(muster, handle, display(common), self.sights(muster))
 
 
 def _words(first: RunOutcome, run: Run, fixed: Fixed) -> str:

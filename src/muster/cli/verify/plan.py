@@ -10,7 +10,7 @@ from muster.app.views.verify import verify_plan_view
 from muster.cli.line import Option
 from muster.cli.session import with_muster
 from muster.cli.suites.plan import bound_words, most_words, parse_cap
-from muster.cli.terminal.output import OutputOptions, answer, clean
+from muster.cli.terminal.output import CommonOptions, answer, clean
 from muster.cli.terminal.table import Column, fitted
 from muster.cli.verify.options import AskedOptions, VerifySendingOptions
 from muster.cli.verify.order import preparing
@@ -29,29 +29,31 @@ LEAST_MISSED = ("calls\nat most", "tokens", "files", "asks", "calls", "wave", "a
 
 
 def plan(
-    manner: OutputOptions,
+    common: CommonOptions,
     asked: AskedOptions,
     sent: VerifySendingOptions,
-    budget: Annotated[str | None, Option("--budget", metavar="USD", help="Say whether it would be enough.")] = None,
+    budget: Annotated[
+        str | None, Option("--budget", metavar="USD", help="Check whether this budget would be enough.")
+    ] = None,
     allow_unpriced: Annotated[
         bool, Option("--allow-unpriced", help="Count models whose price is not known as free.")
     ] = False,
 ) -> int:
-    """Say what would be verified by whom, in how many calls, and what that could cost."""
+    """Show files, agents, calls and cost of a verification; spends nothing."""
     cap = parse_cap(budget)
 
     async def work(muster: Muster) -> int:
         async with preparing(muster, asked, sent) as prepared:
             if prepared.is_empty:
                 selection = asked.selection(muster.settings.verify.pending)
-                return tell_nothing(manner, selection, prepared, allowed=asked.allow_empty)
+                return tell_nothing(common, selection, prepared, allowed=asked.allow_empty)
             found = muster.verify.plan(prepared.spec, sent.sending.dispatch)
             sent.require_batches(found.parts)
             data = verify_plan_view(found, prepared, cap)
-            answer(manner, data, lambda console: _tell(console, found, prepared, cap))
+            answer(common, data, lambda console: _tell(console, found, prepared, cap))
             return 0
 
-    return with_muster(manner, work, allow_unpriced=allow_unpriced, keyless=True)
+    return with_muster(common, work, allow_unpriced=allow_unpriced, keyless=True)
 
 
 def _tell(console: "Console", found: VerifyPlan, prepared: Prepared, cap: int | None) -> None:

@@ -8,20 +8,20 @@ from typing import Annotated
 from muster.app.verify.secrets import Allowed, Installed, install_hook
 from muster.app.verify.secrets import allow_secret as allow
 from muster.cli.line import Argument, Option
-from muster.cli.terminal.output import OutputOptions, answer
+from muster.cli.terminal.output import CommonOptions, answer
 from muster.settings import load_settings
 
 
 def install(
-    manner: OutputOptions,
-    force: Annotated[bool, Option("--force", help="Take the place of another hook, which is kept beside it.")] = False,
+    common: CommonOptions,
+    force: Annotated[bool, Option("--force", help="Replace an existing hook; a copy of it is kept.")] = False,
 ) -> None:
-    """Write a pre-commit hook that verifies what is staged: live, and with nothing staged a commit goes through."""
-    home = () if manner.home is None else ("--home", str(manner.home.absolute()))
+    """Install a git pre-commit hook that verifies the staged files."""
+    home = () if common.home is None else ("--home", str(common.home.absolute()))
     words = (sys.executable, "-P", "-m", "muster", "verify", "--staged", "--live", "--allow-empty", *home)
     done = asyncio.run(install_hook(Path.cwd(), words, force=force))
     data = {"hook": str(done.path), "kept": None if done.kept is None else str(done.kept), "command": list(words)}
-    answer(manner, data, lambda console: console.print(_told(done), soft_wrap=True))
+    answer(common, data, lambda console: console.print(_told(done), soft_wrap=True))
 
 
 def _told(done: Installed) -> str:
@@ -30,20 +30,20 @@ def _told(done: Installed) -> str:
 
 
 def allow_secret(
-    manner: OutputOptions,
-    place: Annotated[str, Argument(metavar="FILE:LINE", help="Where a secret was found, as findings name it.")],
+    common: CommonOptions,
+    place: Annotated[str, Argument(metavar="FILE:LINE", help="The place of the secret, as FILE:LINE.")],
     agents: Annotated[
-        Path | None, Option("--agents", metavar="FILE", help="The file to write to; without, the verify.yaml in use.")
+        Path | None, Option("--agents", metavar="FILE", help="The file to write to; default: the verify.yaml in use.")
     ] = None,
 ) -> None:
-    """Write an exception into verify.yaml: a secret of this kind may stand at this line."""
-    done = asyncio.run(allow(load_settings(manner.home), Path.cwd(), place, agents))
+    """Add an exception to verify.yaml: this line may contain a secret of this kind."""
+    done = asyncio.run(allow(load_settings(common.home), Path.cwd(), place, agents))
     data = {
         "declaration": str(done.declaration),
         "allowed": [{"file": one.file, "line": one.line, "kind": one.kind} for one in done.secrets],
     }
     answer(
-        manner, data, lambda console: console.print(_allowed_words(done), soft_wrap=True, markup=False, highlight=False)
+        common, data, lambda console: console.print(_allowed_words(done), soft_wrap=True, markup=False, highlight=False)
     )
 
 

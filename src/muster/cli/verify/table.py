@@ -158,7 +158,7 @@ def _tell_rejected(console: Console, report: VerifyReport) -> None:
 
 
 def _remarks(report: VerifyReport) -> Iterator[str]:
-    """Say what was not done and why, and what else must be known."""
+    """Return what was not done and why, and what else must be known."""
     failed = [wave.wave for wave in report.waves if not wave.passed]
     if report.not_started and failed:
         waves = ", ".join(map(str, report.not_started))

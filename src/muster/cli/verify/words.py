@@ -8,7 +8,7 @@ from muster.app.verify.values import FileSelection, LeftOut
 from muster.app.verify.verifications import Prepared
 from muster.app.views.verify import left_out_view
 from muster.cli.batches.words import calls
-from muster.cli.terminal.output import OutputOptions, answer, fail_with
+from muster.cli.terminal.output import CommonOptions, answer, fail_with
 from muster.text.words import count, one_line
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ LONGEST_PATH = 60
 
 
 def first_words(found: VerifyPlan, prepared: Prepared) -> str:
-    """Say what is about to happen, before anything is spent."""
+    """Return what is about to happen, before anything is spent."""
     lines = [f"{extent(found, prepared)}, agents from {prepared.agents_file}"]
     if found.left_out:
         lines.append(f"left out: {', '.join(left_out(found.left_out, FEW))}")
@@ -42,7 +42,7 @@ def first_words(found: VerifyPlan, prepared: Prepared) -> str:
 
 
 def extent(found: VerifyPlan, prepared: Prepared) -> str:
-    """Say how much it is: files, bytes of those that are allowed, waves, agents, calls."""
+    """Return how much it is: files, bytes of those that are allowed, waves, agents, calls."""
     limit = prepared.spec.limits.total_bytes
     size = f"{kilobytes(found.bytes)} of {kilobytes(limit)} kB"
     who = f"{count(len(found.waves), 'wave')}, {count(len(found.parts), 'agent')}, {calls(found.all.calls)}"
@@ -55,7 +55,7 @@ def kilobytes(number: int) -> str:
 
 
 def redactions(found: VerifyPlan) -> Iterator[str]:
-    """Say that secrets are taken out."""
+    """Return that secrets are taken out."""
     if found.redacted:
         are = "is" if found.redacted == 1 else "are"
         yield f"{count(found.redacted, 'secret')} {are} taken out before anybody sees the files"
@@ -83,16 +83,16 @@ def _some(paths: Sequence[str]) -> str:
     return ", ".join([*named, "…"] if len(paths) > NAMED_OF_A_GROUP else named)
 
 
-def tell_nothing(manner: OutputOptions, selection: FileSelection, prepared: Prepared, *, allowed: bool) -> int:
-    """Say that there is nothing to verify, and why; a success only if that is allowed."""
+def tell_nothing(common: CommonOptions, selection: FileSelection, prepared: Prepared, *, allowed: bool) -> int:
+    """Print that there is nothing to verify, and why; a success only if that is allowed."""
     why, named = _why(selection, prepared), left_out(prepared.left_out)
     data = {"verified": 0, "why": why, "left_out": [left_out_view(one) for one in prepared.left_out]}
     if allowed:
         text = "\n".join([f"nothing was verified: {why}", *(f"  left out: {one}" for one in named)])
-        answer(manner, data, lambda console: console.print(text, soft_wrap=True))
+        answer(common, data, lambda console: console.print(text, soft_wrap=True))
         return 0
     ways = [*(f"left out: {one}" for one in named), "with --allow-empty this is no failure"]
-    return fail_with(manner, {"code": NOTHING, "message": f"nothing to verify: {why}", "suggestions": ways}, 1, data)
+    return fail_with(common, {"code": NOTHING, "message": f"nothing to verify: {why}", "suggestions": ways}, 1, data)
 
 
 def _why(selection: FileSelection, prepared: Prepared) -> str:

@@ -1,4 +1,4 @@
-"""Plays the steps of a script, in the manner of a CLI agent that streams JSON lines."""
+"""Plays the steps of a script, like a CLI agent that streams JSON lines."""
 
 import json
 import os

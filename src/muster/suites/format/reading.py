@@ -86,7 +86,7 @@ class SuiteReader:
             yield WrittenCase(tree=tree, line=line, form=form, complaints=complaints, rest=rest)
 
     def flaw(self, error: Unreadable) -> Flaw:
-        """Say that the file cannot be read."""
+        """Return the flaw of a file that cannot be read."""
         return Flaw(file=self.file, line=error.line, column=error.column, message=error.message)
 
     def _read_head(self, source: YamlFile | TomlFile, *, once: bool) -> None:
@@ -175,7 +175,7 @@ class SuiteFiles:
         return self._texts[name]
 
     def home_of(self, command: Sequence[str]) -> Path:
-        """Say from which folder a command is meant: the nearest one that has a file which it names."""
+        """Return from which folder a command is meant: the nearest one that has a file which it names."""
         names = [word for word in command if "/" in word or "." in word]
         for base in (self.folder, *self._above):
             if any(_is_there(base, name) for name in names):

@@ -46,7 +46,7 @@ class YamlFile:
         self._path = path
 
     def head(self) -> Map:
-        """Give everything but the cases, of which only the line is known; the whole file is looked through for that."""
+        """Return everything but the cases, of which only the line is known; the whole file is parsed for that."""
         with _parsing(self._path) as parser:
             head = Map(parser.begin())
             for key, line in parser.keys(head):
