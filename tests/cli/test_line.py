@@ -150,7 +150,7 @@ def test_help_tells_everything_and_does_nothing(ask: str, capsys: pytest.Capture
         "Pairs: --left L The one. [default: l]",
         "--right R The other. One of r, s. [default: r]",
         "Common options: --json Print",
-        "--home PATH Where",
+        "--home PATH The folder",
         "-V, --version Show",
         "-h, --help Show",
     ):

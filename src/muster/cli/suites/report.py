@@ -37,7 +37,7 @@ def report(
 ) -> None:
     """Write a report of a stored suite run or verification: terminal, HTML, JUnit, SARIF, and more.
 
-    Not a gate: it exits 0.
+    The exit code does not depend on the results: it is 0.
     """
     wanted = WantedReport(format=wanted_format(format_, ALL_FORMATS), path=None if output == STDOUT else Path(output))
     if wanted.path is not None:
