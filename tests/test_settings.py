@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from muster.app.agent_kinds.providers import PROVIDERS
 from muster.domain.errors import BadArgument, BadFile, exit_code_of
-from muster.settings import find_project, load_settings
+from muster.settings import SECRET_VARIABLES, find_project, load_settings
 
 
 def write(folder: Path, text: str) -> Path:
@@ -185,3 +186,7 @@ def test_a_kill_point_is_read_or_refused(tmp_path: Path) -> None:
     assert settings.crash_at == ("call.opened", 3)
     with pytest.raises(BadArgument):
         load_settings(folder=tmp_path, environment={"MUSTER_CRASH_AT": "call.opened"})
+
+
+def test_the_keys_of_all_providers_are_secrets() -> None:
+    assert {one.key_variable for one in PROVIDERS.values() if one.key_variable} == set(SECRET_VARIABLES)

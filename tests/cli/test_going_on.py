@@ -22,7 +22,7 @@ def test_a_queued_run_is_driven_by_resume(shell: Shell, rehearsal: RehearsalProc
     assert result.code == 0
     assert "0 replies reused, 0 calls were uncertain ($0.00)" in result.err
     assert f"run {run}: 5 of 5 calls done" in result.err
-    assert f"run {run} is completed" in result.out
+    assert f"run {run} completed" in result.out
     assert rehearsal.audit().calls == 5
 
 
@@ -44,7 +44,7 @@ def test_resuming_a_run_that_failed_makes_a_new_one_and_tells_its_id(shell: Shel
     result = shell.muster("runs", "resume", "tight", "--budget", "5")
     new = shell.run("tight")
     assert result.code == 0
-    assert f"going on as run {new['id']}" in result.err
+    assert f"continued as run {new['id']}" in result.err
     assert f"{done} replies reused" in result.err
     assert (new["origin"]["run"], new["calls"]["reused"], new["budget_usd"]) == (run, done, 5)
     assert rehearsal.audit().calls == 40
@@ -98,7 +98,7 @@ def test_detached_it_waits_for_a_worker(shell: Shell) -> None:
     assert result.code == 0
     assert f"run {new['id']} is queued; no worker is alive; start one with: muster worker" in result.out
     assert new["state"] == "queued"
-    assert f"run {new['id']} is failed" in shell.muster("worker", "--until-idle").out
+    assert f"run {new['id']} failed" in shell.muster("worker", "--until-idle").out
 
 
 def test_a_run_of_a_killed_process_is_resumed_and_nothing_known_is_paid_again(shell: Shell) -> None:

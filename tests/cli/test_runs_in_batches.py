@@ -156,7 +156,7 @@ def test_a_worker_finishes_what_was_detached(shell: Shell, slow_batches: Rehears
     result = shell.muster("worker", "--until-idle", *OFTEN)
     assert result.code == 0
     for run in runs:
-        assert f"run {run} is completed: 1 calls done" in result.out
+        assert f"run {run} completed: 1 call done" in result.out
         assert shell.run(run)["result"]["text"] == "hello"
     assert slow_batches.audit().calls == 2
 

@@ -116,7 +116,7 @@ def test_a_worker_stops_cleanly_and_another_goes_on(shell: Shell, number: signal
             out, told = process.communicate()
         stopped = shell.run(run)
         assert process.returncode == 0
-        assert f"run {run} is interrupted" in out
+        assert f"run {run} was interrupted" in out
         assert "waited for" in told
         assert (stopped["state"], stopped["calls"]["uncertain"]) == ("interrupted", 0)
         assert shell.muster("worker", "--until-idle").code == 0

@@ -9,7 +9,7 @@ def test_it_drives_runs_of_the_users_own_workload_until_nothing_is_left(shell: S
     result = shell.muster("worker", "--until-idle", "--concurrency", "2")
     assert result.code == 0
     for run in runs:
-        assert f"run {run} is completed: 2 calls done" in result.out
+        assert f"run {run} completed: 2 calls done" in result.out
         assert shell.run(run)["result"] == {"labels": ["a", "b"]}
 
 
@@ -24,8 +24,8 @@ def test_a_run_that_fails_does_not_stop_it(shell: Shell) -> None:
     broken, sound = shell.submit("breaks", {}), shell.submit("ask", {"agent": "sim/echo", "prompt": "hello"})
     result = shell.muster("worker", "--until-idle", "--concurrency", "1")
     assert result.code == 0
-    assert f"run {broken} is failed" in result.out
-    assert f"run {sound} is completed" in result.out
+    assert f"run {broken} failed" in result.out
+    assert f"run {sound} completed" in result.out
 
 
 def test_runs_of_unknown_workloads_are_left_and_told(shell: Shell) -> None:

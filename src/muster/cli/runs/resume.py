@@ -18,6 +18,7 @@ from muster.cli.runs.words import new_run_words, saving_words, summary
 from muster.cli.session import with_muster
 from muster.cli.terminal.output import CommonOptions, answer, clean, fail_with, note
 from muster.cli.terminal.progress import display
+from muster.domain.errors import state_verb
 from muster.domain.money import show_usd
 from muster.domain.run import Run, RunState
 
@@ -165,7 +166,7 @@ def _before_spending(before: Run, after: Run, parked: int) -> str:
         words += f"; {show_usd(after.total.settled)} of the budget of {show_usd(after.cap)} is spent"
     if after.id == before.id:
         return words
-    return f"run {before.id} is {before.state}; going on as run {after.id}\n{words}"
+    return f"run {before.id} {state_verb(before.state)}; continued as run {after.id}\n{words}"
 
 
 def _origin(run: Run) -> str:

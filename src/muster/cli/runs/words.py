@@ -8,7 +8,7 @@ from muster.cli.batches.words import money_words
 from muster.cli.terminal.output import clean
 from muster.domain.call import Reply, ToolCall, Usage
 from muster.domain.entry import Event
-from muster.domain.errors import resume_command
+from muster.domain.errors import resume_command, state_verb
 from muster.domain.money import show_usd
 from muster.domain.run import Run, RunState
 
@@ -51,7 +51,8 @@ def summary(run: Run) -> str:
     uncertain = f", {show_usd(run.spent.uncertain)} uncertain" if run.spent.uncertain else ""
     why = f": {run.error['message']}" if run.error and "message" in run.error else ""
     money = show_usd(run.spent.billed + run.spent.imputed)
-    return f"run {run.id}{name} is {run.state}: {run.calls.done} calls done{reused}{failed}, {money}{uncertain}{why}"
+    done = "1 call" if run.calls.done == 1 else f"{run.calls.done} calls"
+    return f"run {run.id}{name} {state_verb(run.state)}: {done} done{reused}{failed}, {money}{uncertain}{why}"
 
 
 def ways_on(run: Run) -> tuple[str, ...]:
