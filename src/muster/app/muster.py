@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from muster.app.agent_kinds.directory import Agents
 from muster.app.backend import Backend
 from muster.app.batches import Batches
-from muster.app.runs.ask import Question, answer_of, start_question
+from muster.app.runs.ask import AskOutcome, Question, answer_of, outcome_of_question, start_question
 from muster.app.runs.handle import RunHandle
 from muster.app.runs.options import RunOptions
 from muster.app.runs.runs import Runs
@@ -132,6 +132,10 @@ class Muster:
     ) -> RunHandle:
         """Start the run of a question; raises before anything is stored when nobody could answer it."""
         return await start_question(self.agents, self.runs, question, options, detach=detach, on_delta=on_delta)
+
+    async def outcome_of_question(self, run: Run) -> AskOutcome:
+        """Return what became of the question of a run: its reply and whether that is a success."""
+        return await outcome_of_question(self.runs, run)
 
     async def answer_of(self, run: RunId) -> Reply:
         """Return the reply to the question of a run."""

@@ -1,16 +1,19 @@
 """One question to one agent, durably: checked before anything is stored. The workload `ask`, and `Muster.ask`."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from muster.app.agent_kinds.directory import Agents
+from muster.app.runs.details import RunBatches
 from muster.app.runs.handle import RunHandle
 from muster.app.runs.options import RunOptions
 from muster.app.runs.runs import Runs
-from muster.domain.call import Message, Reply, Request, Role
+from muster.domain.call import Message, Quality, Reply, Request, Role
 from muster.domain.canonical import Json
 from muster.domain.errors import NotFound
 from muster.domain.ids import RunId
+from muster.domain.run import Mode, Run
 from muster.engine.context import Context
 from muster.engine.drive import Listener
 from muster.engine.workload import workload
@@ -73,6 +76,52 @@ async def start_question(
         JsonSchemas().require(question.schema)
     agents.require(question.agent, question.request(), options.dispatch)
     return await runs.start("ask", question.spec(), options, detach=detach, on_delta=on_delta)
+
+
+FLAWS = {
+    Quality.CUT: "the answer was cut: it is as long as --max-tokens allows",
+    Quality.REFUSED: "the agent refused to answer",
+    Quality.EMPTY: "the answer is empty",
+    Quality.UNFINISHED: (
+        "the answer may be incomplete: its finish_reason is missing, an error, unknown, "
+        "or names tools that it did not call"
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskOutcome:
+    """What became of a question: a reply, or a run that waits for a batch."""
+
+    run: Run
+    reply: Reply | None  # None: it waits in a batch
+    batches: RunBatches
+    workers: int = 0
+
+    @property
+    def quality(self) -> Quality | None:
+        """The quality of the reply to a question, with which no tools are declared."""
+        return None if self.reply is None else self.reply.quality_given(())
+
+    @property
+    def flaw(self) -> str | None:
+        """What is wrong with the reply; None for a good one."""
+        return None if self.quality is None else FLAWS.get(self.quality)
+
+    @property
+    def error(self) -> Mapping[str, Any] | None:
+        """Why this is not a success: more was spent than allowed, or the reply is not good."""
+        if self.run.overdraft is not None or self.flaw is None:
+            return self.run.overdraft
+        return {"code": str(self.quality), "message": self.flaw, "suggestions": []}
+
+
+async def outcome_of_question(runs: Runs, run: Run) -> AskOutcome:
+    """Return what became of the question of a run."""
+    batches = await runs.batches_of(run.id) if run.dispatch.mode is Mode.BATCH else RunBatches()
+    if run.is_detached:
+        return AskOutcome(run=run, reply=None, batches=batches, workers=await runs.workers())
+    return AskOutcome(run=run, reply=await answer_of(runs, run.id), batches=batches)
 
 
 async def answer_of(runs: Runs, run: RunId) -> Reply:

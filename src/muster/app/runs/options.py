@@ -31,8 +31,15 @@ class RunOptions:
             raise BadArgument(f"concurrency must be between 1 and {MOST_CONCURRENCY}, not {self.concurrency}")
         if self.timeout is not None and not 0 < self.timeout < math.inf:
             raise BadArgument(f"a timeout must be more than 0 seconds, not {self.timeout:g}")
-        if self.name == "last":
-            raise BadArgument("`last` means the newest run and cannot be the name of a run")
+        require_name(self.name)
+
+
+def require_name(name: str | None) -> None:
+    """Refuse names that would stand for something else."""
+    if name is not None and (not name.strip() or name == "last" or not name.isprintable()):
+        raise BadArgument(
+            f"{name!r} cannot be the name of a run", suggestions=("use a printable word, but not `last`",)
+        )
 
 
 def new_run(

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from muster.app.batches import Reconciled
+from muster.app.runs.ask import AskOutcome
 from muster.app.runs.details import CallDetails, RunBatches, RunDetails
 from muster.domain.batch import OVER, Batch
 from muster.domain.call import Reply, Trace
@@ -149,6 +150,40 @@ def reply_view(reply: Reply) -> dict[str, Any]:
         "turns": trace.turns,
         "log": trace.log,
         "note": trace.note,
+    }
+
+
+def ask_view(found: AskOutcome, reply: Reply) -> dict[str, Any]:
+    """Return the reply to a question as JSON, with what it cost."""
+    return {
+        "run": found.run.id,
+        "state": str(found.run.state),
+        **reply_view(reply),
+        "quality": str(found.quality),
+        "cost_usd": to_usd(reply.cost),
+        "uncertain_usd": to_usd(found.run.spent.uncertain),
+        "seconds": round(reply.timings.shown, 3),
+        "attempts": reply.attempt,
+        "dispatch": str(found.run.dispatch.mode),
+        **run_batches_view(found.batches),
+    }
+
+
+def ways_on(run: Run, found: RunBatches) -> list[str]:
+    """Return the commands with which a run that waits for batches can be continued."""
+    batches = found.under_way or found.batches
+    return [f"muster runs resume {run.id}", *(f"muster batch watch {batch.id}" for batch in batches)]
+
+
+def left_run_view(run: Run, found: RunBatches, workers: int) -> dict[str, Any]:
+    """Return a run that was left waiting for its batches as JSON, with the commands that continue it."""
+    return {
+        "run": run.id,
+        "state": str(run.state),
+        "dispatch": str(run.dispatch.mode),
+        **run_batches_view(found),
+        "go_on": ways_on(run, found),
+        "workers": workers,
     }
 
 

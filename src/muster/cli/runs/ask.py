@@ -3,13 +3,13 @@
 import asyncio
 import sys
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 from muster.app import Muster
-from muster.app.runs.ask import Question
+from muster.app.runs.ask import AskOutcome, Question
 from muster.app.runs.details import RunBatches
 from muster.app.runs.handle import RunHandle
-from muster.app.views.runs import reply_view, run_batches_view
+from muster.app.views.runs import ask_view, left_run_view, ways_on
 from muster.cli.batches.words import batch_name, calls
 from muster.cli.completers import agent_names
 from muster.cli.drive import drive
@@ -22,7 +22,7 @@ from muster.cli.terminal.progress import Display, SilentDisplay, display
 from muster.cli.terminal.stream import AnswerWriter
 from muster.domain.call import Reply
 from muster.domain.errors import BadArgument
-from muster.domain.money import Lane, show_usd, to_usd
+from muster.domain.money import Lane, show_usd
 from muster.domain.run import Run
 
 
@@ -100,52 +100,32 @@ def _prompt(given: str | None) -> str:
     return text
 
 
-WARNINGS = {
-    "cut": "the answer was cut: it is as long as --max-tokens allows",
-    "refused": "the agent refused to answer",
-    "empty": "the answer is empty",
-    "unfinished": (
-        "nobody said that the answer is whole: its finish_reason is missing, an error, not known, "
-        "or names tools that it did not call"
-    ),
-}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AskOutcome:
-    """What became of a question."""
-
-    run: Run
-    reply: Reply | None  # None: it waits in a batch
-    batches: RunBatches
-    workers: int = 0
-
-
 def conclude(common: CommonOptions, found: AskOutcome, *, printed: bool) -> int:
     """Print what is left to print; a reply that is not good, or cost more than it may, makes the exit code 1."""
     if found.reply is None:
         return leave(common, found.run, found.batches, found.workers)
-    quality = _quality(found.reply)
     if common.json:
         return _answer_json(common, found, found.reply)
     if not printed:
         text = found.reply.text
         sys.stdout.write(text if text.endswith("\n") else text + "\n")
         sys.stdout.flush()
-    if quality in WARNINGS:
-        warn(f"warning: {WARNINGS[quality]}")
+    if found.flaw is not None:
+        warn(f"warning: {found.flaw}")
     if not common.quiet:
         _tell_trace(found.reply)
     note(common, _footer(found, found.reply))
-    over = found.run.overdraft
-    if over is not None:
-        return fail_with(common, over, 1)
-    return 1 if quality in WARNINGS else 0
+    if found.run.overdraft is not None:
+        return fail_with(common, found.run.overdraft, 1)
+    return 0 if found.flaw is None else 1
 
 
-def _quality(reply: Reply) -> str:
-    """Return the quality of a reply to a question, with which no tools are declared."""
-    return str(reply.quality_given(()))
+def _answer_json(common: CommonOptions, found: AskOutcome, reply: Reply) -> int:
+    data = ask_view(found, reply)
+    if found.error is not None:
+        return fail_with(common, found.error, 1, data)
+    answer(common, data, lambda console: None)
+    return 0
 
 
 def _tell_trace(reply: Reply) -> None:
@@ -156,32 +136,6 @@ def _tell_trace(reply: Reply) -> None:
         quote_log(reply.trace.log)
         if reply.trace.note:
             warn(f"note: {reply.trace.note}")
-
-
-def _answer_json(common: CommonOptions, found: AskOutcome, reply: Reply) -> int:
-    data, quality = _data(found, reply), _quality(reply)
-    over = found.run.overdraft
-    if over is not None:
-        return fail_with(common, over, 1, data)
-    if quality not in WARNINGS:
-        answer(common, data, lambda console: None)
-        return 0
-    return fail_with(common, {"code": quality, "message": WARNINGS[quality], "suggestions": []}, 1, data)
-
-
-def _data(found: AskOutcome, reply: Reply) -> dict[str, Any]:
-    return {
-        "run": found.run.id,
-        "state": str(found.run.state),
-        **reply_view(reply),
-        "quality": _quality(reply),
-        "cost_usd": to_usd(reply.cost),
-        "uncertain_usd": to_usd(found.run.spent.uncertain),
-        "seconds": round(reply.timings.shown, 3),
-        "attempts": reply.attempt,
-        "dispatch": str(found.run.dispatch.mode),
-        **run_batches_view(found.batches),
-    }
 
 
 def _footer(found: AskOutcome, reply: Reply) -> str:
@@ -202,14 +156,13 @@ def _footer(found: AskOutcome, reply: Reply) -> str:
 def leave(common: CommonOptions, run: Run, found: RunBatches, workers: int) -> int:
     """Print where the answers will come from, and how to go on."""
     batches = found.under_way or found.batches
-    ways = [f"muster runs resume {run.id}", *(f"muster batch watch {batch.id}" for batch in batches)]
+    ways = ways_on(run, found)
     named = " and ".join(batch_name(batch) for batch in batches)
     lines = [f"run {run.id} waits for {calls(found.saving.parked)} in {named}"]
     lines += [f"go on with: {ways[0]}", *(f"look at it with: {way}" for way in ways[1:])]
     lines += ["a worker is there to go on with it too"] if workers else []
-    data = {"run": run.id, "state": str(run.state), "dispatch": str(run.dispatch.mode), **run_batches_view(found)}
     told = "\n".join(lines)
-    answer(common, data | {"go_on": ways, "workers": workers}, lambda out: out.print(told, soft_wrap=True))
+    answer(common, left_run_view(run, found, workers), lambda out: out.print(told, soft_wrap=True))
     return 0
 
 
@@ -227,7 +180,6 @@ class Inquiry:
 
 async def put(muster: Muster, inquiry: Inquiry, display: Display) -> AskOutcome:
     """Ask, and return the run with the reply; detached, without one."""
-    check_name(inquiry.name)
     question, sending = inquiry.question, inquiry.sending
     writer = AnswerWriter(muster.settings.secrets) if question.stream else None
     options = muster.runs.options(
@@ -243,21 +195,10 @@ async def put(muster: Muster, inquiry: Inquiry, display: Display) -> AskOutcome:
         watching.cancel()
         if writer is not None:
             writer.break_line()
-    batches = await muster.runs.batches_of(run.id) if sending.batch else RunBatches()
-    if run.is_detached:
-        return AskOutcome(run=run, reply=None, batches=batches, workers=await muster.runs.workers())
-    reply = await muster.answer_of(run.id)
-    if writer is not None:
-        writer.finish(reply.text)
-    return AskOutcome(run=run, reply=reply, batches=batches)
-
-
-def check_name(name: str | None) -> None:
-    """Refuse names that would stand for something else."""
-    if name is not None and (not name.strip() or name == "last" or not name.isprintable()):
-        raise BadArgument(
-            f"{name!r} cannot be the name of a run", suggestions=("use a printable word, but not `last`",)
-        )
+    outcome = await muster.outcome_of_question(run)
+    if writer is not None and outcome.reply is not None:
+        writer.finish(outcome.reply.text)
+    return outcome
 
 
 async def _watch_retries(handle: RunHandle, writer: AnswerWriter | None, inquiry: Inquiry) -> None:

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from muster.app import Muster
+from muster.app.runs.options import require_name
 from muster.cli.line import Argument, Option
 from muster.cli.line.parameters import files
 from muster.cli.options import PatienceOptions, SendingOptions
-from muster.cli.runs.ask import check_name
 from muster.cli.runs.resume import drive_any
 from muster.cli.session import with_muster
 from muster.cli.terminal.output import CommonOptions
@@ -53,7 +53,7 @@ def start(
 ) -> int:
     """Start a run of one of your own workloads and wait for its end."""
     _refuse_ours(workload)
-    check_name(name)
+    require_name(name)
     spec = read_input(input_)
 
     async def work(muster: Muster) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 from muster.app import Muster
 from muster.app.costs import Quoting
 from muster.app.reports import SuiteReport
-from muster.app.runs.options import RunOptions
+from muster.app.runs.options import RunOptions, require_name
 from muster.app.suites.plan import SuitePlan
 from muster.app.suites.suites import AnswerSource, SuiteChoice
 from muster.app.suites.values import NOTHING, SuiteSpec, read_spec, report_json
@@ -24,7 +24,6 @@ from muster.cli.outcome import (
     wanted_reports,
     write_reports,
 )
-from muster.cli.runs.ask import check_name
 from muster.cli.runs.words import new_run_words
 from muster.cli.suites.table import tell_report
 from muster.cli.terminal.output import CommonOptions, note, warn
@@ -48,7 +47,7 @@ class SuiteOrder:
         terms: RunTerms, sending: DispatchOptions, common: CommonOptions, inputs: Sequence[str | None] = ()
     ) -> "SuiteOrder":
         """Check what was said before anything is opened."""
-        check_name(terms.name)
+        require_name(terms.name)
         parse_budget(terms.budget)
         reports = wanted_reports(terms.reports, SUITE_FORMATS, common, inputs)
         return SuiteOrder(terms=terms, sending=sending, reports=reports)

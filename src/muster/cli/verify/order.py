@@ -12,6 +12,7 @@ from muster.app import Muster
 from muster.app.costs import Quoting
 from muster.app.reports import VerifyReport
 from muster.app.runs.handle import RunHandle
+from muster.app.runs.options import require_name
 from muster.app.verify.verifications import Fixed, LeftBehind, Prepared
 from muster.app.views.verify import fixed_view, left_behind_view
 from muster.cli.drive import FreshEvents, ProgressSource, drive
@@ -25,7 +26,6 @@ from muster.cli.outcome import (
     wanted_reports,
     write_reports,
 )
-from muster.cli.runs.ask import check_name
 from muster.cli.terminal.output import CommonOptions, note, warn
 from muster.cli.terminal.progress import ProgressState, display, run_sight
 from muster.cli.verify.options import VerifyArguments, VerifyDispatchOptions
@@ -63,7 +63,7 @@ class VerifyOrder:
         fix: bool = False,
     ) -> "VerifyOrder":
         """Check what was said before anything is opened."""
-        check_name(terms.name)
+        require_name(terms.name)
         parse_budget(terms.budget)
         if fix and (asked.staged or sent.sending.detach):
             other = "--staged" if asked.staged else "--detach"
