@@ -17,6 +17,7 @@ import msgspec
 
 from muster.domain.entry import EntryKind
 from muster.domain.run import RunState
+from muster.suites.journal import SNAPSHOT
 from muster.suites.reports.run import open_suite_run
 from muster.suites.verdict import CaseResult
 from tests.chaos import work
@@ -182,6 +183,11 @@ def state_of(stage: Stage) -> RunState | None:
 def pages_read(stage: Stage) -> int:
     """Say how many pages of cases are kept."""
     return len(_look(stage, "SELECT key FROM journal WHERE key LIKE 'suite/cases/%'"))
+
+
+def is_read_in(stage: Stage) -> bool:
+    """Return whether all cases are kept, so that the files are not read again."""
+    return bool(_look(stage, f"SELECT key FROM journal WHERE key = '{SNAPSHOT}'"))
 
 
 def _look(stage: Stage, sql: str) -> list[Any]:
