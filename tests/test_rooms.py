@@ -120,9 +120,16 @@ def test_imports_stand_at_the_top_unless_they_are_slow_and_seldom_needed() -> No
     assert len(found) < MOST_HIDDEN, "\n".join(found)
 
 
+BY_NAME = {"getattr", "setattr", "attrgetter", "methodcaller"}
+
+
 def reaches(module: ast.Module) -> Iterator[str]:
-    """Private attributes of other objects that a module uses."""
+    """Private attributes of other objects that a module uses, also by their names."""
     for node in ast.walk(module):
+        if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in BY_NAME:
+            texts = [one.value for one in node.args if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+            if any(part.startswith("_") and not part.startswith("__") for text in texts for part in text.split(".")):
+                yield ast.unparse(node)
         if isinstance(node, ast.Attribute) and node.attr.startswith("_") and not node.attr.startswith("__"):
             own = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls", "os")
             if not own:
@@ -132,8 +139,38 @@ def reaches(module: ast.Module) -> Iterator[str]:
 def test_edges_use_no_private_attribute() -> None:
     edges = {module: tree for module, tree in MODULES.items() if module.split(".")[0] in EDGES}
     assert {module: found for module, tree in edges.items() if (found := list(reaches(tree)))} == {}
-    private = ast.parse("muster._backend.store.runs; self._muster._backend; self._own")
-    assert set(reaches(private)) == {"muster._backend", "self._muster._backend"}
+    private = ast.parse("muster._backend.store.runs; self._muster._backend; self._own; getattr(m, '_backend')")
+    assert set(reaches(private)) == {"muster._backend", "self._muster._backend", "getattr(m, '_backend')"}
+
+
+# What puts the rooms together is nobody else's business.
+ASSEMBLY = {"app.backend", "app.opening"}
+
+
+def defined_in(module: str) -> set[str]:
+    """Names that a module defines itself, rather than imports."""
+    named = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    found = {node.name for node in MODULES[module].body if isinstance(node, named)}
+    for node in MODULES[module].body:
+        targets = (
+            node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+        )
+        found |= {one.id for one in targets if isinstance(one, ast.Name)}
+        if isinstance(node, ast.Assign) and any(isinstance(one, ast.Name) and one.id == "__all__" for one in targets):
+            found |= set(ast.literal_eval(node.value))
+    return found
+
+
+def test_edges_take_from_the_application_layer_only_what_it_defines_or_offers() -> None:
+    wrong = []
+    for module in (module for module in MODULES if module.split(".")[0] in EDGES):
+        for name in imports(module):
+            place = name.removeprefix("muster.")
+            source, _, leaf = place.rpartition(".")
+            value = name.startswith("muster.app.") and source in MODULES and place not in MODULES
+            if value and (source in ASSEMBLY or leaf not in defined_in(source)):
+                wrong.append(f"{module} takes {leaf} from {source}")
+    assert wrong == []
 
 
 def test_there_is_no_room_without_a_use() -> None:

@@ -438,7 +438,10 @@ def unexpected(run: str, error: Exception) -> None:
 def crew(
     h: House, on_end: Callable[[Run], None], on_error: Callable[[RunId, MusterError], None] = unexpected
 ) -> Worker:
-    return Worker(h.store, h.engine, h.clock, most=2, on_end=on_end, on_error=on_error)
+    async def ended(run: Run) -> None:
+        on_end(run)
+
+    return Worker(h.store, h.engine, h.clock, most=2, on_end=ended, on_error=on_error)
 
 
 async def test_a_worker_drives_what_was_submitted_and_nothing_else(tmp_path: Path) -> None:
@@ -448,9 +451,7 @@ async def test_a_worker_drives_what_was_submitted_and_nothing_else(tmp_path: Pat
         unknown = await h.create(chain, submitted=True, workload="gone")
         del h.workloads._found["gone"]
         private = await h.create(chain)
-        await Worker(
-            h.store, h.engine, h.clock, most=2, on_end=lambda run: ended.append(run.id), on_error=unexpected
-        ).serve(until_idle=True)
+        await crew(h, lambda run: ended.append(run.id)).serve(until_idle=True)
         assert sorted(ended) == sorted(run.id for run in wanted)
         for run in (unknown, private):
             assert (await h.store.runs.get(run.id)).state is RunState.QUEUED  # type: ignore[union-attr]
@@ -462,9 +463,7 @@ async def test_a_worker_goes_on_with_the_run_of_a_dead_one(tmp_path: Path) -> No
         run = await h.create(chain, submitted=True)
         dead = dead_driver()
         await h.store.leases.claim(run.id, dead, 0, h.clock.now(), h.clock.now() + 15)
-        await Worker(h.store, h.engine, h.clock, most=2, on_end=ended.append, on_error=unexpected).serve(
-            until_idle=True
-        )
+        await crew(h, ended.append).serve(until_idle=True)
         assert [(each.id, each.state) for each in ended] == [(run.id, RunState.COMPLETED)]
 
 
@@ -582,9 +581,7 @@ async def test_a_worker_tells_of_a_run_it_could_not_drive_and_goes_on(tmp_path: 
         good = await h.create(chain, submitted=True)
         origin = Origin(run=good.id, reuse=Reuse.REPLIES, fork_key="never")
         bad = await h.create(chain, submitted=True, origin=origin)
-        worker = Worker(
-            h.store, h.engine, h.clock, most=2, on_end=ended.append, on_error=lambda run, error: told.append(run)
-        )
+        worker = crew(h, ended.append, lambda run, error: told.append(run))
         await worker.serve(until_idle=True)
         assert ([run.id for run in ended], told) == ([good.id], [bad.id])
 

@@ -206,10 +206,14 @@ async def test_a_stop_that_comes_before_a_run_is_claimed_holds_for_it(tmp_path: 
 
 async def test_a_worker_that_is_canceled_waits_for_the_calls_on_the_wire(tmp_path: Path) -> None:
     hanging, ended = Hanging(), list[Run]()
+
+    async def note_end(run: Run) -> None:
+        ended.append(run)
+
     async with house(tmp_path, a=hanging.puppet) as h:
         runs = [await h.create(one_call, spec=number, submitted=True) for number in (1, 2)]
         worker = Worker(
-            h.store, h.engine, h.clock, most=2, on_end=ended.append, on_error=lambda run, error: pytest.fail(str(error))
+            h.store, h.engine, h.clock, most=2, on_end=note_end, on_error=lambda run, error: pytest.fail(str(error))
         )
         serving = asyncio.create_task(worker.serve())
         await on_the_wire(hanging, 2)

@@ -8,8 +8,9 @@ import pytest
 from muster.app.costs import Quoting
 from muster.app.verify.verifications import Prepared, VerifyChoice, VerifyFolders, declared
 from muster.domain.errors import BadArgument, BadConfiguration
-from muster.domain.run import Dispatch, Mode
+from muster.domain.run import Dispatch, Mode, RunState
 from muster.verify.files import FileSelection
+from muster.verify.spec import stored
 from muster.verify.verification import Limits
 from tests.git.repository import Repository
 from tests.verify.stage import CODE, OPENAI, WavesStage, a_checker, a_model, a_reviewer, stage
@@ -116,3 +117,14 @@ async def test_staged_contents_are_verified_and_removed_when_they_are_needed_no_
         assert (staged.exists(), (s.root / "a.py").exists()) == (False, True)
         VerifyFolders(s.muster.settings).tidy(s.spec(a_model("one"), source=str(s.root)))  # which is no folder of ours
         assert (s.root / "a.py").exists()
+
+
+async def test_a_worker_ends_a_verification_like_its_own_command(tmp_path: Path) -> None:
+    async with stage(tmp_path) as s:
+        submitted = await s.muster.runs.submit("waves", stored(s.spec(a_model("one"))))
+        await s.muster.worker(on_error=lambda run, error: pytest.fail(str(error))).serve(until_idle=True)
+        run = await submitted.run()
+        folders = VerifyFolders(s.muster.settings)
+        assert run.state is RunState.COMPLETED
+        assert [path.read_text() for path in folders.reports.rglob("*") if path.is_file()]
+        assert any(run.id in path.read_text() for path in folders.log.rglob("*") if path.is_file())

@@ -34,11 +34,14 @@ def changed_on_purpose() -> list[tuple[str, str]]:
     return [(found["record"], found["place"]) for found in CHANGED.finditer(text)]
 
 
+MISSING = "(this field is not there)"  # a field that is null is another thing
+
+
 def differences(old: Any, new: Any, place: str) -> Iterator[tuple[str, Any, Any]]:
     """Give every place at which two JSON values differ."""
     if isinstance(old, dict) and isinstance(new, dict):
         for name in old.keys() | new.keys():
-            yield from differences(old.get(name), new.get(name), f"{place}.{name}")
+            yield from differences(old.get(name, MISSING), new.get(name, MISSING), f"{place}.{name}")
     elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
         for index, (one, other) in enumerate(zip(old, new, strict=True)):
             yield from differences(one, other, f"{place}[{index}]")

@@ -16,17 +16,18 @@ from muster.domain.call import Quality, Reply
 from muster.domain.canonical import Json
 from muster.domain.errors import MusterError, NotFound, Overdraft, StopRun
 from muster.domain.ids import RunId
-from muster.domain.run import LIVE, Dispatch, Origin, OwnedProcess, Run
+from muster.domain.run import LIVE, TERMINAL, Dispatch, Origin, OwnedProcess, Run
 from muster.engine.drive import Listener
 from muster.engine.schemas import SchemaLike, json_schema, require_data
 from muster.engine.worker import Worker
 
 if TYPE_CHECKING:
-    from muster.app.reports import RunReport
+    from muster.app.reports import AnyReport
     from muster.app.suites.suites import Suites
     from muster.app.verify.verifications import Verifications
 
-REPORTED = ("suite", "waves")  # workloads whose runs have reports
+VERIFICATION = "waves"
+REPORTED = ("suite", VERIFICATION)  # workloads whose runs have reports
 
 
 MOST_BATCHES = 1000
@@ -202,7 +203,7 @@ class Muster:
         """
         return await self.runs.resume(reference, budget_usd=budget_usd, on_delta=on_delta)
 
-    async def report(self, reference: str) -> "RunReport":
+    async def report(self, reference: str) -> "AnyReport":
         """Sum up a suite run or a verification; `last` is the newest run that has a report."""
         if reference != "last":
             return await self.report_of(await self.runs.find(reference))
@@ -212,7 +213,7 @@ class Muster:
             raise NotFound("this store has no suite run and no verification yet", suggestions=ways)
         return await self.report_of(found)
 
-    async def report_of(self, run: Run) -> "RunReport":
+    async def report_of(self, run: Run) -> "AnyReport":
         """Sum up a suite run or a verification."""
         from muster.app.reports import report_of
 
@@ -240,7 +241,13 @@ class Muster:
         """Return a worker of this process; raises BadConfiguration when it could not know every workload."""
         backend = self._backend
         backend.workloads.load()
-        return Worker(backend.store, backend.engine, backend.clock, most=most, on_end=on_end, on_error=on_error)
+
+        async def conclude(run: Run) -> None:
+            if run.workload == VERIFICATION and run.state in TERMINAL:
+                await self.verify.conclude(run)
+            on_end(run)
+
+        return Worker(backend.store, backend.engine, backend.clock, most=most, on_end=conclude, on_error=on_error)
 
     def stop(self, error: StopRun, *, now: bool) -> None:
         """Stop every run that this process drives; `now` cuts calls, and waits for no lock of another process."""

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TextIO
+from typing import Generic, TextIO, TypeVar
 
 from muster.app.runs.files import borrow
 from muster.domain.run import Run
@@ -26,11 +26,14 @@ __all__ = [
     "FORMATS",
     "SUITE",
     "VERIFICATION",
+    "AnyReport",
     "RunReport",
     "SuiteReport",
     "VerifyReport",
     "report_of",
     "report_of_file",
+    "report_of_suite",
+    "report_of_verification",
     "write_file",
 ]
 
@@ -38,12 +41,15 @@ SUITE = "suite"
 FORMATS = {SUITE: tuple(SUITE_WRITERS), VERIFICATION: tuple(VERIFY_WRITERS)}  # by workload
 
 
+S = TypeVar("S", SuiteReport, VerifyReport)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunReport:
+class RunReport(Generic[S]):
     """A suite run or a verification that was summed up."""
 
     run: Run
-    summary: SuiteReport | VerifyReport
+    summary: S
     write: Callable[[str, TextIO], Awaitable[None]]  # one of the formats, and where to
 
     @property
@@ -57,16 +63,27 @@ class RunReport:
         return FORMATS[self.run.workload]
 
 
-async def report_of(store: Store, run: Run) -> RunReport:
+AnyReport = RunReport[SuiteReport] | RunReport[VerifyReport]
+
+
+async def report_of(store: Store, run: Run) -> AnyReport:
     """Sum up a run; raises BadArgument for one that has no reports, NotFound for one that had not begun."""
-    if run.workload == VERIFICATION:
-        waves = await open_waves_run(store, run)
-        verified = await summarize_waves(waves)
+    return await (report_of_verification if run.workload == VERIFICATION else report_of_suite)(store, run)
 
-        async def write_verification(name: str, out: TextIO) -> None:
-            await write_waves(waves, verified, name, out)
 
-        return RunReport(run=run, summary=verified, write=write_verification)
+async def report_of_verification(store: Store, run: Run) -> RunReport[VerifyReport]:
+    """Sum up a verification."""
+    waves = await open_waves_run(store, run)
+    summary = await summarize_waves(waves)
+
+    async def write(name: str, out: TextIO) -> None:
+        await write_waves(waves, summary, name, out)
+
+    return RunReport(run=run, summary=summary, write=write)
+
+
+async def report_of_suite(store: Store, run: Run) -> RunReport[SuiteReport]:
+    """Sum up a suite run."""
     suite = await open_suite_run(store, run)
     summary = await summarize_suite(suite)
 
@@ -77,7 +94,7 @@ async def report_of(store: Store, run: Run) -> RunReport:
 
 
 @asynccontextmanager
-async def report_of_file(path: Path) -> AsyncIterator[RunReport]:
+async def report_of_file(path: Path) -> AsyncIterator[AnyReport]:
     """Sum up the run of an exported file; the user's own store is not opened."""
     async with borrow(path) as (store, run):
         yield await report_of(store, run)

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from muster.app import Muster
 from muster.app.outputs import require_output
-from muster.app.reports import FORMATS, SUITE, VERIFICATION, RunReport, SuiteReport, write_file
+from muster.app.reports import FORMATS, SUITE, VERIFICATION, AnyReport, SuiteReport, write_file
 from muster.app.runs.handle import RunHandle
 from muster.cli.drive import ProgressSource, drive
 from muster.cli.runs.ask import leave
@@ -46,7 +46,7 @@ ALL_FORMATS = tuple(dict.fromkeys((*SUITE_FORMATS, *VERIFY_FORMATS)))
 class Reportable:
     """A run that was summed up, and the reference under which a person knows it: an id, or a file."""
 
-    report: RunReport
+    report: AnyReport
     reference: str
 
     @property

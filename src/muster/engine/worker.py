@@ -2,7 +2,7 @@
 
 import asyncio
 import math
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from muster.domain.errors import Conflict, MusterError
 from muster.domain.ids import RunId
@@ -26,7 +26,7 @@ class Worker:
         clock: Clock,
         *,
         most: int,
-        on_end: Callable[[Run], None],
+        on_end: Callable[[Run], Awaitable[None]],
         on_error: Callable[[RunId, MusterError], None],
     ) -> None:
         self._store, self._engine, self._clock = store, engine, clock
@@ -91,7 +91,7 @@ class Worker:
             run = await self._engine.drive(run_id)
             if run.state is RunState.WAITING:
                 self._left_alone[run_id] = self._clock.monotonic() + AGAIN_SECONDS
-            self._on_end(run)
+            await self._on_end(run)
         except Conflict:
             return  # another worker was faster
         except MusterError as error:

@@ -161,11 +161,16 @@ class Runs:
         self._require_going_on()
         return self.drive(await self.prepare_resume(reference, budget_usd=budget_usd), on_delta)
 
-    async def prepare_resume(self, reference: str, *, budget_usd: str | float | None = None) -> Run:
-        """Return the run that will be driven on resume, made if need be."""
+    async def prepare_resume(self, reference: str, *, budget_usd: str | float | None = None, here: bool = True) -> Run:
+        """Return the run that will be driven on resume, made if need be; raises before anything changes.
+
+        If it is to be driven in this process (`here`), the batches that it waits for must be within reach.
+        """
         run = await self.find(reference)
         cap = parse_budget(budget_usd)
         self._workloads.find(run.workload)
+        if here:
+            await self.require_batches(run.id)
         if run.state is RunState.COMPLETED:
             raise Conflict(
                 f"run {run.id} completed; there is nothing to resume",

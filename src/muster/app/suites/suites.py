@@ -28,6 +28,7 @@ from muster.suites.spec import SuiteSpec, read_spec
 from muster.suites.verdict import CaseResult, Status
 
 if TYPE_CHECKING:
+    from muster.app.reports import RunReport
     from muster.app.suites.evidence import Exported
 
 WORKLOAD = "suite"
@@ -193,6 +194,12 @@ class Suites:
     async def open(self, run: Run) -> SuiteRun:
         """Return a suite run with its cases, results and conversations; raises NotFound for one that had not begun."""
         return await open_suite_run(self._store, run)
+
+    async def whole_report(self, run: Run) -> "RunReport[SuiteReport]":
+        """Return the summary of a suite run with what writes it in any format."""
+        from muster.app.reports import report_of_suite
+
+        return await report_of_suite(self._store, run)
 
     async def report(self, run: Run) -> SuiteReport:
         """Return the summary of a suite run."""

@@ -13,6 +13,7 @@ import msgspec
 
 from muster.app.backend import Backend
 from muster.app.costs import Quoting
+from muster.app.reports import RunReport, report_of_verification
 from muster.app.runs.handle import RunHandle
 from muster.app.runs.options import RunOptions
 from muster.app.runs.runs import Runs
@@ -123,6 +124,14 @@ class VerifyFolders:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ConcludedVerification:
+    """A verification that was summed up, and the files that it wrote by itself."""
+
+    report: RunReport[VerifyReport]
+    left: "LeftBehind"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LeftBehind:
     """The files that a verification wrote by itself: a report for each wave, and the log of the day."""
 
@@ -182,11 +191,19 @@ class Verifications:
         """Return the summary of a verification."""
         return await summarize(await open_waves_run(self._store, run))
 
-    async def leave_behind(self, run: Run, report: VerifyReport | None = None) -> LeftBehind:
-        """Write the report of each wave and the lines of the log, from a summary that may be known already.
+    async def conclude(self, run: Run) -> "ConcludedVerification":
+        """Sum up a verification, write its reports and log, and remove what was staged for one that is over.
 
-        To do it twice changes nothing.
+        To do it twice changes nothing; raises NotFound for a run that had not begun.
         """
+        try:
+            report = await report_of_verification(self._store, run)
+            return ConcludedVerification(report=report, left=await self.leave_behind(run, report.summary))
+        finally:
+            self.tidy(run)
+
+    async def leave_behind(self, run: Run, report: VerifyReport | None = None) -> LeftBehind:
+        """Write the report of each wave and the lines of the log, from a summary that may be known already."""
         waves = await open_waves_run(self._store, run)
         report = report or await summarize(waves)
         written = [await _write_wave(self._folders.reports, waves, report, wave.wave) for wave in report.waves]

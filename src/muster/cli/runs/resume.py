@@ -69,10 +69,8 @@ async def prepare_resume(
     refuse_driven(before)
     if before.workload in ENDINGS:
         ENDINGS[before.workload].require_places(muster)
-    if here:
-        await muster.runs.require_batches(before.id)
     held = await muster.runs.batches_of(before.id)
-    after = await muster.runs.prepare_resume(before.id, budget_usd=budget)
+    after = await muster.runs.prepare_resume(before.id, budget_usd=budget, here=here)
     note(common, _before_spending(before, after, held.saving.parked))
     return after
 

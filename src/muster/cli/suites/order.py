@@ -8,7 +8,6 @@ from typing import Any
 
 from muster.app import Muster
 from muster.app.costs import Quoting
-from muster.app.reports import SuiteReport
 from muster.app.runs.options import RunOptions, require_name
 from muster.app.suites.plan import SuitePlan
 from muster.app.suites.suites import AnswerSource, SuiteChoice
@@ -127,9 +126,8 @@ class SuiteEnding:
         self, muster: Muster, run: Run, wanted: tuple[WantedReport, ...], common: CommonOptions
     ) -> RunOutcome:
         """Write what a run leaves behind, and sum it up; raises NotFound for one that had not begun."""
-        found = await muster.report_of(run)
+        found = await muster.suites.whole_report(run)
         report = found.summary
-        assert isinstance(report, SuiteReport)  # noqa: S101  # of a run of the workload `suite`
         for path in await write_reports(Reportable(report=found, reference=run.id), wanted):
             note(common, f"wrote {path}")
         return RunOutcome(

@@ -132,15 +132,11 @@ class VerifyEnding:
         self, muster: Muster, run: Run, wanted: tuple[WantedReport, ...], common: CommonOptions
     ) -> RunOutcome:
         """Write what a run leaves behind, and sum it up; raises NotFound for one that had not begun."""
-        try:
-            found = Reportable(report=await muster.report_of(run), reference=run.id)
-            report = found.report.summary
-            assert isinstance(report, VerifyReport)  # noqa: S101  # of a run of the workload `waves`
-            left = await muster.verify.leave_behind(run, report)
-            for path in await write_reports(found, wanted):
-                note(common, f"wrote {path}")
-        finally:
-            muster.verify.tidy(run)
+        concluded = await muster.verify.conclude(run)
+        report, left = concluded.report.summary, concluded.left
+        found = Reportable(report=concluded.report, reference=run.id)
+        for path in await write_reports(found, wanted):
+            note(common, f"wrote {path}")
         return RunOutcome(
             ok=report.ok,
             verdict=report.verdict,
