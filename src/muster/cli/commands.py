@@ -12,7 +12,7 @@ RUNS = {
     "start": CommandEntry("Start a run of one of your own workloads and wait for its end.", "runs.start:start"),
     "cancel": CommandEntry("Cancel a run and its batches; its replies stay and can be reused.", "runs.cancel:cancel"),
     "resume": CommandEntry("Continue a run; stored replies cost nothing.", "runs.resume:resume"),
-    "fork": CommandEntry("Start a new run that repeats the calls from a key on.", "runs.resume:fork"),
+    "fork": CommandEntry("Start a new run that repeats one call and all later ones.", "runs.resume:fork"),
     "replay": CommandEntry("Repeat a run from stored replies; no agent is called.", "runs.resume:replay"),
     "rejudge": CommandEntry(
         "Judge the answers of a suite run again; the answers are not paid for again.", "suites.run:rejudge"
@@ -141,7 +141,7 @@ COMMANDS = {
     ),
     "sim": CommandEntry("Start a fake provider; prints its URLs as JSON.", "sim:sim"),
     "schema": CommandEntry("Print a JSON Schema for editors.", "project:schema"),
-    "store": CommandEntry("Show the store and return its free space.", commands=STORE),
+    "store": CommandEntry("Show and compact the store.", commands=STORE),
     "doctor": CommandEntry(
         "Check settings, agents, store and network; exit 3 if something is broken.", "doctor:doctor"
     ),

@@ -28,7 +28,7 @@ def patience_of(
     linger: Annotated[
         float | None,
         Option(
-            "--linger", metavar="S", shown="60", help="Most seconds that a call waits for others to share its batch."
+            "--linger", metavar="S", shown="60", help="Maximum seconds that a call waits for others to share its batch."
         ),
     ] = None,
     poll_interval: Annotated[
@@ -39,11 +39,11 @@ def patience_of(
     ] = None,
     deadline: Annotated[
         float | None,
-        Option("--deadline", metavar="S", shown="86400", help="Most seconds to wait here for one batch."),
+        Option("--deadline", metavar="S", shown="86400", help="Maximum seconds to wait for one batch."),
     ] = None,
     max_parked: Annotated[
         int | None,
-        Option("--max-parked", metavar="N", shown="20000", help="Most calls waiting in batches."),
+        Option("--max-parked", metavar="N", shown="20000", help="Maximum number of calls waiting in batches."),
     ] = None,
 ) -> Patience:
     """Check what was given; what was not is as the engine has it."""
@@ -94,7 +94,7 @@ def sending_of(
         str, Option("--fallback", values=Fallback, help="What to do with calls that failed in 3 batches.")
     ] = "fail",
     no_cache: Annotated[
-        bool, Option("--no-cache", help="Do not mark shared prefixes for the provider's cache.")
+        bool, Option("--no-cache", help="In batches, do not mark shared prefixes for the provider's cache.")
     ] = False,
 ) -> DispatchOptions:
     """Check what was given."""
@@ -149,7 +149,9 @@ def terms_with(formats: str) -> Callable[..., RunTerms]:
         budget: Annotated[
             str | None, Option("--budget", metavar="USD", help="The budget in dollars, a hard cap.")
         ] = None,
-        concurrency: Annotated[int, Option("--concurrency", metavar="N", min=1, help="Most concurrent calls.")] = 20,
+        concurrency: Annotated[
+            int, Option("--concurrency", metavar="N", min=1, help="Maximum number of concurrent calls.")
+        ] = 20,
         timeout: Annotated[
             float | None, Option("--timeout", metavar="S", help="Time limit of the run in seconds, excluding queueing.")
         ] = None,

@@ -21,7 +21,8 @@ def sim(
     script: Annotated[Path | None, Option("--script", metavar="FILE", help="A file with scripted answers.")] = None,
     faults: Annotated[Path | None, Option("--faults", metavar="FILE", help="A file with faults.")] = None,
     capacity: Annotated[
-        int | None, Option("--capacity", metavar="N", min=1, help="Most concurrent requests; others get status 429.")
+        int | None,
+        Option("--capacity", metavar="N", min=1, help="Maximum number of concurrent requests; others get status 429."),
     ] = None,
     require_key: Annotated[
         str | None, Option("--require-key", metavar="KEY", help="The only API key that is accepted.")
@@ -29,7 +30,12 @@ def sim(
     batch_ms: Annotated[float, Option("--batch-ms", metavar="MS", min=0, help="Duration of a batch.")] = 0.0,
     batch_requests: Annotated[
         int | None,
-        Option("--batch-requests", metavar="N", min=1, help="Most calls in one batch; default: the provider's limit."),
+        Option(
+            "--batch-requests",
+            metavar="N",
+            min=1,
+            help="Maximum number of calls in one batch; default: the provider's limit.",
+        ),
     ] = None,
     state: Annotated[
         Path | None,

@@ -18,7 +18,9 @@ from muster.domain.run import Run
 def worker(
     common: CommonOptions,
     patience: PatienceOptions,
-    concurrency: Annotated[int, Option("--concurrency", metavar="N", min=1, help="Most concurrent runs.")] = 3,
+    concurrency: Annotated[
+        int, Option("--concurrency", metavar="N", min=1, help="Maximum number of concurrent runs.")
+    ] = 3,
     until_idle: Annotated[bool, Option("--until-idle", help="Exit when there is nothing left to do.")] = False,
     allow_unpriced: Annotated[bool, Option("--allow-unpriced", help="Allow models without a known price.")] = False,
 ) -> int:

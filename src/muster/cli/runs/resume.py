@@ -79,11 +79,11 @@ def fork(
     common: CommonOptions,
     patience: PatienceOptions,
     run: RunArgument,
-    from_key: Annotated[str, Option("--from", metavar="KEY", help="The first key to repeat.")],
+    from_key: Annotated[str, Option("--from", metavar="KEY", help="The key of the first call to repeat.")],
     budget: ForkBudgetOption = None,
     allow_unpriced: UnpricedOption = False,
 ) -> int:
-    """Start a new run that repeats the calls from a key on."""
+    """Start a new run that repeats one call and all later ones."""
 
     async def prepare(muster: Muster) -> Run:
         made = await muster.runs.fork(run, from_key, budget_usd=budget)

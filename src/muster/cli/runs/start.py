@@ -44,7 +44,9 @@ def start(
         ),
     ] = "{}",
     budget: Annotated[str | None, Option("--budget", metavar="USD", help="The budget in dollars, a hard cap.")] = None,
-    concurrency: Annotated[int, Option("--concurrency", metavar="N", min=1, help="Most concurrent calls.")] = 20,
+    concurrency: Annotated[
+        int, Option("--concurrency", metavar="N", min=1, help="Maximum number of concurrent calls.")
+    ] = 20,
     timeout: Annotated[
         float | None, Option("--timeout", metavar="S", help="Time limit of the run in seconds, excluding queueing.")
     ] = None,

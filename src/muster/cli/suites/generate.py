@@ -27,8 +27,11 @@ def generate(
     agent: Annotated[
         str, Option("--agent", metavar="AGENT", complete=agent_names, help="The agent that writes the cases.")
     ],
-    skill: Annotated[str, Option("--skill", metavar="NAME", help="What a new suite tests.")] = "",
-    description: Annotated[str, Option("--description", metavar="TEXT", help="What the skill or agent does.")] = "",
+    skill: Annotated[str, Option("--skill", metavar="NAME", help="The name of a new suite and of what it tests.")] = "",
+    description: Annotated[
+        str,
+        Option("--description", metavar="TEXT", help="What the new suite tests, in a sentence; needed with --skill."),
+    ] = "",
     extend: Annotated[Path | None, Option("--extend", metavar="DIR", help="Add the cases to this suite.")] = None,
     count: Annotated[int, Option("--count", metavar="N", min=1, max=MOST, help="How many cases.")] = 5,
     dry_run: Annotated[bool, Option("--dry-run", help="Print the cases; write no file.")] = False,
