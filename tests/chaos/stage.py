@@ -28,7 +28,7 @@ PATIENCE = 100.0
 LOOK_SECONDS = 0.02
 
 # Short enough that a server that falls silent does not hold a proof up.
-TIMEOUTS = Timeouts(connect=5.0, idle=0.3, call=1.0, grace=0.5)
+TIMEOUTS = Timeouts(connect=5.0, idle=0.6, call=2.0, grace=0.5)
 HASTY = RetryPolicy(attempts=8, first_delay=0.02, longest_delay=0.3)
 BRISK = Patience(settle=0.05, poll_first=0.02, poll_longest=0.2, grace=0.5)
 

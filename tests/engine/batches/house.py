@@ -27,8 +27,8 @@ __all__ = ["ANTHROPIC", "OPENAI", "PROVIDERS", "House", "batch", "open_house", "
 
 PROVIDERS = (ANTHROPIC, OPENAI)
 QUICK = Patience(settle=0.02, poll_first=0.01, poll_longest=0.05, grace=0.3)
-IMPATIENT = replace(QUICK, deadline=0.5)  # does not wait for results that never come
-SOON = Timeouts(connect=5.0, idle=0.3, call=1.0, grace=0.5)
+IMPATIENT = replace(QUICK, deadline=1.5)  # does not wait for results that never come
+SOON = Timeouts(connect=5.0, idle=1.0, call=3.0, grace=0.5)
 
 
 def batch(*, fallback: Fallback = Fallback.FAIL, batches: int = 3) -> Dispatch:

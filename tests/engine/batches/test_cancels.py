@@ -11,6 +11,7 @@ import pytest
 
 from muster.app import Muster
 from muster.app.runs.handle import RunHandle
+from muster.domain.agent import Timeouts
 from muster.domain.batch import Batch, BatchState, Tally
 from muster.domain.errors import BatchLost, BatchOpen, Conflict
 from muster.domain.run import Run, RunState
@@ -232,7 +233,8 @@ async def test_a_lost_result_of_a_canceled_batch_is_not_refunded_and_not_asked_a
     house: House, clock: FakeClock, agent: str
 ) -> None:
     house.play({"fault": "missing"})
-    async with house.open(patience=replace(IMPATIENT, deadline=2.0)) as muster:
+    # A download that a slow machine breaks off would lack more than the one result.
+    async with house.open(patience=replace(IMPATIENT, deadline=4.0), batch_timeouts=Timeouts()) as muster:
         handle = await muster.start("survey", survey(agent, ASKED), dispatch=batch())
         made = await to_the_middle(house, clock, handle, muster)
         with pytest.raises(BatchLost, match="lack 1 answers"):

@@ -11,6 +11,7 @@ from muster.suites.compare.values import ComparisonVerdict, EpochOutcome
 from muster.suites.verdict import Status
 
 ALPHA = 0.05
+TRIALS = 200
 Outcomes = dict[tuple[str, int], EpochOutcome]
 Draw = Callable[[Random, float], float]
 
@@ -48,23 +49,23 @@ def alarms(verdicts: Counter[ComparisonVerdict]) -> int:
 @pytest.mark.parametrize(("epochs", "cases"), [(1, 30), (3, 15)])
 def test_without_a_difference_false_alarms_stay_below_alpha(epochs: int, cases: int, draw: Draw) -> None:
     random, verdicts = Random(1000 + epochs), Counter[ComparisonVerdict]()
-    for seed in range(500):
+    for seed in range(TRIALS):
         skills = skills_of(random, cases)
         a, b = run(random, skills, epochs, draw), run(random, skills, epochs, draw)
         verdicts[compare(a, b, alpha=ALPHA, resamples=99, seed=seed).verdict] += 1
-    print(f"{draw.__name__}, {epochs} epochs: {alarms(verdicts)} false alarms of 500")
-    assert alarms(verdicts) <= 500 * ALPHA
+    print(f"{draw.__name__}, {epochs} epochs: {alarms(verdicts)} false alarms of {TRIALS}")
+    assert alarms(verdicts) <= TRIALS * ALPHA
 
 
 def test_cases_that_change_both_ways_alike_raise_no_more_alarms() -> None:
     """B is another agent: each case is easier or harder for it, on the whole it is the same."""
     random, verdicts = Random(7), Counter[ComparisonVerdict]()
-    for seed in range(500):
+    for seed in range(TRIALS):
         pairs = [(random.random(), random.random()) for _ in range(20)]
         a = run(random, [before for before, _ in pairs], 3, by_rule)
         b = run(random, [after for _, after in pairs], 3, by_rule)
         verdicts[compare(a, b, alpha=ALPHA, resamples=99, seed=seed).verdict] += 1
-    assert alarms(verdicts) <= 500 * ALPHA
+    assert alarms(verdicts) <= TRIALS * ALPHA
 
 
 @pytest.mark.parametrize(
