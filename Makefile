@@ -20,11 +20,12 @@ test-claude:   ## the real Claude Code against the rehearsal server; installs th
 	@scripts/prepare claude
 	$(BIN)/pytest -m claude tests/claude --timeout 300
 
-check:         ## style and types
+check:         ## style and types, and that every test can be collected
 	@scripts/prepare
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+	@# Side by side: mypy uses one core, and the tests that follow start from files compiled here.
+	$(BIN)/pytest --collect-only -qq -n 0 >/dev/null & collected=$$!; $(BIN)/mypy; typed=$$?; wait $$collected && exit $$typed
 
 chaos:         ## the full crash proofs, half an hour; kills at system calls need strace and the right to trace
 	@scripts/prepare strace

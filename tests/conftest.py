@@ -12,7 +12,7 @@ import pytest
 from hypothesis import settings
 
 # How long an example takes says something about the machine, not about what is tested.
-settings.register_profile("house", deadline=None)
+settings.register_profile("house", deadline=None, max_examples=60)
 settings.load_profile("house")
 
 # Whoever starts the tests with nohup, or in the background of a script, has these ignored, which commands inherit.

@@ -150,6 +150,7 @@ async def test_many_batches_killed_while_they_are_handed_in_and_read_are_collect
     assert len(books.batches) == 10 + len(given_up)
 
 
+@pytest.mark.chaos
 async def test_a_batch_killed_at_random_instants_is_collected_and_paid_once(stage: Stage, agent: str) -> None:
     await kill_at_random(stage, order_of(stage, 80, agent), 4)
 

@@ -88,6 +88,7 @@ async def test_a_run_killed_at_random_instants_is_finished_and_paid_once(stage: 
     await kill_at_random(stage, order, 4)
 
 
+@pytest.mark.chaos
 async def test_a_run_killed_among_faults_is_finished_and_paid_once(rough_stage: Stage) -> None:
     order = rough_stage.order(60, concurrency=20)
     await kill_at(rough_stage, order, "call.answered:25", "call.opened:30", "store.before_commit:9")
