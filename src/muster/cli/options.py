@@ -21,6 +21,16 @@ BatchArgument = Annotated[
 ]
 
 SAMPLING = "Sampling"  # a heading
+MaxTokensOption = Annotated[
+    int | None,
+    Option("--max-tokens", metavar="N", min=1, max=10_000_000, heading=SAMPLING, help="The longest answer in tokens."),
+]
+TemperatureOption = Annotated[
+    float | None, Option("--temperature", metavar="X", min=0, heading=SAMPLING, help="The sampling temperature.")
+]
+SeedOption = Annotated[
+    int | None, Option("--seed", metavar="N", heading=SAMPLING, help="The random seed, where it is supported.")
+]
 LONGEST_POLL = 300.0
 
 

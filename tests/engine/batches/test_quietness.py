@@ -1,12 +1,13 @@
 """When the batcher flushes: the decision as a table, and what the watch counts."""
 
+import asyncio
 import math
 
 import pytest
 
 from muster.engine.batches.base import Patience
 from muster.engine.batches.parking import Waiters
-from muster.engine.batches.quietness import Quietness, QuietWatch
+from muster.engine.batches.quietness import Quietness, QuietWatch, let_ready_tasks_run
 from muster.testing.clock import FakeClock
 
 PATIENCE = Patience(settle=2.0, linger=60.0)
@@ -59,3 +60,23 @@ async def test_the_end_of_a_move_is_a_change() -> None:
     with watch.moving():
         clock.advance(3.0)
     assert watch.look().changed_at == clock.monotonic()
+
+
+async def test_a_call_that_takes_a_freed_place_is_seen_before_a_timer_that_is_due() -> None:
+    """After a pause of the whole process the settle time is over before anything that was ready could run."""
+    clock = FakeClock(0.0)
+    watch = QuietWatch(Waiters(), clock)
+    watch.change()
+
+    async def take_the_freed_place() -> None:
+        for _ in range(4):  # the map wakes, starts the item, the item calls, the call looks into the journal
+            await asyncio.sleep(0)
+        with watch.moving():
+            await asyncio.Event().wait()
+
+    task = asyncio.create_task(take_the_freed_place())
+    clock.advance(60.0)
+    assert watch.look(oldest=0.0).seconds_left(PATIENCE) == 0.0
+    await let_ready_tasks_run()
+    assert watch.look(oldest=59.0).busy
+    task.cancel()

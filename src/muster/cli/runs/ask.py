@@ -14,7 +14,14 @@ from muster.cli.batches.words import batch_name, calls
 from muster.cli.completers import agent_names
 from muster.cli.drive import drive
 from muster.cli.line import Argument, Option
-from muster.cli.options import SAMPLING, DispatchOptions, PatienceOptions, SendingOptions
+from muster.cli.options import (
+    DispatchOptions,
+    MaxTokensOption,
+    PatienceOptions,
+    SeedOption,
+    SendingOptions,
+    TemperatureOption,
+)
 from muster.cli.runs.words import saving_words, tokens_line, tool_line
 from muster.cli.session import with_muster
 from muster.cli.terminal.output import CommonOptions, answer, clean, fail_with, note, quote_log, warn
@@ -43,18 +50,9 @@ def ask(
     ] = None,
     system: Annotated[str, Option("--system", metavar="TEXT", help="The system prompt.")] = "",
     budget: Annotated[str | None, Option("--budget", metavar="USD", help="The budget in dollars, a hard cap.")] = None,
-    max_tokens: Annotated[
-        int | None,
-        Option(
-            "--max-tokens", metavar="N", min=1, max=10_000_000, heading=SAMPLING, help="The longest answer in tokens."
-        ),
-    ] = None,
-    temperature: Annotated[
-        float | None, Option("--temperature", metavar="X", min=0, heading=SAMPLING, help="The sampling temperature.")
-    ] = None,
-    seed: Annotated[
-        int | None, Option("--seed", metavar="N", heading=SAMPLING, help="The random seed, where it is supported.")
-    ] = None,
+    max_tokens: MaxTokensOption = None,
+    temperature: TemperatureOption = None,
+    seed: SeedOption = None,
     name: Annotated[str | None, Option("--name", metavar="NAME", help="A name for the run.")] = None,
     timeout: Annotated[
         float | None, Option("--timeout", metavar="S", help="Time limit in seconds, excluding queueing.")

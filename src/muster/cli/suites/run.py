@@ -7,7 +7,14 @@ from muster.app.suites.suites import SuiteChoice
 from muster.cli.completers import agent_names, run_names_or_files
 from muster.cli.line import Argument, Bundle, Option
 from muster.cli.line.parameters import files
-from muster.cli.options import SAMPLING, PatienceOptions, SendingOptions, TermsOptions
+from muster.cli.options import (
+    MaxTokensOption,
+    PatienceOptions,
+    SeedOption,
+    SendingOptions,
+    TemperatureOption,
+    TermsOptions,
+)
 from muster.cli.session import with_muster
 from muster.cli.suites.order import SuiteOrder, carry_out, judge_again
 from muster.cli.terminal.output import CommonOptions
@@ -66,18 +73,9 @@ def chosen_of(
             "--threshold", metavar="X", min=0, max=1, shown="0.7", heading=JUDGING, help="The lowest score that passes."
         ),
     ] = None,
-    max_tokens: Annotated[
-        int | None,
-        Option(
-            "--max-tokens", metavar="N", min=1, max=10_000_000, heading=SAMPLING, help="The longest answer in tokens."
-        ),
-    ] = None,
-    temperature: Annotated[
-        float | None, Option("--temperature", metavar="X", min=0, heading=SAMPLING, help="The sampling temperature.")
-    ] = None,
-    seed: Annotated[
-        int | None, Option("--seed", metavar="N", heading=SAMPLING, help="The random seed, where it is supported.")
-    ] = None,
+    max_tokens: MaxTokensOption = None,
+    temperature: TemperatureOption = None,
+    seed: SeedOption = None,
     only_failed: Annotated[
         str | None,
         Option(
