@@ -18,8 +18,10 @@ from muster.app import Patience
 from muster.app.agent_kinds.directory import Agents
 from muster.app.batches import Batches
 from muster.app.muster import StoreFile
+from muster.app.project import Project
 from muster.app.runs.handle import RunHandle
 from muster.app.runs.runs import Runs
+from muster.app.suites.evidence import Evidence
 from muster.app.suites.reviews import Baselines
 from muster.app.suites.suites import Suites
 from muster.app.verify.verifications import Verifications
@@ -41,6 +43,7 @@ PARTS: list[tuple[str, type]] = [
     ("`m.batches`", Batches),
     ("`m.agents`", Agents),
     ("`m.store`", StoreFile),
+    ("`m.project`", Project),
 ]
 
 
@@ -101,9 +104,10 @@ def test_the_table_of_a_part_has_every_public_method(part: str, kind: type) -> N
     assert told_of(part) == {name for name in vars(kind) if not name.startswith("_")} | given
 
 
-def test_the_row_of_baselines_has_every_public_method() -> None:
-    (row,) = [line for line in PAGE.splitlines() if line.startswith("| `baselines` |")]
-    assert {name for name in vars(Baselines) if not name.startswith("_")} <= set(re.findall(r"`(\w+)`", row))
+@pytest.mark.parametrize(("part", "kind"), [("baselines", Baselines), ("evidence", Evidence)])
+def test_the_row_of_a_smaller_part_has_every_public_method(part: str, kind: type) -> None:
+    (row,) = [line for line in PAGE.splitlines() if line.startswith(f"| `{part}` |")]
+    assert {name for name in vars(kind) if not name.startswith("_")} <= set(re.findall(r"`(\w+)`", row))
 
 
 def test_every_name_of_the_package_is_there_and_is_what_it_says() -> None:

@@ -5,13 +5,16 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from muster.app import Muster
     from muster.app import open_muster as open  # noqa: A004  # as a user writes it: muster.open()
+    from muster.app.doctor import examine as doctor
+    from muster.app.project import Project
     from muster.app.runs.handle import RunHandle
     from muster.app.runs.options import RunOptions
+    from muster.app.suites.generation import Generation
     from muster.app.suites.reviews import ReviewDraft
     from muster.app.suites.suites import AnswerSource, SuiteChoice
     from muster.app.suites.values import ComparisonTerms, SuiteSpec
     from muster.app.verify.values import FileSelection
-    from muster.app.verify.verifications import VerifyChoice
+    from muster.app.verify.verifications import VerifyChoice, VerifyRequest
     from muster.domain.batch import Batch, BatchState
     from muster.domain.call import Message, Reply, Request, Role, Tool, ToolCall
     from muster.domain.entry import Event
@@ -31,10 +34,12 @@ __all__ = [
     "Dispatch",
     "Event",
     "FileSelection",
+    "Generation",
     "Message",
     "Muster",
     "MusterError",
     "Overdraft",
+    "Project",
     "Reply",
     "Request",
     "ReviewDraft",
@@ -49,6 +54,8 @@ __all__ = [
     "Tool",
     "ToolCall",
     "VerifyChoice",
+    "VerifyRequest",
+    "doctor",
     "open",
     "workload",
 ]
@@ -62,10 +69,12 @@ _HOMES = {
     "Dispatch": ("muster.domain.run", "Dispatch"),
     "Event": ("muster.domain.entry", "Event"),
     "FileSelection": ("muster.app.verify.values", "FileSelection"),
+    "Generation": ("muster.app.suites.generation", "Generation"),
     "Message": ("muster.domain.call", "Message"),
     "Muster": ("muster.app", "Muster"),
     "MusterError": ("muster.domain.errors", "MusterError"),
     "Overdraft": ("muster.domain.errors", "Overdraft"),
+    "Project": ("muster.app.project", "Project"),
     "Reply": ("muster.domain.call", "Reply"),
     "Request": ("muster.domain.call", "Request"),
     "ReviewDraft": ("muster.app.suites.reviews", "ReviewDraft"),
@@ -80,6 +89,8 @@ _HOMES = {
     "Tool": ("muster.domain.call", "Tool"),
     "ToolCall": ("muster.domain.call", "ToolCall"),
     "VerifyChoice": ("muster.app.verify.verifications", "VerifyChoice"),
+    "VerifyRequest": ("muster.app.verify.verifications", "VerifyRequest"),
+    "doctor": ("muster.app.doctor", "examine"),
     "open": ("muster.app", "open_muster"),
     "workload": ("muster.engine.workload", "workload"),
 }

@@ -313,3 +313,42 @@ async def test_a_secret_in_a_name_or_a_key_never_reaches_the_store(tmp_path: Pat
         with pytest.raises(RunFailed, match="secret"):
             await run.result()
     assert all(secret.encode() not in file.read_bytes() for file in (tmp_path / "home").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("workload", "spec"),
+    [
+        ("ask", {"agent": "sim/echo"}),
+        ("ask", {"agent": "sim/echo", "prompt": "hello", "promtp": "hello"}),
+        ("ask", ["sim/echo", "hello"]),
+        ("fix", {"root": "."}),
+        ("generate", {"agent": "sim/echo", "count": 0, "skill": "greeter"}),
+        ("suite", {}),
+        ("waves", {"files": ["a.py"]}),
+        ("test-checked", {"count": "many"}),
+    ],
+)
+@pytest.mark.parametrize("how", ["start", "submit"])
+async def test_a_spec_that_its_workload_refuses_is_refused_before_anything_is_stored(
+    tmp_path: Path, how: str, workload: str, spec: Any
+) -> None:
+    async with muster.open(settings=settings(tmp_path)) as m:
+        with pytest.raises(BadArgument, match="not a valid spec"):
+            await getattr(m, how)(workload, spec)
+        assert await m.runs.list() == []
+
+
+@muster.workload("test-checked", check=lambda spec: int(spec["count"]))
+async def checked(ctx: muster.Context, spec: Any) -> Any:
+    return int(spec["count"])
+
+
+async def test_a_spec_that_its_workload_takes_is_run(tmp_path: Path) -> None:
+    async with muster.open(settings=settings(tmp_path)) as m:
+        assert await (await m.start("test-checked", {"count": "3"})).result() == 3
+        assert (await (await m.start("ask", {"agent": "sim/echo", "prompt": "hi"})).result())["text"] == "hi"
+
+
+async def test_a_spec_of_a_workload_that_only_workers_know_is_left_to_them(tmp_path: Path) -> None:
+    async with muster.open(settings=settings(tmp_path)) as m:
+        assert (await (await m.submit("elsewhere", {})).run()).state is RunState.QUEUED

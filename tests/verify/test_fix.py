@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 
 from muster.app import open_muster
-from muster.domain.run import RunState
+from muster.domain.errors import BadArgument
 from muster.settings import load_settings
 from muster.verify.findings.fix import Edit, FileEdits, change, goal_of
 
@@ -73,6 +74,5 @@ def test_a_change_that_was_made_before_a_crash_is_not_made_twice(tmp_path: Path)
 
 async def test_a_spec_that_is_none_is_refused(tmp_path: Path) -> None:
     async with open_muster(settings=load_settings(tmp_path / ".muster", folder=tmp_path, environment={})) as muster:
-        run = await (await muster.start("fix", {"root": "."})).wait()
-    assert run.state is RunState.FAILED
-    assert "not a valid spec of a fix" in str(run.error)
+        with pytest.raises(BadArgument, match="not a valid spec of a fix"):
+            await muster.start("fix", {"root": "."})

@@ -69,10 +69,10 @@ class DoctorReport:
         return tuple(found for found in self.all if found.state == "broken")
 
 
-async def examine(home: Path | None) -> DoctorReport:
+async def examine(home: str | Path | None = None) -> DoctorReport:
     """Make every check that can be made."""
     try:
-        settings = load_settings(home)
+        settings = load_settings(None if home is None else Path(home))
     except MusterError as error:
         return DoctorReport(findings=[_python(), _broken("settings", error)])
     return DoctorReport(findings=await _findings(settings), network=_network(settings.network))

@@ -22,6 +22,7 @@ from muster.engine.schemas import SchemaLike, json_schema, require_data
 from muster.engine.worker import Worker
 
 if TYPE_CHECKING:
+    from muster.app.project import Project
     from muster.app.reports import AnyReport
     from muster.app.suites.suites import Suites
     from muster.app.verify.verifications import Verifications
@@ -64,7 +65,7 @@ class StoreFile:
 
 
 class Muster:
-    """An open store with an engine: `runs`, `suites`, `verify`, `batches`, `agents`, `store`, and everyday things."""
+    """An open store with an engine. Use cases stand on its parts, everyday ones on itself."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
@@ -80,6 +81,13 @@ class Muster:
     def batches(self) -> Batches:
         """Return what can be done with batches."""
         return Batches(self._backend)
+
+    @cached_property
+    def project(self) -> "Project":
+        """Return what can be done with the files of the project."""
+        from muster.app.project import Project
+
+        return Project(self.settings.home)
 
     @cached_property
     def suites(self) -> "Suites":
@@ -201,7 +209,18 @@ class Muster:
 
         Both spend from the budget that the run was started with; `budget_usd` sets a new total.
         """
+        await self._require_folders(reference)
         return await self.runs.resume(reference, budget_usd=budget_usd, on_delta=on_delta)
+
+    async def prepare_resume(self, reference: str, *, budget_usd: str | float | None = None, here: bool = True) -> Run:
+        """Return the run that will be driven on resume, made if need be; raises before anything changes."""
+        await self._require_folders(reference)
+        return await self.runs.prepare_resume(reference, budget_usd=budget_usd, here=here)
+
+    async def _require_folders(self, reference: str) -> None:
+        """Raise before anything is spent when a run could not write what it leaves behind by itself."""
+        if (await self.runs.find(reference)).workload == VERIFICATION:
+            self.verify.require_folders()
 
     async def report(self, reference: str) -> "AnyReport":
         """Sum up a suite run or a verification; `last` is the newest run that has a report."""

@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
+from muster.domain.canonical import Json
 from muster.domain.errors import BadConfiguration
 from muster.engine.workload import REGISTRY, Workload, Workloads
 from muster.settings import Settings
@@ -42,6 +43,10 @@ class ProjectWorkloads:
         if name not in self._registry:
             self.load()
         return self._registry.find(name)
+
+    def check(self, name: str, spec: Json) -> None:
+        """Raise BadArgument for a spec that a workload refuses, as far as it is known without the user's modules."""
+        self._registry.check(name, spec)
 
     def __contains__(self, name: str) -> bool:
         if name not in self._registry:

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from typing import Generic, TextIO, TypeVar
 
@@ -61,6 +62,12 @@ class RunReport(Generic[S]):
     def formats(self) -> tuple[str, ...]:
         """Return the names of the formats in which it can be written."""
         return FORMATS[self.run.workload]
+
+    async def text(self, name: str) -> str:
+        """Return it in one of its formats."""
+        out = StringIO()
+        await self.write(name, out)
+        return out.getvalue()
 
 
 AnyReport = RunReport[SuiteReport] | RunReport[VerifyReport]

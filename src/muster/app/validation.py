@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from muster.domain.errors import BadArgument, NotFound
-from muster.suites.format.lint import lint
+from muster.suites.format.lint import lint as lint_file
 from muster.suites.format.reading import find_suites
 from muster.suites.format.starter import starter as suite_starter
 from muster.suites.format.suite import Examination, examine
@@ -22,12 +22,11 @@ __all__ = [
     "Examination",
     "Flaw",
     "Inspection",
+    "Linted",
     "Validated",
-    "findings",
-    "is_kebab",
+    "lint",
     "starter",
     "validate",
-    "validate_suites",
 ]
 
 
@@ -79,9 +78,26 @@ def validate_suites(paths: Sequence[Path]) -> Mapping[str, Examination]:
     return {shown(path): examine(path) for path in find_suites(paths)}
 
 
-def findings(file: str, examination: Examination) -> Sequence[Flaw]:
-    """Return what is doubtful in a suite; of one that is not valid, what can be told all the same."""
-    return examination.doubts if examination.flaws else lint(Path(file))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Linted:
+    """Suites by their files, and what is doubtful in them; of one that is not valid, what can be told all the same."""
+
+    suites: Mapping[str, Examination]
+    findings: Sequence[Flaw]
+
+    @property
+    def flaws(self) -> Sequence[Flaw]:
+        """Return what keeps suites from being valid."""
+        return [flaw for examination in self.suites.values() for flaw in examination.flaws]
+
+
+def lint(paths: Sequence[Path]) -> Linted:
+    """Find weak spots of suites."""
+    examined = validate_suites(paths)
+    findings = [
+        flaw for file, found in examined.items() for flaw in (found.doubts if found.flaws else lint_file(Path(file)))
+    ]
+    return Linted(suites=examined, findings=findings)
 
 
 def starter(kind: str, name: str) -> Mapping[str, str]:

@@ -4,7 +4,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from muster.app.doctor import Diagnosis, examine
-from muster.app.views.doctor import doctor_view
+from muster.app.views.project import doctor_view
 from muster.cli.terminal.output import CommonOptions, answer, clean, fail_with
 
 if TYPE_CHECKING:

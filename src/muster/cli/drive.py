@@ -12,6 +12,7 @@ from typing import Protocol
 
 from muster.app import Muster
 from muster.app.runs.handle import RunHandle
+from muster.app.runs.runs import require_not_driven
 from muster.cli.terminal.progress import Display, ProgressState, run_sight, shown
 from muster.domain.batch import Batch
 from muster.domain.entry import Event
@@ -62,19 +63,10 @@ def completed(run: Run) -> Run:
     raise RunFailed(run.id, str(run.state), run.ended_reason, run.error)
 
 
-def refuse_driven(run: Run) -> None:
-    """Refuse a run that a living process drives."""
-    if run.is_driven:
-        raise Conflict(
-            f"run {run.id} is being driven by {run.lease.driver}",
-            suggestions=(f"muster runs watch {run.id}", f"muster runs cancel {run.id}"),
-        )
-
-
 async def _who(muster: Muster, handle: RunHandle, error: Conflict) -> Conflict:
     """Name the process that was faster."""
     try:
-        refuse_driven(await handle.run())
+        require_not_driven(await handle.run())
     except Conflict as better:
         return better
     return error

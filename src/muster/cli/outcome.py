@@ -140,9 +140,6 @@ class RunEnding(Protocol):
     def sights(self, muster: Muster) -> ProgressSource:
         """Look at a run while it is driven."""
 
-    def require_places(self, muster: Muster) -> None:
-        """Refuse, before anything is spent, when what a run leaves behind by itself cannot be written."""
-
     async def outcome(
         self, muster: Muster, run: Run, wanted: tuple[WantedReport, ...], common: CommonOptions
     ) -> RunOutcome:

@@ -6,12 +6,13 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from muster.domain.canonical import Json
-from muster.domain.errors import BadConfiguration
+from muster.domain.errors import BadArgument, BadConfiguration, MusterError
 
 if TYPE_CHECKING:
     from muster.engine.context import Context
 
 Workload = Callable[["Context", Any], Awaitable[Json]]
+SpecCheck = Callable[[Any], object]  # raises for a spec that the workload could not use
 Preparation = Callable[["Context"], Awaitable[None]]  # does steps of a workload in advance
 W = TypeVar("W", bound=Callable[..., Awaitable[Any]])
 
@@ -43,13 +44,16 @@ class Workloads:
 
     def __init__(self) -> None:
         self._found: dict[str, Workload] = {}
+        self._checks: dict[str, SpecCheck] = {}
         self._promised: dict[str, str] = {}  # modules that are imported when somebody asks for the name
 
-    def workload(self, name: str) -> Callable[[W], W]:
-        """Register an async function under a name."""
+    def workload(self, name: str, *, check: SpecCheck | None = None) -> Callable[[W], W]:
+        """Register an async function under a name; `check` raises for a spec that is refused before a run is stored."""
 
         def register(function: W) -> W:
             self._found[name] = function
+            if check is not None:
+                self._checks[name] = check
             return function
 
         return register
@@ -78,6 +82,20 @@ class Workloads:
         if name not in self._found:
             raise self._unknown(name)
         return self._found[name]
+
+    def check(self, name: str, spec: Json) -> None:
+        """Raise BadArgument for a spec that a workload refuses; one that is not known here is left to the workers."""
+        if name not in self:
+            return
+        self.find(name)
+        check = self._checks.get(name)
+        try:
+            if check is not None:
+                check(spec)
+        except MusterError:
+            raise
+        except Exception as error:
+            raise BadArgument(f"not a valid spec of {name!r}: {error!r}") from error
 
     def _unknown(self, name: str) -> BadConfiguration:
         near = get_close_matches(name, self.names(), n=1)

@@ -22,6 +22,7 @@ class Installed:
     """A hook that is in its place."""
 
     path: Path
+    command: tuple[str, ...]
     kept: Path | None = None  # where the one that was there before is now
 
 
@@ -31,7 +32,7 @@ async def install_hook(folder: Path, command: Sequence[str], *, force: bool = Fa
     A hook that is not ours is kept beside it with `force`, and else refused.
     """
     path = await Git(folder).hooks() / NAME
-    return await asyncio.to_thread(_install, path, spell(command), force)
+    return await asyncio.to_thread(_install, path, tuple(command), force)
 
 
 def spell(command: Sequence[str]) -> str:
@@ -39,23 +40,23 @@ def spell(command: Sequence[str]) -> str:
     return f"#!/bin/sh\n{MARK}\n# To commit without it: git commit --no-verify\nexec {shlex.join(command)}\n"
 
 
-def _install(path: Path, text: str, force: bool) -> Installed:
+def _install(path: Path, command: tuple[str, ...], force: bool) -> Installed:
     try:
         foreign = os.path.lexists(path) and not _is_ours(path)
         if foreign and not force:
             raise BadArgument(
                 f"another hook is already installed at {path}",
                 suggestions=(
-                    f"call Muster from that hook: {text.splitlines()[-1].removeprefix('exec ')}",
+                    f"call Muster from that hook: {shlex.join(command)}",
                     "or replace it with --force, which keeps a copy of it",
                 ),
             )
         path.parent.mkdir(parents=True, exist_ok=True)
         kept = _set_aside(path) if foreign else None
-        _write(path, text)
+        _write(path, spell(command))
     except OSError as error:
         raise BadArgument(f"{path} cannot be written: {error.strerror}") from error
-    return Installed(path=path, kept=kept)
+    return Installed(path=path, command=command, kept=kept)
 
 
 def _is_ours(path: Path) -> bool:

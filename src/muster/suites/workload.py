@@ -25,7 +25,7 @@ from muster.suites.verdict import CaseResult, Judgement, Observation, Status
 PACKAGES = ("muster-ai", "genai-prices", "jsonpath-rfc9535", "jsonschema", "msgspec", "pydantic", "regex")
 
 
-@workload("suite")
+@workload("suite", check=read_spec)
 async def suite(ctx: Context, spec: Any) -> Json:
     """Run suites, and say how the cases ended."""
     wanted = read_spec(spec)

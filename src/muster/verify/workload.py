@@ -21,7 +21,7 @@ from muster.verify.spec import read_spec
 from muster.verify.verification import Kind, Verification, Verifier
 
 
-@workload("waves")
+@workload("waves", check=read_spec)
 async def waves(ctx: Context, spec: Any) -> Json:
     """Verify files in waves, and say what came of it."""
     wanted = read_spec(spec)

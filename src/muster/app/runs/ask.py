@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from muster.app.agent_kinds.directory import Agents
 from muster.app.runs.details import RunBatches
 from muster.app.runs.handle import RunHandle
@@ -11,7 +13,7 @@ from muster.app.runs.options import RunOptions
 from muster.app.runs.runs import Runs
 from muster.domain.call import Message, Quality, Reply, Request, Role
 from muster.domain.canonical import Json
-from muster.domain.errors import NotFound
+from muster.domain.errors import BadArgument, NotFound
 from muster.domain.ids import RunId
 from muster.domain.run import Mode, Run
 from muster.engine.context import Context
@@ -53,11 +55,22 @@ class Question:
         return spec if self.schema is None else spec | {"schema": self.schema}
 
 
-@workload("ask")
+def read_question(spec: Any) -> Question:
+    """Return the question that a spec holds; raises BadArgument for any other."""
+    try:
+        question = msgspec.convert({name: value for name, value in spec.items() if value is not None}, Question)
+    except (AttributeError, msgspec.ValidationError) as error:
+        raise BadArgument(f"not a valid spec of a question: {error}") from None
+    unknown = [name for name in spec if name not in Question.__dataclass_fields__]
+    if unknown:
+        raise BadArgument(f"not a valid spec of a question: unknown field {unknown[0]!r}")
+    return question
+
+
+@workload("ask", check=read_question)
 async def ask(ctx: Context, spec: Any) -> Json:
     """Ask, and return the text with how it ended."""
-    known = {name: spec[name] for name in Question.__dataclass_fields__ if spec.get(name) is not None}
-    question = Question(**known)
+    question = read_question(spec)
     reply = await ctx.call(question.agent, question.request(), key=KEY, stream=question.stream)
     return {"text": reply.text, "quality": str(reply.quality_given(())), "stop": str(reply.stop), "model": reply.model}
 

@@ -144,11 +144,13 @@ class Runs:
         """
         self._require_going_on()
         self._workloads.find(workload)
+        self._workloads.check(workload, spec)
         run = await self._create(workload, spec, options or self.options(), submitted=detach, origin=origin)
         return self.drive(run, on_delta, detach=detach, before=before)
 
     async def submit(self, workload: str, spec: Json, options: RunOptions | None = None) -> RunHandle:
         """Store a run for the workers."""
+        self._workloads.check(workload, spec)
         return self.watch(await self._create(workload, spec, options or self.options(), submitted=True))
 
     async def resume(
@@ -167,6 +169,7 @@ class Runs:
         If it is to be driven in this process (`here`), the batches that it waits for must be within reach.
         """
         run = await self.find(reference)
+        require_not_driven(run)
         cap = parse_budget(budget_usd)
         self._workloads.find(run.workload)
         if here:
@@ -340,3 +343,12 @@ class Runs:
     ) -> Run:
         id_, now = self._engine.new_id(), self._clock.now()
         return await self._engine.create(descendant(id_, now, run, reuse, cap=cap, fork_key=fork_key, budgets=budgets))
+
+
+def require_not_driven(run: Run) -> None:
+    """Raise Conflict for a run that a living process drives."""
+    if run.is_driven:
+        raise Conflict(
+            f"run {run.id} is being driven by {run.lease.driver}",
+            suggestions=(f"muster runs watch {run.id}", f"muster runs cancel {run.id}"),
+        )

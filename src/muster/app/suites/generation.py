@@ -1,6 +1,6 @@
 """Test cases written by a model: where they go is checked before anything is spent, and they are written at the end."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,8 +9,9 @@ from muster.domain.errors import BadArgument
 from muster.domain.run import Run
 from muster.suites.generate.files import create, extend, file_to_create, file_to_extend, yaml_text
 from muster.text.forms import is_kebab
+from muster.text.words import count
 
-__all__ = ["Generation", "generation", "write_cases", "yaml_text"]
+__all__ = ["Generated", "Generation", "conclude_generation", "yaml_text"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +25,26 @@ class Generation:
     file: Path | None  # None: nowhere
     extends: Path | None
 
+    @staticmethod
+    def of(
+        agent: str,
+        count: int,
+        *,
+        skill: str = "",
+        description: str = "",
+        extend: Path | None = None,
+        output: Path | None = None,
+        dry_run: bool = False,
+    ) -> "Generation":
+        """Return what is to be generated; raises BadArgument when that is unclear, or its file cannot be written."""
+        _require_one(skill, description, extend, output)
+        if extend is not None:
+            path = file_to_extend(extend)
+            file = None if dry_run else path
+            return Generation(agent=agent, count=count, skill="", description="", file=file, extends=path)
+        file = None if dry_run else file_to_create(output or Path(skill))
+        return Generation(agent=agent, count=count, skill=skill, description=description, file=file, extends=None)
+
     def spec(self) -> dict[str, Any]:
         """Return the spec of the run."""
         if self.extends is not None:
@@ -31,35 +52,42 @@ class Generation:
         return {"agent": self.agent, "count": self.count, "skill": self.skill, "description": self.description}
 
 
-def generation(
-    agent: str,
-    count: int,
-    *,
-    skill: str = "",
-    description: str = "",
-    extend: Path | None = None,
-    output: Path | None = None,
-    dry_run: bool = False,
-) -> Generation:
-    """Return what is to be generated; raises BadArgument when that is unclear, or its file cannot be written."""
-    _require_one(skill, description, extend, output)
-    if extend is not None:
-        path = file_to_extend(extend)
-        file = None if dry_run else path
-        return Generation(agent=agent, count=count, skill="", description="", file=file, extends=path)
-    file = None if dry_run else file_to_create(output or Path(skill))
-    return Generation(agent=agent, count=count, skill=skill, description=description, file=file, extends=None)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Generated:
+    """The cases that a run generated, and where they were written to."""
+
+    run: Run
+    file: Path | None  # None: nowhere
+
+    @property
+    def cases(self) -> Sequence[Mapping[str, Any]]:
+        """Return the cases."""
+        found: Sequence[Mapping[str, Any]] = self.run.result["cases"]
+        return found
+
+    @property
+    def shortfall(self) -> str:
+        """Return why there are fewer cases than were asked for; empty when there are not."""
+        made, result = len(self.cases), self.run.result
+        if made >= result["asked"]:
+            return ""
+        why = result["failure"] or next(iter(result["reasons"]), "")
+        words = "no case could be generated"
+        if made:
+            words = f"only {made} of {count(result['asked'], 'case')} could be generated"
+        return f"{words}: {why}" if why else words
 
 
-def write_cases(wanted: Generation, run: Run) -> None:
+def conclude_generation(wanted: Generation, run: Run) -> Generated:
     """Write the cases that a run generated to their file."""
     result: Mapping[str, Any] = run.result
     if not result["cases"] or wanted.file is None:
-        return
+        return Generated(run=run, file=None)
     if wanted.extends is not None:
         extend(wanted.file, result["cases"])
     else:
         create(wanted.file, result["skill"], result["cases"])
+    return Generated(run=run, file=wanted.file)
 
 
 def _require_one(skill: str, description: str, extend: Path | None, output: Path | None) -> None:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 from muster.app.agent_kinds.directory import Agents
 from muster.app.backend import Backend
 from muster.app.costs import Quoting
-from muster.app.outputs import require_output
 from muster.app.runs.files import runs_of
 from muster.app.runs.handle import RunHandle
 from muster.app.runs.options import RunOptions
 from muster.app.runs.runs import Runs
 from muster.app.suites.comparison import SideFinder, file_of
+from muster.app.suites.generation import Generated, Generation, conclude_generation
 from muster.app.suites.plan import SuitePlan, SuitePlanner
 from muster.app.suites.reviews import Baselines, ReviewDraft, find_result
 from muster.domain.errors import BadArgument, BadFile, NotFound
@@ -97,7 +97,7 @@ class Suites:
 
     def __init__(self, backend: Backend, runs: Runs, agents: Agents) -> None:
         self._store, self._directory, self._clock = backend.store, backend.directory, backend.clock
-        self._runs, self._agents = runs, agents
+        self._runs, self._agents, self._home = runs, agents, backend.settings.home
         self.baselines = Baselines(backend, self.find)
 
     def plan(
@@ -232,14 +232,22 @@ class Suites:
         suite = await self.open(await self._find_stored(reference))
         return suite.run, await agreement_of(await self._store.reviews.of_run(suite.run.id), suite.results())
 
-    async def export_evidence(self, reference: str, output: str | Path, key: str | Path) -> "Exported":
-        """Write a signed archive of a suite run."""
+    async def export_evidence(self, reference: str, output: str | Path, key: str | Path | None = None) -> "Exported":
+        """Write a signed archive of a suite run; without a key, the one in the home folder signs it."""
         # Loaded when it is needed: cryptography takes longer to load than most commands take.
-        from muster.app.suites.evidence import export_evidence, load_private_key
+        from muster.app.suites.evidence import Evidence
 
-        require_output(Path(output), inputs=(str(key),))
-        private = load_private_key(Path(key))
-        return await export_evidence(await self.open(await self._find_stored(reference)), Path(output), private)
+        suite = await self.open(await self._find_stored(reference))
+        return await Evidence(self._home).export(suite, output, key)
+
+    async def generate(self, wanted: Generation, options: RunOptions | None = None) -> RunHandle:
+        """Start to have cases written by a model; raises before anything is stored when it cannot be asked."""
+        self._agents.require(wanted.agent)
+        return await self._runs.start("generate", wanted.spec(), options)
+
+    def conclude_generation(self, wanted: Generation, run: Run) -> Generated:
+        """Write the cases that a run generated to their file, and return them."""
+        return conclude_generation(wanted, run)
 
     async def _not_passed(self, run: Run) -> Sequence[str]:
         """Return the cases that did not pass with everyone in every epoch, also those that the run never came to."""

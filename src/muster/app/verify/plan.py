@@ -126,3 +126,12 @@ class VerifyPlanner:
 
 def _longest(request: Request) -> str:
     return "x" * ((request.max_tokens or 0) * BYTES_PER_TOKEN)
+
+
+def goes_into_batches(spec: Verification, dispatch: Dispatch) -> bool:
+    """Return whether any agent of a verification is asked in batches."""
+    if dispatch.mode is Mode.BATCH:
+        return True
+    asked = Arrangement(spec, ())
+    agents = [one for wave in asked.waves for one in asked.of(wave) if one.kind is Kind.MODEL]
+    return any(sent_as(spec, one, dispatch.mode) is Mode.BATCH for one in agents)

@@ -2,14 +2,12 @@
 
 import asyncio
 import shutil
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TextIO
 from uuid import uuid4
-
-import msgspec
 
 from muster.app.backend import Backend
 from muster.app.costs import Quoting
@@ -17,17 +15,17 @@ from muster.app.reports import RunReport, report_of_verification
 from muster.app.runs.handle import RunHandle
 from muster.app.runs.options import RunOptions
 from muster.app.runs.runs import Runs
-from muster.app.verify.plan import VerifyPlan, VerifyPlanner
-from muster.domain.errors import BadArgument
-from muster.domain.run import LIVE, TERMINAL, Dispatch, Run
+from muster.app.verify.plan import VerifyPlan, VerifyPlanner, goes_into_batches
+from muster.app.verify.repair import Fixed, fix
+from muster.domain.errors import BadArgument, BadFile
+from muster.domain.money import Microdollars
+from muster.domain.run import LIVE, TERMINAL, Dispatch, Run, RunState
 from muster.git.repository import Git
 from muster.reporting.files import require_folder, write_file
 from muster.settings import Settings
-from muster.store.base import Store
 from muster.verify.declaration.declaration import Declaration, read_declaration, shipped
 from muster.verify.files import Bounds, FileSelection, select
 from muster.verify.findings.assessment import has_known_form
-from muster.verify.findings.fix import Fixes, Unfixed, fixes_of
 from muster.verify.journal import WORKLOAD
 from muster.verify.reports.log import append_log, log_lines
 from muster.verify.reports.markdown import wave_file_name, write_wave
@@ -36,38 +34,6 @@ from muster.verify.reports.run import WavesRun, open_waves_run
 from muster.verify.reports.summary import VerifyReport, summarize
 from muster.verify.spec import read_spec, stored
 from muster.verify.verification import LeftOut, Verification, Verifier
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fixed:
-    """What was changed, and what was not."""
-
-    changed: tuple[str, ...] = ()  # files
-    left: tuple[str, ...] = ()  # one line for each change that was not made
-
-
-async def fix(store: Store, runs: Runs, run: Run) -> Fixed:
-    """Make the changes that the findings of a run propose, as far as they can be made."""
-    waves = await open_waves_run(store, run)
-    sources = {source.path: source async for source in waves.sources()}
-    fixes = fixes_of((await summarize(waves)).merged, sources)
-    left = [_words(one) for one in fixes.unfixed]
-    if not fixes.files:
-        return Fixed(left=tuple(left))
-    made = await _make(runs, waves.spec.root, fixes)
-    left += [f"{path}: {why}" for path, why in made["left"].items()]
-    return Fixed(changed=tuple(made["changed"]), left=tuple(left))
-
-
-async def _make(runs: Runs, root: str, fixes: Fixes) -> dict[str, dict[str, str]]:
-    handle = await runs.start("fix", {"root": root, "files": msgspec.to_builtins(fixes.files)}, runs.options())
-    found: dict[str, dict[str, str]] = await handle.result()
-    return found
-
-
-def _words(one: Unfixed) -> str:
-    return f"{one.finding.file}:{one.finding.line}: {one.why}"
-
 
 USUAL_FILES = ("verify.yaml", "verify.yml")
 
@@ -124,11 +90,69 @@ class VerifyFolders:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class VerifyRequest:
+    """What is to be verified, by whom, and how the run is done."""
+
+    folder: str | Path
+    selection: FileSelection
+    choice: VerifyChoice = EVERY_AGENT
+    options: RunOptions
+    detach: bool = False
+
+    def require_repairable(self) -> None:
+        """Raise BadArgument when files could not be changed after its verification."""
+        other = "--staged" if self.selection.staged else "--detach" if self.detach else ""
+        if other:
+            raise BadArgument(
+                f"--fix changes files after the verification, which does not go with {other}",
+                suggestions=(f"leave one of them out: --fix or {other}",),
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartedVerification:
+    """What was prepared for a request, and its run; without one there was nothing to verify."""
+
+    prepared: Prepared
+    plan: VerifyPlan | None = None
+    handle: RunHandle | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repair:
+    """The changes that were made after a verification, and the verification of these changes."""
+
+    before: Run
+    fixed: Fixed
+    again: StartedVerification | None = None
+    obstacle: str = ""  # why changes are not verified
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ConcludedVerification:
     """A verification that was summed up, and the files that it wrote by itself."""
 
     report: RunReport[VerifyReport]
     left: "LeftBehind"
+    repair: Repair | None = None  # after which it was made
+    unverified: tuple[str, ...] = ()  # files changed by the repair that it did not see
+
+    @property
+    def ok(self) -> bool:
+        """Return whether it is a success; a changed file that was not verified is none."""
+        return self.report.ok and not self.unverified
+
+    @property
+    def verdict(self) -> str:
+        """Return its result in a sentence."""
+        if self.unverified:
+            return f"Changed and not verified any more: {', '.join(self.unverified)}."
+        return self.report.summary.verdict
+
+    @property
+    def can_be_repaired(self) -> bool:
+        """Return whether its run completed and did not pass."""
+        return self.report.run.state is RunState.COMPLETED and not self.ok
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,12 +193,31 @@ class Verifications:
         for folder in (self._folders.reports, self._folders.log):
             require_folder(folder)
 
+    async def begin(self, request: VerifyRequest) -> StartedVerification:
+        """Prepare, plan and start a verification; nothing is started when there is nothing to verify."""
+        async with self.prepare(request.folder, request.selection, request.choice) as prepared:
+            if prepared.is_empty:
+                return StartedVerification(prepared=prepared)
+            plan = self.plan(prepared.spec, request.options.dispatch, Quoting.FIRST)
+            handle = await self.start(prepared, request.options, detach=request.detach)
+            return StartedVerification(prepared=prepared, plan=plan, handle=handle)
+
     async def start(self, prepared: Prepared, options: RunOptions | None = None, *, detach: bool = False) -> RunHandle:
-        """Start a verification that was prepared."""
+        """Start a verification that was prepared; with `detach` it must have agents that are asked in batches."""
+        if detach:
+            self.require_batches(prepared.spec, LIVE if options is None else options.dispatch)
         self.require_folders()
         handle = await self._runs.start(WORKLOAD, stored(prepared.spec), options, detach=detach)
         prepared.started = True
         return handle
+
+    def require_batches(self, spec: Verification, dispatch: Dispatch) -> None:
+        """Raise BadArgument when none of the agents of a verification is asked in batches."""
+        if not goes_into_batches(spec, dispatch):
+            raise BadArgument(
+                "--detach leaves batches to the provider, and none of these agents is asked in one",
+                suggestions=("add --batch", "or write `dispatch: batch` in the declaration of an agent"),
+            )
 
     async def find(self, reference: str) -> Run:
         """Return a verification by its reference."""
@@ -191,14 +234,17 @@ class Verifications:
         """Return the summary of a verification."""
         return await summarize(await open_waves_run(self._store, run))
 
-    async def conclude(self, run: Run) -> "ConcludedVerification":
+    async def conclude(self, run: Run, repair: Repair | None = None) -> ConcludedVerification:
         """Sum up a verification, write its reports and log, and remove what was staged for one that is over.
 
-        To do it twice changes nothing; raises NotFound for a run that had not begun.
+        To do it twice changes nothing; raises NotFound for a run that had not begun. One that was made after a repair
+        must have seen every file that the repair changed.
         """
         try:
             report = await report_of_verification(self._store, run)
-            return ConcludedVerification(report=report, left=await self.leave_behind(run, report.summary))
+            left = await self.leave_behind(run, report.summary)
+            unverified = await self._unverified(run, repair)
+            return ConcludedVerification(report=report, left=left, repair=repair, unverified=unverified)
         finally:
             self.tidy(run)
 
@@ -219,10 +265,30 @@ class Verifications:
         """Make the changes that the findings of a run propose, as far as they can be made."""
         return await fix(self._store, self._runs, run)
 
-    async def unverified(self, run: Run, fixed: Fixed) -> Sequence[str]:
-        """Return the files that were changed and that a verification after it did not see."""
+    async def repair(self, run: Run, request: VerifyRequest) -> Repair:
+        """Make the changes that the findings of a run propose, and start to verify them with what is left of a budget.
+
+        Without changes nothing is verified again; where that cannot be done, the first verification is what counts.
+        """
+        request.require_repairable()
+        fixed = await self.fix(run)
+        if not fixed.changed:
+            return Repair(before=run, fixed=fixed)
+        budget, least = request.options.budget, 1  # so little that nobody can be asked
+        left = None if budget is None else Microdollars(max(budget - run.total.settled, least))
+        try:
+            again = await self.begin(replace(request, options=replace(request.options, budget=left)))
+        except (BadArgument, BadFile) as error:
+            return Repair(before=run, fixed=fixed, obstacle=f"what was changed cannot be verified: {error.message}")
+        obstacle = "" if again.handle is not None else "what was changed leaves nothing to verify"
+        return Repair(before=run, fixed=fixed, again=again, obstacle=obstacle)
+
+    async def _unverified(self, run: Run, repair: Repair | None) -> tuple[str, ...]:
+        """Return the files that were changed by a repair and that a verification after it did not see."""
+        if repair is None or run.id == repair.before.id:
+            return ()
         seen = {file.path for file in (await open_waves_run(self._store, run)).snapshot.files}
-        return [path for path in fixed.changed if path not in seen]
+        return tuple(path for path in repair.fixed.changed if path not in seen)
 
     async def metrics(self, since: float) -> VerifyMetrics:
         """Return figures over the verifications since then."""

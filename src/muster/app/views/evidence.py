@@ -6,8 +6,14 @@ from typing import Any
 import msgspec
 
 from muster.suites.evidence.export import Exported
+from muster.suites.evidence.keys import KeyFiles
 from muster.suites.evidence.rescoring import Rescoring
 from muster.suites.evidence.verification import ArchiveVerification
+
+
+def keys_view(files: KeyFiles) -> dict[str, Any]:
+    """Return a pair of keys that was made as JSON."""
+    return {"private_key": str(files.private), "public_key": str(files.public), "key_id": files.id}
 
 
 def exported_view(done: Exported) -> dict[str, Any]:

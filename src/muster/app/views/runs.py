@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from muster.app.batches import Reconciled
@@ -253,6 +254,25 @@ def reconciled_view(one: Reconciled, runs: Sequence[RunId]) -> dict[str, Any]:
     """Return a batch that was looked for as JSON, with the runs that can go on now."""
     why = one.batch.note if one.error is None else one.error.message
     return batch_reference(one.batch) | {"open": one.error is not None, "why": why, "runs": list(runs)}
+
+
+def reconciliation_view(found: Sequence[tuple[Reconciled, Sequence[RunId]]]) -> dict[str, Any]:
+    """Return all batches that were looked for as JSON."""
+    return {
+        "batches": [reconciled_view(one, runs) for one, runs in found],
+        "open": sum(one.error is not None for one, _ in found),
+        "resumable": resumable(found),
+    }
+
+
+def resumable(found: Sequence[tuple[Reconciled, Sequence[RunId]]]) -> list[RunId]:
+    """Return the runs that can go on now, each once."""
+    return list(dict.fromkeys(run for one, runs in found if one.error is None for run in runs))
+
+
+def exported_run_view(run: Run, path: Path, entries: int) -> dict[str, Any]:
+    """Return a run that was written to a file as JSON."""
+    return {"id": run.id, "file": str(path), "entries": entries}
 
 
 def batch_stats_view(found: BatchStats, begin: float) -> dict[str, Any]:

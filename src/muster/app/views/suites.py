@@ -1,8 +1,12 @@
-"""Reviews, baselines, plans, evidence and findings of suites as JSON."""
+"""Plans, reports, reviews, baselines, generated cases and findings of suites as JSON."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 from muster.app.costs import Load
+from muster.app.reports import AnyReport
+from muster.app.suites.generation import Generated
 from muster.app.suites.plan import SuitePlan
 from muster.app.suites.reviews import NamedRun
 from muster.app.views.runs import moment
@@ -86,6 +90,30 @@ def reviews_view(run: str, found: ReviewedRun) -> dict[str, Any]:
 
 def _agreement_view(one: Agreement) -> dict[str, Any]:
     return {"reviews": one.n, "raw": one.raw, "kappa": one.kappa}
+
+
+def generated_view(found: Generated) -> dict[str, Any]:
+    """Return generated cases as JSON."""
+    run, result = found.run, found.run.result
+    return {
+        "run": run.id,
+        "file": None if found.file is None else str(found.file),
+        "generated": len(found.cases),
+        **{name: result[name] for name in ("skill", "asked", "cases", "rounds", "rejected", "reasons")},
+        "cost_usd": to_usd(run.spent.billed + run.spent.imputed),
+    }
+
+
+async def report_view(found: AnyReport, format_: str) -> dict[str, Any]:
+    """Return a report as JSON: as data where it is data, else as text."""
+    text = await found.text(format_)
+    report = json.loads(text) if format_ == "json" else text
+    return {"run": found.run.id, "format": format_, "ok": found.ok, "report": report}
+
+
+def written_report_view(found: AnyReport, format_: str, path: Path) -> dict[str, Any]:
+    """Return a report that was written to a file as JSON."""
+    return {"run": found.run.id, "format": format_, "ok": found.ok, "file": str(path)}
 
 
 def flaw_view(flaw: Flaw) -> dict[str, Any]:

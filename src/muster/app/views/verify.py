@@ -1,13 +1,12 @@
 """Plans and files of verifications as JSON."""
 
+import json
 from typing import Any
 
 from muster.app.verify.plan import PlannedAgent, VerifyPlan
-from muster.app.verify.verifications import Fixed, LeftBehind, Prepared
-from muster.app.views.suites import flaw_view, load_view
+from muster.app.verify.verifications import ConcludedVerification, Prepared, Repair
+from muster.app.views.suites import load_view
 from muster.domain.money import to_usd
-from muster.domain.run import Run
-from muster.verify.declaration.declaration import Inspection
 from muster.verify.verification import LeftOut
 
 
@@ -47,26 +46,27 @@ def left_out_view(one: LeftOut) -> dict[str, Any]:
     return {"path": one.path, "why": one.why}
 
 
-def left_behind_view(found: LeftBehind) -> dict[str, Any]:
-    """Return the files that a verification wrote as JSON."""
-    return {"reports": [str(path) for path in found.reports], "log": str(found.log)}
-
-
-def fixed_view(before: Run, fixed: Fixed) -> dict[str, Any]:
-    """Return what was changed after a verification as JSON."""
+async def concluded_view(found: ConcludedVerification) -> dict[str, Any]:
+    """Return a verification that was summed up as JSON: its report, and the files that it wrote."""
+    summary, left = found.report.summary, found.left
     return {
-        "changed": list(fixed.changed),
-        "left": list(fixed.left),
-        "run_before": before.id,
-        "cost_before_usd": to_usd(before.spent.settled),
+        "verified": len(summary.files) - len(summary.unseen),
+        **json.loads(await found.report.text("json")),
+        "reports": [str(path) for path in left.reports],
+        "log": str(left.log),
+        **({} if found.repair is None else {"fix": _repair_view(found.repair)}),
     }
 
 
-def inspection_view(inspection: Inspection) -> dict[str, Any]:
-    """Return what is wrong in a verify.yaml as JSON."""
-    found = inspection.declaration
+def _repair_view(repair: Repair) -> dict[str, Any]:
     return {
-        "file": inspection.file,
-        "agents": [] if found is None else [{"name": agent.name, "wave": agent.wave} for agent in found.agents],
-        "flaws": [flaw_view(flaw) for flaw in inspection.flaws],
+        "changed": list(repair.fixed.changed),
+        "left": list(repair.fixed.left),
+        "run_before": repair.before.id,
+        "cost_before_usd": to_usd(repair.before.spent.settled),
     }
+
+
+def nothing_view(why: str, prepared: Prepared) -> dict[str, Any]:
+    """Return why there was nothing to verify as JSON."""
+    return {"verified": 0, "why": why, "left_out": [left_out_view(one) for one in prepared.left_out]}

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from muster.app import Muster, Patience
 from muster.app.batches import HeldBatch, Reconciled
-from muster.app.views.runs import reconciled_view
+from muster.app.views.runs import reconciliation_view
 from muster.cli.batches.words import batch_name, some_batches
 from muster.cli.drive import parting
 from muster.cli.line import Option
@@ -75,10 +75,9 @@ def holder_words(held: HeldBatch, patience: Patience) -> str:
 
 def _tell(common: CommonOptions, found: "list[Found]") -> int:
     still_open = [one for one, _ in found if one.error is not None]
-    runs = list(dict.fromkeys(run for one, runs in found if one.error is None for run in runs))
-    data = {"batches": [reconciled_view(one, runs) for one, runs in found], "open": len(still_open), "resumable": runs}
+    data = reconciliation_view(found)
     lines = [_line(one) for one, _ in found] or ["nothing to reconcile"]
-    lines += [f"go on with: muster runs resume {run}" for run in runs]
+    lines += [f"go on with: muster runs resume {run}" for run in data["resumable"]]
     if not common.json:
         answer(common, data, lambda console: console.print("\n".join(lines), soft_wrap=True))
     elif not still_open:

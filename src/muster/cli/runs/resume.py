@@ -8,7 +8,7 @@ from muster.app import Muster, Patience
 from muster.app.runs.handle import RunHandle
 from muster.app.views.runs import whole_run_view
 from muster.cli.batches.words import calls
-from muster.cli.drive import drive, refuse_driven
+from muster.cli.drive import drive
 from muster.cli.line import Option
 from muster.cli.options import PatienceOptions, RunArgument
 from muster.cli.outcome import WantedReport, conclude, drive_and_conclude
@@ -66,11 +66,8 @@ async def prepare_resume(
         # Whoever lost its exit code, because the process died after its last commit, gets it here.
         note(common, f"run {before.id} is completed; this is what it came to")
         return before
-    refuse_driven(before)
-    if before.workload in ENDINGS:
-        ENDINGS[before.workload].require_places(muster)
     held = await muster.runs.batches_of(before.id)
-    after = await muster.runs.prepare_resume(before.id, budget_usd=budget, here=here)
+    after = await muster.prepare_resume(before.id, budget_usd=budget, here=here)
     note(common, _before_spending(before, after, held.saving.parked))
     return after
 

@@ -1,19 +1,16 @@
 """`muster runs export | import`: runs as files."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from muster.app import Muster
-from muster.app.views.runs import whole_run_view
+from muster.app.views.runs import exported_run_view, whole_run_view
 from muster.cli.line import Argument, Option
 from muster.cli.options import RunArgument
 from muster.cli.runs.words import summary
 from muster.cli.session import with_muster
 from muster.cli.terminal.output import CommonOptions, answer
 from muster.domain.run import Run
-
-if TYPE_CHECKING:
-    pass
 
 
 def export(
@@ -30,8 +27,7 @@ def export(
 
     found, entries = with_muster(common, work)
     text = f"run {found.id}: {entries} entries written to {output}"
-    data = {"id": found.id, "file": str(output), "entries": entries}
-    answer(common, data, lambda console: console.print(text, soft_wrap=True))
+    answer(common, exported_run_view(found, output, entries), lambda console: console.print(text, soft_wrap=True))
 
 
 def import_(

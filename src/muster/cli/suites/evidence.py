@@ -10,28 +10,22 @@ from rich.table import Table
 from rich.text import Text
 
 from muster.app import Muster
+from muster.app.project import Project
 from muster.app.suites.evidence import (
+    KEY_NAME,
     ArchiveVerification,
     Difference,
     Exported,
     FigureDifference,
     Rescoring,
-    load_public_key,
-    make_keys,
 )
-from muster.app.suites.evidence import rescore as score_again
-from muster.app.suites.evidence import verify as check
 from muster.app.suites.values import WORDS, Status
-from muster.app.views.evidence import exported_view, rescoring_view, verification_view
+from muster.app.views.evidence import exported_view, keys_view, rescoring_view, verification_view
 from muster.cli.completers import run_names
 from muster.cli.line import Argument, Option
 from muster.cli.session import with_muster
 from muster.cli.terminal.output import CommonOptions, answer, clean, fail_with, note
-from muster.domain.errors import BadConfiguration
-from muster.settings import load_settings
 from muster.text.words import count, one_line
-
-KEY_NAME = "evidence.key"
 
 FileArgument = Annotated[Path, Argument(metavar="FILE", help="An archive written by `muster evidence export`.")]
 PublicKeyOption = Annotated[
@@ -46,13 +40,12 @@ def keygen(
     ] = None,
 ) -> None:
     """Make a key pair for signing. Existing files are never overwritten."""
-    files = make_keys(output or _default_key(common))
-    data = {"private_key": str(files.private), "public_key": str(files.public), "key_id": files.id}
+    files = Project(common.home).evidence.make_keys(output)
     text = (
         f"private key: {files.private} (keep it to yourself)\n"
         f"public key:  {files.public} (give it to those who are to check)\nkey id:      {files.id}"
     )
-    answer(common, data, lambda console: console.print(text, soft_wrap=True))
+    answer(common, keys_view(files), lambda console: console.print(text, soft_wrap=True))
 
 
 def export(
@@ -71,19 +64,16 @@ def export(
     ] = None,
 ) -> None:
     """Write a signed archive of a suite run: suite, prompts, calls, verdicts, metrics. Secrets are removed."""
-    path = key or _default_key(common)
-    if key is None and not path.exists():
-        raise BadConfiguration(f"there is no key to sign with at {path}", suggestions=("muster evidence keygen",))
 
     async def work(muster: Muster) -> Exported:
-        return await muster.suites.export_evidence(run, output, path)
+        return await muster.suites.export_evidence(run, output, key)
 
     _tell_export(common, with_muster(common, work))
 
 
 def verify(common: CommonOptions, file: FileArgument, public_key: PublicKeyOption = None) -> int:
     """Check that an archive was not changed since it was signed. Needs no store and no network."""
-    found = check(file, None if public_key is None else load_public_key(public_key))
+    found = Project(common.home).evidence.verify(file, public_key)
     if not found.valid:
         return _tell_invalid(common, file, found)
     answer(common, verification_view(file, found), lambda console: console.print(_words(file, found), soft_wrap=True))
@@ -99,8 +89,7 @@ def rescore(
     ] = False,
 ) -> int:
     """Check an archive, then score its replies again and compare. No agent is called."""
-    key = None if public_key is None else load_public_key(public_key)
-    found = score_again(file, key, allow_redacted=allow_redacted)
+    found = Project(common.home).evidence.rescore(file, public_key, allow_redacted=allow_redacted)
     if not found.verification.valid:
         return _tell_invalid(common, file, found.verification)
     if not found.verification.trusted:
@@ -112,10 +101,6 @@ _UNTRUSTED = (
     "checked with the key inside of the archive: this proves that nothing was changed since it was signed, "
     "not who signed it; for that, name the signer's key with --public-key"
 )
-
-
-def _default_key(common: CommonOptions) -> Path:
-    return load_settings(common.home).home / KEY_NAME
 
 
 def _tell_export(common: CommonOptions, done: Exported) -> None:

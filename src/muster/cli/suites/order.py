@@ -119,9 +119,6 @@ class SuiteEnding:
         """Look at a run while it is driven."""
         return SuiteProgress(muster)
 
-    def require_places(self, muster: Muster) -> None:
-        """Refuse nothing: only the reports that are asked for are left behind."""
-
     async def outcome(
         self, muster: Muster, run: Run, wanted: tuple[WantedReport, ...], common: CommonOptions
     ) -> RunOutcome:

@@ -1,14 +1,13 @@
 """`muster report`: what became of a suite run or a verification, in the format that somebody needs."""
 
 import asyncio
-import io
-import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from muster.app import Muster
 from muster.app.outputs import require_output
-from muster.app.reports import report_of_file
+from muster.app.project import Project
+from muster.app.views.suites import report_view, written_report_view
 from muster.cli.completers import run_names_or_files
 from muster.cli.line import Argument, Option
 from muster.cli.line.parameters import files
@@ -55,27 +54,18 @@ def report(
 
 async def _of_file(common: CommonOptions, file: Path, wanted: WantedReport) -> None:
     """Report the run of a file; the user's own store is not opened."""
-    async with report_of_file(file) as found:
+    async with Project(common.home).report_of_file(file) as found:
         await _give(common, Reportable(report=found, reference=str(file)), wanted)
 
 
 async def _give(common: CommonOptions, found: Reportable, wanted: WantedReport) -> None:
     wanted_format(wanted.format, found.formats)
     if common.json and wanted.path is None:
-        answer(common, await _as_data(found, wanted.format), lambda console: None)
+        format_ = "json" if wanted.format == TERMINAL else wanted.format
+        answer(common, await report_view(found.report, format_), lambda console: None)
         return
     await write_reports(found, [wanted])
     if wanted.path is not None:
-        data = {"run": found.report.run.id, "format": wanted.format, "ok": found.report.ok, "file": str(wanted.path)}
+        data = written_report_view(found.report, wanted.format, wanted.path)
         text = f"run {found.report.run.id}: {wanted.format} report written to {wanted.path}"
         answer(common, data, lambda console: console.print(text, soft_wrap=True))
-
-
-async def _as_data(found: Reportable, format_: str) -> dict[str, Any]:
-    """Return the report inside the envelope: as data where it is data, else as text."""
-    out = io.StringIO()
-    name = "json" if format_ == TERMINAL else format_
-    await found.write(name, out)
-    text = out.getvalue()
-    report = json.loads(text) if name == "json" else text
-    return {"run": found.report.run.id, "format": name, "ok": found.report.ok, "report": report}

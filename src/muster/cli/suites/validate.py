@@ -4,11 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-from muster.app.validation import Flaw, Inspection, validate_suites
-from muster.app.validation import findings as findings_of
-from muster.app.validation import validate as validated
-from muster.app.views.suites import examination_view, flaw_view
-from muster.app.views.verify import inspection_view
+from muster.app.project import Project
+from muster.app.validation import Flaw, Inspection
+from muster.app.views.project import linted_view, validated_view
 from muster.cli.line import Argument
 from muster.cli.terminal.output import CommonOptions, answer, clean, fail, fail_with, warn
 from muster.domain.errors import NotFound
@@ -21,11 +19,8 @@ AnyPathsArgument = Annotated[
 
 def validate(common: CommonOptions, paths: AnyPathsArgument) -> int:
     """Check suites and verification agents; exit 2 if one is not valid."""
-    found = validated(paths)
-    data = {
-        "suites": [examination_view(file, examination) for file, examination in found.suites.items()],
-        "verifications": [inspection_view(inspection) for inspection in found.verifications],
-    }
+    found = Project(common.home).validate(paths)
+    data = validated_view(found)
     for doubt in found.doubts:
         if not common.json:
             warn(f"warning: {doubt}")
@@ -74,18 +69,16 @@ def _agents(inspection: Inspection) -> str:
 
 def lint(common: CommonOptions, paths: PathsArgument) -> int:
     """Show weak spots of suites; exit 1 if there are any, 2 if a suite is not valid."""
-    examined = validate_suites(paths)
-    flaws = [flaw for examination in examined.values() for flaw in examination.flaws]
-    findings = [finding for file, examination in examined.items() for finding in findings_of(file, examination)]
-    data = {"suites": list(examined), "findings": [flaw_view(finding) for finding in findings]}
+    found = Project(common.home).lint(paths)
+    data, findings = linted_view(found), found.findings
     lines = [clean(f"{finding} [{finding.code}]") for finding in findings]
-    if flaws:
+    if found.flaws:
         if lines and not common.json:
             answer(common, data, lambda console: console.print("\n".join(lines), soft_wrap=True))
-        return refused(common, flaws, data | {"flaws": [flaw_view(flaw) for flaw in flaws]})
+        return refused(common, found.flaws, data)
     if common.json and findings:
         told = {"code": "lint", "message": f"{len(findings)} findings; first: {findings[0]}", "suggestions": []}
         return fail_with(common, told, 1, data)
-    lines = lines or [f"{file}: {cases(examination.cases)}, clean" for file, examination in examined.items()]
+    lines = lines or [f"{file}: {cases(examination.cases)}, clean" for file, examination in found.suites.items()]
     answer(common, data, lambda console: console.print("\n".join(lines), soft_wrap=True))
     return 1 if findings else 0

@@ -1,11 +1,9 @@
 """The options that choose what is verified and by whom. Shared by `verify` and `verify plan`."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from muster.app.verify.plan import PlannedAgent
 from muster.app.verify.values import FileSelection
 from muster.app.verify.verifications import VerifyChoice
 from muster.cli.completers import agent_names
@@ -130,15 +128,6 @@ class VerifyDispatchOptions:
     sending: DispatchOptions
     live: bool = False  # whatever the agents' own declarations say
     cache: bool = True
-
-    def require_batches(self, parts: Iterable[PlannedAgent]) -> None:
-        """Raise BadArgument when batches are to be left to the provider and no agent that was chosen goes into one."""
-        asked = self.sending.dispatch.mode is Mode.BATCH or any(part.batch for part in parts)
-        if self.sending.detach and not asked:
-            raise BadArgument(
-                "--detach leaves batches to the provider, and none of these agents is asked in one",
-                suggestions=("add --batch", "or write `dispatch: batch` in the declaration of an agent"),
-            )
 
 
 def verify_sending_of(

@@ -13,7 +13,7 @@ from muster.cli.suites.plan import bound_words, most_words, parse_cap
 from muster.cli.terminal.output import CommonOptions, answer, clean
 from muster.cli.terminal.table import Column, fitted
 from muster.cli.verify.options import AskedOptions, VerifySendingOptions
-from muster.cli.verify.order import preparing
+from muster.cli.verify.order import request_of
 from muster.cli.verify.words import extent, left_out, redactions, tell_nothing
 from muster.domain.money import show_usd
 
@@ -43,12 +43,13 @@ def plan(
     cap = parse_cap(budget)
 
     async def work(muster: Muster) -> int:
-        async with preparing(muster, asked, sent) as prepared:
+        request = request_of(muster, asked, sent, muster.runs.options(dispatch=sent.sending.dispatch))
+        async with muster.verify.prepare(request.folder, request.selection, request.choice) as prepared:
             if prepared.is_empty:
-                selection = asked.selection(muster.settings.verify.pending)
-                return tell_nothing(common, selection, prepared, allowed=asked.allow_empty)
-            found = muster.verify.plan(prepared.spec, sent.sending.dispatch)
-            sent.require_batches(found.parts)
+                return tell_nothing(common, request.selection, prepared, allowed=asked.allow_empty)
+            found = muster.verify.plan(prepared.spec, request.options.dispatch)
+            if request.detach:
+                muster.verify.require_batches(prepared.spec, request.options.dispatch)
             data = verify_plan_view(found, prepared, cap)
             answer(common, data, lambda console: _tell(console, found, prepared, cap))
             return 0

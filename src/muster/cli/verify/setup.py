@@ -1,15 +1,14 @@
 """`muster verify hook install | allow-secret`: the hook of git, and exceptions for secrets."""
 
 import asyncio
-import sys
 from pathlib import Path
 from typing import Annotated
 
-from muster.app.verify.secrets import Allowed, Installed, install_hook
-from muster.app.verify.secrets import allow_secret as allow
+from muster.app.project import Project
+from muster.app.verify.secrets import Allowed, Installed
+from muster.app.views.project import allowed_view, hook_view
 from muster.cli.line import Argument, Option
 from muster.cli.terminal.output import CommonOptions, answer
-from muster.settings import load_settings
 
 
 def install(
@@ -17,11 +16,8 @@ def install(
     force: Annotated[bool, Option("--force", help="Replace an existing hook; a copy of it is kept.")] = False,
 ) -> None:
     """Install a git pre-commit hook that verifies the staged files."""
-    home = () if common.home is None else ("--home", str(common.home.absolute()))
-    words = (sys.executable, "-P", "-m", "muster", "verify", "--staged", "--live", "--allow-empty", *home)
-    done = asyncio.run(install_hook(Path.cwd(), words, force=force))
-    data = {"hook": str(done.path), "kept": None if done.kept is None else str(done.kept), "command": list(words)}
-    answer(common, data, lambda console: console.print(_told(done), soft_wrap=True))
+    done = asyncio.run(Project(common.home).install_hook(force=force))
+    answer(common, hook_view(done), lambda console: console.print(_told(done), soft_wrap=True))
 
 
 def _told(done: Installed) -> str:
@@ -37,13 +33,12 @@ def allow_secret(
     ] = None,
 ) -> None:
     """Add an exception to verify.yaml: this line may contain a secret of this kind."""
-    done = asyncio.run(allow(load_settings(common.home), Path.cwd(), place, agents))
-    data = {
-        "declaration": str(done.declaration),
-        "allowed": [{"file": one.file, "line": one.line, "kind": one.kind} for one in done.secrets],
-    }
+    done = asyncio.run(Project(common.home).allow_secret(place, agents_file=agents))
+    text = _allowed_words(done)
     answer(
-        common, data, lambda console: console.print(_allowed_words(done), soft_wrap=True, markup=False, highlight=False)
+        common,
+        allowed_view(done),
+        lambda console: console.print(text, soft_wrap=True, markup=False, highlight=False),
     )
 
 

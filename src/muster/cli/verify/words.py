@@ -1,40 +1,28 @@
 """A verification in a few words for people: how much it is, what is left out, and why there is nothing to do."""
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from muster.app.verify.plan import VerifyPlan
 from muster.app.verify.values import FileSelection, LeftOut
-from muster.app.verify.verifications import Prepared
-from muster.app.views.verify import left_out_view
+from muster.app.verify.verifications import Prepared, StartedVerification
+from muster.app.views.verify import nothing_view
 from muster.cli.batches.words import calls
 from muster.cli.terminal.output import CommonOptions, answer, fail_with
 from muster.text.words import count, one_line
 
-if TYPE_CHECKING:
-    pass
-
-
 NOTHING = "nothing_to_verify"
-
-
 MOST_NAMED = 10
-
-
 FEW = 3
-
-
 MOST_GROUPS = 5
-
-
 NAMED_OF_A_GROUP = 2
-
-
 LONGEST_PATH = 60
 
 
-def first_words(found: VerifyPlan, prepared: Prepared) -> str:
-    """Return what is about to happen, before anything is spent."""
+def first_words(started: StartedVerification) -> str:
+    """Return what has begun."""
+    found, prepared = started.plan, started.prepared
+    if found is None:
+        return ""
     lines = [f"{extent(found, prepared)}, agents from {prepared.agents_file}"]
     if found.left_out:
         lines.append(f"left out: {', '.join(left_out(found.left_out, FEW))}")
@@ -86,7 +74,7 @@ def _some(paths: Sequence[str]) -> str:
 def tell_nothing(common: CommonOptions, selection: FileSelection, prepared: Prepared, *, allowed: bool) -> int:
     """Print that there is nothing to verify, and why; a success only if that is allowed."""
     why, named = _why(selection, prepared), left_out(prepared.left_out)
-    data = {"verified": 0, "why": why, "left_out": [left_out_view(one) for one in prepared.left_out]}
+    data = nothing_view(why, prepared)
     if allowed:
         text = "\n".join([f"nothing was verified: {why}", *(f"  left out: {one}" for one in named)])
         answer(common, data, lambda console: console.print(text, soft_wrap=True))

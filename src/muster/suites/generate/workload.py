@@ -146,7 +146,17 @@ class Spec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     extend: str = ""  # the folder or file of a suite, instead of the two before
 
 
-@workload("generate")
+def _read(spec: Any) -> Spec:
+    try:
+        found = msgspec.convert(spec, Spec)
+    except msgspec.ValidationError as error:
+        raise BadArgument(f"not a valid spec for generating cases: {error}") from None
+    if bool(found.extend) == bool(found.skill):
+        raise BadArgument("give either a new skill or a suite to extend, not both")
+    return found
+
+
+@workload("generate", check=_read)
 async def generate(ctx: Context, spec: Any) -> Json:
     """Have cases written; gives those that were taken, and why others were not."""
     wanted = _read(spec)
@@ -172,16 +182,6 @@ async def generate(ctx: Context, spec: Any) -> Json:
         "reasons": desk.all_reasons[:_KEPT],
         "failure": failure,
     }
-
-
-def _read(spec: Any) -> Spec:
-    try:
-        found = msgspec.convert(spec, Spec)
-    except msgspec.ValidationError as error:
-        raise BadArgument(f"not a valid spec for generating cases: {error}") from None
-    if bool(found.extend) == bool(found.skill):
-        raise BadArgument("give either a new skill or a suite to extend, not both")
-    return found
 
 
 def _look(spec: Spec) -> Known:

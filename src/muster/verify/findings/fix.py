@@ -114,13 +114,18 @@ def _lines(text: str) -> tuple[str, ...]:
 _LONE = re.compile(rb"\r(?!\n)")  # an editor sees a line end where `applied` sees none
 
 
-@workload("fix")
-async def fix(ctx: Context, spec: Any) -> Json:
-    """Change files one by one, and say which; the others are named with the reason."""
+def _read(spec: Any) -> tuple[Path, tuple[FileEdits, ...]]:
+    """Return the root and the changes of a spec."""
     try:
-        root, files = Path(spec["root"]), msgspec.convert(spec["files"], tuple[FileEdits, ...])
+        return Path(spec["root"]), msgspec.convert(spec["files"], tuple[FileEdits, ...])
     except (KeyError, TypeError, msgspec.ValidationError) as error:
         raise BadArgument(f"not a valid spec of a fix: {error}") from None
+
+
+@workload("fix", check=_read)
+async def fix(ctx: Context, spec: Any) -> Json:
+    """Change files one by one, and say which; the others are named with the reason."""
+    root, files = _read(spec)
     told = {edits.path: await _fix_one(ctx, root, edits) for edits in files}
     return {
         "changed": [path for path, why in told.items() if not why],

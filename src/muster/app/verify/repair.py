@@ -1,0 +1,43 @@
+"""Changes that findings propose, made in the files that were verified, as far as they can be made."""
+
+from dataclasses import dataclass
+
+import msgspec
+
+from muster.app.runs.runs import Runs
+from muster.domain.run import Run
+from muster.store.base import Store
+from muster.verify.findings.fix import Fixes, Unfixed, fixes_of
+from muster.verify.reports.run import open_waves_run
+from muster.verify.reports.summary import summarize
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fixed:
+    """What was changed, and what was not."""
+
+    changed: tuple[str, ...] = ()  # files
+    left: tuple[str, ...] = ()  # one line for each change that was not made
+
+
+async def fix(store: Store, runs: Runs, run: Run) -> Fixed:
+    """Make the changes that the findings of a run propose, as far as they can be made."""
+    waves = await open_waves_run(store, run)
+    sources = {source.path: source async for source in waves.sources()}
+    fixes = fixes_of((await summarize(waves)).merged, sources)
+    left = [_words(one) for one in fixes.unfixed]
+    if not fixes.files:
+        return Fixed(left=tuple(left))
+    made = await _make(runs, waves.spec.root, fixes)
+    left += [f"{path}: {why}" for path, why in made["left"].items()]
+    return Fixed(changed=tuple(made["changed"]), left=tuple(left))
+
+
+async def _make(runs: Runs, root: str, fixes: Fixes) -> dict[str, dict[str, str]]:
+    handle = await runs.start("fix", {"root": root, "files": msgspec.to_builtins(fixes.files)}, runs.options())
+    found: dict[str, dict[str, str]] = await handle.result()
+    return found
+
+
+def _words(one: Unfixed) -> str:
+    return f"{one.finding.file}:{one.finding.line}: {one.why}"
