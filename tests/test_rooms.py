@@ -1,6 +1,7 @@
 """The rooms and the arrows between them: every import counts, hidden ones too, and edges reach nothing privately."""
 
 import ast
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -101,6 +102,52 @@ def test_optional_packages_stay_in_their_adapters() -> None:
         if OPTIONAL.get(name.split(".")[0], module.split(".")[0]) != module.split(".")[0]
     ]
     assert wrong == []
+
+
+def test_the_ground_needs_only_the_standard_library() -> None:
+    grounds = [module for module in MODULES if module.split(".")[0] == "domain"]
+    foreign = {f"{module} imports {name}" for module in grounds for name in imports(module)}
+    known = {*sys.stdlib_module_names, "muster"}
+    assert {one for one in foreign if one.rpartition(" ")[2].split(".")[0] not in known} == set()
+
+
+# What would lead a feature past the call path: stores, processes and sockets of its own.
+PAST_THE_CALL_PATH = {"sqlite3", "subprocess", "multiprocessing", "socket", "ssl", "http", "ctypes"}
+SPAWNING = {"create_subprocess_exec", "create_subprocess_shell", "posix_spawn", "popen", "execv"}
+
+
+def test_features_open_no_store_process_or_connection_themselves() -> None:
+    features = {module: tree for module, tree in MODULES.items() if module.split(".")[0] in ("suites", "verify")}
+    wrong = {f"{module}: {name}" for module in features for name in imports(module) if _leads_past(name)}
+    for module, tree in features.items():
+        names = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+        wrong |= {f"{module}: {name}" for name in names & SPAWNING}
+    assert wrong == set()
+    assert _leads_past("sqlite3.connect")
+    assert _leads_past("asyncio.create_subprocess_exec")
+
+
+def _leads_past(name: str) -> bool:
+    return name.split(".")[0] in PAST_THE_CALL_PATH or name.split(".")[-1] in SPAWNING
+
+
+# Where a module is imported by a name that is not written there: tables of commands, agents and workloads, what
+# muster.toml names, and public names.
+BY_COMPUTED_NAME = {
+    "__init__", "app.agent_kinds.own", "app.agent_kinds.providers", "app.agent_kinds.services", "app.project_workloads",
+    "cli.line.commands", "engine.workload",
+}  # fmt: skip
+
+
+def test_modules_are_imported_by_computed_names_only_through_tables() -> None:
+    found = {
+        module
+        for module, tree in MODULES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in ("import_module", "__import__")
+        if not (node.args and isinstance(node.args[0], ast.Constant))
+    }
+    assert found == BY_COMPUTED_NAME
 
 
 MOST_HIDDEN = 40
