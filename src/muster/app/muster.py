@@ -17,8 +17,8 @@ from muster.domain.canonical import Json
 from muster.domain.errors import MusterError, NotFound, Overdraft, StopRun
 from muster.domain.ids import RunId
 from muster.domain.run import LIVE, TERMINAL, Dispatch, Origin, OwnedProcess, Run
+from muster.engine.context import SchemaLike, json_schema, require_data
 from muster.engine.drive import Listener
-from muster.engine.schemas import SchemaLike, json_schema, require_data
 from muster.engine.worker import Worker
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from muster.app.validation import Linted, Validated, lint, starter, validate
 from muster.app.verify.secrets import Allowed, Installed, allow_secret, install_hook
 from muster.domain.errors import BadArgument
 from muster.settings import Settings, load_settings
-from muster.settings.schema import toml_schema
+from muster.settings.file import toml_schema
 
 SCHEMAS = {"suite": suite_schema, "verify": verify_schema, "toml": toml_schema}  # by what they describe
 

@@ -1,4 +1,4 @@
-"""What a workload holds in its hand: durable calls, steps, events and child runs."""
+"""What a workload is given: durable calls, steps, events and child runs; and answers that must fit a schema."""
 
 import asyncio
 import inspect
@@ -7,14 +7,14 @@ from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, C
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from muster.agents.base import OnDelta
 from muster.domain.agent import Command
-from muster.domain.call import Reply, Request, ask, require_key
+from muster.domain.call import Quality, Reply, Request, Stop, ask, require_key
 from muster.domain.canonical import Json, digest, plain_json
 from muster.domain.entry import EntryKind, EntryState
-from muster.domain.errors import KeyReused, StopRun
+from muster.domain.errors import BadArgument, BadOutput, KeyReused, StopRun
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars, from_usd
 from muster.domain.run import Mode
@@ -22,7 +22,6 @@ from muster.engine.calls.path import CallPath
 from muster.engine.clock import Clock
 from muster.engine.driven_run import DrivenRun
 from muster.engine.mapping import gather, ordered_map
-from muster.engine.schemas import SchemaLike, json_schema, require_data
 from muster.store.base import Record, Store
 
 T = TypeVar("T")
@@ -34,6 +33,20 @@ class ChildStarter(Protocol):
 
     async def __call__(self, key: str, workload: str, spec: Json, cap: Microdollars | None) -> Json:
         """Drive the child to its end; raises ChildFailed when it does not complete."""
+
+
+@runtime_checkable
+class Model(Protocol):
+    """A Pydantic model, as far as it is needed here."""
+
+    def model_json_schema(self) -> dict[str, Any]:
+        """Return the JSON Schema of the model."""
+
+    def model_validate(self, data: Any) -> object:
+        """Return an instance, or raise ValueError."""
+
+
+SchemaLike = Mapping[str, Json] | Model
 
 
 class Context:
@@ -222,3 +235,36 @@ def _completed(request: Request, system: str, schema: SchemaLike | None) -> Requ
 
 async def _fitting(calling: Awaitable[Reply], schema: SchemaLike) -> Reply:
     return require_data(await calling, schema)
+
+
+def json_schema(schema: SchemaLike) -> Mapping[str, Json]:
+    """Return a schema as JSON; raises BadArgument for anything that is neither a mapping nor a Pydantic model."""
+    if isinstance(schema, Mapping):
+        return schema
+    if isinstance(schema, Model):
+        return schema.model_json_schema()
+    raise BadArgument(f"schema must be a JSON Schema (a dict) or a Pydantic model, not {type(schema).__name__}")
+
+
+def require_data(reply: Reply, schema: SchemaLike) -> Reply:
+    """Return a reply whose data fits; raises BadOutput for any other, which costs what it cost."""
+    wrong = _flaw(reply, schema)
+    if wrong:
+        error = BadOutput(wrong, suggestions=("the reply is kept: muster runs show RUN --call KEY",))
+        error.reply = reply
+        raise error
+    return reply
+
+
+def _flaw(reply: Reply, schema: SchemaLike) -> str:
+    if reply.stop is Stop.TOOL_USE:
+        return "" if reply.tool_calls else "it stopped for tool calls but made none, and data was requested"
+    if reply.quality in (Quality.CUT, Quality.REFUSED):
+        return f"its answer was {reply.quality}, and data was requested"
+    if reply.data_error or isinstance(schema, Mapping):
+        return reply.data_error
+    try:
+        schema.model_validate(reply.data)  # a model may ask for more than its schema says
+    except ValueError as error:
+        return f"its answer does not fit the model: {error}"
+    return ""

@@ -26,7 +26,7 @@ from muster.sim.playback import (
     stage_whole,
 )
 from muster.sim.protocols.ask import Ask, SimAnswer, SimRefusal, WireProtocol
-from muster.sim.protocols.door import body_of, check_key
+from muster.sim.protocols.request import body_of, check_key
 from muster.sim.speaker import Responder, name_of
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from muster.agents.claude_code.conversation import ClaudeConversation
-from muster.agents.claude_code.transport import ProcessTransport
+from muster.agents.claude_code.sdk import ProcessTransport
 from muster.agents.processes.process import ProcessCommand
 from muster.agents.processes.registry import ProcessRegistry
 from muster.agents.processes.system import this_process

@@ -11,8 +11,7 @@ from typing import Any
 from muster.agents.processes import system
 from muster.agents.processes.process import ProcessCommand
 from muster.agents.processes.registry import ProcessRegistry
-from muster.agents.program.agent import ProgramAgent
-from muster.agents.program.modes import Mode
+from muster.agents.program.agent import Mode, ProgramAgent
 from muster.domain.agent import Profile, Timeouts
 from muster.domain.call import Message, Request, Role
 from muster.domain.canonical import Json

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from muster.agents.processes.registry import ProcessRegistry
-from muster.agents.program import modes
+from muster.agents.program.agent import decode_chat, encode_chat, encode_plain
 from muster.domain.call import Message, Reply, Request, Role, Stop, Tool, ToolCall, Usage, ask
 from muster.domain.canonical import Json
 from muster.domain.errors import BadExit, BadOutput, InvalidRequest, NotStarted, Paid, TimedOut
@@ -69,18 +69,18 @@ async def test_a_variable_that_cannot_be_one_is_a_failure_of_the_call(processes:
 
 
 def test_a_system_prompt_comes_first() -> None:
-    assert modes.encode_plain(ask("Hello", system="Be brief.")) == b"Be brief.\n\nHello"
+    assert encode_plain(ask("Hello", system="Be brief.")) == b"Be brief.\n\nHello"
 
 
 def test_several_messages_are_written_as_turns() -> None:
-    assert modes.encode_plain(Request(messages=TALK, system="S")).decode() == (
+    assert encode_plain(Request(messages=TALK, system="S")).decode() == (
         'S\n\nUser: Weather?\n\nAssistant: [weather {"city": "Bonn"}]\n\nTool: sunny\n\n'
         "Assistant: Sunny.\n\nUser: And tomorrow?"
     )
 
 
 def test_half_a_character_in_a_prompt_is_written_as_an_escape() -> None:
-    assert modes.encode_plain(ask("\ud83d")) == b"\\ud83d"
+    assert encode_plain(ask("\ud83d")) == b"\\ud83d"
 
 
 async def test_only_the_end_of_the_last_line_is_taken_from_a_plain_answer(processes: ProcessRegistry) -> None:
@@ -112,7 +112,7 @@ async def test_a_failed_program_is_a_failed_call_in_every_mode(processes: Proces
 
 
 def sent(request: Request) -> Json:
-    return json.loads(modes.encode_chat(request, "critic"))
+    return json.loads(encode_chat(request, "critic"))
 
 
 def test_only_what_is_set_is_sent() -> None:
@@ -221,7 +221,7 @@ async def test_a_tool_call_that_is_none_is_refused_and_its_cost_counts(
     error = await refused(processes, {"text": "x", "tool_calls": calls, "cost_usd": 0.001})
     assert (error.paid, error.cost) == (Paid.YES, 1_000)
     with pytest.raises(BadOutput, match=why):
-        modes.decode_chat(spelled({"tool_calls": calls}).encode())
+        decode_chat(spelled({"tool_calls": calls}).encode())
 
 
 @pytest.mark.parametrize(

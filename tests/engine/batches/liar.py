@@ -18,7 +18,7 @@ from muster.sim.http import HttpRequest, SimConnection
 from muster.sim.options import Options
 from muster.sim.playback import Play, at_once
 from muster.sim.rehearsal import Rehearsal
-from muster.sim.routing import Router
+from muster.sim.server import Router
 from tests.chaos.stage import HASTY, declare_prices
 from tests.engine.batches.house import ANTHROPIC, OPENAI, QUICK
 

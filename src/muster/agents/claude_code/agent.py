@@ -9,9 +9,8 @@ from typing import Any
 from muster.agents.base import OnDelta
 from muster.agents.claude_code.conversation import ClaudeConversation
 from muster.agents.claude_code.outcome import ClaudeRemains, ClaudeTerms, permission_asked, read_outcome, turned_away
-from muster.agents.claude_code.sdk import Sdk, load, require
+from muster.agents.claude_code.sdk import ProcessTransport, Sdk, load, require
 from muster.agents.claude_code.setup import Setup
-from muster.agents.claude_code.transport import ProcessTransport
 from muster.agents.local import folder_of, session_of, transcript_of
 from muster.agents.processes.process import ProcessCommand
 from muster.agents.processes.registry import ProcessRegistry

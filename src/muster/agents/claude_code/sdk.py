@@ -1,14 +1,24 @@
-"""The border to claude-agent-sdk: loaded by the first call; its names are used only here."""
+"""The border to claude-agent-sdk: loaded by the first call, its names are used only here, and its transport.
 
+The transport carries frames of JSON, one a line, over a process of ours; it starts and ends nothing.
+"""
+
+import asyncio
+import json
 import logging
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import aclosing
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from muster.domain.errors import BadConfiguration
+from muster.agents.claude_code.conversation import ClaudeConversation
+from muster.agents.local import LineBuffer, exit_of
+from muster.agents.processes.conversation import MOST_OUTPUT, hear, too_long
+from muster.agents.processes.process import Process
+from muster.domain.agent import Timeouts
+from muster.domain.errors import AgentFailed, BadConfiguration, BadExit, BadOutput
 
 PACKAGE = "claude_agent_sdk"
 NEEDED = "claude-agent-sdk 0.2.182 or a later 0.2"
@@ -88,3 +98,127 @@ def load() -> Sdk:
     except ImportError as error:
         raise Sdk(claude_agent_sdk, None)._unfit(str(error)) from error
     return Sdk(claude_agent_sdk, SubprocessCLITransport)
+
+
+MOMENT = 2.0  # seconds that it may take to exit when there is nothing left to do
+LAST_WORDS = 5.0  # seconds that it may take to say what it cost when it was denied a tool
+
+
+class ProcessTransport:
+    """Carries frames between the SDK and a process, and lets an observer listen.
+
+    Reading ends with the frame that makes the conversation over. Whatever goes wrong before is raised there, and the
+    SDK passes it on to whoever waits for it.
+    """
+
+    def __init__(self, process: Process, timeouts: Timeouts, talk: ClaudeConversation) -> None:
+        self._process, self._timeouts, self._talk = process, timeouts, talk
+        self._clock = asyncio.get_running_loop().time
+        self._began = self._clock()
+        self._deadline = self._began + timeouts.call
+        self._denied: float | None = None  # when it was, on the loop's clock
+        self._lines = LineBuffer()
+        self.first_word: float | None = None  # seconds
+
+    @property
+    def log(self) -> str:
+        """What the process wrote to standard error."""
+        return self._process.log.text
+
+    async def connect(self) -> None:
+        """Do nothing: the process runs already."""
+
+    async def write(self, data: str) -> None:
+        """Write to the process; one that has ended is noticed where its output is read."""
+        self._process.write(data.encode())
+
+    async def end_input(self) -> None:
+        """Let its input end."""
+        self._process.close_input()
+
+    async def close(self) -> None:
+        """Do nothing: whoever started the process ends it."""
+
+    def is_ready(self) -> bool:
+        """Return whether the process runs."""
+        return self._process.status is None
+
+    async def read_messages(self) -> AsyncIterator[dict[str, Any]]:
+        """Yield the frames of the process as they come."""
+        over = False
+        while not over:
+            for frame in self._frames(await self._more()):
+                over = self._listen(frame)
+                yield frame
+                if over:
+                    break
+        if not self._talk.greeted:
+            # The SDK still waits for the answer to its greeting, and would wait for a minute.
+            raise self._gone()
+
+    async def see_off(self) -> str:
+        """Return a process that has answered a moment to exit; says so when it does not."""
+        process = self._process
+        process.close_input()
+        until = self._clock() + MOMENT
+        while process.status is None and self._clock() < until:
+            await process.news(until)
+            process.take()
+        process.drain()
+        process.take()
+        return "" if process.status is not None else f"it did not exit within {MOMENT:g}s of its answer and was stopped"
+
+    def _listen(self, frame: dict[str, Any]) -> bool:
+        self._talk.hear(frame)
+        now = self._clock()
+        if self.first_word is None and self._talk.spoke:
+            self.first_word = now - self._began
+        if self._denied is None and self._talk.asked is not None:
+            self._denied = now
+            self._deadline = min(self._deadline, now + LAST_WORDS)
+        return self._talk.over
+
+    async def _more(self) -> bytes:
+        """Wait for more output; raises when there will be none, or its time is over."""
+        process = self._process
+        while not (data := process.take()):
+            if process.status is not None:
+                process.drain()
+                if data := process.take():
+                    return data
+                raise self._gone()
+            if process.silent:
+                await self._exit()
+                raise self._gone()
+            await hear(self._process, self._deadline, self._timeouts, self._talk.tool)
+        return data
+
+    async def _exit(self) -> None:
+        until = self._clock() + MOMENT
+        while self._process.status is None and self._clock() < until:
+            await self._process.news(until)
+
+    def _frames(self, data: bytes) -> Iterator[dict[str, Any]]:
+        yield from (frame for line in self._lines.feed(data) if (frame := self._frame(line)) is not None)
+        if self._lines.waiting > MOST_OUTPUT:
+            raise too_long(self._process)
+
+    def _frame(self, line: bytes) -> dict[str, Any] | None:
+        if not line.lstrip().startswith(b"{"):
+            return None  # some versions write a word of their own between frames
+        try:
+            found: dict[str, Any] = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise BadOutput(
+                f"agent {self._process.order.agent!r}: Claude Code wrote a line that is not JSON: {error}",
+                log=self._process.log.text,
+            ) from error
+        return found
+
+    def _gone(self) -> AgentFailed:
+        process = self._process
+        log = process.log.text
+        last = next((line.strip() for line in reversed(log.splitlines()) if line.strip()), "")
+        how = exit_of(process.status) if process.status is not None else "closed its output"
+        said = f": {last[:500]}" if last else ""
+        return BadExit(f"agent {process.order.agent!r}: Claude Code {how} before it answered{said}", log=log)

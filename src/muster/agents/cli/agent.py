@@ -1,28 +1,30 @@
-"""The agent that is a CLI: it starts the program once for each call, listens, and ends it with its whole group."""
+"""The agent that is a CLI: it starts the program once for each call, listens, and ends it with its whole group.
+
+What a call came to, a reply or a failure, is decided purely when the process is over.
+"""
 
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from muster.agents.base import DeltaCollector, OnDelta
 from muster.agents.cli.dialect import Dialect, Output, Unfit, fill, join, named_in
-from muster.agents.cli.outcome import OutcomeReader, ProcessExit
-from muster.agents.cli.output import CliOutput, sample_of
-from muster.agents.local import LineBuffer, folder_of, object_of, retold, session_of, transcript_of
+from muster.agents.cli.output import CliOutput, sample_of, shown
+from muster.agents.local import LineBuffer, exit_of, folder_of, object_of, retold, session_of, transcript_of
 from muster.agents.processes.conversation import MOST_OUTPUT, converse, hear, too_long
 from muster.agents.processes.process import Process, ProcessCommand
 from muster.agents.processes.registry import ProcessRegistry
 from muster.agents.usage import ProcessBill, max_tokens_of
 from muster.domain.agent import Profile, Quote, Timeouts
-from muster.domain.call import Reply, Request
+from muster.domain.call import Reply, Request, Stop, Timings, Trace
 from muster.domain.canonical import Json
-from muster.domain.errors import AgentFailed, BadConfiguration, BadOutput, NotStarted
+from muster.domain.errors import AgentFailed, BadConfiguration, BadExit, BadOutput, NotStarted, PermissionAsked
 from muster.domain.money import Lane, Microdollars
 from muster.domain.script import count_tokens
 from muster.text.json_documents import find, parseable, readable
-from muster.text.json_schema import require_schema
+from muster.text.json_schema import require_schema, shaped
 
 
 class CliAgent:
@@ -224,3 +226,101 @@ def naming(process: Process) -> Iterator[None]:
         yield
     except BadOutput as error:
         raise retold(error, f"agent {process.order.agent!r}: ", log=process.log.text) from error
+
+
+_LONGEST_LOG = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessExit:
+    """How a process ended."""
+
+    status: int | None  # None: it did not exit by itself
+    log: str
+    sample: str  # the beginning of the last thing that it wrote
+    broken: bool  # it closed its input before it had all of it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutcomeReader:
+    """Reads what was found when it is all there."""
+
+    agent: str
+    dialect: Dialect
+    bill: ProcessBill
+
+    def reply(self, request: Request, found: CliOutput, ending: ProcessExit, timings: Timings) -> Reply:
+        """Return the reply, or raise the failure."""
+        failure = self.failure(found, ending)
+        if failure is not None:
+            raise failure
+        cost, lane = self.bill.settle(found.cost)
+        return Reply(
+            text=shown(found.answer),
+            stop=Stop.END,
+            tool_calls=found.tools.calls,
+            usage=found.usage,
+            cost=cost,
+            lane=lane,
+            model=self.dialect.model or self.agent,
+            id=found.session,
+            timings=timings,
+            data=self._data(request, found.answer, ending),
+            trace=Trace(session=found.session, turns=found.turns, log=ending.log, note=_note(ending)),
+        )
+
+    def failure(self, found: CliOutput, ending: ProcessExit) -> AgentFailed | None:
+        """Return why there is no reply; None when there is one."""
+        if found.permission is not None:
+            return self._permission(found.permission, ending)
+        if found.error is not None:
+            return self._failed(AgentFailed, f"reports that it failed: {found.error}", ending)
+        if self.dialect.output is Output.TEXT and ending.status != 0:
+            return self._without_answer(ending)
+        return None if found.whole else self._without_answer(ending, ended=found.ended)
+
+    def _permission(self, tool: str, ending: ProcessExit) -> AgentFailed:
+        error = self._failed(
+            PermissionAsked,
+            f"asks for permission to use {tool}, which cannot be granted here; it was stopped",
+            ending,
+            f"allow {tool} in its command or its own settings, or disable the tool",
+        )
+        error.tool = tool
+        return error
+
+    def _without_answer(self, ending: ProcessExit, *, ended: bool = False) -> AgentFailed:
+        if ending.status is None and not ended:
+            return self._failed(BadExit, "closed its output without an answer and did not exit; it was stopped", ending)
+        if ending.status and not ended:
+            said = f": {ending.log[:_LONGEST_LOG].strip()}" if ending.log.strip() else ""
+            return self._failed(BadExit, f"{exit_of(ending.status)} without an answer{said}", ending)
+        wrote = f"; it wrote last: {ending.sample}" if ending.sample else "; it wrote nothing"
+        return self._failed(BadOutput, f"ended without an answer{self._at()}{wrote}", ending)
+
+    def _at(self) -> str:
+        answer = self.dialect.places.answer
+        return "" if answer is None else f" at {answer.text}"
+
+    def _data(self, request: Request, answer: Json, ending: ProcessExit) -> Json:
+        """Return the answer as data, if it was asked for as such."""
+        if request.schema is None:
+            return None
+        try:
+            return shaped(request, Stop.END, shown(answer), None if isinstance(answer, str) else answer)
+        except BadOutput as error:
+            raise retold(error, f"agent {self.agent!r}: ", log=ending.log) from error
+
+    def _failed(self, kind: type[AgentFailed], what: str, ending: ProcessExit, *suggestions: str) -> AgentFailed:
+        return kind(f"agent {self.agent!r}: {what}", log=ending.log, suggestions=suggestions)
+
+
+def _note(ending: ProcessExit) -> str:
+    notes = []
+    if ending.status is None:
+        notes.append("it did not exit after its answer")
+    elif ending.status:
+        notes.append(f"it {exit_of(ending.status)} after its answer")
+    if ending.broken:
+        notes.append("it did not read all of its input")
+    return "; ".join(notes)

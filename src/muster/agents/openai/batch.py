@@ -1,4 +1,7 @@
-"""Models behind chat completions, asked through batches: OpenAI and every compatible server that has them."""
+"""Models behind chat completions, asked through batches: OpenAI and every compatible server that has them.
+
+The client of the batch API, and the pure format of members and results, spelled as in live calls.
+"""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from dataclasses import replace
@@ -9,14 +12,28 @@ import msgspec
 
 from muster.agents.base import BatchUpload
 from muster.agents.batch_client import ProviderClient, free_of_charge, leaf
-from muster.agents.faults import MOST_MESSAGE, Account, fingerprint, unpaid, unreadable
+from muster.agents.faults import MOST_MESSAGE, Account, error_of, fingerprint, unpaid, unreadable
 from muster.agents.http.client import BatchHttp, RequestBody
 from muster.agents.http.request import join
-from muster.agents.openai import answer
-from muster.agents.openai.batch_lines import ENDPOINT, OpenAIBatchFormat
-from muster.agents.payload import to_json
+from muster.agents.openai.answer import Completion, complaint_of, decode, fault, reply_of
+from muster.agents.payload import reader, to_json
+from muster.agents.usage import Ceiling
 from muster.domain.agent import Timeouts
-from muster.domain.batch import BatchEndpoint, BatchLimits, BatchProgress, ListedBatch, Phase, Shortfall
+from muster.domain.batch import (
+    Answered,
+    BatchEndpoint,
+    BatchLimits,
+    BatchProgress,
+    Dropped,
+    Errored,
+    ListedBatch,
+    MemberResult,
+    Phase,
+    Shortfall,
+    Tariff,
+)
+from muster.domain.call import Reply, Timings
+from muster.domain.errors import AuthRefused, InvalidRequest, ProviderFault, RateLimited, UnknownModel, WireError
 
 KIND = "openai"
 LIMITS = BatchLimits(requests=50_000, bytes=200_000_000)
@@ -44,7 +61,7 @@ class OpenAIBatches:
             kind=KIND, base_url=base_url, account=fingerprint(base_url, key), variable=variable, scope=scope
         )
         self.spelling = OpenAIBatchFormat(account)
-        self._clerk = ProviderClient(base_url=base_url, account=account, headers=headers, http=http, fault=answer.fault)
+        self._clerk = ProviderClient(base_url=base_url, account=account, headers=headers, http=http, fault=fault)
 
     async def submit(self, parcel: BatchUpload, timeouts: Timeouts) -> str:
         """Create the batch, once, and give the provider's id."""
@@ -249,3 +266,124 @@ def _reasons(errors: _Troubles | None) -> str:
 def _reason(trouble: _Trouble) -> str:
     where = "" if trouble.line is None else f"line {trouble.line}: "
     return where + (trouble.message or trouble.code or "no reason given")
+
+
+ENDPOINT = "/v1/chat/completions"
+
+_DROPPED = {
+    "batch_expired": Dropped(Shortfall.EXPIRED),
+    "request_expired": Dropped(Shortfall.EXPIRED),
+    "batch_cancelled": Dropped(Shortfall.CANCELED),
+    "batch_canceled": Dropped(Shortfall.CANCELED),
+    "request_cancelled": Dropped(Shortfall.CANCELED),
+    "request_canceled": Dropped(Shortfall.CANCELED),
+}
+
+# Codes that come without a status, and what live calls would have made of them.
+_KINDS: dict[str, tuple[int, type[WireError]]] = {
+    "invalid_request": (400, InvalidRequest),
+    "invalid_request_error": (400, InvalidRequest),
+    "context_length_exceeded": (400, InvalidRequest),
+    "model_not_found": (404, UnknownModel),
+    "rate_limit_exceeded": (429, RateLimited),
+    "insufficient_quota": (429, AuthRefused),
+}
+
+
+class _Response(msgspec.Struct, gc=False):
+    status_code: int = 200
+    request_id: str | None = None
+    body: msgspec.Raw = msgspec.Raw()
+
+
+class _Completed(msgspec.Struct, gc=False):
+    status_code: int
+    body: Completion
+
+
+class _CompletedLine(msgspec.Struct, gc=False):
+    """What nearly every line is, read in one go."""
+
+    custom_id: str
+    response: _Completed
+
+
+class _OutputLine(msgspec.Struct, gc=False):
+    custom_id: str
+    response: _Response | None = None
+    error: Any = None
+
+
+_success = msgspec.json.Decoder(_CompletedLine).decode
+_line = reader(_OutputLine, ("response", "body"))
+
+
+class OpenAIBatchFormat:
+    """How batches of chat completions are written and read."""
+
+    head = b""
+    separator = b"\n"
+    tail = b"\n"
+
+    def __init__(self, account: Account) -> None:
+        self._account = account
+
+    def member(self, name: str, body: bytes) -> bytes:
+        """Write one member."""
+        return b'{"custom_id":%b,"method":"POST","url":"/v1/chat/completions","body":%b}' % (to_json(name), body)
+
+    def read(self, line: bytes) -> tuple[str, MemberResult] | None:
+        """Read one line of results: the member's name and what became of it; None when it cannot be read."""
+        try:
+            found = _success(line)
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
+            return self._read(line)
+        if found.response.status_code == 200 and _is_whole(found.response.body):
+            return found.custom_id, Answered(found.response.body)
+        return self._read(line)
+
+    def _read(self, line: bytes) -> tuple[str, MemberResult] | None:
+        """Read a line that is no plain success; an answer in it is kept as it came."""
+        try:
+            found = _line(line)
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
+            return None
+        if found.response is not None:
+            return found.custom_id, self._answered(found.response)
+        if found.error is not None:
+            return found.custom_id, self._unanswered(found.error)
+        # Neither an answer nor an error: nobody knows whether it was paid, and `decode` will find nothing in it.
+        return found.custom_id, Answered(line)
+
+    def decode(self, answer: Any, tariff: Tariff, size: int, max_tokens: int, timings: Timings) -> Reply:
+        """Read an answer at the price of the batch; raises the error that hides in it."""
+        if isinstance(answer, Completion) and answer.choices:
+            return reply_of(answer, answer.choices[0], tariff.batch, Ceiling(size, max_tokens), timings)
+        return decode(answer, tariff.batch, Ceiling(size, max_tokens), self._account, timings)
+
+    def _answered(self, response: _Response) -> MemberResult:
+        body = bytes(response.body)
+        if 200 <= response.status_code < 300:
+            return Answered(body)
+        headers = {"x-request-id": response.request_id} if response.request_id else {}
+        return Errored(unpaid(fault(response.status_code, headers, body, self._account)))
+
+    def _unanswered(self, trouble: Any) -> MemberResult:
+        code = trouble.get("code") if isinstance(trouble, dict) else None
+        dropped = _DROPPED.get(code) if isinstance(code, str) else None
+        return dropped or Errored(self._error(trouble, code))
+
+    def _error(self, trouble: Any, code: Any) -> WireError:
+        """Read why a member failed; a code that we do not know is a fault of the provider, to be tried again."""
+        complaint = complaint_of(trouble)
+        if complaint.status == 200:  # it named none
+            status, kind = _KINDS.get(str(code), (500, ProviderFault))
+            text = complaint.text if code is None else f"{code}: {complaint.text}"
+            complaint = replace(complaint, status=status, kind=kind, text=text)
+        return unpaid(error_of(complaint, self._account))
+
+
+def _is_whole(completion: Completion) -> bool:
+    """Return whether there is an answer in it and no error."""
+    choices = completion.choices or ()
+    return completion.error is None and len(choices) > 0 and choices[0].error is None

@@ -8,7 +8,6 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from muster.domain.canonical import Json
-from muster.sim.batches.multipart import without_boundary
 from muster.sim.faults import HONEST, Fault, Op
 from muster.sim.http import HttpRequest
 from muster.sim.playback import (
@@ -26,7 +25,7 @@ from muster.sim.playback import (
     stage_whole,
 )
 from muster.sim.protocols.ask import SimRefusal, WireProtocol
-from muster.sim.protocols.door import account_of, check_key
+from muster.sim.protocols.request import account_of, check_key, without_boundary
 from muster.sim.rehearsal import Rehearsal
 
 _encode = msgspec.json.Encoder().encode

@@ -5,14 +5,14 @@ import msgspec
 from muster.domain.canonical import Json
 from muster.sim.batches.batch import ENDED, MemberOutcome, SimBatch, SimBatchPhase
 from muster.sim.batches.desk import Call, Endpoint, Work, say_json
-from muster.sim.batches.openai_input import InputReader, Problem
+from muster.sim.batches.openai_files import InputReader, Problem
 from muster.sim.batches.registry import BatchRegistry, File, limit_of, page_after
 from muster.sim.faults import Fault, FaultKind, Op
 from muster.sim.options import Options
 from muster.sim.playback import request_id
 from muster.sim.protocols.ask import SimAnswer, SimRefusal, WireProtocol
-from muster.sim.protocols.door import body_of
 from muster.sim.protocols.openai import OpenAI, invalid
+from muster.sim.protocols.request import body_of
 
 PATH = "/openai/v1/batches"
 ENDPOINT = "/v1/chat/completions"

@@ -1,12 +1,19 @@
-"""Files of OpenAI: the endpoints under `/v1/files`."""
+"""Files of OpenAI: the endpoints under `/v1/files`, and the members of a batch read from its input file."""
 
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from muster.domain.canonical import Json
+from muster.sim.batches.batch import SimBatchMember
 from muster.sim.batches.desk import Call, Endpoint, EndpointAnswer, immediately, say_json
-from muster.sim.batches.multipart import fields_of
 from muster.sim.batches.registry import BatchRegistry, File, limit_of, page_after, spell_file
 from muster.sim.faults import FaultKind, Op
 from muster.sim.options import Options
 from muster.sim.protocols.ask import SimRefusal
 from muster.sim.protocols.openai import invalid
+from muster.sim.protocols.request import fields_of
 
 PATH = "/openai/v1/files"
 MOST_BYTES = 200 * 1024 * 1024
@@ -89,3 +96,120 @@ class OpenAIFiles:
 
 def _not_found(name: str) -> SimRefusal:
     return SimRefusal(404, f"No such File object: {name}", param="id")
+
+
+MOST_PROBLEMS = 100
+STEP = 1000  # lines at a time, so that others are served in between
+
+
+class _InputLine(msgspec.Struct, gc=False):
+    custom_id: str | None = None
+    method: str | None = None
+    url: str | None = None
+    body: msgspec.Raw = msgspec.Raw()
+
+
+class _Body(msgspec.Struct, gc=False):
+    model: Any = None
+
+
+class Problem(Exception):
+    """Why a line, or the whole file, does not do."""
+
+    def __init__(self, code: str, message: str, param: str | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.param = param
+
+    def spell(self, line: int | None) -> Json:
+        """Spell it as its provider does."""
+        return {"code": self.code, "message": self.message, "line": line, "param": self.param}
+
+
+_read_line = msgspec.json.Decoder(_InputLine).decode
+_read_body = msgspec.json.Decoder(_Body).decode
+
+
+class InputReader:
+    """Reads one file."""
+
+    def __init__(self, endpoint: str, most: int) -> None:
+        self._endpoint = endpoint
+        self._most = most
+        self._seen: set[str] = set()
+        self.members: list[SimBatchMember] = []
+        self.problems: list[Json] = []
+        self.model: str | None = None
+
+    def read(self, content: bytes) -> Iterator[None]:
+        """Take the members of a file, and its problems, in small steps; it stops when there are many problems."""
+        for number, line in _lines(content):
+            self._take(number, line)
+            if len(self.problems) >= MOST_PROBLEMS:
+                return
+            if number % STEP == 0:
+                yield
+        if not self.members and not self.problems:
+            self.problems.append(Problem("empty_file", "The batch input file is empty.").spell(None))
+        if len(self.members) > self._most:
+            message = f"The batch input file contains too many requests: at most {self._most} are allowed."
+            self.problems.append(Problem("too_many_tasks", message).spell(None))
+
+    def _take(self, number: int, line: bytes) -> None:
+        try:
+            self.members.append(self._member(line))
+        except Problem as problem:
+            self.problems.append(problem.spell(number))
+
+    def _member(self, line: bytes) -> SimBatchMember:
+        try:
+            found = _read_line(line)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise Problem("invalid_json_line", f"This line is not a request in JSON: {error}.") from None
+        self._check_address(found)
+        self._check_model(found)
+        return SimBatchMember(self._custom_id(found), found.body)
+
+    def _custom_id(self, found: _InputLine) -> str:
+        if not found.custom_id:
+            raise _missing("custom_id")
+        if found.custom_id in self._seen:
+            message = f"The custom_id '{found.custom_id}' is there twice; it must be unique in a batch."
+            raise Problem("duplicate_custom_id", message, "custom_id")
+        self._seen.add(found.custom_id)
+        return found.custom_id
+
+    def _check_address(self, found: _InputLine) -> None:
+        if found.method != "POST":
+            raise Problem("invalid_method", "The method of this request is not POST.", "method")
+        if found.url != self._endpoint:
+            raise Problem("invalid_url", "The url of this request is not the endpoint of the batch.", "url")
+
+    def _check_model(self, found: _InputLine) -> None:
+        try:
+            model = _read_body(found.body).model
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            raise _missing("body") from None
+        if not isinstance(model, str):
+            raise _missing("body.model")
+        self.model = self.model or model
+        if model != self.model:
+            message = f"The model '{model}' is not '{self.model}', which the requests before have."
+            raise Problem("mismatched_model", message, "body.model")
+
+
+def _missing(param: str) -> Problem:
+    return Problem("missing_required_parameter", f"Missing required parameter: '{param}'.", param)
+
+
+def _lines(content: bytes) -> Iterator[tuple[int, bytes]]:
+    start, number = 0, 0
+    while start < len(content):
+        end = content.find(b"\n", start)
+        end = len(content) if end < 0 else end
+        number += 1
+        line = content[start:end]
+        start = end + 1
+        if line.strip():
+            yield number, line

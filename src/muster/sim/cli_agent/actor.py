@@ -1,4 +1,7 @@
-"""Plays the steps of a script, like a CLI agent that streams JSON lines."""
+"""Plays the steps of a script, like a CLI agent that streams JSON lines, with tools that are real.
+
+Read, Write and Edit are confined to the folder it works in; any other tool gives what the script says.
+"""
 
 import json
 import os
@@ -8,13 +11,20 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from muster.sim.cli_agent import moods, tools
+from muster.sim.cli_agent import moods
 from muster.sim.cli_agent.script import Step
 from muster.sim.cli_agent.session import CallLog, LineWriter, SessionMemory, pieces
 
 _NAMES = ["Read", "Write", "Edit", "Bash", "Grep"]
 _PLACE = re.compile(r"\{(prompt|model|session|turns)\}")
 _BYTES_PER_TOKEN = 4
+
+
+class ToolOutcome(NamedTuple):
+    """What a tool gave."""
+
+    text: str
+    failed: bool = False
 
 
 class ActorScript(NamedTuple):
@@ -96,7 +106,7 @@ class Actor:
         ids = self._begin(used)
         for tool in used:
             self._play(tool.get("meanwhile", ()))
-        self._end(ids, [tools.use(tool, tool.get("input", {})) for tool in used])
+        self._end(ids, [use(tool, tool.get("input", {})) for tool in used])
 
     def _begin(self, used: list[dict[str, Any]]) -> list[str]:
         ids = [f"toolu_{self._uses + number:02d}" for number in range(1, len(used) + 1)]
@@ -109,7 +119,7 @@ class Actor:
         )
         return ids
 
-    def _end(self, ids: list[str], outcomes: list[tools.ToolOutcome]) -> None:
+    def _end(self, ids: list[str], outcomes: list[ToolOutcome]) -> None:
         content = [
             {"type": "tool_result", "tool_use_id": id_, "content": outcome.text, "is_error": outcome.failed}
             for id_, outcome in zip(ids, outcomes, strict=True)
@@ -123,7 +133,7 @@ class Actor:
         request = {"subtype": "can_use_tool", "tool_name": tool["name"], "input": given}
         self._tell("control_request", request_id=f"permission_{ids[0]}", request=request)
         refusal = _refusal()
-        outcome = tools.use(tool, given) if refusal is None else tools.ToolOutcome(refusal, failed=True)
+        outcome = use(tool, given) if refusal is None else ToolOutcome(refusal, failed=True)
         self._end(ids, [outcome])
 
     def _crash(self, how: int | dict[str, Any]) -> None:
@@ -232,3 +242,47 @@ ACTS: dict[str, Callable[[Actor, Any], None]] = {
     "error": Actor._fail,
     "close_stdout": lambda actor, _: actor._voice.close(),
 }
+
+
+def use(tool: dict[str, Any], given: dict[str, Any]) -> ToolOutcome:
+    """Use a tool; one that is not real gives what the script says."""
+    act = _REAL.get(tool["name"])
+    if act is None or "result" in tool:
+        return ToolOutcome(str(tool.get("result", "")), bool(tool.get("failed", False)))
+    try:
+        return ToolOutcome(act(given))
+    except (OSError, ValueError, KeyError) as error:
+        return ToolOutcome(f"{type(error).__name__}: {error}", failed=True)
+
+
+def _read(given: dict[str, Any]) -> str:
+    with open(_inside(given["file_path"]), encoding="utf-8") as file:  # noqa: PTH123
+        return file.read()
+
+
+def _write(given: dict[str, Any]) -> str:
+    with open(_inside(given["file_path"]), "w", encoding="utf-8") as file:  # noqa: PTH123
+        file.write(given["content"])
+    return f"wrote {given['file_path']}"
+
+
+def _edit(given: dict[str, Any]) -> str:
+    text = _read(given)
+    old = given["old_string"]
+    if text.count(old) != 1:
+        raise ValueError(f"{old!r} stands {text.count(old)} times in {given['file_path']}, not once")
+    return _write({**given, "content": text.replace(old, given["new_string"])})
+
+
+def _inside(path: str) -> str:
+    """Return the real path of a file in this folder; a link that leads out of it is refused too."""
+    from pathlib import Path  # loaded when a tool is used: it would be a tenth of the start
+
+    here = Path.cwd().resolve()
+    found = (here / path).resolve()
+    if not found.is_relative_to(here):
+        raise ValueError(f"{path} is outside of the working directory")
+    return str(found)
+
+
+_REAL = {"Read": _read, "Write": _write, "Edit": _edit}

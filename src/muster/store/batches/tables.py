@@ -10,9 +10,8 @@ from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument, MusterError
 from muster.domain.ids import BatchId, RunId
 from muster.store.base import Advance, BatchClaim, Dismissal, ResultPage
-from muster.store.batches.changes import advance, claim, give_up, plan_batch
+from muster.store.batches.changes import advance, claim, dismiss, give_up, plan_batch, settle_page, settlement_rows
 from muster.store.batches.codec import PACKING, MemberRow, batch_of, member_of, saving_of, share_of
-from muster.store.batches.outcomes import dismiss, settle_page, settlement_rows
 from muster.store.codec import Codec
 from muster.store.queries import DatabaseConnection, first
 from muster.store.writer import Writer
