@@ -20,7 +20,7 @@ from muster.agents.processes.registry import ProcessRegistry
 from muster.agents.processes.system import this_process
 from muster.domain.agent import Profile
 from muster.domain.price import Price, Rates
-from muster.testing.processes import RememberedProcesses
+from muster.testing.agents import RememberedProcesses
 
 KEY = "sk-very-secret-0123456789"
 

@@ -13,7 +13,7 @@ from muster.domain.call import ask
 from muster.domain.errors import BadConfiguration
 from muster.settings import load_settings
 from muster.sim.files import load_script
-from muster.testing.processes import RememberedProcesses
+from muster.testing.agents import RememberedProcesses
 
 
 def directory(folder: Path, text: str = "", *, allow_unpriced: bool = False, **environment: str) -> AgentDirectory:

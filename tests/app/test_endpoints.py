@@ -19,7 +19,7 @@ from muster.domain.call import ask
 from muster.domain.errors import BadConfiguration
 from muster.settings import load_settings
 from muster.sim.files import load_script
-from muster.testing.processes import RememberedProcesses
+from muster.testing.agents import RememberedProcesses
 
 CLAUDE = "anthropic/claude-haiku-5-5"
 SONNET = "anthropic/claude-sonnet-5-5"

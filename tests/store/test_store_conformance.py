@@ -5,19 +5,16 @@ import pytest
 
 from muster.store.base import Store
 from muster.store.sqlite import open_sqlite
-from muster.testing import batch_stores, review_stores
-from muster.testing.stores import CHECKS, Check
+from muster.testing.stores import CHECKS, SECRET, Check
 
 
 @pytest.fixture
 async def store(tmp_path: Path) -> AsyncIterator[Store]:
-    opened = open_sqlite(tmp_path / "muster.db", secrets=[batch_stores.SECRET])
+    opened = open_sqlite(tmp_path / "muster.db", secrets=[SECRET])
     yield opened
     await opened.maintenance.close()
 
 
-@pytest.mark.parametrize(
-    "check", [*CHECKS, *batch_stores.CHECKS, *review_stores.CHECKS], ids=lambda check: check.__name__
-)
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 async def test_the_store_on_sqlite(check: Check, store: Store) -> None:
     await check(store)

@@ -17,8 +17,8 @@ from muster.store.deletions import MOST_ROWS
 from muster.store.runs import CLAIM_SECONDS, claim_store, unclaim_store
 from muster.store.sqlite import SqliteStore, open_sqlite
 from muster.store.sqlite_connection import SqliteConnection
-from muster.testing.store_stage import DRIVER, OTHER
 from muster.testing.stores import NOW, driven, new_run, opening, replied, settling
+from muster.testing.stores.values import DRIVER, OTHER
 
 PATIENCE = 20.0
 TABLES = ("journal", "requests", "outcomes", "attempts", "events", "traits")

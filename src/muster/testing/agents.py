@@ -1,17 +1,19 @@
 """What every agent must do, as checks that any implementation can be put through, yours too.
 
 Each check takes a `Candidate` and raises AssertionError when the agent breaks the contract of `muster.agents.base`.
+For agents that start processes there is a process table in memory.
 """
 
 # ruff: noqa: S101 - a failed check is an AssertionError, as test runners expect
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from muster.agents.base import Agent
 from muster.domain.agent import Timeouts
 from muster.domain.call import Reply, Request
+from muster.domain.run import OwnedProcess
 
 _PATIENT = Timeouts()
 
@@ -97,3 +99,24 @@ CHECKS = (
     passes_cancellation_on,
     closes_twice,
 )
+
+
+class RememberedProcesses:
+    """Remembers processes as a store does, as long as this process lives."""
+
+    def __init__(self) -> None:
+        self.noted: dict[str, OwnedProcess] = {}
+        self.seen: list[OwnedProcess] = []  # all that were ever noted
+
+    async def note(self, process: OwnedProcess) -> None:
+        """Remember a process."""
+        self.noted[process.token] = process
+        self.seen.append(process)
+
+    async def forget(self, token: str) -> None:
+        """Forget a process that was seen dead."""
+        self.noted.pop(token, None)
+
+    async def all(self, host: str) -> Sequence[OwnedProcess]:
+        """Return the processes of a host that nobody has seen dead."""
+        return [process for process in self.noted.values() if process.driver.host == host]

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from muster.agents.processes.registry import ProcessRegistry
-from muster.testing.processes import RememberedProcesses
+from muster.testing.agents import RememberedProcesses
 
 from .stage import Stage
 

@@ -21,7 +21,7 @@ from muster.domain.agent import Profile, Timeouts
 from muster.domain.call import Reply, Request, ask
 from muster.settings.file import fit, read_agent
 from muster.settings.sections import CliSection
-from muster.testing.processes import RememberedProcesses
+from muster.testing.agents import RememberedProcesses
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "AGENTS.md"
 SCRIPTED = (sys.executable, "-m", "muster.sim.cli_agent")

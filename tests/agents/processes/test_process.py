@@ -17,7 +17,7 @@ from muster.agents.processes.system import this_process
 from muster.domain.agent import Timeouts
 from muster.domain.errors import BadOutput, NotStarted, Stalled, StoreFailed, TimedOut
 from muster.domain.run import OwnedProcess
-from muster.testing.processes import RememberedProcesses
+from muster.testing.agents import RememberedProcesses
 
 PATIENT = Timeouts(call=30.0, idle=30.0)
 PATH = {"PATH": os.environ["PATH"]}

@@ -19,7 +19,7 @@ from muster.agents.processes.registry import Reaper
 from muster.agents.processes.system import birth_of, is_gone, this_process
 from muster.domain.run import Driver, OwnedProcess
 from muster.store.sqlite import open_sqlite
-from muster.testing.processes import RememberedProcesses
+from muster.testing.agents import RememberedProcesses
 
 # A driver that starts two processes, one of which leaves its group, says so, and waits to be killed.
 DRIVER = """

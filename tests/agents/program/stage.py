@@ -16,7 +16,7 @@ from muster.domain.agent import Profile, Timeouts
 from muster.domain.call import Message, Request, Role
 from muster.domain.canonical import Json
 from muster.domain.money import NOTHING, Microdollars
-from muster.testing.processes import RememberedProcesses
+from muster.testing.agents import RememberedProcesses
 
 PATIENT = Timeouts(call=30.0, idle=30.0)
 PROFILE = Profile(name="critic", limiter="program:critic")

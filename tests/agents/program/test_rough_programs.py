@@ -10,7 +10,7 @@ from muster.agents.processes.registry import ProcessRegistry
 from muster.domain.agent import Timeouts
 from muster.domain.call import ask
 from muster.domain.errors import BadOutput, Stalled, TimedOut
-from muster.testing.processes import RememberedProcesses
+from muster.testing.agents import RememberedProcesses
 from tests.agents.program.stage import PATIENT, PROPOSAL, PROPOSE, alive, bash, says, spelled, until
 
 LARGE = ask("x" * 10_000_000)

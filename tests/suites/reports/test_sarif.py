@@ -6,10 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
-import pytest
 
 from muster.domain.run import RunState
-from muster.reporting.sarif import uri
 from muster.suites.verdict import CheckResult, Status
 from tests.suites.reports.house import Story, case, hostile, result, shop, written
 
@@ -82,19 +80,3 @@ async def test_texts_of_strangers_are_texts(tmp_path: Path) -> None:
     assert [one["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for one in run["results"]] == [
         f"suites/a%20b%23{number}%25.yaml" for number in range(4)
     ]
-
-
-@pytest.mark.parametrize(
-    ("file", "written_as"),
-    [
-        ("suites/a.yaml", "suites/a.yaml"),
-        ("./suites/über a.yaml", "suites/%C3%BCber%20a.yaml"),
-        ("/elsewhere/a b.yaml", "file:///elsewhere/a%20b.yaml"),
-    ],
-)
-def test_places_are_relative_and_percent_encoded(file: str, written_as: str) -> None:
-    assert uri(file) == written_as
-
-
-def test_a_file_below_this_folder_is_named_from_here() -> None:
-    assert uri(str(Path.cwd() / "suites" / "a.yaml")) == "suites/a.yaml"

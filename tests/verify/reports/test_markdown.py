@@ -9,7 +9,7 @@ from muster.verify.findings.finding import Severity
 from muster.verify.journal import Ending
 from muster.verify.reports.markdown import MOST
 from muster.verify.verification import LeftOut
-from tests.suites.reports.markdown_reader import Reader, read
+from tests.reporting.markdown_reader import Reader, read
 from tests.verify.reports.house import Story, agent, bad, finding, good, hostile, model, rejected, wave, written
 
 TAGS = {"h2", "h3", "h4", "p", "strong", "code", "pre", "details", "summary", "sub", "blockquote", "br", "ul", "li",

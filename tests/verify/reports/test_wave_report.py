@@ -8,7 +8,7 @@ import pytest
 from muster.domain.errors import NotFound
 from muster.text.thresholds import ThresholdResult
 from muster.verify.reports.markdown import wave_file_name, write_wave
-from tests.suites.reports.markdown_reader import read
+from tests.reporting.markdown_reader import read
 from tests.verify.reports.house import START, Story, agent, bad, good, hostile, model, opened, wave
 
 

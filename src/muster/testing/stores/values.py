@@ -1,4 +1,4 @@
-"""The stage of the checks of stores: runs, attempts and outcomes to put into one."""
+"""Values for the checks of stores: runs, attempts and outcomes to put into one."""
 
 # ruff: noqa: S101 - a failed check is an AssertionError, as test runners expect
 
@@ -23,6 +23,7 @@ DRIVER = Driver(host="here", pid=1, started="boot/1")
 OTHER = Driver(host="there", pid=2, started="boot/2")
 DAY = Level(id="day:2027-01-15", cap=None)
 NOW = 1_800_000_000.0
+SECRET = "sk-check-0123456789"  # noqa: S105 - a store under check is opened with it
 
 Check = Callable[[Store], Awaitable[None]]
 

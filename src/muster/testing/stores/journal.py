@@ -13,7 +13,7 @@ from muster.domain.entry import (
 from muster.domain.errors import MusterError
 from muster.domain.run import Origin, Reuse
 from muster.store.base import Record, Store
-from muster.testing.store_stage import (
+from muster.testing.stores.values import (
     DRIVER,
     NOW,
     Check,

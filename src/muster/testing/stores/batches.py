@@ -1,4 +1,4 @@
-"""What every store must do for batches, as checks like those of `muster.testing.stores`."""
+"""What every store must do for batches: planned with their money, claimed, moved on, settled, dismissed."""
 
 # ruff: noqa: S101 - a failed check is an AssertionError, as test runners expect
 
@@ -14,7 +14,7 @@ from muster.domain.money import Microdollars
 from muster.domain.price import Price, Rates
 from muster.domain.run import Dispatch, Driver, Fallback, Mode, RunState
 from muster.store.base import Advance, BatchClaim, Dismissal, ResultPage, RunRelease, Store
-from muster.testing.stores import DRIVER, NOW, OTHER, driven, new_run, opening, raises, replied, settling
+from muster.testing.stores.values import DRIVER, NOW, OTHER, SECRET, driven, new_run, opening, raises, replied, settling
 
 ONE = Decimal(1)
 RATES = Rates(input=ONE, output=5 * ONE, cache_read=ONE / 10, cache_write=ONE, cache_write_1h=2 * ONE)
@@ -351,8 +351,6 @@ async def refuses_bodies_with_a_secret(store: Store) -> None:
             continue
         raise AssertionError("a secret would have been stored")
 
-
-SECRET = "sk-check-0123456789"  # noqa: S105 - a store under check is opened with it
 
 CHECKS = (
     remembers_how_a_run_is_dispatched,

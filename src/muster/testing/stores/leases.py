@@ -13,7 +13,7 @@ from muster.domain.errors import Conflict, LeaseLost
 from muster.domain.ids import RunId
 from muster.domain.run import OwnedProcess, RunState
 from muster.store.base import Claim, Record, RunRelease, Store
-from muster.testing.store_stage import (
+from muster.testing.stores.values import (
     DRIVER,
     NOW,
     OTHER,

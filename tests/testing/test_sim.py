@@ -16,9 +16,8 @@ from anthropic import AsyncAnthropic
 from anthropic.types import TextBlock
 
 from muster.testing.sim import RehearsalProcess
-
-from .batch_wire import members, request
-from .wire import message
+from tests.sim.batch_wire import members, request
+from tests.sim.wire import message
 
 
 def post(url: str) -> int:

@@ -14,7 +14,7 @@ from muster.domain.errors import Conflict
 from muster.domain.money import MOST, Lane, Microdollars
 from muster.domain.run import RunState
 from muster.store.base import RunRelease, Store
-from muster.testing.store_stage import (
+from muster.testing.stores.values import (
     NOW,
     Check,
     driven,
