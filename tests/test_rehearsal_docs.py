@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from muster.agents.scripted import PARTS
+from muster.agents.scripted import BEHAVIORS
 from muster.cli.main import run
 from muster.domain.call import Stop
 from muster.sim import files
@@ -82,9 +82,9 @@ def told(names: object) -> set[str]:
 
 
 def test_every_agent_fault_operation_stop_and_field_is_told() -> None:
-    assert told(f"sim/{name}" for name in PARTS) == set()
+    assert told(f"sim/{name}" for name in BEHAVIORS) == set()
     assert told([*FaultKind, *Op, *Stop]) == set()
-    for form in (files._ScriptRule, files._Answer, files._ToolUse, files._Cue, files._Faults):
+    for form in (files._ScriptRule, files._Answer, files._ToolUse, files._ScriptedFault, files._Faults):
         assert told(field.name for field in msgspec.structs.fields(form)) == set(), form
 
 

@@ -218,4 +218,4 @@ async def processes(remembered: RememberedProcesses) -> AsyncIterator[ProcessReg
     await processes.close()
     assert remembered.noted == {}
     houses = [process.token for process in remembered.seen if process.pid is None]
-    assert [pid for house in houses for pid, _ in system.carriers(house + ".") if system.started(pid)] == []
+    assert [pid for house in houses for pid, _ in system.with_token(house + ".") if system.started(pid)] == []

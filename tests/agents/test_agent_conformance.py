@@ -10,10 +10,10 @@ from muster.agents.base import Agent
 from muster.agents.http.client import HttpClient
 from muster.agents.openai.live import OpenAIAgent
 from muster.agents.prices import price_from_toml
-from muster.agents.scripted import ScriptedAgent, ScriptedPart
+from muster.agents.scripted import ScriptedAgent, ScriptedBehavior
 from muster.domain.agent import Profile
 from muster.domain.call import ask
-from muster.sim.faults import Cue, Fault, FaultKind, Faults
+from muster.sim.faults import Fault, FaultKind, Faults, ScriptedFault
 from muster.sim.server import Server, serve
 from muster.testing.agents import CHECKS, Candidate
 
@@ -32,7 +32,7 @@ def scripted_candidate() -> Candidate:
             reached.set()
             await asyncio.Event().wait()
 
-    agent = ScriptedAgent(ScriptedPart(seconds=1.0), profile=PROFILE, price=PRICE, sleep=sleep)
+    agent = ScriptedAgent(ScriptedBehavior(seconds=1.0), profile=PROFILE, price=PRICE, sleep=sleep)
     return Candidate(agent=agent, request=REQUEST, hang=lambda: hangs.__setitem__(0, True), reached=reached.wait)
 
 
@@ -43,7 +43,7 @@ def live_candidate(agent: Agent, server: Server) -> Candidate:
 
     def hang() -> None:
         server.reset()
-        server.play(Faults(script=(Cue(fault=Fault(kind=FaultKind.TIMEOUT)),)))
+        server.play(Faults(script=(ScriptedFault(fault=Fault(kind=FaultKind.TIMEOUT)),)))
 
     return Candidate(agent=agent, request=REQUEST, hang=hang, reached=reached)
 

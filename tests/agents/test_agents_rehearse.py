@@ -25,7 +25,7 @@ from muster.domain.errors import (
     WireError,
 )
 from muster.domain.script import Line, Rule, Script
-from muster.sim.faults import Cue, Fault, FaultKind, Faults
+from muster.sim.faults import Fault, FaultKind, Faults, ScriptedFault
 from muster.sim.options import Options
 from muster.sim.server import Server, serve
 
@@ -113,7 +113,7 @@ FAULTS = {
 async def test_every_fault_is_told_for_what_it_is(
     agent: ModelAgent, server: Server, kind: FaultKind, streams: bool
 ) -> None:
-    server.play(Faults(script=(Cue(fault=Fault(kind=kind, retry_after=2.0)),)))
+    server.play(Faults(script=(ScriptedFault(fault=Fault(kind=kind, retry_after=2.0)),)))
     with pytest.raises(WireError) as caught:
         await agent.call(ask("Hello"), SOON, (lambda _: None) if streams else None)
     assert isinstance(caught.value, FAULTS[kind])

@@ -50,7 +50,7 @@ class Handed:
     files: list[str] = field(default_factory=list)
 
     @property
-    def parcel(self) -> BatchUpload:
+    def upload(self) -> BatchUpload:
         async def pieces() -> AsyncIterator[bytes]:
             for piece in BODY:
                 yield piece
@@ -131,7 +131,7 @@ def test_a_base_address_that_would_leak_the_key_is_refused(http: HttpClient, bas
 
 async def test_a_message_batch_is_created_by_one_request(host: Host, anthropic: AnthropicBatches) -> None:
     host.play_json({"id": "msgbatch_1", "processing_status": "in_progress"})
-    assert await anthropic.submit(Handed().parcel, SOON) == "msgbatch_1"
+    assert await anthropic.submit(Handed().upload, SOON) == "msgbatch_1"
     [seen] = host.seen
     assert (seen.method, seen.path, seen.body) == ("POST", "/base/v1/messages/batches", b"".join(BODY))
     assert seen.headers["content-type"] == "application/json"
@@ -142,7 +142,7 @@ async def test_a_batch_is_created_from_a_file_that_is_remembered_first(host: Hos
     host.play_json({"id": "file-1"})
     host.play_json({"id": "batch_1"})
     handed = Handed()
-    assert await openai.submit(handed.parcel, SOON) == "batch_1"
+    assert await openai.submit(handed.upload, SOON) == "batch_1"
     upload, create = host.seen
     assert handed.files == ["file-1"]
     assert (upload.path, create.path) == ("/base/v1/files", "/base/v1/batches")
@@ -162,7 +162,7 @@ async def test_a_batch_is_created_from_a_file_that_is_remembered_first(host: Hos
 async def test_a_file_of_a_former_attempt_is_not_uploaded_again(host: Host, openai: OpenAIBatches) -> None:
     host.play_json({"id": "batch_1"})
     handed = Handed(file="file-old")
-    assert await openai.submit(handed.parcel, SOON) == "batch_1"
+    assert await openai.submit(handed.upload, SOON) == "batch_1"
     [create] = host.seen
     assert (create.path, create.json["input_file_id"], handed.files) == ("/base/v1/batches", "file-old", [])
 
@@ -172,8 +172,8 @@ async def test_nothing_is_created_when_the_file_could_not_be_remembered(host: Ho
         raise OSError("the disk is full")
 
     host.play_json({"id": "file-1"})
-    parcel = Handed().parcel
-    forgetful = BatchUpload(id=parcel.id, requests=3, size=parcel.size, pieces=parcel.pieces, file=None, on_file=forget)
+    upload = Handed().upload
+    forgetful = BatchUpload(id=upload.id, requests=3, size=upload.size, pieces=upload.pieces, file=None, on_file=forget)
     with pytest.raises(OSError, match="full"):
         await openai.submit(forgetful, SOON)
     assert len(host.seen) == 1
@@ -182,7 +182,7 @@ async def test_nothing_is_created_when_the_file_could_not_be_remembered(host: Ho
 async def test_a_server_without_keys_gets_none(host: Host, http: HttpClient) -> None:
     agent = OpenAIBatches(key="", variable="", base_url=f"{host.url}/v1", scope="", http=http)
     host.play_json({"id": "batch_1"})
-    await agent.submit(Handed(file="f").parcel, SOON)
+    await agent.submit(Handed(file="f").upload, SOON)
     assert "authorization" not in host.seen[0].headers
 
 
@@ -209,7 +209,7 @@ async def test_a_creation_that_fails_says_whether_it_may_have_created(host: Host
     pieces, kind, paid = CREATES[case]
     play(host, pieces)
     with pytest.raises(WireError) as caught:
-        await agent.submit(Handed(file="file-1").parcel, SOON)
+        await agent.submit(Handed(file="file-1").upload, SOON)
     assert isinstance(caught.value, kind)
     assert caught.value.paid is paid
     assert len(host.seen) == 1, "nothing is sent twice"
@@ -222,7 +222,7 @@ async def test_an_upload_that_fails_has_created_nothing(host: Host, openai: Open
     play(host, pieces)
     handed = Handed()
     with pytest.raises(WireError) as caught:
-        await openai.submit(handed.parcel, SOON)
+        await openai.submit(handed.upload, SOON)
     assert type(caught.value) is (TryLater if kind is OutcomeUnknown else kind)
     assert (caught.value.paid, handed.files, len(host.seen)) == (Paid.NO, [], 1)
 
@@ -236,7 +236,7 @@ async def test_an_upload_cut_in_the_middle_has_created_nothing(http: HttpClient)
     url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
     agent = OpenAIBatches(key=KEY, variable="", base_url=url, scope="", http=http)
     with pytest.raises(TryLater) as caught:
-        await agent.submit(Handed().parcel, SOON)
+        await agent.submit(Handed().upload, SOON)
     assert (type(caught.value), caught.value.paid) == (TryLater, Paid.NO)
     server.close()
 
@@ -248,7 +248,7 @@ async def test_what_cannot_be_reached_was_never_asked(http: HttpClient, unused_p
         OpenAIBatches(key=KEY, variable="", base_url=url, scope="", http=http),
     ):
         with pytest.raises(Unreachable):
-            await agent.submit(Handed().parcel, SOON)
+            await agent.submit(Handed().upload, SOON)
         with pytest.raises(Unreachable):
             await agent.poll("x", SOON)
 

@@ -29,7 +29,7 @@ from muster.domain.errors import (
     WireError,
 )
 from muster.domain.ids import BatchId
-from muster.sim.faults import Cue, Fault, FaultKind, Faults, Op
+from muster.sim.faults import Fault, FaultKind, Faults, Op, ScriptedFault
 from muster.sim.options import Options
 from muster.sim.server import Server, serve
 from muster.testing.clock import FakeClock
@@ -58,10 +58,10 @@ class House:
             return encode_anthropic(request, "m", cache=True)
         return encode_openai(request, "m")
 
-    def parcel(self, count: int, *, file: str | None = None, name: str = "b1") -> BatchUpload:
-        spelling = self.agent.spelling
-        members = [spelling.member(f"n_b_{n}", self.encode(ask(f"number {n}"))) for n in range(count)]
-        body = spelling.head + spelling.separator.join(members) + spelling.tail
+    def upload(self, count: int, *, file: str | None = None, name: str = "b1") -> BatchUpload:
+        batch_format = self.agent.format
+        members = [batch_format.member(f"n_b_{n}", self.encode(ask(f"number {n}"))) for n in range(count)]
+        body = batch_format.head + batch_format.separator.join(members) + batch_format.tail
 
         async def pieces() -> AsyncIterator[bytes]:
             for start in range(0, len(body), 1000):
@@ -73,7 +73,7 @@ class House:
         return BatchUpload(id=BatchId(name), requests=count, size=len(body), pieces=pieces, file=file, on_file=remember)
 
     async def submit(self, count: int) -> str:
-        return await self.agent.submit(self.parcel(count), SOON)
+        return await self.agent.submit(self.upload(count), SOON)
 
     async def poll(self, name: str) -> BatchProgress:
         return await self.agent.poll(name, SOON)
@@ -83,7 +83,7 @@ class House:
         for source in progress.sources:
             async for chunk in self.agent.results(source, SOON):
                 body += chunk
-        found = [self.agent.spelling.read(line) for line in body.splitlines()]
+        found = [self.agent.format.read(line) for line in body.splitlines()]
         assert None not in found
         return dict(result for result in found if result is not None)
 
@@ -91,7 +91,7 @@ class House:
         return [found.id async for found in self.agent.find(since, SOON)]
 
     def play(self, kind: FaultKind, op: Op, looks: int = 1) -> None:
-        self.server.play(Faults(script=(Cue(fault=Fault(kind=kind, op=op, looks=looks)),)))
+        self.server.play(Faults(script=(ScriptedFault(fault=Fault(kind=kind, op=op, looks=looks)),)))
 
 
 def agent_of(kind: str, server: Server, http: HttpClient, key: str = "k") -> BatchAgent:
@@ -119,7 +119,7 @@ async def test_a_batch_lives_from_its_bytes_to_its_replies(house: House) -> None
     for place in range(20):
         result = results[f"n_b_{place}"]
         assert isinstance(result, Answered)
-        reply = house.agent.spelling.decode(result.answer, TARIFF, 1000, 2048, Timings())
+        reply = house.agent.format.decode(result.answer, TARIFF, 1000, 2048, Timings())
         assert reply.text == f"number {place}"
         assert reply.cost == TARIFF.batch.cost(reply.usage) if TARIFF.batch else 0
     assert house.server.audit.calls == 20
@@ -204,7 +204,7 @@ async def test_more_batches_are_found_than_a_page_holds(house: House) -> None:
         await house.submit(1)
         [file] = house.files
     for _ in range(105 - bool(file)):
-        await house.agent.submit(house.parcel(1, file=file), SOON)
+        await house.agent.submit(house.upload(1, file=file), SOON)
     found = await house.found()
     assert (len(found), len(set(found))) == (105, 105)
 
@@ -269,7 +269,7 @@ async def test_a_file_that_was_uploaded_before_is_used_again(house: House) -> No
     with pytest.raises(Overloaded):
         await house.submit(2)
     [file] = house.files
-    name = await house.agent.submit(house.parcel(2, file=file), SOON)
+    name = await house.agent.submit(house.upload(2, file=file), SOON)
     house.clock.advance(10)
     assert len(await house.collect(await house.poll(name))) == 2
     assert house.files == [file]

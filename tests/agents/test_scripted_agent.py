@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muster.agents.prices import price_from_toml
-from muster.agents.scripted import PARTS, scripted
+from muster.agents.scripted import BEHAVIORS, scripted
 from muster.domain.agent import Timeouts
 from muster.domain.call import Message, Quality, Reply, Request, Role, Stop, Tool, ToolCall, ask
 from muster.domain.errors import BadConfiguration, InvalidRequest, Overloaded
@@ -81,7 +81,7 @@ async def test_slow_takes_a_second_of_the_given_clock() -> None:
 async def test_an_unknown_name_lists_the_known_ones() -> None:
     with pytest.raises(BadConfiguration, match="sim/nobody") as caught:
         scripted("nobody")
-    assert all(f"sim/{name}" in caught.value.suggestions[0] for name in PARTS)
+    assert all(f"sim/{name}" in caught.value.suggestions[0] for name in BEHAVIORS)
 
 
 async def test_a_script_of_your_own_makes_any_name_known() -> None:

@@ -16,7 +16,7 @@ from muster.engine.batches.base import Patience
 from muster.engine.context import Context
 from muster.engine.workload import REGISTRY
 from muster.settings import load_settings
-from muster.sim.faults import Cue, Fault, FaultKind, Faults, Op
+from muster.sim.faults import Fault, FaultKind, Faults, Op, ScriptedFault
 from muster.sim.options import Options
 from muster.sim.server import Server, serve
 from muster.testing.clock import FakeClock
@@ -96,7 +96,7 @@ async def test_what_another_process_found_out_counts_here_too(tmp_path: Path) ->
 async def test_a_batch_that_may_be_a_strangers_is_never_canceled(tmp_path: Path) -> None:
     clock = FakeClock(time.time())  # the provider's clock must fit ours, or nothing is adopted
     patient = replace(HASTY, grace=3.0)
-    faults = Faults(script=(Cue(fault=Fault(kind=FaultKind.CUT_BEFORE, op=Op.BATCH_CREATE)),))
+    faults = Faults(script=(ScriptedFault(fault=Fault(kind=FaultKind.CUT_BEFORE, op=Op.BATCH_CREATE)),))
     async with serve(Options(batch_ms=60_000, faults=faults), clock=clock.now) as server:
         async with opened(server, tmp_path / "a", patient) as ours, opened(server, tmp_path / "b") as theirs:
             # Ours is cut off before it arrives; theirs, of the same size, arrives and is taken for ours.
@@ -118,7 +118,7 @@ async def test_a_batch_that_may_be_a_strangers_is_never_canceled(tmp_path: Path)
 
 
 async def test_a_batch_that_the_provider_has_no_more_can_be_given_up(tmp_path: Path) -> None:
-    missing = Cue(fault=Fault(kind=FaultKind.MISSING, op=Op.BATCH_RETRIEVE), times=None)
+    missing = ScriptedFault(fault=Fault(kind=FaultKind.MISSING, op=Op.BATCH_RETRIEVE), times=None)
     async with serve(Options(batch_ms=60_000)) as server, opened(server, tmp_path) as muster:
         run = await left(muster, ANTHROPIC, 3)
         server.play(Faults(script=(missing,)))
@@ -157,7 +157,7 @@ async def test_a_secret_in_one_request_harms_no_other_call(tmp_path: Path) -> No
 
 
 async def test_an_upload_that_fails_is_tried_again_with_pauses(tmp_path: Path) -> None:
-    faults = Faults(script=(Cue(fault=Fault(kind=FaultKind.BROKEN, op=Op.FILE_UPLOAD), times=4),))
+    faults = Faults(script=(ScriptedFault(fault=Fault(kind=FaultKind.BROKEN, op=Op.FILE_UPLOAD), times=4),))
     async with serve(Options(faults=faults)) as server, opened(server, tmp_path) as muster:
         handle = await muster.start("test-hands", spec(OPENAI, 2), dispatch="batch")
         assert len(await handle.result()) == 2
@@ -170,7 +170,9 @@ async def test_a_refused_key_leaves_the_run_waiting(tmp_path: Path) -> None:
     clock = FakeClock()
     async with serve(Options(batch_ms=60_000), clock=clock.now) as server, opened(server, tmp_path) as muster:
         run = await left(muster, ANTHROPIC, 2)
-        server.play(Faults(script=(Cue(fault=Fault(kind=FaultKind.UNAUTHORIZED, op=Op.BATCH_RETRIEVE), times=None),)))
+        server.play(
+            Faults(script=(ScriptedFault(fault=Fault(kind=FaultKind.UNAUTHORIZED, op=Op.BATCH_RETRIEVE), times=None),))
+        )
         stopped = await (await muster.resume(run)).wait()
         assert (stopped.state, stopped.ended_reason) == (RunState.WAITING, "batch_lost")
         server.play(Faults())
@@ -180,7 +182,7 @@ async def test_a_refused_key_leaves_the_run_waiting(tmp_path: Path) -> None:
 
 
 async def test_an_open_create_is_shown_and_blocks_no_money_for_ever(tmp_path: Path) -> None:
-    faults = Faults(script=(Cue(fault=Fault(kind=FaultKind.CUT_BEFORE, op=Op.BATCH_CREATE)),))
+    faults = Faults(script=(ScriptedFault(fault=Fault(kind=FaultKind.CUT_BEFORE, op=Op.BATCH_CREATE)),))
     async with serve(Options(faults=faults)) as server, opened(server, tmp_path) as muster:
         handle = await muster.start("test-hands", spec(ANTHROPIC, 2), dispatch="batch")
         stopped = await handle.wait()

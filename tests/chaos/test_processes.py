@@ -60,7 +60,7 @@ class Crew:
     def at_work(self) -> list[int]:
         """Find whatever is alive and was started for this crew, by what it carries."""
         mark = f"CREW={self.stage.folder}\0".encode()
-        return [pid for pid, _ in system.carriers("muster-") if system.started(pid) and mark in _environment(pid)]
+        return [pid for pid, _ in system.with_token("muster-") if system.started(pid) and mark in _environment(pid)]
 
     def hanging(self) -> bool:
         """Return whether an agent has started that never ends by itself, unlike most, which may be gone any moment."""

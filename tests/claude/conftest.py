@@ -122,7 +122,9 @@ class House:
 
     def alive(self) -> list[int]:
         """The processes that carry a token of this house."""
-        return [pid for pid, _ in system.carriers("muster-") if system.started(pid) is not None and self._is_ours(pid)]
+        return [
+            pid for pid, _ in system.with_token("muster-") if system.started(pid) is not None and self._is_ours(pid)
+        ]
 
     def _is_ours(self, pid: int) -> bool:
         try:

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from muster.domain.call import ask
-from muster.sim.faults import Cue, Fault, FaultKind, Faults
+from muster.sim.faults import Fault, FaultKind, Faults, ScriptedFault
 from muster.testing.agents import CHECKS, Candidate
 from tests.claude.conftest import House
 
@@ -14,7 +14,7 @@ from tests.claude.conftest import House
 async def test_the_agent_keeps_its_contract(house: House, check: Callable[[Candidate], Awaitable[None]]) -> None:
     def hang() -> None:
         house.script.reached.clear()
-        house.server.play(Faults(script=(Cue(fault=Fault(kind=FaultKind.TIMEOUT)),)))
+        house.server.play(Faults(script=(ScriptedFault(fault=Fault(kind=FaultKind.TIMEOUT)),)))
 
     request = ask("say words", system="Be brief.")
     await check(Candidate(agent=house.agent(), request=request, hang=hang, reached=house.script.reached.wait))

@@ -27,12 +27,12 @@ from muster.domain.errors import (
     TimedOut,
     WireError,
 )
-from muster.sim.faults import Cue, Fault, FaultKind, Faults
+from muster.sim.faults import Fault, FaultKind, Faults, ScriptedFault
 from tests.claude.conftest import House
 
 PATIENT = Timeouts()
 ROOT = Path(__file__).parents[2]
-HANG = Faults(script=(Cue(fault=Fault(kind=FaultKind.TIMEOUT)),))
+HANG = Faults(script=(ScriptedFault(fault=Fault(kind=FaultKind.TIMEOUT)),))
 
 # A program that greets the SDK as Claude Code does and then does what the test says with the question.
 PLAYER = """
@@ -115,7 +115,7 @@ async def test_a_session_that_nobody_knows_fails_at_once_and_costs_nothing(house
 
 
 async def test_a_wrong_key_stops_the_run_without_further_tries(house: House) -> None:
-    house.server.play(Faults(script=(Cue(fault=Fault(kind=FaultKind.UNAUTHORIZED), times=None),)))
+    house.server.play(Faults(script=(ScriptedFault(fault=Fault(kind=FaultKind.UNAUTHORIZED), times=None),)))
     with pytest.raises(AuthRefused, match="401") as caught:
         await asyncio.wait_for(house.agent().call(ask("Hello"), PATIENT), 20)
     assert "ANTHROPIC_API_KEY" in caught.value.suggestions[0]
@@ -150,7 +150,7 @@ async def test_where_nothing_is_reserved_nothing_is_left_open(house: House) -> N
 
 
 async def test_a_real_session_whose_key_is_refused_after_a_tool_may_have_cost_money(house: House) -> None:
-    house.server.play(Faults(script=(Cue(fault=Fault(kind=FaultKind.UNAUTHORIZED), nth=2, times=None),)))
+    house.server.play(Faults(script=(ScriptedFault(fault=Fault(kind=FaultKind.UNAUTHORIZED), nth=2, times=None),)))
     with pytest.raises(AuthRefused, match="401") as caught:
         await house.agent(allowed_tools=("Bash",)).call(ask("please echo"), PATIENT)
     assert (caught.value.paid, house.server.audit.requests) == (Paid.UNKNOWN, 2)
@@ -170,7 +170,7 @@ while True:
 
 
 async def test_an_api_that_stays_full_is_worth_another_try_later(house: House) -> None:
-    house.server.play(Faults(script=(Cue(fault=Fault(kind=FaultKind.OVERLOADED), times=None),)))
+    house.server.play(Faults(script=(ScriptedFault(fault=Fault(kind=FaultKind.OVERLOADED), times=None),)))
     with pytest.raises(Overloaded) as caught:
         await house.agent(env={"CLAUDE_CODE_MAX_RETRIES": "0"}).call(ask("Hello"), PATIENT)
     assert (caught.value.status, caught.value.paid) == (529, Paid.NO)
@@ -221,7 +221,7 @@ async def test_a_result_that_comes_before_an_error_wins(house: House) -> None:
 
 
 async def test_a_real_session_that_gets_garbage_from_the_api_may_have_cost_money(house: House) -> None:
-    house.server.play(Faults(script=(Cue(fault=Fault(kind=FaultKind.GARBAGE), times=None),)))
+    house.server.play(Faults(script=(ScriptedFault(fault=Fault(kind=FaultKind.GARBAGE), times=None),)))
     with pytest.raises(WireError) as caught:
         await house.agent().call(ask("Hello"), PATIENT)
     assert house.server.audit.calls > 0

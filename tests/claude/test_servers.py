@@ -10,14 +10,14 @@ import pytest
 from muster.domain.agent import Timeouts
 from muster.domain.call import ask
 from muster.domain.errors import BadExit, NotStarted, Paid
-from muster.sim.faults import Cue, Fault, FaultKind, Faults
+from muster.sim.faults import Fault, FaultKind, Faults, ScriptedFault
 from tests.claude.conftest import House
 from tests.claude.test_endings import player
 
 PATIENT = Timeouts()
 TOKEN = "tok-of-no-worth-0123456789"
 FILE = Path(".muster/claude/agent-coder/private/mcp.json")
-HANG = Faults(script=(Cue(fault=Fault(kind=FaultKind.TIMEOUT)),))
+HANG = Faults(script=(ScriptedFault(fault=Fault(kind=FaultKind.TIMEOUT)),))
 
 # An MCP server with one tool, which tells the token that the server was given.
 NOTES = """

@@ -11,7 +11,7 @@ from typing import Any
 
 from muster.agents.base import Agent, BatchAgent, Batching, OnDelta
 from muster.agents.processes.registry import Reaper
-from muster.agents.processes.system import birth_of, is_gone, sees, this_process
+from muster.agents.processes.system import is_gone, sees, start_of, this_process
 from muster.domain.agent import Command, Profile, Quote, Timeouts
 from muster.domain.batch import BatchEndpoint
 from muster.domain.call import Reply, Request, Stop, Usage
@@ -32,7 +32,7 @@ from muster.engine.engine import Engine
 from muster.engine.killpoints import KillPoints
 from muster.engine.workload import Workloads
 from muster.store.sqlite import SqliteStore, open_sqlite
-from muster.testing.batches import ObedientBatches
+from muster.testing.batches import MemoryBatches
 from muster.text.json_schema import JsonSchemas
 
 PUPPET = Profile(name="puppet", limiter="puppet")
@@ -90,7 +90,7 @@ def failing(*errors: Exception, then: str = "ok") -> Puppet:
 def dead_driver() -> Driver:
     """Make a driver of this host, boot and namespace that is certainly dead: this process did not start at tick 1."""
     us = this_process()
-    birth = birth_of(us.started)
+    birth = start_of(us.started)
     return replace(us, started="/".join(part for part in (birth.boot, "1", birth.namespace) if part))
 
 
@@ -109,7 +109,7 @@ class Hanging:
 
 
 class Agents:
-    def __init__(self, batches: ObedientBatches | None, **agents: Agent) -> None:
+    def __init__(self, batches: MemoryBatches | None, **agents: Agent) -> None:
         self._agents, self._batches = agents, batches
 
     def find(self, name: str) -> Agent:
@@ -172,7 +172,7 @@ async def house(
     timeouts: Timeouts | None = None,
     day_cap: int | None = None,
     driver: Driver | None = None,
-    batches: ObedientBatches | None = None,
+    batches: MemoryBatches | None = None,
     patience: Patience | None = None,
     **agents: Agent,
 ) -> AsyncIterator[House]:

@@ -145,9 +145,9 @@ async def test_money_of_a_dead_process_comes_back_as_uncertain(tmp_path: Path) -
         assert await h.store.journal.open(opened) == Granted()
         other = await h.drive(all_at_once, spec=1)
         assert other.result == 0
-        buried = await h.store.runs.get(run.id)
-        assert buried is not None
-        assert (buried.state, buried.spent.uncertain) == (RunState.INTERRUPTED, 100)
+        expired = await h.store.runs.get(run.id)
+        assert expired is not None
+        assert (expired.state, expired.spent.uncertain) == (RunState.INTERRUPTED, 100)
 
 
 async def call_once(ctx: Context, spec: Any) -> Json:

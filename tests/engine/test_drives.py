@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from muster.agents.processes.system import birth_of, this_process
+from muster.agents.processes.system import start_of, this_process
 from muster.app.runs.handle import follow
 from muster.domain.call import Reply, Request
 from muster.domain.canonical import Json
@@ -322,7 +322,7 @@ async def test_a_driver_that_was_replaced_stops_and_writes_nothing_more(tmp_path
         assert (after.state, after.lease.driver) == (RunState.RUNNING, usurper)
 
 
-BIRTH = birth_of(this_process().started)
+BIRTH = start_of(this_process().started)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from tests.engine.house import reply
 async def take(limiter: Limiter, tokens: int = 1) -> Place:
     place = await limiter.enter(tokens)
     try:
-        await limiter.board(place)
+        await limiter.acquire_wire(place)
     except asyncio.CancelledError:
         limiter.leave(place)
         raise
@@ -76,7 +76,7 @@ async def test_a_few_get_ready_while_all_places_are_taken() -> None:
     ready = [asyncio.create_task(limiter.enter(1)) for _ in range(7)]
     await asyncio.sleep(0)
     assert [each.done() for each in ready] == [True] * 6 + [False]
-    boarding = asyncio.create_task(limiter.board(ready[0].result()))
+    boarding = asyncio.create_task(limiter.acquire_wire(ready[0].result()))
     await asyncio.sleep(0)
     assert not boarding.done()
     assert limiter.in_flight == 16

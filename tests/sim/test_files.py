@@ -8,7 +8,7 @@ import pytest
 from muster.domain.call import Message, Role, Stop, ToolCall
 from muster.domain.errors import BadArgument, BadFile
 from muster.domain.script import ECHO, Line, Rule, Script
-from muster.sim.faults import Cue, Fault, FaultKind, Faults
+from muster.sim.faults import Fault, FaultKind, Faults, ScriptedFault
 from muster.sim.files import load_faults, load_script, read_faults, read_script
 
 SCRIPT = """
@@ -55,7 +55,7 @@ def test_faults_are_read_from_every_format(tmp_path: Path, name: str, text: str)
     assert load_faults(path) == Faults(
         seed=1,
         rates=((Fault(kind=FaultKind.RATE_LIMITED), 0.1),),
-        script=(Cue(fault=Fault(kind=FaultKind.BROKEN), nth=2),),
+        script=(ScriptedFault(fault=Fault(kind=FaultKind.BROKEN), nth=2),),
     )
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from muster.sim.http import Handler, HttpRequest, SimConnection
 from muster.sim.options import Options
-from muster.sim.playback import SOON, Part, Play
+from muster.sim.playback import SOON, Part, Playback
 from muster.sim.server import serve
 
 from .wire import Line, ask, dial, message, one_fault, spell
@@ -125,7 +125,7 @@ async def connected(handler: Handler) -> AsyncIterator[Line]:
 
 
 async def test_a_defect_is_told_to_the_client_and_the_log(caplog: pytest.LogCaptureFixture) -> None:
-    def defective(request: HttpRequest) -> Play:
+    def defective(request: HttpRequest) -> Playback:
         raise ZeroDivisionError
 
     async with connected(defective) as line:
@@ -138,7 +138,7 @@ async def test_a_defect_in_the_middle_of_an_answer_cuts_it(caplog: pytest.LogCap
         yield 0.0, b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n"
         raise ZeroDivisionError
 
-    async with connected(lambda request: Play(parts=parts())) as line:
+    async with connected(lambda request: Playback(parts=parts())) as line:
         line.send(message())
         with pytest.raises((ConnectionResetError, asyncio.IncompleteReadError)):
             await line.answer()
@@ -158,7 +158,7 @@ async def test_a_large_answer_is_made_no_faster_than_it_is_read(
             made.append(number)
             yield wait, PIECE
 
-    async with connected(lambda request: Play(parts=parts())) as line:
+    async with connected(lambda request: Playback(parts=parts())) as line:
         line.send(message(), connection=connection)
         await line.head()
         for _ in range(1000):

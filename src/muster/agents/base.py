@@ -62,7 +62,7 @@ class BatchAgent(Protocol):
         """Return how much one batch may contain."""
 
     @property
-    def spelling(self) -> "BatchFormat":
+    def format(self) -> "BatchFormat":
         """Return how members and results are encoded."""
 
     @property
@@ -73,7 +73,7 @@ class BatchAgent(Protocol):
     def uploads_file(self) -> bool:
         """Return whether requests are uploaded as a file first: a batch without one cannot have been created."""
 
-    async def submit(self, parcel: BatchUpload, timeouts: Timeouts) -> str:
+    async def submit(self, upload: BatchUpload, timeouts: Timeouts) -> str:
         """Create the batch, once, and give the provider's id."""
 
     async def poll(self, provider_id: str, timeouts: Timeouts) -> BatchProgress:

@@ -45,22 +45,22 @@ class ProviderClient:
         """Return the address of something below the base."""
         return join(self.base_url, path)
 
-    async def look(self, path: str, timeouts: Timeouts) -> bytes:
-        """Look at something."""
+    async def get(self, path: str, timeouts: Timeouts) -> bytes:
+        """Return what is at a path."""
         with free_of_charge():
             return self._body(await self.http.get(self.address(path), self.headers, timeouts))
 
-    async def tell(self, path: str, body: bytes, timeouts: Timeouts) -> bytes:
+    async def post(self, path: str, body: bytes, timeouts: Timeouts) -> bytes:
         """Send JSON, or nothing at all."""
         headers = {**self.headers, "content-type": JSON} if body else self.headers
         return self._body(await self.http.post(self.address(path), headers, body, timeouts))
 
-    async def hand_in(self, path: str, cargo: RequestBody, kind: str, timeouts: Timeouts) -> bytes:
-        """Send something large."""
+    async def upload(self, path: str, body: RequestBody, kind: str, timeouts: Timeouts) -> bytes:
+        """Send a large body."""
         headers = {**self.headers, "content-type": kind}
-        return self._body(await self.http.upload(self.address(path), headers, cargo, timeouts))
+        return self._body(await self.http.upload(self.address(path), headers, body, timeouts))
 
-    async def read(self, source: str, timeouts: Timeouts) -> AsyncGenerator[bytes, None]:
+    async def stream(self, source: str, timeouts: Timeouts) -> AsyncGenerator[bytes, None]:
         """Yield something large as it arrives; an address elsewhere is refused before anything is sent."""
         with free_of_charge():
             async with self.http.fetch(below(self.base_url, source), self.headers, timeouts) as flow:
@@ -74,7 +74,7 @@ class ProviderClient:
         """Ask the provider to stop a batch; it may refuse for one that is over, or about to be."""
         try:
             with free_of_charge():
-                await self.tell(path, b"", timeouts)
+                await self.post(path, b"", timeouts)
         except WireError as error:
             # Which words it refuses with differs; what matters is whether anything is left to stop.
             if error.status not in (400, 409) or _goes_on(await poll()):
@@ -90,16 +90,16 @@ def _goes_on(progress: BatchProgress) -> bool:
     return progress.phase is Phase.RUNNING and progress.word not in ("canceling", "cancelling")
 
 
-Turn = Callable[
+FetchPage = Callable[
     [str], Awaitable[tuple[Sequence[ListedBatch], bool]]
 ]  # after which id; the page, and whether more follows
 
 
-async def leaf(turn: Turn, since: float) -> AsyncIterator[ListedBatch]:
-    """Turn pages until a batch is older than asked for."""
+async def listed_since(fetch_page: FetchPage, since: float) -> AsyncIterator[ListedBatch]:
+    """Yield the batches of a list, page by page, until one is older than asked for."""
     after, more = "", True
     while more:
-        page, more = await turn(after)
+        page, more = await fetch_page(after)
         for found in page:
             if found.created_at < floor(since):  # some providers count whole seconds
                 return

@@ -59,7 +59,7 @@ class FunctionAgent:
         try:
             reply = reply_of(result, request, _size(request), self._terms)
         except BadOutput as error:
-            raise self._blamed(retold(error, f"{self._place}: "), request) from error
+            raise self._charged(retold(error, f"{self._place}: "), request) from error
         if on_delta is not None and reply.text:
             on_delta(reply.text)
         return replace(reply, model=reply.model or self._profile.name)
@@ -79,9 +79,9 @@ class FunctionAgent:
             raise
         if not done:
             await _stop(task, timeouts.grace / 2)
-            raise self._blamed(self._too_slow(timeouts.call), request)
+            raise self._charged(self._too_slow(timeouts.call), request)
         if task.cancelled():
-            raise self._blamed(AgentFailed(f"{self._place}: the function canceled itself"), request)
+            raise self._charged(AgentFailed(f"{self._place}: the function canceled itself"), request)
         return task.result()
 
     def _launch(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
@@ -101,7 +101,7 @@ class FunctionAgent:
         except WireError:
             raise  # the function says itself what to do next
         except (Exception, SystemExit, KeyboardInterrupt) as error:
-            raise self._blamed(_broken(error, self._place), request) from error
+            raise self._charged(_broken(error, self._place), request) from error
 
     def _too_slow(self, seconds: float) -> TimedOut:
         return TimedOut(
@@ -109,8 +109,8 @@ class FunctionAgent:
             suggestions=("raise timeout_secs in muster.toml",),
         )
 
-    def _blamed(self, error: Error, request: Request) -> Error:
-        self._terms.blame(error, Counted(), self.quote(request).most)
+    def _charged(self, error: Error, request: Request) -> Error:
+        self._terms.charge_failure(error, Counted(), self.quote(request).most)
         return error
 
 

@@ -23,8 +23,8 @@ _ECHO = Script()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ScriptedPart:
-    """What a scripted agent plays: its lines, and its temper."""
+class ScriptedBehavior:
+    """What a scripted agent plays: its lines, its delays and its failures."""
 
     script: Script = _ECHO
     fails: bool = False  # every attempt is refused
@@ -33,15 +33,15 @@ class ScriptedPart:
     seconds: float = 0.0  # before it answers
 
 
-PARTS = {
-    "echo": ScriptedPart(),
-    "refuse": ScriptedPart(script=Script(otherwise=Line(text="I will not help with that.", stop=Stop.REFUSED))),
-    "cut": ScriptedPart(script=Script(otherwise=Line(text="{text}", stop=Stop.MAX_TOKENS))),
-    "empty": ScriptedPart(script=Script(otherwise=Line())),
-    "tool": ScriptedPart(uses_tools=True),
-    "fail": ScriptedPart(fails=True),
-    "flaky": ScriptedPart(flaky=True),
-    "slow": ScriptedPart(seconds=1.0),
+BEHAVIORS = {
+    "echo": ScriptedBehavior(),
+    "refuse": ScriptedBehavior(script=Script(otherwise=Line(text="I will not help with that.", stop=Stop.REFUSED))),
+    "cut": ScriptedBehavior(script=Script(otherwise=Line(text="{text}", stop=Stop.MAX_TOKENS))),
+    "empty": ScriptedBehavior(script=Script(otherwise=Line())),
+    "tool": ScriptedBehavior(uses_tools=True),
+    "fail": ScriptedBehavior(fails=True),
+    "flaky": ScriptedBehavior(flaky=True),
+    "slow": ScriptedBehavior(seconds=1.0),
 }
 
 
@@ -50,14 +50,14 @@ class ScriptedAgent:
 
     def __init__(
         self,
-        part: ScriptedPart,
+        behavior: ScriptedBehavior,
         *,
         profile: Profile,
         price: Price | None = None,
         sleep: Sleep = asyncio.sleep,
         observe: Observer | None = None,
     ) -> None:
-        self._part, self._profile, self._price = part, profile, price
+        self._behavior, self._profile, self._price = behavior, profile, price
         self._sleep, self._observe = sleep, observe
         self._tried: set[str] = set()  # digests, for the flaky part
 
@@ -77,11 +77,11 @@ class ScriptedAgent:
         """Play the part once."""
         if self._observe is not None:
             self._observe(request)
-        if self._part.seconds:
-            await self._sleep(min(self._part.seconds, timeouts.call))
-            if self._part.seconds > timeouts.call:
+        if self._behavior.seconds:
+            await self._sleep(min(self._behavior.seconds, timeouts.call))
+            if self._behavior.seconds > timeouts.call:
                 raise TimedOut(f"{self._profile.name}: timed out after {timeouts.call:g}s")
-        self._lose_temper(request)
+        self._fail_as_scripted(request)
         line = self._line(request)
         if on_delta is not None:
             for word in _WORD.findall(line.text):
@@ -91,10 +91,10 @@ class ScriptedAgent:
     async def close(self) -> None:
         """Do nothing: there are no connections."""
 
-    def _lose_temper(self, request: Request) -> None:
-        if self._part.fails:
+    def _fail_as_scripted(self, request: Request) -> None:
+        if self._behavior.fails:
             raise InvalidRequest(f"{self._profile.name} refuses every request: that is its part", status=400)
-        if not self._part.flaky:
+        if not self._behavior.flaky:
             return
         digest = identify(self._profile.name, request).digest
         if digest not in self._tried:
@@ -102,9 +102,9 @@ class ScriptedAgent:
             raise Overloaded(f"{self._profile.name} fails the first attempt at every request", status=529)
 
     def _line(self, request: Request) -> Line:
-        if self._part.uses_tools and request.tools and request.messages[-1].role is not Role.TOOL:
+        if self._behavior.uses_tools and request.tools and request.messages[-1].role is not Role.TOOL:
             return _use_tool(request)
-        return self._part.script.answer(self._profile.name, request.messages, _max_tokens(request))
+        return self._behavior.script.answer(self._profile.name, request.messages, _max_tokens(request))
 
     def _reply(self, request: Request, line: Line) -> Reply:
         counted = usage_of(request.messages, request.system, line)
@@ -117,7 +117,7 @@ class ScriptedAgent:
             cost=NOTHING if self._price is None else self._price.cost(usage),
             model=self._profile.name,
             id=f"sim_{identify(self._profile.name, request).digest[:12]}",
-            timings=Timings(wire=self._part.seconds),
+            timings=Timings(wire=self._behavior.seconds),
         )
 
 
@@ -131,15 +131,17 @@ def scripted(
     observe: Observer | None = None,
 ) -> ScriptedAgent:
     """Make the agent `sim/NAME`; with a script of your own, any name will do."""
-    part = PARTS.get(name) if script is None else replace(PARTS.get(name, ScriptedPart()), script=script)
-    if part is None:
-        known = ", ".join(f"sim/{known}" for known in PARTS)
-        near = [f"sim/{part}" for part in get_close_matches(name, PARTS, n=1)]
+    behavior = (
+        BEHAVIORS.get(name) if script is None else replace(BEHAVIORS.get(name, ScriptedBehavior()), script=script)
+    )
+    if behavior is None:
+        known = ", ".join(f"sim/{known}" for known in BEHAVIORS)
+        near = [f"sim/{behavior}" for behavior in get_close_matches(name, BEHAVIORS, n=1)]
         raise BadConfiguration(
             f"unknown scripted agent sim/{name}", suggestions=(*did_you_mean(near), f"use one of {known}")
         )
     profile = profile or Profile(name=f"sim/{name}", limiter=f"sim:{name}")
-    return ScriptedAgent(part, profile=profile, price=price, sleep=sleep, observe=observe)
+    return ScriptedAgent(behavior, profile=profile, price=price, sleep=sleep, observe=observe)
 
 
 def _use_tool(request: Request) -> Line:

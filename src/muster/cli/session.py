@@ -23,7 +23,7 @@ def with_muster(
     sweep: bool = True,
     create: bool = False,
 ) -> T:
-    """Open the store, bury the runs of dead drivers, and do some work with it; only with `create` is one made."""
+    """Open the store, end the runs of dead drivers, and do some work with it; only with `create` is one made."""
     settings = load_settings(common.home)
     sweep = sweep and (create or os.path.lexists(settings.database))
     opened: list[Muster] = []

@@ -27,7 +27,7 @@ class BatchState(StrEnum):
     ABANDONED = "abandoned"  # given up by the person without knowing; its members are booked as uncertain
 
 
-GLANCE = 256  # bytes at the beginning of a line of results, which hold the name of its member
+NAME_WITHIN = 256  # bytes at the beginning of a line of results, which hold the name of its member
 
 OVER = frozenset({BatchState.COLLECTED, BatchState.REFUSED, BatchState.ABANDONED})
 UNDER_WAY = frozenset(BatchState) - OVER
@@ -219,7 +219,7 @@ class Names:
 
     def glance(self, line: bytes) -> int | None:
         """Guess the place from the beginning of a line, without reading it; None when the name is not seen there."""
-        start = line.find(self._opening, 0, GLANCE)
+        start = line.find(self._opening, 0, NAME_WITHIN)
         if start < 0:
             return None
         start += len(self._opening)

@@ -175,7 +175,7 @@ class Engine:
 
     async def workers(self) -> list[Driver]:
         """Return the workers that are alive, as far as one can tell from here."""
-        present = await self._with.store.attendance.present(self._with.clock.now() - LEASE_SECONDS)
+        present = await self._with.store.workers.present(self._with.clock.now() - LEASE_SECONDS)
         return [worker for worker in present if not self._with.is_gone(worker)]
 
     def knows(self, workload: str) -> bool:
@@ -184,22 +184,22 @@ class Engine:
 
     async def sweep(self) -> list[tuple[Run, Claim]]:
         """Mark the runs of dead drivers as interrupted, so that they hold no money and can be resumed."""
-        buried = []
+        expired = []
         for run in await self._with.store.runs.select(DRIVEN, limit=1000):
             if run.id in self._drives or not self._abandoned(run):
                 continue
             try:
-                claim = await self._with.store.leases.bury(
+                claim = await self._with.store.leases.expire(
                     run.id, run.lease.epoch, self._with.clock.now(), f"its driver, {run.lease.driver}, died"
                 )
             except Conflict:
                 continue  # somebody else was faster
-            buried.append((run, claim))
-        if buried:
+            expired.append((run, claim))
+        if expired:
             await self._with.reap()
         if orphans := await self._with.store.batches.orphans():
             self.batcher.cancel_orphans(orphans)
-        return buried
+        return expired
 
     def _abandoned(self, run: Run) -> bool:
         driver = run.lease.driver

@@ -25,38 +25,38 @@ async def ordered_map(
     function: Callable[[int, T], Awaitable[R]], items: Iterable[T] | AsyncIterable[T], window: int
 ) -> AsyncIterator[R]:
     """Apply a function to items, at most `window` at a time; after a failure those under way still finish."""
-    crew = _Crew(function, items, window)
+    running = _RunningItems(function, items, window)
     try:
         while True:
-            await crew.feed()
-            if crew.line and crew.line[0].done():
-                yield crew.line.popleft().result()
-            elif crew.over:
+            await running.feed()
+            if running.tasks and running.tasks[0].done():
+                yield running.tasks.popleft().result()
+            elif running.over:
                 return
             else:
-                await crew.progress()
+                await running.progress()
     except asyncio.CancelledError:
-        await crew.stop()
+        await running.stop()
         raise
     except BaseException:
-        await crew.finish()
+        await running.finish()
         raise
 
 
 class Item:
     """One item under way; while a call of it is parked it leaves its place to another item."""
 
-    __slots__ = ("_crew", "_outer", "_parked")
+    __slots__ = ("_outer", "_parked", "_running")
 
-    def __init__(self, crew: "_Crew[Any, Any]", outer: "Item | None") -> None:
-        self._crew, self._outer = crew, outer
+    def __init__(self, running: "_RunningItems[Any, Any]", outer: "Item | None") -> None:
+        self._running, self._outer = running, outer
         self._parked = 0
 
     def park(self) -> None:
         """Leave the place to another item; counted, as several calls of one item may be parked."""
         self._parked += 1
         if self._parked == 1:
-            self._crew.park(1)
+            self._running.park(1)
             if self._outer is not None:
                 self._outer.park()
 
@@ -64,7 +64,7 @@ class Item:
         """Take a place again, whether or not there is one."""
         self._parked -= 1
         if self._parked == 0:
-            self._crew.park(-1)
+            self._running.park(-1)
             if self._outer is not None:
                 self._outer.unpark()
 
@@ -77,7 +77,7 @@ def item_under_way() -> Item | None:
     return _ITEM.get()
 
 
-class _Crew(Generic[T, R]):
+class _RunningItems(Generic[T, R]):
     """The items under way, oldest first."""
 
     def __init__(
@@ -91,7 +91,7 @@ class _Crew(Generic[T, R]):
         self._exhausted = False
         self._progress = asyncio.Event()
         self._outer = _ITEM.get()
-        self.line: deque[asyncio.Future[R]] = deque()
+        self.tasks: deque[asyncio.Future[R]] = deque()
 
     async def feed(self) -> None:
         """Start items while there is room."""
@@ -104,12 +104,12 @@ class _Crew(Generic[T, R]):
             task = self._start(number, item)
             self._active += 1
             task.add_done_callback(self._done)
-            self.line.append(task)
+            self.tasks.append(task)
 
     @property
     def over(self) -> bool:
         """Return whether nothing is left; items that were taken may still count as in progress for a moment."""
-        return self._exhausted and not self.line
+        return self._exhausted and not self.tasks
 
     async def progress(self) -> None:
         """Wait until something finishes or is parked."""
@@ -124,17 +124,17 @@ class _Crew(Generic[T, R]):
     async def finish(self) -> None:
         """Let everything under way come to its end."""
         self._exhausted = True
-        await asyncio.gather(*self.line, return_exceptions=True)
+        await asyncio.gather(*self.tasks, return_exceptions=True)
 
     async def stop(self) -> None:
         """Cancel everything under way."""
-        for task in self.line:
+        for task in self.tasks:
             task.cancel()
         await self.finish()
 
     def _has_room(self) -> bool:
         at_work = self._active - self._parked
-        return at_work < self._window and len(self.line) - self._parked < self._window * BUFFERS
+        return at_work < self._window and len(self.tasks) - self._parked < self._window * BUFFERS
 
     def _start(self, number: int, item: T) -> "asyncio.Future[R]":
         token = _ITEM.set(Item(self, self._outer))  # the task takes it along

@@ -12,7 +12,7 @@ from muster.engine.engine import Engine
 from muster.store.base import Store
 
 LOOK_SECONDS = 2.0
-ATTEND_SECONDS = 5.0
+REGISTER_SECONDS = 5.0
 AGAIN_SECONDS = 300.0  # after which a run is taken up again that waits for a batch which could not be found or read
 
 
@@ -34,13 +34,13 @@ class Worker:
         self._tasks: dict[RunId, asyncio.Task[None]] = {}
         self._left_alone: dict[RunId, float] = {}  # runs that were let go of, and when they are taken up again
         self._closing = False
-        self._attended = 0.0
+        self._registered_at = 0.0
 
     async def serve(self, *, until_idle: bool = False) -> None:
         """Take runs until closed; with `until_idle` only until nothing is left to take."""
         try:
             while not self._closing:
-                await self._attend()
+                await self._register()
                 await self._engine.sweep()
                 await self._take()
                 if until_idle and not self._tasks and not self._engine.canceling_batches:
@@ -52,18 +52,18 @@ class Worker:
             if self._tasks:
                 await self._engine.let_go("the worker was told to stop", set(self._tasks.values()))
             raise
-        await self._store.attendance.dismiss(self._engine.driver)
+        await self._store.workers.dismiss(self._engine.driver)
 
     def close(self) -> None:
         """Take nothing new."""
         self._closing = True
 
-    async def _attend(self) -> None:
+    async def _register(self) -> None:
         """Register the worker from time to time: every write wakes whoever waits for one, this worker too."""
         now = self._clock.now()
-        if now - self._attended >= ATTEND_SECONDS:
-            self._attended = now
-            await self._store.attendance.attend(self._engine.driver, now)
+        if now - self._registered_at >= REGISTER_SECONDS:
+            self._registered_at = now
+            await self._store.workers.register(self._engine.driver, now)
 
     async def _over(self) -> None:
         """Wait until everything that was taken is over."""

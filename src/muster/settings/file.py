@@ -87,13 +87,13 @@ def _place(found: Any, path: str, what: str) -> tuple[str, ...]:
     for name, index in re.findall(r"\.([^.\[]+)|\[(\d+|\.\.\.)\]", path):
         if index.isdigit():
             break  # the list is named, not its members
-        step = name or _culprit(found, what)
+        step = name or _wrong_field(found, what)
         names.append(step)
         found = found.get(step) if isinstance(found, Mapping) else None
     return tuple(names)
 
 
-def _culprit(found: Any, what: str) -> str:
+def _wrong_field(found: Any, what: str) -> str:
     expected = _TYPES.get(what.partition("`")[2].partition("`")[0], object)
     items = found.items() if isinstance(found, Mapping) else ()
     return next((str(name) for name, value in items if not isinstance(value, expected)), "…")

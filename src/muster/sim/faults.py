@@ -63,8 +63,8 @@ class FaultKind(StrEnum):
         return int(self.value) if self.value.isdigit() else None
 
 
-HONEST = frozenset(kind for kind in FaultKind if kind.status is not None)
-UNPAID = HONEST | {FaultKind.CUT_BEFORE, FaultKind.EXPIRED}
+REFUSALS = frozenset(kind for kind in FaultKind if kind.status is not None)
+UNPAID = REFUSALS | {FaultKind.CUT_BEFORE, FaultKind.EXPIRED}
 _OF_LINES = frozenset({FaultKind.EXPIRED, FaultKind.DUPLICATE, FaultKind.NO_LINE, FaultKind.UNKNOWN_ID})
 OF_BATCHES = frozenset(
     {
@@ -76,7 +76,7 @@ OF_BATCHES = frozenset(
         FaultKind.FOREIGN_RESULTS_URL,
     }
 )
-OF_MEMBERS = _OF_LINES | HONEST | {FaultKind.TRUNCATED, FaultKind.GARBAGE}
+OF_MEMBERS = _OF_LINES | REFUSALS | {FaultKind.TRUNCATED, FaultKind.GARBAGE}
 OF_REQUESTS = frozenset(FaultKind) - _OF_LINES - OF_BATCHES
 
 
@@ -108,7 +108,7 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cue:
+class ScriptedFault:
     """A scripted fault, and the requests (or members, or batches) it waits for; what it leaves out matches any."""
 
     fault: Fault
@@ -118,7 +118,7 @@ class Cue:
     times: int | None = 1  # None: always
 
     def matches(self, nth: int, model: str, text: str) -> bool:
-        """Return whether this cue waits for such a request."""
+        """Return whether this fault waits for such a request."""
         return (
             (self.nth is None or nth >= self.nth)
             and fnmatchcase(model, self.model)
@@ -133,14 +133,14 @@ class Faults:
     seed: int = 0
     rates: tuple[tuple[Fault, float], ...] = ()
     at_most_per_digest: int | None = None  # faults by rate that one request can meet, however often it is sent
-    script: tuple[Cue, ...] = ()
+    script: tuple[ScriptedFault, ...] = ()
     capacity: int | None = None
     retry_after: float | None = None  # of requests beyond the capacity
 
     def of(self, op: Op) -> "Faults":
         """Return those of one operation."""
         rates = tuple((fault, rate) for fault, rate in self.rates if fault.op is op)
-        return replace(self, rates=rates, script=tuple(cue for cue in self.script if cue.fault.op is op))
+        return replace(self, rates=rates, script=tuple(scripted for scripted in self.script if scripted.fault.op is op))
 
 
 class FaultPlan:
@@ -164,11 +164,11 @@ class FaultPlan:
         return not self.faults.script and not self.faults.rates
 
     def _by_script(self, model: str, text: str) -> Fault | None:
-        for index, cue in enumerate(self.faults.script):
-            left = cue.times is None or self._used[index] < cue.times
-            if left and cue.matches(self._requests, model, text):
+        for index, scripted in enumerate(self.faults.script):
+            left = scripted.times is None or self._used[index] < scripted.times
+            if left and scripted.matches(self._requests, model, text):
                 self._used[index] += 1
-                return cue.fault
+                return scripted.fault
         return None
 
     def _by_rate(self, digest: str) -> Fault | None:

@@ -45,7 +45,7 @@ from muster.domain.call import Stop, ToolCall
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument, BadFile
 from muster.domain.script import ECHO, Line, Rule, Script
-from muster.sim.faults import Cue, Fault, FaultKind, Faults, Op, kinds_of
+from muster.sim.faults import Fault, FaultKind, Faults, Op, ScriptedFault, kinds_of
 from muster.text.documents.toml_reader import toml_flaw
 
 Positive = Annotated[int, Meta(ge=1)]
@@ -81,7 +81,7 @@ class _Script(msgspec.Struct, forbid_unknown_fields=True):
     otherwise: str | _Answer | None = None
 
 
-class _Cue(msgspec.Struct, forbid_unknown_fields=True):
+class _ScriptedFault(msgspec.Struct, forbid_unknown_fields=True):
     fault: FaultKind
     op: Op | None = None
     nth: Positive | None = None
@@ -103,7 +103,7 @@ class _Faults(msgspec.Struct, forbid_unknown_fields=True):
     gap_ms: Seconds = 100.0
     looks: Positive = 1
     capacity: Positive | None = None
-    script: list[_Cue] = []
+    script: list[_ScriptedFault] = []
 
 
 def load_script(path: str | Path) -> Script:
@@ -138,7 +138,9 @@ def read_faults(found: Json) -> Faults:
         seed=faults.seed,
         rates=rates,
         at_most_per_digest=faults.at_most_per_digest,
-        script=tuple(_cue(cue, faults, f"faults.script[{index}]") for index, cue in enumerate(faults.script)),
+        script=tuple(
+            _scripted_fault(scripted, faults, f"faults.script[{index}]") for index, scripted in enumerate(faults.script)
+        ),
         capacity=faults.capacity,
         retry_after=faults.retry_after,
     )
@@ -157,32 +159,32 @@ def _line(answer: str | _Answer) -> Line:
     return Line(text=answer.text, tool_calls=calls, stop=stop)
 
 
-def _cue(cue: _Cue, faults: _Faults, where: str) -> Cue:
-    _check_pattern(cue.text, where)
-    times = None if cue.times == "always" else cue.times
-    fault = _fault(cue, faults, where)
-    if fault.op not in TALKING and (cue.text or cue.model != "*"):
+def _scripted_fault(scripted: _ScriptedFault, faults: _Faults, where: str) -> ScriptedFault:
+    _check_pattern(scripted.text, where)
+    times = None if scripted.times == "always" else scripted.times
+    fault = _fault(scripted, faults, where)
+    if fault.op not in TALKING and (scripted.text or scripted.model != "*"):
         raise BadArgument(f"{where}: {fault.op} has no text and no model to wait for")
-    return Cue(fault=fault, nth=cue.nth, model=cue.model, text=cue.text, times=times)
+    return ScriptedFault(fault=fault, nth=scripted.nth, model=scripted.model, text=scripted.text, times=times)
 
 
-def _rated(name: str) -> _Cue:
+def _rated(name: str) -> _ScriptedFault:
     # `op/fault`, or the fault alone.
     op, _, kind = name.rpartition("/")
-    return _convert({"fault": kind, "op": op or None}, _Cue, f"faults.rates.{name}")
+    return _convert({"fault": kind, "op": op or None}, _ScriptedFault, f"faults.rates.{name}")
 
 
-def _fault(cue: _Cue, faults: _Faults, where: str) -> Fault:
-    op = cue.op or next(op for op in HOMES if cue.fault in kinds_of(op))
-    if cue.fault not in kinds_of(op):
-        raise BadArgument(f"{where}: {cue.fault} is not a fault of {op}")
+def _fault(scripted: _ScriptedFault, faults: _Faults, where: str) -> Fault:
+    op = scripted.op or next(op for op in HOMES if scripted.fault in kinds_of(op))
+    if scripted.fault not in kinds_of(op):
+        raise BadArgument(f"{where}: {scripted.fault} is not a fault of {op}")
     return Fault(
-        kind=cue.fault,
+        kind=scripted.fault,
         op=op,
-        retry_after=faults.retry_after if cue.retry_after is None else cue.retry_after,
-        counted=faults.counted if cue.counted is None else cue.counted,
-        gap_ms=faults.gap_ms if cue.gap_ms is None else cue.gap_ms,
-        looks=faults.looks if cue.looks is None else cue.looks,
+        retry_after=faults.retry_after if scripted.retry_after is None else scripted.retry_after,
+        counted=faults.counted if scripted.counted is None else scripted.counted,
+        gap_ms=faults.gap_ms if scripted.gap_ms is None else scripted.gap_ms,
+        looks=faults.looks if scripted.looks is None else scripted.looks,
     )
 
 
@@ -194,12 +196,16 @@ def _with_names(found: Json) -> Json:
     if isinstance(named.get("rates"), Mapping):
         named["rates"] = {str(kind): rate for kind, rate in named["rates"].items()}
     if isinstance(named.get("script"), list):
-        named["script"] = [_named(cue) for cue in named["script"]]
+        named["script"] = [_named(scripted) for scripted in named["script"]]
     return named
 
 
-def _named(cue: Json) -> Json:
-    return {**cue, "fault": str(cue["fault"])} if isinstance(cue, Mapping) and "fault" in cue else cue
+def _named(scripted: Json) -> Json:
+    return (
+        {**scripted, "fault": str(scripted["fault"])}
+        if isinstance(scripted, Mapping) and "fault" in scripted
+        else scripted
+    )
 
 
 def _check_rates(rates: Sequence[tuple[Fault, float]]) -> None:

@@ -10,7 +10,7 @@ from typing import NamedTuple, cast
 
 import httptools
 
-from muster.sim.playback import ConnectionEnd, Part, Play, at_once, say
+from muster.sim.playback import ConnectionEnd, Part, Playback, at_once, http_response
 
 MAX_PIPELINED = 64
 READ_BYTES = 64 * 1024
@@ -30,7 +30,7 @@ class HttpRequest(NamedTuple):  # made for every request, and a tuple is made fa
     query: bytes = b""
 
 
-Handler = Callable[[HttpRequest], Play]
+Handler = Callable[[HttpRequest], Playback]
 
 
 class SimConnection(asyncio.BufferedProtocol):
@@ -41,21 +41,21 @@ class SimConnection(asyncio.BufferedProtocol):
         handler: Handler,
         max_body: int,
         connections: "set[SimConnection]",
-        roomy: Mapping[bytes, int] = MappingProxyType({}),  # paths that take larger bodies
+        large_bodies: Mapping[bytes, int] = MappingProxyType({}),  # paths that take larger bodies
     ) -> None:
         self._handler = handler
         self._max_body = max_body
-        self._roomy = roomy
+        self._large_bodies = large_bodies
         self._connections = connections
         self._loop = asyncio.get_running_loop()
         self._parser = httptools.HttpRequestParser(self)
         self._buffer = memoryview(bytearray(READ_BYTES))
         self._pending: deque[HttpRequest] = deque()
-        self._play: Play | None = None
+        self._play: Playback | None = None
         self._parts: Iterator[Part] = iter(())
         self._keep_alive = True
         self._timer: asyncio.TimerHandle | None = None
-        self._choked = False
+        self._paused = False
         self.on_message_begin()
 
     def abort(self) -> None:
@@ -79,7 +79,7 @@ class SimConnection(asyncio.BufferedProtocol):
             self._parser.feed_data(self._buffer[:nbytes])
         except (httptools.HttpParserError, httptools.HttpParserUpgrade):
             if self._play is None:
-                self._transport.write(say(400, b'{"error":{"message":"this is not HTTP/1.1"}}'))
+                self._transport.write(http_response(400, b'{"error":{"message":"this is not HTTP/1.1"}}'))
             self._transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -92,12 +92,12 @@ class SimConnection(asyncio.BufferedProtocol):
 
     def pause_writing(self) -> None:
         """Stop taking requests from a client that does not read its answers."""
-        self._choked = True
+        self._paused = True
         self._throttle()
 
     def resume_writing(self) -> None:
         """Take requests again, and go on with the answer that was too much at once."""
-        self._choked = False
+        self._paused = False
         if self._play is not None and self._timer is None:
             # Not at once: the transport is in the middle of writing, and must not be closed there.
             self._timer = self._loop.call_later(0, self._resume, b"")
@@ -156,12 +156,12 @@ class SimConnection(asyncio.BufferedProtocol):
             self._parts = iter(self._play.parts)
             self._advance()
 
-    def _decide(self, request: HttpRequest) -> Play:
+    def _decide(self, request: HttpRequest) -> Playback:
         try:
             return self._handler(request)
         except Exception:  # a client must not hang because of a defect here
             log.exception("sim.handler_failed")
-            return at_once(say(500, b'{"error":{"message":"the rehearsal server failed"}}'))
+            return at_once(http_response(500, b'{"error":{"message":"the rehearsal server failed"}}'))
 
     def _advance(self) -> None:
         try:
@@ -170,7 +170,7 @@ class SimConnection(asyncio.BufferedProtocol):
                     self._timer = self._loop.call_later(wait, self._resume, data)
                     return
                 self._transport.write(data)
-                if self._choked:
+                if self._paused:
                     return
         except Exception:  # an answer that breaks off must not look like a slow one
             log.exception("sim.play_failed")
@@ -181,7 +181,7 @@ class SimConnection(asyncio.BufferedProtocol):
     def _resume(self, data: bytes) -> None:
         self._timer = None
         self._transport.write(data)
-        if not self._choked:
+        if not self._paused:
             self._advance()
         if self._pending:
             self._serve()
@@ -201,12 +201,12 @@ class SimConnection(asyncio.BufferedProtocol):
             play.ended()
 
     def _is_too_large(self) -> bool:
-        return self._size > self._max_body and self._size > self._roomy.get(self._url.partition(b"?")[0], 0)
+        return self._size > self._max_body and self._size > self._large_bodies.get(self._url.partition(b"?")[0], 0)
 
     def _throttle(self) -> None:
         if self._transport.is_closing():
             return
-        if self._choked or len(self._pending) >= MAX_PIPELINED:
+        if self._paused or len(self._pending) >= MAX_PIPELINED:
             self._transport.pause_reading()
         else:
             self._transport.resume_reading()

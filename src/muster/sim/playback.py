@@ -1,4 +1,4 @@
-"""Stages an answer: turns its bytes into a play, whole or disturbed by a fault."""
+"""Turns the bytes of an answer into a playback: timed parts, whole or disturbed by a fault."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import Enum
@@ -31,7 +31,7 @@ def _nothing() -> None:
     pass
 
 
-class Play(NamedTuple):  # made for every request, and a tuple is made fastest
+class Playback(NamedTuple):  # made for every request, and a tuple is made fastest
     """Bytes to write, each after so many seconds, and how it ends; the parts may be made as they are written."""
 
     parts: Iterable[Part]
@@ -39,8 +39,8 @@ class Play(NamedTuple):  # made for every request, and a tuple is made fastest
     ended: Callable[[], None] = _nothing  # called once: played to its end, or the client went away
 
 
-def say(status: int, body: bytes, headers: Headers = (), kind: str = JSON) -> bytes:
-    """Spell a whole answer."""
+def http_response(status: int, body: bytes, headers: Headers = (), kind: str = JSON) -> bytes:
+    """Return a whole HTTP response as bytes."""
     return b"%b\r\ncontent-length: %d\r\n\r\n%b" % (_head(status, kind, headers), len(body), body)
 
 
@@ -54,9 +54,9 @@ def chunk(data: bytes) -> bytes:
     return b"%x\r\n%b\r\n" % (len(data), data)
 
 
-def at_once(data: bytes) -> Play:
+def at_once(data: bytes) -> Playback:
     """Play an answer without waiting."""
-    return Play(parts=((0.0, data),))
+    return Playback(parts=((0.0, data),))
 
 
 def _head(status: int, kind: str, headers: Headers) -> bytes:
@@ -81,24 +81,24 @@ SILENT = {
 ENDINGS = {FaultKind.STALLED_STREAM: ConnectionEnd.HANG, FaultKind.CUT_STREAM: ConnectionEnd.CUT}
 
 
-def stage_silence(fault: Fault, latency: float) -> Play:
-    """Stage a fault that sends no byte at all."""
-    return Play(parts=((latency, b""),), ending=SILENT[fault.kind])
+def play_silence(fault: Fault, latency: float) -> Playback:
+    """Return the playback of a fault that sends no byte at all."""
+    return Playback(parts=((latency, b""),), ending=SILENT[fault.kind])
 
 
-def stage_whole(body: bytes, headers: Headers, latency: float, fault: Fault | None, status: int = 200) -> Play:
-    """Stage an answer that is sent in one piece."""
+def play_whole(body: bytes, headers: Headers, latency: float, fault: Fault | None, status: int = 200) -> Playback:
+    """Return the playback of an answer that is sent in one piece."""
     if fault is None:
-        return _once(say(status, body, headers), latency)
+        return _once(http_response(status, body, headers), latency)
     if fault.kind is FaultKind.TRUNCATED:
-        return _once(say(status, body[: len(body) // 2], headers), latency)
+        return _once(http_response(status, body[: len(body) // 2], headers), latency)
     if fault.kind is FaultKind.GARBAGE:
-        return _once(say(200, GARBAGE, headers, "text/html"), latency)
-    return _disturbed(_quarters(say(status, body, headers), len(body)), latency, fault)
+        return _once(http_response(200, GARBAGE, headers, "text/html"), latency)
+    return _disturbed(_quarters(http_response(status, body, headers), len(body)), latency, fault)
 
 
-def stage_stream(events: list[bytes], headers: Headers, latency: float, fault: Fault | None) -> Play:
-    """Stage an answer that is sent as a stream of events."""
+def play_stream(events: list[bytes], headers: Headers, latency: float, fault: Fault | None) -> Playback:
+    """Return the playback of an answer that is sent as a stream of events."""
     head = open_stream(headers)
     if fault is None:
         return _once(b"".join((head, *map(chunk, events), LAST_CHUNK)), latency)
@@ -106,14 +106,14 @@ def stage_stream(events: list[bytes], headers: Headers, latency: float, fault: F
         joined = b"".join(events)
         return _once(head + chunk(joined[: len(joined) // 2]) + LAST_CHUNK, latency)
     if fault.kind is FaultKind.GARBAGE:
-        return _once(say(200, GARBAGE, headers, "text/html"), latency)
+        return _once(http_response(200, GARBAGE, headers, "text/html"), latency)
     return _disturbed([head + chunk(events[0]), *map(chunk, events[1:]), LAST_CHUNK], latency, fault)
 
 
-def stage_lines(lines: Sequence[bytes], headers: Headers, latency: float, fault: Fault | None) -> Iterator[Part]:
-    """Stage the lines of a file, in pieces that are made as they are sent."""
+def play_lines(lines: Sequence[bytes], headers: Headers, latency: float, fault: Fault | None) -> Iterator[Part]:
+    """Yield the lines of a file, in pieces that are made as they are sent."""
     if fault is not None and fault.kind is FaultKind.GARBAGE:
-        yield latency, say(200, GARBAGE, headers, "text/html")
+        yield latency, http_response(200, GARBAGE, headers, "text/html")
         return
     slow = fault is not None and fault.kind is FaultKind.SLOW_STREAM
     kept = lines if fault is None or slow else _half(lines)
@@ -147,16 +147,16 @@ def _cut(data: bytes) -> Iterator[bytes]:
         yield data[start : start + PIECE]
 
 
-def _once(data: bytes, latency: float) -> Play:
-    return Play(parts=((latency, data),))
+def _once(data: bytes, latency: float) -> Playback:
+    return Playback(parts=((latency, data),))
 
 
-def _disturbed(pieces: list[bytes], latency: float, fault: Fault) -> Play:
+def _disturbed(pieces: list[bytes], latency: float, fault: Fault) -> Playback:
     if fault.kind is FaultKind.SLOW_STREAM:
         gap = fault.gap_ms / 1000
-        return Play(parts=((latency, pieces[0]), *((gap, piece) for piece in pieces[1:])))
+        return Playback(parts=((latency, pieces[0]), *((gap, piece) for piece in pieces[1:])))
     kept = b"".join(pieces[: len(pieces) // 2])
-    return Play(parts=((latency, kept),), ending=ENDINGS[fault.kind])
+    return Playback(parts=((latency, kept),), ending=ENDINGS[fault.kind])
 
 
 def _quarters(answer: bytes, body_size: int) -> list[bytes]:
@@ -178,8 +178,8 @@ REASONS = {
 }
 
 
-def refuse_honestly(fault: Fault) -> None:
-    """Raise the error of a fault that is one."""
+def raise_refusal(fault: Fault) -> None:
+    """Raise the refusal of a fault that is an error answer; do nothing for any other."""
     status = fault.kind.status
     if status is not None:
         raise SimRefusal(status, REASONS[status], retry_after=fault.retry_after)

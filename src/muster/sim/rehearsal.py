@@ -9,45 +9,45 @@ from itertools import count
 
 from muster.sim.audit import Audit, AuditLog
 from muster.sim.batches.registry import BatchRegistry
-from muster.sim.batches.settling import Settler
+from muster.sim.batches.settler import Settler
 from muster.sim.faults import Fault, Faults, Op, Plans
 from muster.sim.http import HttpRequest
 from muster.sim.options import Options
 from muster.sim.playback import (
     SILENT,
-    Play,
+    Playback,
     at_once,
     headers_of,
-    refuse_honestly,
+    http_response,
+    play_silence,
+    play_stream,
+    play_whole,
+    raise_refusal,
     request_id,
-    say,
-    stage_silence,
-    stage_stream,
-    stage_whole,
 )
 from muster.sim.protocols.ask import Ask, SimAnswer, SimRefusal, WireProtocol
 from muster.sim.protocols.request import body_of, check_key
-from muster.sim.speaker import Responder, name_of
+from muster.sim.responder import Responder, name_of
 
 
 class Rehearsal:
-    """One server's state: the book, the speaker, the plans of faults, the batches."""
+    """One server's state: the audit log, the responder, the plans of faults, the batches."""
 
     def __init__(self, options: Options, clock: Callable[[], float]) -> None:
         self.options = options
         self.book = AuditLog(options.prices)
         self.plans = Plans(options.faults)
         self.numbers = count(1)
-        self.speaker = Responder(options, self.book)
-        settler = Settler(self.speaker, self.book, self.plans, self.numbers)
-        self.office = BatchRegistry(options, self.book, self.plans, settler, clock)
+        self.responder = Responder(options, self.book)
+        settler = Settler(self.responder, self.book, self.plans, self.numbers)
+        self.registry = BatchRegistry(options, self.book, self.plans, settler, clock)
         self._latency = options.latency_ms / 1000
 
     def reset(self) -> None:
         """Start over: audit, cache, batches, and how far the faults have got."""
         self.book.clear()
-        self.speaker.forget()
-        self.office.clear()
+        self.responder.forget()
+        self.registry.clear()
         self.plans.play(self.plans.faults)
 
     def plan(self, faults: Faults) -> None:
@@ -56,15 +56,15 @@ class Rehearsal:
 
     def catch_up(self) -> Iterator[None]:
         """Do the work of batches whose time has come, in small steps."""
-        return self.office.settle()
+        return self.registry.settle()
 
     def audit(self) -> Audit:
         """Return the audit as it stands, with all that is due."""
         for _ in self.catch_up():
             pass
-        return self.book.audit(self.office.entries())
+        return self.book.audit(self.registry.entries())
 
-    def perform(self, dialect: WireProtocol, request: HttpRequest) -> Play:
+    def perform(self, dialect: WireProtocol, request: HttpRequest) -> Playback:
         """Decide what a request gets."""
         self.book.requests += 1
         number = next(self.numbers)
@@ -73,46 +73,46 @@ class Rehearsal:
         except SimRefusal as refused:
             return self.refuse(dialect, refused, number)
 
-    def unknown(self, dialect: WireProtocol, request: HttpRequest) -> Play:
+    def unknown(self, dialect: WireProtocol, request: HttpRequest) -> Playback:
         """Refuse a path that the provider does not have."""
         self.book.requests += 1
         where = f"{request.method.decode()} {request.path.decode('latin-1')}"
         return self.refuse(dialect, SimRefusal(404, f"no such endpoint: {where}"), next(self.numbers))
 
-    def _answer(self, dialect: WireProtocol, request: HttpRequest, number: int) -> Play:
+    def _answer(self, dialect: WireProtocol, request: HttpRequest, number: int) -> Playback:
         check_key(request, self.options.key)
         body = body_of(request)
         ask = dialect.read(body)
-        self.speaker.check(ask)
+        self.responder.check(ask)
         self._check_capacity()
         name = name_of(body)
         plan = self.plans.of(Op.LIVE)
         fault = None if plan.idle else plan.pick(name, ask.model, ask.text)
         if fault is None:
-            return self._stage(dialect, ask, self.speaker.say(ask, name, number), None)
+            return self._play(dialect, ask, self.responder.answer(ask, name, number), None)
         self.book.fault(fault.name)
-        refuse_honestly(fault)
-        said = self.speaker.say(ask, name, number) if fault.paid else None
+        raise_refusal(fault)
+        said = self.responder.answer(ask, name, number) if fault.paid else None
         if said is None or fault.kind in SILENT:
-            return self._enter(stage_silence(fault, self._latency))
-        return self._stage(dialect, ask, said, fault)
+            return self._enter(play_silence(fault, self._latency))
+        return self._play(dialect, ask, said, fault)
 
-    def _stage(self, dialect: WireProtocol, ask: Ask, said: SimAnswer, fault: Fault | None) -> Play:
+    def _play(self, dialect: WireProtocol, ask: Ask, said: SimAnswer, fault: Fault | None) -> Playback:
         self.book.status(200)
         headers = headers_of(dialect, said.number)
         if ask.stream:
-            return self._enter(stage_stream(dialect.events(said), headers, self._latency, fault))
-        return self._enter(stage_whole(dialect.whole(said), headers, self._latency, fault))
+            return self._enter(play_stream(dialect.events(said), headers, self._latency, fault))
+        return self._enter(play_whole(dialect.whole(said), headers, self._latency, fault))
 
-    def _enter(self, play: Play) -> Play:
+    def _enter(self, play: Playback) -> Playback:
         self.book.enter()
         return play._replace(ended=self.book.leave)
 
-    def refuse(self, dialect: WireProtocol, refused: SimRefusal, number: int) -> Play:
+    def refuse(self, dialect: WireProtocol, refused: SimRefusal, number: int) -> Playback:
         """Refuse a request in the words of its provider."""
         self.book.status(refused.status)
         error = dialect.error(refused, request_id(number))
-        return at_once(say(refused.status, error, headers_of(dialect, number, refused)))
+        return at_once(http_response(refused.status, error, headers_of(dialect, number, refused)))
 
     def _check_capacity(self) -> None:
         faults = self.plans.faults

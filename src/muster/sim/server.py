@@ -25,14 +25,14 @@ from muster.sim.audit import Audit, audit_json
 from muster.sim.batches import anthropic as anthropic_batches
 from muster.sim.batches import openai_files
 from muster.sim.batches.anthropic import AnthropicBatchEndpoints
-from muster.sim.batches.desk import BatchRouter, Endpoint
 from muster.sim.batches.openai import OpenAIBatchEndpoints
 from muster.sim.batches.openai_files import OpenAIFiles
+from muster.sim.batches.router import BatchRouter, Endpoint
 from muster.sim.faults import Faults
 from muster.sim.files import read_faults
 from muster.sim.http import Handler, HttpRequest, SimConnection
 from muster.sim.options import Options
-from muster.sim.playback import SOON, Part, Play, at_once, say
+from muster.sim.playback import SOON, Part, Playback, at_once, http_response
 from muster.sim.protocols.anthropic import Anthropic
 from muster.sim.protocols.ask import WireProtocol
 from muster.sim.protocols.openai import OpenAI
@@ -112,7 +112,7 @@ class Server:
         await self.close()
 
     def _connect(self) -> SimConnection:
-        return SimConnection(self._router, self._options.max_body_bytes, self._connections, self._router.roomy)
+        return SimConnection(self._router, self._options.max_body_bytes, self._connections, self._router.large_bodies)
 
 
 def serve(options: Options | None = None, clock: Callable[[], float] = time.time) -> Server:
@@ -154,7 +154,7 @@ def _watch_input(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
 ANTHROPIC: WireProtocol = Anthropic()
 OPENAI: WireProtocol = OpenAI()
 
-Named = Callable[[HttpRequest, str], Play]
+Named = Callable[[HttpRequest, str], Playback]
 
 
 class Router:
@@ -162,9 +162,9 @@ class Router:
 
     def __init__(self, rehearsal: Rehearsal) -> None:
         self._rehearsal = rehearsal
-        anthropic = AnthropicBatchEndpoints(rehearsal.office, rehearsal.options)
-        batches = OpenAIBatchEndpoints(rehearsal.office, rehearsal.options)
-        files = OpenAIFiles(rehearsal.office, rehearsal.options)
+        anthropic = AnthropicBatchEndpoints(rehearsal.registry, rehearsal.options)
+        batches = OpenAIBatchEndpoints(rehearsal.registry, rehearsal.options)
+        files = OpenAIFiles(rehearsal.registry, rehearsal.options)
         served = [
             *_served(BatchRouter(ANTHROPIC, rehearsal), anthropic.endpoints()),
             *_served(BatchRouter(OPENAI, rehearsal), batches.endpoints() + files.endpoints()),
@@ -176,35 +176,35 @@ class Router:
             **Control(rehearsal).routes(),
         }
         self._patterns = [(method, _pattern(path), handler) for method, path, handler in served if b"{id}" in path]
-        self.roomy = {
+        self.large_bodies = {
             anthropic_batches.PATH.encode(): anthropic.most_bytes,
             openai_files.PATH.encode(): files.most_bytes,
         }
 
-    def __call__(self, request: HttpRequest) -> Play:
-        """Return the play for a request."""
+    def __call__(self, request: HttpRequest) -> Playback:
+        """Return the playback for a request."""
         handler = self._routes.get((request.method, request.path))
         if handler is not None:
             return handler(request)
         if request.method == b"HEAD":  # some clients knock first; such an answer has no body
-            return at_once(say(200, b""))
+            return at_once(http_response(200, b""))
         return self._named(request) or self._unknown(request)
 
-    def _named(self, request: HttpRequest) -> Play | None:
+    def _named(self, request: HttpRequest) -> Playback | None:
         for method, pattern, handler in self._patterns:
             found = pattern.fullmatch(request.path) if method == request.method else None
             if found is not None:
                 return handler(request, found[1].decode("latin-1"))
         return None
 
-    def _unknown(self, request: HttpRequest) -> Play:
+    def _unknown(self, request: HttpRequest) -> Playback:
         dialect = OPENAI if request.path.startswith(b"/openai") else ANTHROPIC
         return self._rehearsal.unknown(dialect, request)
 
 
-def _served(desk: BatchRouter, endpoints: tuple[Endpoint, ...]) -> Iterator[tuple[bytes, bytes, "partial[Play]"]]:
+def _served(router: BatchRouter, endpoints: tuple[Endpoint, ...]) -> Iterator[tuple[bytes, bytes, "partial[Playback]"]]:
     for endpoint in endpoints:
-        yield endpoint.method, endpoint.path.encode(), partial(desk.serve, endpoint)
+        yield endpoint.method, endpoint.path.encode(), partial(router.serve, endpoint)
 
 
 def _pattern(path: bytes) -> re.Pattern[bytes]:
@@ -230,19 +230,19 @@ class Control:
             (b"PUT", FAULTS.encode()): self._faults,
         }
 
-    def _audit(self, request: HttpRequest) -> Play:
-        return Play(parts=self._audit_parts())
+    def _audit(self, request: HttpRequest) -> Playback:
+        return Playback(parts=self._audit_parts())
 
     def _audit_parts(self) -> Iterator[Part]:
         for _ in self._rehearsal.catch_up():
             yield SOON, b""
         yield from _json(200, audit_json(self._rehearsal.audit())).parts
 
-    def _reset(self, request: HttpRequest) -> Play:
+    def _reset(self, request: HttpRequest) -> Playback:
         self._rehearsal.reset()
         return _json(200, {"ok": True})
 
-    def _faults(self, request: HttpRequest) -> Play:
+    def _faults(self, request: HttpRequest) -> Playback:
         try:
             self._rehearsal.plan(read_faults(msgspec.json.decode(request.body)))
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -252,5 +252,5 @@ class Control:
         return _json(200, {"ok": True})
 
 
-def _json(status: int, value: Json) -> Play:
-    return at_once(say(status, msgspec.json.encode(value)))
+def _json(status: int, value: Json) -> Playback:
+    return at_once(http_response(status, msgspec.json.encode(value)))

@@ -68,14 +68,14 @@ class _State(msgspec.Struct, kw_only=True):
 
 def save(rehearsal: Rehearsal, path: Path) -> None:
     """Write the state of a server that has ended."""
-    office = rehearsal.office
+    registry = rehearsal.registry
     state = _State(
         version=VERSION,
         numbers={name: next(numbers) for name, numbers in _counters(rehearsal).items()},
         book=rehearsal.book.kept(),
-        cache=sorted(prefix.hex() for prefix in rehearsal.speaker.cache.seen),
-        batches=[_kept_batch(office, batch) for batch in office.batches],
-        files=[_kept_file(account, file) for account, file in office.files.all()],
+        cache=sorted(prefix.hex() for prefix in rehearsal.responder.cache.seen),
+        batches=[_kept_batch(registry, batch) for batch in registry.batches],
+        files=[_kept_file(account, file) for account, file in registry.files.all()],
     )
     new = path.with_name(f"{path.name}.{os.getpid()}")
     try:
@@ -100,20 +100,20 @@ def load(rehearsal: Rehearsal, path: Path) -> None:
     for name, numbers in _counters(rehearsal).items():
         deque(islice(numbers, state.numbers[name] - 1), maxlen=0)
     rehearsal.book.restore(state.book)
-    rehearsal.speaker.cache.seen.update(bytes.fromhex(prefix) for prefix in state.cache)
+    rehearsal.responder.cache.seen.update(bytes.fromhex(prefix) for prefix in state.cache)
     for kept in state.batches:
-        rehearsal.office.put(_batch(rehearsal.office, kept), listed=kept.listed)
-    batches = {batch.id: batch for batch in rehearsal.office.batches}
+        rehearsal.registry.put(_batch(rehearsal.registry, kept), listed=kept.listed)
+    batches = {batch.id: batch for batch in rehearsal.registry.batches}
     for file in state.files:
-        rehearsal.office.files.put(file.account, _file(file, batches))
+        rehearsal.registry.files.put(file.account, _file(file, batches))
 
 
 def _counters(rehearsal: Rehearsal) -> dict[str, Iterator[int]]:
-    office = rehearsal.office
-    return {"request": rehearsal.numbers, "batch": office.numbers, "file": office.file_numbers}
+    registry = rehearsal.registry
+    return {"request": rehearsal.numbers, "batch": registry.numbers, "file": registry.file_numbers}
 
 
-def _kept_batch(office: BatchRegistry, batch: SimBatch) -> _SavedBatch:
+def _kept_batch(registry: BatchRegistry, batch: SimBatch) -> _SavedBatch:
     return _SavedBatch(
         id=batch.id,
         account=batch.account,
@@ -124,7 +124,7 @@ def _kept_batch(office: BatchRegistry, batch: SimBatch) -> _SavedBatch:
         settled=batch.settled,
         closed=batch.closed,
         filed=batch.filed,
-        listed=office.find(batch.wording, batch.account, batch.id) is not None,
+        listed=registry.find(batch.wording, batch.account, batch.id) is not None,
         canceled=batch.canceled,
         about=dict(batch.about),
         problems=list(batch.problems),
@@ -136,12 +136,12 @@ def _kept_batch(office: BatchRegistry, batch: SimBatch) -> _SavedBatch:
     )
 
 
-def _batch(office: BatchRegistry, kept: _SavedBatch) -> SimBatch:
+def _batch(registry: BatchRegistry, kept: _SavedBatch) -> SimBatch:
     batch = SimBatch(
         id=kept.id,
         account=kept.account,
         wording=WORDINGS[kept.provider],
-        schedule=office.schedule(kept.created),
+        schedule=registry.schedule(kept.created),
         members=[SimBatchMember(custom_id, body) for custom_id, body in kept.members],
         about=kept.about,
         problems=tuple(kept.problems),

@@ -15,7 +15,7 @@ from muster.store import deletions, journal, runs
 from muster.store.base import Attempt, Claim, Record, RunRelease
 from muster.store.batches.changes import restore_batch
 from muster.store.codec import Codec, attempt_of, entry_of, entry_parameters, event_of, read, run_of
-from muster.store.events import Fact, tell
+from muster.store.events import NewEvent, write_event
 from muster.store.ledger import balance_of
 from muster.store.queries import DatabaseConnection, Parameters, Row, first
 from muster.store.writer import NOTICE, WriteGroup, Writer
@@ -171,9 +171,9 @@ class DatabaseLeases:
         """Let go of the run in its new state."""
         return self._writer.run(lambda db: runs.release(db, self._codec, run, epoch, ending))
 
-    def bury(self, run: RunId, expected_epoch: int, at: float, message: str) -> Awaitable[Claim]:
+    def expire(self, run: RunId, expected_epoch: int, at: float, message: str) -> Awaitable[Claim]:
         """Mark the run of a dead driver as interrupted, or canceled if that was asked for."""
-        return self._writer.run(lambda db: runs.bury(db, self._codec, run, expected_epoch, at, message))
+        return self._writer.run(lambda db: runs.expire(db, self._codec, run, expected_epoch, at, message))
 
 
 class DatabaseWorkers:
@@ -182,9 +182,9 @@ class DatabaseWorkers:
     def __init__(self, reader: DatabaseConnection, writer: Writer) -> None:
         self._reader, self._writer = reader, writer
 
-    def attend(self, driver: Driver, at: float) -> Awaitable[None]:
+    def register(self, driver: Driver, at: float) -> Awaitable[None]:
         """Register a worker."""
-        return _write(self._writer, "attend", {**_driver_parameters(driver), "at": at})
+        return _write(self._writer, "register_worker", {**_driver_parameters(driver), "at": at})
 
     def dismiss(self, driver: Driver) -> Awaitable[None]:
         """Remove a worker."""
@@ -264,19 +264,19 @@ class DatabaseEvents:
 
         def work(database: DatabaseConnection) -> Event:
             journal.Fences(database).check(run, epoch)
-            seq = tell(database, self._codec, Fact(run=run, kind=kind, data=data, at=at))
+            seq = write_event(database, self._codec, NewEvent(run=run, kind=kind, data=data, at=at))
             return Event(run=run, seq=seq, kind=kind, at=at, data=data)
 
         return self._writer.run(work)
 
     async def read(self, run: RunId, after: int, limit: int) -> Sequence[Event]:
-        """Return the facts after a number, in order."""
+        """Return the events after a number, in order."""
         return [
             event_of(row) for row in self._reader.rows("select_events", {"run_id": run, "after": after, "limit": limit})
         ]
 
     async def first(self, run: RunId, kind: str) -> Event | None:
-        """Return the first fact of a kind."""
+        """Return the first event of a kind."""
         row = first(self._reader.rows("select_first_event", {"run_id": run, "kind": kind}))
         return event_of(row) if row else None
 

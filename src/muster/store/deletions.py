@@ -8,7 +8,7 @@ from muster.domain.ids import RunId
 from muster.domain.run import TERMINAL, Run, RunState
 from muster.store.codec import Codec, run_of
 from muster.store.queries import DatabaseConnection, first
-from muster.store.settlements import strand_attempts
+from muster.store.settlements import settle_open_attempts
 
 DELETING = "deleting:"  # a trait for each run that is gone from the list and not yet from all tables
 MOST_ROWS = 1000  # deleted in one transaction
@@ -32,7 +32,7 @@ def begin_deletion(database: DatabaseConnection, codec: Codec, run: RunId, at: f
     if found.parent is not None and _get(database, found.parent).state not in TERMINAL:
         raise Conflict(f"run {run} is a child of run {found.parent}, which has not ended")
     _require_nameless(database, run)
-    strand_attempts(database, codec, run, at)
+    settle_open_attempts(database, codec, run, at)
     row = first(database.rows("count_heirs", {"id": run}))
     if row and row["heirs"]:
         raise Conflict(f"{row['heirs']} runs that are not completed may still need run {run}; delete them first")

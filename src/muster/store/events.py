@@ -22,7 +22,7 @@ class CounterChange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fact:
+class NewEvent:
     """An event that has no number yet."""
 
     run: RunId
@@ -31,44 +31,44 @@ class Fact:
     at: float
 
 
-class Telling:
-    """Collects facts and counter changes of a group and writes them in one go."""
+class EventBuffer:
+    """Collects the events and counter changes of a group and writes them in one go."""
 
     def __init__(self, database: DatabaseConnection, codec: Codec) -> None:
         self._database = database
         self._codec = codec
-        self._facts: defaultdict[RunId, list[Fact]] = defaultdict(list)
+        self._events: defaultdict[RunId, list[NewEvent]] = defaultdict(list)
         self._tallies: defaultdict[RunId, CounterChange] = defaultdict(CounterChange)
 
     def tally(self, run: RunId) -> CounterChange:
         """Return the counters of a run, to be changed."""
         return self._tallies[run]
 
-    def tell(self, fact: Fact) -> None:
-        """Add a fact."""
-        self._facts[fact.run].append(fact)
+    def add(self, event: NewEvent) -> None:
+        """Add an event."""
+        self._events[event.run].append(event)
 
     def write(self) -> dict[RunId, int]:
         """Write it all and return the last number of each run."""
         last = {}
-        for run in sorted({*self._facts, *self._tallies}):
-            facts = self._facts.get(run, [])
-            last[run] = count(self._database, run, self._tallies[run], len(facts))
-            self._insert(facts, last[run] - len(facts))
+        for run in sorted({*self._events, *self._tallies}):
+            events = self._events.get(run, [])
+            last[run] = count(self._database, run, self._tallies[run], len(events))
+            self._insert(events, last[run] - len(events))
         return last
 
-    def _insert(self, facts: Iterable[Fact], after: int) -> None:
+    def _insert(self, events: Iterable[NewEvent], after: int) -> None:
         self._database.execute_many(
             "insert_event",
             [
                 {
-                    "run_id": fact.run,
+                    "run_id": event.run,
                     "seq": after + number,
-                    "kind": fact.kind,
-                    "at": fact.at,
-                    "data": self._codec.text(fact.data),
+                    "kind": event.kind,
+                    "at": event.at,
+                    "data": self._codec.text(event.data),
                 }
-                for number, fact in enumerate(facts, 1)
+                for number, event in enumerate(events, 1)
             ],
         )
 
@@ -82,8 +82,8 @@ def count(database: DatabaseConnection, run: RunId, tally: CounterChange, events
     return int(row["last_seq"])
 
 
-def tell(database: DatabaseConnection, codec: Codec, fact: Fact) -> int:
-    """Write a single fact and return its number."""
-    telling = Telling(database, codec)
-    telling.tell(fact)
-    return telling.write()[fact.run]
+def write_event(database: DatabaseConnection, codec: Codec, event: NewEvent) -> int:
+    """Write a single event and return its number."""
+    buffer = EventBuffer(database, codec)
+    buffer.add(event)
+    return buffer.write()[event.run]

@@ -14,7 +14,7 @@ from muster.domain.errors import LeaseLost, MusterError, NotFound
 from muster.domain.ids import RunId
 from muster.store.base import Record
 from muster.store.codec import Codec, entry_of, entry_parameters, read
-from muster.store.events import Fact, Telling
+from muster.store.events import EventBuffer, NewEvent
 from muster.store.ledger import Reservations
 from muster.store.queries import DatabaseConnection, Parameters, first
 
@@ -40,15 +40,15 @@ def open_attempts(database: DatabaseConnection, codec: Codec, openings: Sequence
 
 
 def _write_openings(database: DatabaseConnection, codec: Codec, openings: Sequence[Opening]) -> None:
-    telling = Telling(database, codec)
+    buffer = EventBuffer(database, codec)
     for opening in openings:
-        tally = telling.tally(opening.attempt.run)
+        tally = buffer.tally(opening.attempt.run)
         tally.total += opening.first
         tally.failed -= opening.reopens
     calls = [call_parameters(opening, codec) for opening in openings]
     write_calls(database, calls)
     database.execute_many("insert_attempt", calls)
-    telling.write()
+    buffer.write()
 
 
 def write_calls(database: DatabaseConnection, calls: Sequence[Parameters]) -> None:
@@ -93,9 +93,9 @@ def record(database: DatabaseConnection, codec: Codec, item: Record) -> Json:
         row = first(database.rows("select_entry", {"run_id": item.run, "key": item.key}))
         return read(row["outcome"]) if row else None
     if item.kind_of_event is not None:
-        telling = Telling(database, codec)
-        telling.tell(Fact(run=item.run, kind=item.kind_of_event, data=item.value, at=item.at))
-        telling.write()
+        buffer = EventBuffer(database, codec)
+        buffer.add(NewEvent(run=item.run, kind=item.kind_of_event, data=item.value, at=item.at))
+        buffer.write()
     return item.value
 
 
@@ -105,15 +105,15 @@ def reuse(database: DatabaseConnection, codec: Codec, run: RunId, epoch: int, en
     parameters = entry_parameters(entry, codec)
     copied = {"run_id": run, "reused_from": entry.run, "opened_at": at, "settled_at": at, "attempts": 0}
     if write_entry(database, parameters | copied) and entry.kind == "call":
-        telling = Telling(database, codec)
-        tally = telling.tally(run)
+        buffer = EventBuffer(database, codec)
+        tally = buffer.tally(run)
         tally.total += 1
         tally.reused += 1
         tally.done += entry.state is EntryState.DONE
         tally.failed += entry.state is EntryState.FAILED
         data = {"key": entry.key, "from": entry.run}
-        telling.tell(Fact(run=run, kind="call.reused", data=data, at=at))
-        telling.write()
+        buffer.add(NewEvent(run=run, kind="call.reused", data=data, at=at))
+        buffer.write()
 
 
 class KeysTaken(Exception):

@@ -16,9 +16,9 @@ from muster.domain.run import TERMINAL, Driver, NewRun, Run, RunState, Spent, mo
 from muster.store.base import Claim, RunRelease
 from muster.store.codec import Codec, restore_parameters, run_of, run_parameters, spent_of
 from muster.store.deletions import require_deleted
-from muster.store.events import Fact, tell
+from muster.store.events import NewEvent, write_event
 from muster.store.queries import DatabaseConnection, first
-from muster.store.settlements import strand_attempts
+from muster.store.settlements import settle_open_attempts
 
 CLAIM = "claim"  # the trait that says who has the store for itself
 CLAIM_SECONDS = 15.0  # a claim is written once; nobody else can write while the vacuum has the lock
@@ -47,7 +47,7 @@ def create(database: DatabaseConnection, codec: Codec, new: NewRun) -> Run:
     data: dict[str, Any] = {"workload": new.workload, "name": new.name}
     if new.origin is not None:
         data |= {"from": new.origin.run, "reuse": str(new.origin.reuse)}
-    tell(database, codec, Fact(run=new.id, kind="run.created", data=data, at=new.created_at))
+    write_event(database, codec, NewEvent(run=new.id, kind="run.created", data=data, at=new.created_at))
     return get(database, new.id)
 
 
@@ -78,10 +78,10 @@ def claim(
     lease = {"host": driver.host, "pid": driver.pid, "started": driver.started, "until": until, "at": at}
     if database.execute("claim_run", {"id": run, "epoch": expected_epoch, **lease}) == 0:
         raise Conflict(f"run {run} was just taken by another driver")
-    uncertain, cost = strand_attempts(database, codec, run, at)
+    uncertain, cost = settle_open_attempts(database, codec, run, at)
     kind = "run.started" if before.started_at is None else "run.resumed"
     data = {"driver": str(driver), "done": before.calls.done, "uncertain": uncertain, "uncertain_cost": cost}
-    tell(database, codec, Fact(run=run, kind=kind, data=data, at=at))
+    write_event(database, codec, NewEvent(run=run, kind=kind, data=data, at=at))
     return Claim(epoch=expected_epoch + 1, uncertain=uncertain, uncertain_cost=cost)
 
 
@@ -102,13 +102,13 @@ def release(database: DatabaseConnection, codec: Codec, run: RunId, epoch: int, 
     if before.cancel_requested and ending.state not in TERMINAL:
         ending = replace(ending, state=RunState.CANCELED, reason=RunCanceled.code, error=None)
     move(before.state, ending.state)
-    strand_attempts(database, codec, run, ending.at)  # there are none, unless a settlement could not be written
+    settle_open_attempts(database, codec, run, ending.at)  # there are none, unless a settlement could not be written
     database.execute("release_run", _ending_parameters(run, epoch, ending, codec))
     database.execute("delete_partials", {"run_id": run})
     data: dict[str, Any] = {"reason": ending.reason}
     if ending.error is not None:
         data["error"] = ending.error
-    tell(database, codec, Fact(run=run, kind=f"run.{ending.state}", data=data, at=ending.at))
+    write_event(database, codec, NewEvent(run=run, kind=f"run.{ending.state}", data=data, at=ending.at))
     if ending.state is RunState.CANCELED:
         database.execute("cancel_batches_of_run", {"run_id": run})
     return get(database, run)
@@ -127,16 +127,18 @@ def _ending_parameters(run: RunId, epoch: int, ending: RunRelease, codec: Codec)
     }
 
 
-def bury(database: DatabaseConnection, codec: Codec, run: RunId, expected_epoch: int, at: float, message: str) -> Claim:
+def expire(
+    database: DatabaseConnection, codec: Codec, run: RunId, expected_epoch: int, at: float, message: str
+) -> Claim:
     """Mark the run of a dead driver as interrupted, or canceled if that was asked for, and book what it left open."""
     error = {"code": "driver_died", "message": message}
     parameters = {"id": run, "epoch": expected_epoch, "error": codec.text(error), "at": at}
-    if database.execute("bury_run", parameters) == 0:
+    if database.execute("expire_run", parameters) == 0:
         raise Conflict(f"run {run} now has another driver")
-    uncertain, cost = strand_attempts(database, codec, run, at)
+    uncertain, cost = settle_open_attempts(database, codec, run, at)
     data = {"reason": "driver_died", "error": error, "uncertain": uncertain, "uncertain_cost": cost}
     state = get(database, run).state
-    tell(database, codec, Fact(run=run, kind=f"run.{state}", data=data, at=at))
+    write_event(database, codec, NewEvent(run=run, kind=f"run.{state}", data=data, at=at))
     if state is RunState.CANCELED:
         database.execute("cancel_batches_of_run", {"run_id": run})
         _cancel_children(database, codec, run, at)
@@ -154,10 +156,10 @@ def cancel(database: DatabaseConnection, codec: Codec, run: RunId, at: float) ->
 def _cancel(database: DatabaseConnection, codec: Codec, run: RunId, at: float) -> bool:
     """Cancel a run with its children; False when it is over."""
     if database.execute("cancel_idle_run", {"id": run, "at": at}):
-        tell(database, codec, Fact(run=run, kind="run.canceled", data={"reason": "canceled"}, at=at))
+        write_event(database, codec, NewEvent(run=run, kind="run.canceled", data={"reason": "canceled"}, at=at))
         database.execute("cancel_batches_of_run", {"run_id": run})
     elif database.execute("ask_cancel", {"id": run}):
-        tell(database, codec, Fact(run=run, kind="run.canceling", data={}, at=at))
+        write_event(database, codec, NewEvent(run=run, kind="run.canceling", data={}, at=at))
     else:
         return False
     _cancel_children(database, codec, run, at)
@@ -173,7 +175,7 @@ def requeue(database: DatabaseConnection, codec: Codec, run: RunId, at: float) -
     """Hand a run that stands still to the workers."""
     if database.execute("requeue_run", {"id": run}) == 0:
         raise Conflict(f"run {run} {state_verb(get(database, run).state)}; only a stopped run can be queued")
-    tell(database, codec, Fact(run=run, kind="run.queued", data={}, at=at))
+    write_event(database, codec, NewEvent(run=run, kind="run.queued", data={}, at=at))
     return get(database, run)
 
 

@@ -10,7 +10,7 @@ from muster.domain.errors import MusterError
 from muster.domain.ids import RunId
 from muster.domain.money import NOTHING, Lane, Microdollars, is_cost
 from muster.store.codec import Codec
-from muster.store.events import Fact, Telling
+from muster.store.events import EventBuffer, NewEvent
 from muster.store.ledger import Booking, book
 from muster.store.queries import DatabaseConnection, first
 
@@ -27,13 +27,13 @@ def settle_attempts(database: DatabaseConnection, codec: Codec, settlements: Seq
         if len(rows) > 1:
             raise NotAllOpen("a call of this group has a reply already")
         rows[0].kept = False  # a late reply of a driver before was faster
-    telling = Telling(database, codec)
+    buffer = EventBuffer(database, codec)
     for row in rows:
-        row.count(telling)
-        row.tell(telling)
+        row.count(buffer)
+        row.add_events(buffer)
     database.execute_many("drop_partial", [row.columns for row in rows if row.streamed])
     book(database, bookings(rows))
-    telling.write()
+    buffer.write()
     return [row.settled for row in rows]
 
 
@@ -84,18 +84,18 @@ def _settle_late(database: DatabaseConnection, codec: Codec, settlement: Settlem
             Booking(levels=where, reserved=0, cost=row.cost, lane=row.lane),
         ],
     )
-    telling = Telling(database, codec)
-    tally = telling.tally(settlement.attempt.run)
+    buffer = EventBuffer(database, codec)
+    tally = buffer.tally(settlement.attempt.run)
     tally.uncertain -= 1
     tally.done += kept
     data = {"key": settlement.attempt.key, "attempt": settlement.attempt.n, "cost": row.cost, "kept": kept}
-    telling.tell(Fact(run=settlement.attempt.run, kind="call.late", data=data, at=settlement.at))
-    telling.write()
+    buffer.add(NewEvent(run=settlement.attempt.run, kind="call.late", data=data, at=settlement.at))
+    buffer.write()
     return Settled(cost=Microdollars(row.cost), late=True, kept=kept)
 
 
 class SettlementRow:
-    """One settlement spelled as rows, a booking and a fact."""
+    """One settlement spelled as rows, a booking and an event."""
 
     __slots__ = (
         "_attempt", "_failure", "at", "columns", "cost", "kept", "lane", "levels", "live_cost", "reply", "reserved",
@@ -141,20 +141,20 @@ class SettlementRow:
         """What to tell the driver."""
         return Settled(cost=Microdollars(self.cost), overdraft=self.overdraft, kept=self.kept)
 
-    def count(self, telling: Telling) -> None:
+    def count(self, buffer: EventBuffer) -> None:
         """Add the counter changes of this settlement."""
-        tally = telling.tally(self.run)
+        tally = buffer.tally(self.run)
         tally.done += self.reply is not None and self.kept
         tally.failed += self.gives_up
         tally.uncertain += self.state is AttemptState.UNCERTAIN
 
-    def tell(self, telling: Telling) -> None:
-        """Add the facts of this settlement."""
+    def add_events(self, buffer: EventBuffer) -> None:
+        """Add the events of this settlement."""
         if self.state is not AttemptState.UNSENT:
-            telling.tell(Fact(run=self.run, kind=self._kind, data=self._data, at=self.at))
+            buffer.add(NewEvent(run=self.run, kind=self._kind, data=self._data, at=self.at))
         if self.overdraft:
             data = {"key": self._attempt.key, "reserved": self.reserved, "cost": self.cost}
-            telling.tell(Fact(run=self.run, kind="overdraft", data=data, at=self.at))
+            buffer.add(NewEvent(run=self.run, kind="overdraft", data=data, at=self.at))
 
     @property
     def _kind(self) -> str:
@@ -212,7 +212,7 @@ def _judge(outcome: Outcome, reply: Reply | None, reserved: Microdollars) -> tup
     return AttemptState.UNSENT, NOTHING, Lane.BILLED
 
 
-def strand_attempts(database: DatabaseConnection, codec: Codec, run: RunId, at: float) -> tuple[int, Microdollars]:
+def settle_open_attempts(database: DatabaseConnection, codec: Codec, run: RunId, at: float) -> tuple[int, Microdollars]:
     """Book every attempt that a former driver left open as uncertain; return how many and how much."""
     rows = database.rows("select_attempts_in_state", {"run_id": run, "state": AttemptState.STARTED.value})
     error = codec.text({"code": "driver_gone", "message": "the driver was gone before the outcome was known"})
@@ -229,10 +229,10 @@ def strand_attempts(database: DatabaseConnection, codec: Codec, run: RunId, at: 
             for row in rows
         ],
     )
-    telling = Telling(database, codec)
-    telling.tally(run).uncertain += len(rows)
+    buffer = EventBuffer(database, codec)
+    buffer.tally(run).uncertain += len(rows)
     for row in rows:
         data = {"key": row["key"], "attempt": row["n"], "cost": row["reserved"], "lane": Lane.UNCERTAIN.value}
-        telling.tell(Fact(run=run, kind="call.uncertain", data=data, at=at))
-    telling.write()
+        buffer.add(NewEvent(run=run, kind="call.uncertain", data=data, at=at))
+    buffer.write()
     return len(rows), Microdollars(sum(row["reserved"] for row in rows))

@@ -181,7 +181,7 @@ class SqliteStore:
         self.journal = self.reuser = DatabaseJournal(reader, writer, codec, opens, settles)
         self.runs = self.commands = DatabaseRuns(reader, writer, codec)
         self.leases = DatabaseLeases(writer, codec, on_wait)
-        self.attendance = DatabaseWorkers(reader, writer)
+        self.workers = DatabaseWorkers(reader, writer)
         self.processes = DatabaseProcesses(reader, writer)
         self.events = DatabaseEvents(reader, writer, codec)
         self.batches = DatabaseBatchReader(reader)

@@ -72,7 +72,7 @@ class Writer:
         self._queue: deque[_Queued] = deque()
         self._items: list[_Queued] = []  # taken out of the queue, and not told yet
         self._wake = threading.Event()
-        self._knocks = False  # the thread is about to be woken
+        self._waking = False  # the thread is about to be woken
         self._closing = False
         self._gives_up = False
         self._dead = refusal  # why nothing is written any more
@@ -109,14 +109,14 @@ class Writer:
             _fail(future, self._dead)
             return future
         self._queue.append(_Queued(group, item, future))
-        if not self._knocks:
+        if not self._waking:
             # When this turn of the loop is over, so that whatever is queued until then goes into one commit.
-            self._knocks = True
-            self._loop.call_soon(self._knock)
+            self._waking = True
+            self._loop.call_soon(self._wake_thread)
         return future
 
-    def _knock(self) -> None:
-        self._knocks = False
+    def _wake_thread(self) -> None:
+        self._waking = False
         self._wake.set()
 
     def _work(self, database: DatabaseConnection) -> None:
@@ -140,7 +140,7 @@ class Writer:
             if items:
                 before = database.changes
                 self._commit(database, items)
-                self._in_loop(self._tell, items, database.changes != before)
+                self._in_loop(self._report, items, database.changes != before)
             if self._closing and not self._queue:
                 return
 
@@ -204,7 +204,7 @@ class Writer:
                     _apply_alone(database, item, item.item)
             self._reach("store.before_commit")
 
-    def _tell(self, items: Sequence[_Queued], changed: bool) -> None:
+    def _report(self, items: Sequence[_Queued], changed: bool) -> None:
         for item in items:
             try:
                 if not item.future.done():

@@ -28,7 +28,7 @@ TARIFF = Tariff(model="obedient", batch=None, live=None)
 Answer = Callable[[str], str | WireError]  # from what was asked
 
 
-class ObedientSpelling:
+class MemoryBatchFormat:
     """Members and results as JSON lines."""
 
     head, separator, tail = b"", b"\n", b"\n"
@@ -53,7 +53,7 @@ class ObedientSpelling:
         return Reply(text=answer, stop=Stop.END, usage=usage, cost=Microdollars(1), timings=timings)
 
 
-class ObedientBatches:
+class MemoryBatches:
     """Takes batches, and ends them when it is told to; a batch can be looked into by its requests."""
 
     labels_batches = False
@@ -61,7 +61,7 @@ class ObedientBatches:
 
     def __init__(self, answer: Answer = str, *, limits: BatchLimits | None = None, most: int = 10) -> None:
         self._answer, self._most = answer, most
-        self.endpoint, self.spelling = ENDPOINT, ObedientSpelling()
+        self.endpoint, self.format = ENDPOINT, MemoryBatchFormat()
         self.limits = limits or BatchLimits(requests=100_000, bytes=1_000_000)
         self.taken: list[list[dict[str, str]]] = []  # the members of every batch
         self.arrived = asyncio.Queue[str]()
@@ -78,11 +78,11 @@ class ObedientBatches:
         """Let batches end, all of them when none is named."""
         self.ended.update(names or [str(number) for number in range(len(self.taken))])
 
-    async def submit(self, parcel: BatchUpload, timeouts: Timeouts) -> str:
+    async def submit(self, upload: BatchUpload, timeouts: Timeouts) -> str:
         """Take a batch."""
         if self.refusals:
             raise self.refusals.pop(0)
-        body = b"".join([piece async for piece in parcel.pieces()])
+        body = b"".join([piece async for piece in upload.pieces()])
         self.taken.append([json.loads(line) for line in body.splitlines()])
         name = str(len(self.taken) - 1)
         self.arrived.put_nowait(name)

@@ -22,7 +22,7 @@ _AFTER_NAME = r"(?i:[_-]?(?:base|value|production|prod|live|staging|[0-9]{1,2}))
 _PASSWORD = rf"(?i:password|passwd|passphrase|pwd){_AFTER_NAME}"
 _KINDS = "api|access|secret|private|account|signing|encryption|master|client|storage|service"
 _KEY = rf"(?i:(?:{_KINDS})[_-]?key|secret|token){_AFTER_NAME}"
-_SHOUTED = rf"(?:(?:{_KINDS.upper()})_?KEY|SECRET|TOKEN){_AFTER_NAME}"
+_UPPERCASE = rf"(?:(?:{_KINDS.upper()})_?KEY|SECRET|TOKEN){_AFTER_NAME}"
 _BLANKS = r"[ \t]{0,20}+"
 _TYPE = r"(?::[ \t]{0,4}+[A-Za-z_&][\w.&'\[\]<>|?,: ]{0,60}+(?==))?+"  # let token: String = …
 _BECOMES = rf"\\?[\"'`]?+\]?+{_BLANKS}{_TYPE}(?:\|\|=|\?\?=|:=|=>|!=|={{1,3}}+|:){_BLANKS}"
@@ -32,8 +32,8 @@ _WORD = r"[^\s\"'`\\;,(){}\[\]<>$]"
 
 QUOTED_PASSWORD = _PASSWORD + _BECOMES + _LITERAL.format(least=8)
 QUOTED_KEY = _KEY + _BECOMES + _LITERAL.format(least=12)
-SHOUTED_KEY = rf"{_SHOUTED}(?:[ \t]?[:=][ \t]?){_BARE}"
-SHOUTED_PASSWORD = rf"(?:PASSWORD|PASSWD|PASSPHRASE){_AFTER_NAME}=(?P<secret>{_WORD}{{8,4000}}+)(?![(\[])"
+UPPERCASE_KEY = rf"{_UPPERCASE}(?:[ \t]?[:=][ \t]?){_BARE}"
+UPPERCASE_PASSWORD = rf"(?:PASSWORD|PASSWD|PASSPHRASE){_AFTER_NAME}=(?P<secret>{_WORD}{{8,4000}}+)(?![(\[])"
 BARE_TOKEN = rf"(?i:token)(?:[ \t]{{0,4}}+[:=][ \t]{{0,4}}+){_BARE}"
 
 _FEWEST_DIGITS = 3
@@ -255,8 +255,8 @@ def _has_digits(secret: str) -> bool:
 def _no_placeholder(secret: str) -> bool:
     """Return whether a text is a credential, and not a placeholder or a variable."""
     plain = secret.strip("*.xX")
-    shouted = plain.replace("_", "").replace("-", "").isalpha() and plain.isupper()
-    return bool(plain) and plain.lower() not in _PLACEHOLDERS and not shouted and secret[0] not in "$<{%["
+    uppercase = plain.replace("_", "").replace("-", "").isalpha() and plain.isupper()
+    return bool(plain) and plain.lower() not in _PLACEHOLDERS and not uppercase and secret[0] not in "$<{%["
 
 
 def _credential(secret: str) -> bool:
@@ -344,8 +344,8 @@ _RULES = (
     ),
     _assigned(QUOTED_PASSWORD, is_password),
     _assigned(QUOTED_KEY, is_key),
-    _assigned(SHOUTED_PASSWORD, is_bare_password),
-    _assigned(SHOUTED_KEY, is_shouted_key),
+    _assigned(UPPERCASE_PASSWORD, is_bare_password),
+    _assigned(UPPERCASE_KEY, is_shouted_key),
     _assigned(BARE_TOKEN, is_bare_key),
     _assigned(rf"(?i:{_NAMES}){_IS}(?P<secret>[A-Za-z0-9+/_=-]{{16,}}+){_NO_CALL}", random_looking),
 )

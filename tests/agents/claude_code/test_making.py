@@ -15,7 +15,7 @@ from muster.agents.claude_code.setup import Setup
 from muster.agents.processes.registry import ProcessRegistry
 from muster.agents.processes.system import TOKEN_VARIABLE, this_process
 from muster.app.agent_kinds.base import profile_of
-from muster.app.agent_kinds.claude import house_of, make_claude
+from muster.app.agent_kinds.claude import home_of, make_claude
 from muster.domain.agent import Timeouts
 from muster.domain.call import Tool, ask
 from muster.domain.errors import BadConfiguration, InvalidRequest
@@ -74,11 +74,11 @@ def test_a_subscription_needs_no_key_and_may_reserve_nothing() -> None:
 
 def test_an_agent_always_lives_in_the_same_place_below_its_home() -> None:
     home = Path("/project/.muster")
-    assert house_of(home, "coder") == home / "claude" / "agent-coder"
+    assert home_of(home, "coder") == home / "claude" / "agent-coder"
     for name in ("..", "a/../../b", "/etc", "ä b"):
-        assert house_of(home, name).parent == home / "claude"
-        assert house_of(home, name).name not in (".", "..")
-    assert house_of(Path("here"), "coder").is_absolute()
+        assert home_of(home, name).parent == home / "claude"
+        assert home_of(home, name).name not in (".", "..")
+    assert home_of(Path("here"), "coder").is_absolute()
 
 
 def test_every_field_of_its_section_is_taken() -> None:
@@ -129,7 +129,7 @@ def test_a_key_under_another_name_reaches_it_under_its_own() -> None:
 
 def test_a_subscription_lives_at_home_without_a_key() -> None:
     setup = _setup(made(KEYED | {"HOME": "/home/ada"}, subscription=True))
-    assert (setup.house, setup.environment["HOME"]) == (None, "/home/ada")
+    assert (setup.home, setup.environment["HOME"]) == (None, "/home/ada")
     assert "ANTHROPIC_API_KEY" not in setup.environment
 
 

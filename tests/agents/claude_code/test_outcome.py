@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from muster.agents.claude_code.conversation import ClaudeConversation, ClaudeResult, read_result
-from muster.agents.claude_code.outcome import ClaudeRemains, ClaudeTerms, read_outcome
+from muster.agents.claude_code.outcome import ClaudeExit, ClaudeTerms, read_outcome
 from muster.domain.call import Quality, Reply, Stop, Usage
 from muster.domain.canonical import Json
 from muster.domain.errors import (
@@ -34,12 +34,14 @@ def result(**fields: Any) -> ClaudeResult:
 
 
 def outcome(terms: ClaudeTerms = TERMS, *, using: str | None = None, asking: str | None = None, **fields: Any) -> Reply:
-    talk = ClaudeConversation()
+    conversation = ClaudeConversation()
     if using is not None:
-        talk.hear({"type": "assistant", "message": {"content": [{"type": "tool_use", "id": "a", "name": using}]}})
+        conversation.receive(
+            {"type": "assistant", "message": {"content": [{"type": "tool_use", "id": "a", "name": using}]}}
+        )
     if asking is not None:
-        talk.hear({"type": "control_request", "request": {"subtype": "can_use_tool", "tool_name": asking}})
-    return read_outcome(terms, talk, result(**fields), ClaudeRemains(log="a word", note="a note"))
+        conversation.receive({"type": "control_request", "request": {"subtype": "can_use_tool", "tool_name": asking}})
+    return read_outcome(terms, conversation, result(**fields), ClaudeExit(log="a word", note="a note"))
 
 
 def failure(terms: ClaudeTerms = TERMS, **how: Any) -> WireError:
@@ -148,11 +150,11 @@ def test_an_api_that_refuses_the_first_question_is_that_error(status: int, kind:
 
 def test_after_an_error_of_the_api_what_was_paid_is_not_known_if_it_had_answered_before() -> None:
     fields: dict[str, Any] = {"is_error": True, "api_error_status": 529, "result": "full"}
-    talk = ClaudeConversation()
-    talk.hear({"type": "assistant", "message": {"model": "m", "content": []}})
+    conversation = ClaudeConversation()
+    conversation.receive({"type": "assistant", "message": {"model": "m", "content": []}})
     for dollars in (0, 0.01, None):
         with pytest.raises(Overloaded) as caught:
-            read_outcome(TERMS, talk, result(**fields, total_cost_usd=dollars), ClaudeRemains())
+            read_outcome(TERMS, conversation, result(**fields, total_cost_usd=dollars), ClaudeExit())
         assert (caught.value.paid, caught.value.cost) == (Paid.UNKNOWN, 0)
 
 
@@ -162,11 +164,11 @@ def test_after_an_error_of_the_api_what_was_paid_is_not_known_if_it_had_answered
 def test_after_an_error_of_the_api_what_was_paid_is_not_known_if_an_earlier_answer_was_no_refusal(
     status: int | None, paid: Paid
 ) -> None:
-    talk = ClaudeConversation()
-    talk.hear({"type": "system", "subtype": "api_retry", "error_status": status})
+    conversation = ClaudeConversation()
+    conversation.receive({"type": "system", "subtype": "api_retry", "error_status": status})
     ended = result(is_error=True, api_error_status=529, result="full", total_cost_usd=0)
     with pytest.raises(Overloaded) as caught:
-        read_outcome(TERMS, talk, ended, ClaudeRemains())
+        read_outcome(TERMS, conversation, ended, ClaudeExit())
     assert caught.value.paid is paid
 
 

@@ -47,10 +47,10 @@ async def playing(
     script.write_text(HEAD + play)
     processes = ProcessRegistry(Nowhere(), this_process())
     order = ProcessCommand(agent="coder", command=(sys.executable, str(script)), input=b"", stays_open=True)
-    talk = ClaudeConversation()
+    conversation = ClaudeConversation()
     try:
         async with processes.process(order) as process:
-            yield ProcessTransport(process, timeouts, talk), talk
+            yield ProcessTransport(process, timeouts, conversation), conversation
     finally:
         await processes.close()
 
@@ -70,11 +70,11 @@ async def test_frames_come_as_they_were_written_until_the_result(tmp_path: Path)
     play = (
         'print("[a word of its own]\\n\\n", flush=True); say(**greet); say(type="new", text="ä" * 300_000); say(**done)'
     )
-    async with playing(tmp_path, play + '; say(type="after")') as (pipe, talk):
+    async with playing(tmp_path, play + '; say(type="after")') as (pipe, conversation):
         found = await frames(pipe)
     assert [frame["type"] for frame in found] == ["control_response", "new", "result"]
     assert found[1]["text"] == "ä" * 300_000
-    assert talk.result is not None
+    assert conversation.result is not None
 
 
 async def test_a_frame_may_come_in_pieces(tmp_path: Path) -> None:
@@ -93,25 +93,25 @@ for byte in text:
 
 async def test_what_is_written_arrives_and_the_end_of_it_too(tmp_path: Path) -> None:
     play = 'say(**greet); say(**{**done, "result": sys.stdin.read()})'
-    async with playing(tmp_path, play) as (pipe, talk):
+    async with playing(tmp_path, play) as (pipe, conversation):
         assert pipe.is_ready()
         await pipe.connect()
         await pipe.write('{"a": "ä"}\n')
         await pipe.write("x" * 1_000_000)
         await pipe.end_input()
         await frames(pipe)
-        assert talk.result is not None
-        assert talk.result.result == '{"a": "ä"}\n' + "x" * 1_000_000
-        assert await pipe.see_off() == ""
+        assert conversation.result is not None
+        assert conversation.result.result == '{"a": "ä"}\n' + "x" * 1_000_000
+        assert await pipe.wait_for_exit() == ""
         assert not pipe.is_ready()
         await pipe.close()
 
 
 async def test_a_result_before_the_greeting_does_not_leave_the_sdk_waiting(tmp_path: Path) -> None:
-    async with playing(tmp_path, "say(**done)") as (pipe, talk):
+    async with playing(tmp_path, "say(**done)") as (pipe, conversation):
         with pytest.raises(BadExit):
             await frames(pipe)
-    assert talk.result is not None
+    assert conversation.result is not None
 
 
 async def test_an_exit_before_the_result_says_how_and_what_was_last_written(tmp_path: Path) -> None:
@@ -128,9 +128,9 @@ async def test_one_that_closes_its_output_and_stays_is_given_up(tmp_path: Path) 
 
 
 async def test_what_was_written_just_before_the_exit_is_heard(tmp_path: Path) -> None:
-    async with playing(tmp_path, "say(**greet); say(**done); os._exit(1)") as (pipe, talk):
+    async with playing(tmp_path, "say(**greet); say(**done); os._exit(1)") as (pipe, conversation):
         await frames(pipe)
-    assert talk.result is not None
+    assert conversation.result is not None
 
 
 async def test_a_line_that_is_no_json_is_bad_output(tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ async def test_one_that_does_not_exit_after_its_answer_is_noted(tmp_path: Path) 
     async with playing(tmp_path, play) as (pipe, _):
         await frames(pipe)
         began = asyncio.get_running_loop().time()
-        assert "was stopped" in await pipe.see_off()
+        assert "was stopped" in await pipe.wait_for_exit()
         assert asyncio.get_running_loop().time() - began < 4
 
 

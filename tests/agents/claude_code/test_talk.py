@@ -13,10 +13,10 @@ RESULT: dict[str, Any] = {"type": "result", "subtype": "success", "result": "Don
 
 
 def heard(*frames: Frame, **how: Any) -> ClaudeConversation:
-    talk = ClaudeConversation(**how)
+    conversation = ClaudeConversation(**how)
     for frame in frames:
-        talk.hear(frame)
-    return talk
+        conversation.receive(frame)
+    return conversation
 
 
 def said(*content: Any, **more: Any) -> Frame:
@@ -39,34 +39,34 @@ def delta(text: Any, kind: str = "text_delta", parent: str | None = None) -> Fra
 
 def test_a_result_makes_it_over() -> None:
     assert not heard(said()).over
-    talk = heard(RESULT)
-    assert talk.over
-    assert talk.result is not None
-    assert (talk.result.result, talk.result.session_id) == ("Done.", "s")
+    conversation = heard(RESULT)
+    assert conversation.over
+    assert conversation.result is not None
+    assert (conversation.result.result, conversation.result.session_id) == ("Done.", "s")
 
 
 def test_a_result_of_another_shape_makes_it_over_too() -> None:
-    talk = heard({"type": "result", "subtype": 7})
-    assert talk.over
-    assert talk.result is None
-    assert talk.unread
+    conversation = heard({"type": "result", "subtype": 7})
+    assert conversation.over
+    assert conversation.result is None
+    assert conversation.unread
 
 
 def test_uses_of_tools_are_joined_with_what_they_gave() -> None:
     blocks = [{"type": "text", "text": "two "}, {"type": "image"}, {"type": "text", "text": "parts"}]
-    talk = heard(
+    conversation = heard(
         said({"type": "text", "text": "I look."}, used("a", command="ls")),
         said(used("b", "Read", path="x")),
         gave("b", blocks),
         gave("a", "no", is_error=True),
     )
-    calls = [(call.id, call.name, call.arguments, call.result, call.failed) for call in talk.calls]
+    calls = [(call.id, call.name, call.arguments, call.result, call.failed) for call in conversation.calls]
     assert calls == [("a", "Bash", {"command": "ls"}, "no", True), ("b", "Read", {"path": "x"}, "two parts", False)]
 
 
 def test_what_a_tool_gave_is_cut() -> None:
-    talk = heard(said(used("a")), gave("a", "x" * 5000))
-    assert [len(call.result or "") for call in talk.calls] == [2000]
+    conversation = heard(said(used("a")), gave("a", "x" * 5000))
+    assert [len(call.result or "") for call in conversation.calls] == [2000]
 
 
 def test_what_a_tool_is_given_is_cut() -> None:
@@ -75,17 +75,21 @@ def test_what_a_tool_is_given_is_cut() -> None:
 
 
 def test_long_names_are_cut_and_still_belong_together() -> None:
-    talk = heard(said(used("i" * 5000, "n" * 5000)), gave("i" * 5000, "yes"))
-    assert [(call.id, call.name, call.result) for call in talk.calls] == [("i" * 200, "n" * 200, "yes")]
+    conversation = heard(said(used("i" * 5000, "n" * 5000)), gave("i" * 5000, "yes"))
+    assert [(call.id, call.name, call.result) for call in conversation.calls] == [("i" * 200, "n" * 200, "yes")]
     asked = heard({"type": "control_request", "request": {"subtype": "can_use_tool", "tool_name": "n" * 5000}})
     assert asked.asked == "n" * 200
 
 
 def test_after_ten_thousand_tools_no_other_is_heard_of() -> None:
-    talk = heard(*(said(used(str(number))) for number in range(MOST_CALLS)), said(used("0")))
-    assert not talk.over
-    talk.hear(said(used("one more")))
-    assert (talk.over, talk.unread, len(talk.calls)) == (True, "used more than 10,000 tools", MOST_CALLS)
+    conversation = heard(*(said(used(str(number))) for number in range(MOST_CALLS)), said(used("0")))
+    assert not conversation.over
+    conversation.receive(said(used("one more")))
+    assert (conversation.over, conversation.unread, len(conversation.calls)) == (
+        True,
+        "used more than 10,000 tools",
+        MOST_CALLS,
+    )
 
 
 def test_the_api_has_answered_when_there_is_anything_of_the_models() -> None:
@@ -101,10 +105,10 @@ def test_the_api_has_not_answered_when_only_claude_code_speaks() -> None:
 
 
 def test_the_key_is_taken_out_of_what_a_tool_gave_before_it_is_cut() -> None:
-    talk = heard(
+    conversation = heard(
         said(used("a")), gave("a", "x" * 1995 + "sk-secret"), scrub=lambda text: text.replace("sk-secret", "[key]")
     )
-    assert [call.result for call in talk.calls] == ["x" * 1995 + "[key]"]
+    assert [call.result for call in conversation.calls] == ["x" * 1995 + "[key]"]
 
 
 def test_the_tool_in_use_is_the_last_that_has_given_nothing_yet() -> None:
@@ -120,20 +124,22 @@ def test_giving_the_answer_as_data_is_no_use_of_a_tool() -> None:
 
 def test_text_is_handed_over_as_it_is_written() -> None:
     deltas: list[str] = []
-    talk = heard(delta("a"), delta("b", kind="thinking_delta"), delta(7), delta("c"), on_delta=deltas.append)
-    assert (deltas, talk.spoke) == (["a", "c"], True)
+    conversation = heard(delta("a"), delta("b", kind="thinking_delta"), delta(7), delta("c"), on_delta=deltas.append)
+    assert (deltas, conversation.spoke) == (["a", "c"], True)
 
 
 def test_what_a_helper_of_its_own_says_is_not_handed_over() -> None:
     deltas: list[str] = []
-    talk = heard(said(), delta("a", parent="toolu_1"), on_delta=deltas.append)
-    talk.hear({"type": "assistant", "message": {"model": "small", "id": "msg_2"}, "parent_tool_use_id": "toolu_1"})
-    assert (deltas, talk.model, talk.id) == ([], "m", "msg_1")
+    conversation = heard(said(), delta("a", parent="toolu_1"), on_delta=deltas.append)
+    conversation.receive(
+        {"type": "assistant", "message": {"model": "small", "id": "msg_2"}, "parent_tool_use_id": "toolu_1"}
+    )
+    assert (deltas, conversation.model, conversation.id) == ([], "m", "msg_1")
 
 
 def test_messages_that_it_writes_by_itself_are_not_the_models() -> None:
-    talk = heard(said(), {"type": "assistant", "message": {"model": "<synthetic>", "id": "x", "content": []}})
-    assert (talk.model, talk.id) == ("m", "msg_1")
+    conversation = heard(said(), {"type": "assistant", "message": {"model": "<synthetic>", "id": "x", "content": []}})
+    assert (conversation.model, conversation.id) == ("m", "msg_1")
 
 
 def test_the_first_tool_that_needs_permission_is_remembered() -> None:
@@ -143,13 +149,13 @@ def test_the_first_tool_that_needs_permission_is_remembered() -> None:
         {"type": "control_request", "request": {"subtype": "can_use_tool", "tool_name": "Write"}},
     ]
     assert heard(frames[0]).asked is None
-    talk = heard(*frames)
-    assert (talk.asked, talk.over) == ("Bash", False)
+    conversation = heard(*frames)
+    assert (conversation.asked, conversation.over) == ("Bash", False)
 
 
 def test_it_is_greeted_when_it_has_answered_the_sdk() -> None:
-    assert not heard(said()).greeted
-    assert heard({"type": "control_response", "response": {}}).greeted
+    assert not heard(said()).initialized
+    assert heard({"type": "control_response", "response": {}}).initialized
 
 
 @pytest.mark.parametrize(
@@ -173,6 +179,6 @@ KINDS = st.sampled_from(
 
 @given(KINDS, st.dictionaries(KEYS, ANYTHING))
 def test_no_frame_breaks_it(kind: object, frame: dict[str, Any]) -> None:
-    talk = heard({**frame, "type": kind})
-    assert isinstance(talk.over, bool)
-    assert talk.calls == () or talk.tool is not None
+    conversation = heard({**frame, "type": kind})
+    assert isinstance(conversation.over, bool)
+    assert conversation.calls == () or conversation.tool is not None

@@ -87,7 +87,7 @@ class Stage:
     def alive(self) -> list[int]:
         """Find everything alive that carries a token of this registry."""
         houses = {process.token for process in self.remembered.seen if process.pid is None}
-        return [pid for house in houses for pid, _ in system.carriers(house + ".") if system.started(pid) is not None]
+        return [pid for house in houses for pid, _ in system.with_token(house + ".") if system.started(pid) is not None]
 
     @property
     def started(self) -> int:

@@ -11,7 +11,7 @@ from muster.domain.call import ask
 from muster.domain.errors import BadConfiguration
 from muster.settings.file import load_configuration
 from muster.settings.sections import CliSection
-from muster.sim.cli_agent.moods import MOODS
+from muster.sim.cli_agent.behaviors import BEHAVIORS
 from muster.sim.cli_agent.script import STEPS
 
 from .stage import BARE, DOCUMENT, Stage, blocks, call, declared, section_of
@@ -104,7 +104,7 @@ def test_every_declaration_of_the_documentation_loads(block: str, stage: Stage) 
 
 def test_the_documentation_names_every_field_mood_and_step() -> None:
     text = DOCUMENT.read_text(encoding="utf-8")
-    names = {*(set(CliSection.__struct_fields__) - {"kind"}), *MOODS, *STEPS}
+    names = {*(set(CliSection.__struct_fields__) - {"kind"}), *BEHAVIORS, *STEPS}
     assert sorted(name for name in names if f"`{name}`" not in text and f"`{name} " not in text) == []
 
 

@@ -55,7 +55,7 @@ class Pieces:
         finally:
             self.closed = True
 
-    def cargo(self, more: int = 0) -> RequestBody:
+    def body(self, more: int = 0) -> RequestBody:
         return RequestBody(self.count * len(self.piece) + more, self.all())
 
 
@@ -194,8 +194,8 @@ async def test_the_beginning_of_a_body_may_be_all_of_it(host: Host, http: HttpCl
 async def test_pieces_arrive_as_one_body_between_what_goes_before_and_after(host: Host, http: HttpClient) -> None:
     host.play(host.answer(b"taken", 201))
     pieces = Pieces(40)
-    cargo = pieces.cargo()._replace(before=b"<", after=b">")
-    answer = await http.upload(f"{host.url}/files", HEADERS, cargo, SOON)
+    body = pieces.body()._replace(before=b"<", after=b">")
+    answer = await http.upload(f"{host.url}/files", HEADERS, body, SOON)
     assert (answer.status, answer.body) == (201, b"taken")
     [seen] = host.seen
     assert (seen.method, seen.path, seen.body) == ("POST", "/files", b"<" + PIECE * 40 + b">")
@@ -205,13 +205,13 @@ async def test_pieces_arrive_as_one_body_between_what_goes_before_and_after(host
 @pytest.mark.parametrize("count", [0, 1])
 async def test_small_bodies_go_out_as_well(host: Host, http: HttpClient, count: int) -> None:
     host.play(host.answer(b"taken"))
-    await http.upload(host.url, HEADERS, Pieces(count, b"abc").cargo(), SOON)
+    await http.upload(host.url, HEADERS, Pieces(count, b"abc").body(), SOON)
     assert host.seen[0].body == b"abc" * count
 
 
 async def test_a_large_answer_to_a_large_body_comes_whole(host: Host, http: HttpClient) -> None:
     host.play(host.answer(b"y" * 5_000_000))
-    assert len((await http.upload(host.url, HEADERS, Pieces(40).cargo(), SOON)).body) == 5_000_000
+    assert len((await http.upload(host.url, HEADERS, Pieces(40).body(), SOON)).body) == 5_000_000
 
 
 async def test_pieces_are_asked_for_only_as_the_server_takes_them(http: HttpClient) -> None:
@@ -226,7 +226,7 @@ async def test_pieces_are_asked_for_only_as_the_server_takes_them(http: HttpClie
 
     pieces = Pieces(400)
     async with serving(lazy) as url:
-        call = asyncio.create_task(http.upload(url, HEADERS, pieces.cargo(), Timeouts()))
+        call = asyncio.create_task(http.upload(url, HEADERS, pieces.body(), Timeouts()))
         assert await settle(lambda: pieces.given) < 200, "the rest was not even asked for"
         go.set()
         assert (await call).body == b"ok"
@@ -243,7 +243,7 @@ async def test_an_answer_that_comes_early_is_the_answer(http: HttpClient, closes
 
     pieces = Pieces(4000)
     async with serving(refuse) as url:
-        answer = await http.upload(url, HEADERS, pieces.cargo(), SOON)
+        answer = await http.upload(url, HEADERS, pieces.body(), SOON)
     assert (answer.status, answer.body) == (413, b"too large")
     assert pieces.given < 4000
     assert pieces.closed
@@ -287,14 +287,14 @@ async def test_a_connection_cut_in_the_middle_leaves_the_outcome_unknown(http: H
     pieces = Pieces(4000)
     async with serving(cut) as url:
         with pytest.raises(OutcomeUnknown, match="connection broke"):
-            await http.upload(url, HEADERS, pieces.cargo(), SOON)
+            await http.upload(url, HEADERS, pieces.body(), SOON)
     assert (heads, pieces.closed) == (1, True)
     assert pieces.given < 4000
 
 
 async def test_a_connection_cut_after_the_last_piece_leaves_the_outcome_unknown(host: Host, http: HttpClient) -> None:
     with pytest.raises(OutcomeUnknown, match="connection broke"):
-        await http.upload(host.url, HEADERS, Pieces(3).cargo(), SOON)
+        await http.upload(host.url, HEADERS, Pieces(3).body(), SOON)
     assert len(host.seen) == 1
 
 
@@ -307,7 +307,7 @@ async def test_a_server_that_takes_nothing_more_is_given_up_after_the_idle_time(
 
     async with serving(stall) as url:
         with pytest.raises(OutcomeUnknown, match=r"the server took nothing for 0\.2 s"):
-            await http.upload(url, HEADERS, Pieces(4000).cargo(), SOON)
+            await http.upload(url, HEADERS, Pieces(4000).body(), SOON)
         left.set()
     assert not http._connections._open
 
@@ -323,23 +323,23 @@ async def test_the_time_of_the_call_begins_when_the_body_is_out(host: Host, http
     assert (await http.upload(host.url, HEADERS, RequestBody(3, slowly()), brief)).body == b"taken"
     host.play(host.hangs)
     with pytest.raises(OutcomeUnknown, match=r"no whole answer within 0\.2 s"):
-        await http.upload(host.url, HEADERS, Pieces(3).cargo(), brief)
+        await http.upload(host.url, HEADERS, Pieces(3).body(), brief)
     await host.left.wait()
 
 
 async def test_what_cannot_be_reached_is_not_asked_for_a_piece(http: HttpClient, unused_port: int) -> None:
     pieces = Pieces(1)
     with pytest.raises(Unreachable):
-        await http.upload(f"http://127.0.0.1:{unused_port}", HEADERS, pieces.cargo(), SOON)
+        await http.upload(f"http://127.0.0.1:{unused_port}", HEADERS, pieces.body(), SOON)
     with pytest.raises(BadConfiguration):
-        await http.upload("http://h", {"x-api-key": "a\nb"}, pieces.cargo(), SOON)
+        await http.upload("http://h", {"x-api-key": "a\nb"}, pieces.body(), SOON)
     assert pieces.given == 0
 
 
 async def test_a_body_never_goes_out_on_a_connection_that_lay_idle(host: Host, http: HttpClient) -> None:
     host.play(host.answer(b"x"))
     await http.get(host.url, HEADERS, SOON)
-    await http.upload(host.url, HEADERS, Pieces(1).cargo(), SOON)
+    await http.upload(host.url, HEADERS, Pieces(1).body(), SOON)
     assert host.connections == 2
 
 
@@ -347,7 +347,7 @@ async def test_a_body_never_goes_out_on_a_connection_that_lay_idle(host: Host, h
 async def test_pieces_that_are_not_what_was_promised_are_no_request(host: Host, http: HttpClient, more: int) -> None:
     host.play(host.answer(b"taken"))
     with pytest.raises(RuntimeError, match="promised"):
-        await http.upload(host.url, HEADERS, Pieces(3).cargo(more), SOON)
+        await http.upload(host.url, HEADERS, Pieces(3).body(more), SOON)
     assert host.seen == []
     assert not http._connections._open or all(connection.is_closing() for connection in http._connections._open)
 
@@ -383,7 +383,7 @@ async def test_canceling_in_the_middle_closes_the_connection(http: HttpClient) -
 
     go, pieces = asyncio.Event(), Pieces(4000)
     async with serving(stall) as url:
-        call = asyncio.create_task(http.upload(url, HEADERS, pieces.cargo(), Timeouts()))
+        call = asyncio.create_task(http.upload(url, HEADERS, pieces.body(), Timeouts()))
         await reached.wait()
         call.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -403,7 +403,7 @@ async def test_closing_ends_what_is_being_sent(http: HttpClient) -> None:
         await over.wait()
 
     async with serving(stall) as url:
-        call = asyncio.create_task(http.upload(url, HEADERS, Pieces(4000).cargo(), Timeouts()))
+        call = asyncio.create_task(http.upload(url, HEADERS, Pieces(4000).body(), Timeouts()))
         await reached.wait()
         await http.close()
         with pytest.raises(OutcomeUnknown, match="closed"):

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from muster.agents.processes.system import ProcessStart, birth_of, is_gone, sees, this_process
+from muster.agents.processes.system import ProcessStart, is_gone, sees, start_of, this_process
 from muster.domain.run import Driver
 
 US = this_process()
-BIRTH = birth_of(US.started)
+BIRTH = start_of(US.started)
 
 
 def written(boot: str = BIRTH.boot, tick: str = "1", namespace: str | None = BIRTH.namespace) -> Driver:
@@ -22,8 +22,8 @@ def written(boot: str = BIRTH.boot, tick: str = "1", namespace: str | None = BIR
 def test_the_start_of_a_driver_names_boot_tick_and_namespace() -> None:
     assert ProcessStart(boot=BIRTH.boot, tick=BIRTH.tick, namespace=str(os.stat("/proc/self/ns/pid").st_ino)) == BIRTH  # noqa: PTH116
     assert BIRTH.tick.isdecimal()
-    assert birth_of("b/1") == ProcessStart(boot="b", tick="1")
-    assert birth_of("unknown") == ProcessStart(boot="unknown", tick="")
+    assert start_of("b/1") == ProcessStart(boot="b", tick="1")
+    assert start_of("unknown") == ProcessStart(boot="unknown", tick="")
 
 
 def test_this_process_is_seen_and_alive() -> None:

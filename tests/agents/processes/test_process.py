@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from muster.agents.processes import system
-from muster.agents.processes.conversation import MOST_OUTPUT, Finished, converse
+from muster.agents.processes.conversation import MOST_OUTPUT, Finished, communicate
 from muster.agents.processes.process import Process, ProcessCommand, environment_of
 from muster.agents.processes.registry import ProcessRegistry
 from muster.agents.processes.system import this_process
@@ -33,18 +33,18 @@ def python(script: str, data: bytes | None = b"") -> ProcessCommand:
 
 async def run(processes: ProcessRegistry, order: ProcessCommand, timeouts: Timeouts = PATIENT) -> Finished:
     async with processes.process(order) as process:
-        return await converse(process, timeouts)
+        return await communicate(process, timeouts)
 
 
-def carriers(remembered: RememberedProcesses) -> list[int]:
+def with_token(remembered: RememberedProcesses) -> list[int]:
     """Find everything alive that carries a token of this registry."""
     house = remembered.seen[0].token
-    return [pid for pid, _ in system.carriers(house + ".") if system.started(pid) is not None]
+    return [pid for pid, _ in system.with_token(house + ".") if system.started(pid) is not None]
 
 
 def names(remembered: RememberedProcesses) -> list[str]:
     """Say what they are called."""
-    return [Path(f"/proc/{pid}/comm").read_text().strip() for pid in carriers(remembered)]
+    return [Path(f"/proc/{pid}/comm").read_text().strip() for pid in with_token(remembered)]
 
 
 async def until(condition: Callable[[], bool]) -> None:
@@ -101,7 +101,7 @@ async def test_time_that_is_over_ends_the_process(processes: ProcessRegistry, re
     with pytest.raises(TimedOut, match=r"timed out after 0\.2s") as caught:
         await run(processes, bash("echo so far >&2; sleep 60"), Timeouts(call=0.2, idle=30.0))
     assert caught.value.log == "so far\n"
-    assert carriers(remembered) == []
+    assert with_token(remembered) == []
 
 
 async def test_the_deadline_holds_for_one_that_never_stops_talking(processes: ProcessRegistry) -> None:
@@ -128,7 +128,7 @@ async def test_one_that_ignores_the_request_to_end_is_killed(
         await process.news(asyncio.get_running_loop().time() + 30)
         assert await process.end(grace=0.1)
     assert process.status == -signal.SIGKILL
-    assert carriers(remembered) == []
+    assert with_token(remembered) == []
 
 
 async def test_one_that_ends_when_asked_is_not_killed(processes: ProcessRegistry) -> None:
@@ -143,7 +143,7 @@ async def test_a_grandchild_that_holds_the_output_does_not_keep_a_call(
 ) -> None:
     finished = await run(processes, bash("sleep 60 & echo mine"))
     assert finished.output == b"mine\n"
-    assert carriers(remembered) == []
+    assert with_token(remembered) == []
 
 
 async def test_fifty_grandchildren_go_with_the_one_that_started_them(
@@ -151,15 +151,15 @@ async def test_fifty_grandchildren_go_with_the_one_that_started_them(
 ) -> None:
     finished = await run(processes, bash("for i in $(seq 50); do sleep 60 & done; echo started"))
     assert finished.output == b"started\n"
-    assert carriers(remembered) == []
+    assert with_token(remembered) == []
 
 
 async def test_one_that_left_its_group_is_found_by_its_token(
     processes: ProcessRegistry, remembered: RememberedProcesses
 ) -> None:
     await run(processes, bash("setsid sleep 60 >/dev/null 2>&1 & sleep 0.05; echo gone"))
-    assert len(carriers(remembered)) == 1
-    await asyncio.wait_for(until(lambda: carriers(remembered) == []), 10)
+    assert len(with_token(remembered)) == 1
+    await asyncio.wait_for(until(lambda: with_token(remembered) == []), 10)
 
 
 async def test_one_that_left_its_group_is_left_alone_while_its_process_works(
@@ -183,15 +183,15 @@ async def test_a_canceled_call_leaves_nothing_alive(
         async with processes.process(bash("sleep 60 & echo ready; sleep 60")) as process:
             await process.news(asyncio.get_running_loop().time() + 30)
             ready.set()
-            await converse(process, PATIENT)
+            await communicate(process, PATIENT)
 
     task = asyncio.create_task(work())
     await ready.wait()
-    assert len(carriers(remembered)) >= 2
+    assert len(with_token(remembered)) >= 2
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert carriers(remembered) == []
+    assert with_token(remembered) == []
 
 
 async def test_canceled_twice_it_is_still_ended(processes: ProcessRegistry, remembered: RememberedProcesses) -> None:
@@ -201,7 +201,7 @@ async def test_canceled_twice_it_is_still_ended(processes: ProcessRegistry, reme
         async with processes.process(bash("trap '' TERM; echo ready; while :; do sleep 60; done")) as process:
             await process.news(asyncio.get_running_loop().time() + 30)
             ready.set()
-            await converse(process, PATIENT)
+            await communicate(process, PATIENT)
 
     task = asyncio.create_task(work())
     await ready.wait()
@@ -210,7 +210,7 @@ async def test_canceled_twice_it_is_still_ended(processes: ProcessRegistry, reme
         await asyncio.sleep(0)
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert carriers(remembered) == []
+    assert with_token(remembered) == []
 
 
 async def test_it_is_a_leader_of_its_own_session(processes: ProcessRegistry) -> None:

@@ -16,7 +16,7 @@ import pytest
 
 from muster.agents.processes import system
 from muster.agents.processes.registry import Reaper
-from muster.agents.processes.system import birth_of, is_gone, this_process
+from muster.agents.processes.system import is_gone, start_of, this_process
 from muster.domain.run import Driver, OwnedProcess
 from muster.store.sqlite import open_sqlite
 from muster.testing.agents import RememberedProcesses
@@ -45,7 +45,7 @@ async def main():
 
 asyncio.run(main())
 """
-BIRTH = birth_of(this_process().started)
+BIRTH = start_of(this_process().started)
 DEAD = replace(this_process(), started=f"{BIRTH.boot}/1/{BIRTH.namespace}")
 # Tests run side by side, and must not take each other's processes for their own.
 OURS = f"muster-{secrets.token_hex(6)}"
@@ -53,7 +53,7 @@ gone = partial(is_gone, us=this_process())
 
 
 def alive(house: str) -> list[int]:
-    return [pid for pid, _ in system.carriers(house + ".") if system.started(pid) is not None]
+    return [pid for pid, _ in system.with_token(house + ".") if system.started(pid) is not None]
 
 
 @pytest.fixture

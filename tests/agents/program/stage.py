@@ -76,7 +76,7 @@ def spelled(value: Json) -> str:
 def alive(remembered: RememberedProcesses) -> list[int]:
     """Find every process that carries a token of this house and still runs."""
     house = remembered.seen[0].token
-    return [pid for pid, _ in system.carriers(house + ".") if system.started(pid) is not None]
+    return [pid for pid, _ in system.with_token(house + ".") if system.started(pid) is not None]
 
 
 async def until(condition: Callable[[], bool]) -> None:

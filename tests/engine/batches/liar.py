@@ -16,7 +16,7 @@ from muster.settings import load_settings
 from muster.sim.audit import Audit
 from muster.sim.http import HttpRequest, SimConnection
 from muster.sim.options import Options
-from muster.sim.playback import Play, at_once
+from muster.sim.playback import Playback, at_once
 from muster.sim.rehearsal import Rehearsal
 from muster.sim.server import Router
 from tests.chaos.stage import HASTY, declare_prices
@@ -73,9 +73,9 @@ class LyingServer:
         return self._rehearsal.audit()
 
     def connect(self) -> SimConnection:
-        return SimConnection(self, 2**26, self.connections, self._router.roomy)
+        return SimConnection(self, 2**26, self.connections, self._router.large_bodies)
 
-    def __call__(self, request: HttpRequest) -> Play:
+    def __call__(self, request: HttpRequest) -> Playback:
         play = self._router(request)
         answer = b"".join(data for _, data in play.parts)
         play.ended()

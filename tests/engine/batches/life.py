@@ -46,7 +46,7 @@ from muster.engine.batches.batcher import Batcher, make_batcher
 from muster.engine.killpoints import KillPoints
 from muster.store.base import RunRelease, Store
 from muster.store.sqlite import SqliteStore, open_sqlite
-from muster.testing.batches import TARIFF, ObedientSpelling
+from muster.testing.batches import TARIFF, MemoryBatchFormat
 from muster.testing.stores import NOW, driven, opening
 
 NAME = BatchId("b1")
@@ -218,28 +218,28 @@ class GatedAgent:
     """The provider's batch API as one process sees it."""
 
     limits = BatchLimits(requests=100, bytes=1_000_000)
-    spelling = ObedientSpelling()
+    format = MemoryBatchFormat()
 
     def __init__(self, provider: Provider, gate: Gate) -> None:
         self._provider, self._gate = provider, gate
         self.endpoint = endpoint_of(provider.kind)
         self.labels_batches = self.uploads_file = provider.kind == "openai"
 
-    async def submit(self, parcel: BatchUpload, timeouts: Timeouts) -> str:
+    async def submit(self, upload: BatchUpload, timeouts: Timeouts) -> str:
         """Upload where that is needed, and create."""
-        file = parcel.file
+        file = upload.file
         if self.uploads_file and file is None:
             async with self._request("upload") as _:
                 self._provider.files += 1
                 file = f"file-{self._provider.files}"
-            await parcel.on_file(file)
-        body = b"".join([piece async for piece in parcel.pieces()])
+            await upload.on_file(file)
+        body = b"".join([piece async for piece in upload.pieces()])
         names = [json.loads(line)["custom_id"] for line in body.splitlines()]
-        return await self._create(parcel, file, names)
+        return await self._create(upload, file, names)
 
-    async def _create(self, parcel: BatchUpload, file: str | None, names: list[str]) -> str:
+    async def _create(self, upload: BatchUpload, file: str | None, names: list[str]) -> str:
         created = self._provider.created
-        label = parcel.id if self.labels_batches else None
+        label = upload.id if self.labels_batches else None
         async with self._request("create"):
             made = Created(f"p{len(created) + 1}", names, self._provider.clock.time, file, label)
             created.append(made)
@@ -443,7 +443,7 @@ class World:
             created_at=0,
             nonce="n",
         ).names
-        lines = [ObedientSpelling().member(names.name(place), b"{}") for place in range(MEMBERS)]
+        lines = [MemoryBatchFormat().member(names.name(place), b"{}") for place in range(MEMBERS)]
         plan = Plan(
             id=NAME,
             endpoint=endpoint_of(self.provider.kind),

@@ -17,7 +17,7 @@ from muster.domain.errors import Overloaded, RetriesExhausted, WireError
 from muster.domain.run import Dispatch, Fallback, Mode, Run, RunState
 from muster.engine.batches.base import Patience, PollDelays
 from muster.engine.context import Context
-from muster.testing.batches import ObedientBatches
+from muster.testing.batches import MemoryBatches
 from tests.engine.house import House, echo, house
 
 BATCH = Dispatch(mode=Mode.BATCH)
@@ -31,7 +31,7 @@ async def questions(ctx: Context, spec: Any) -> Any:
     return [answer async for answer in ctx.map(one, range(spec))]
 
 
-async def drive(place: House, work: Any, batches: ObedientBatches, **rest: Any) -> Run:
+async def drive(place: House, work: Any, batches: MemoryBatches, **rest: Any) -> Run:
     """Drive a run whose batches end as soon as they arrive."""
     driving = asyncio.ensure_future(place.drive(work, dispatch=rest.pop("dispatch", BATCH), **rest))
     while not driving.done():
@@ -44,7 +44,7 @@ async def drive(place: House, work: Any, batches: ObedientBatches, **rest: Any) 
 
 
 async def test_whatever_waits_at_the_same_time_goes_together(tmp_path: Path) -> None:
-    batches = ObedientBatches()
+    batches = MemoryBatches()
     async with house(tmp_path, batches=batches, patience=HASTY, puppet=echo()) as place:
         run = await drive(place, questions, batches, spec=500, concurrency=4)
     assert run.result == [f"question {number}" for number in range(500)]
@@ -61,7 +61,7 @@ async def test_turns_go_in_lockstep(tmp_path: Path) -> None:
 
         return [answer async for answer in ctx.map(talk, range(spec))]
 
-    batches = ObedientBatches()
+    batches = MemoryBatches()
     async with house(tmp_path, batches=batches, patience=HASTY, puppet=echo()) as place:
         run = await drive(place, talks, batches, spec=50, concurrency=5)
     assert [len(taken) for taken in batches.taken] == [50, 50, 50]
@@ -69,7 +69,7 @@ async def test_turns_go_in_lockstep(tmp_path: Path) -> None:
 
 
 async def test_a_full_batch_is_not_waited_for(tmp_path: Path) -> None:
-    batches = ObedientBatches(limits=BatchLimits(requests=10, bytes=10_000))
+    batches = MemoryBatches(limits=BatchLimits(requests=10, bytes=10_000))
     never_quiet = Patience(settle=1000.0, linger=1000.0, poll_first=0.01, poll_longest=0.02)
     async with house(tmp_path, batches=batches, patience=never_quiet, puppet=echo()) as place:
         await drive(place, questions, batches, spec=10)
@@ -77,7 +77,7 @@ async def test_a_full_batch_is_not_waited_for(tmp_path: Path) -> None:
 
 
 async def test_a_request_that_cannot_be_written_harms_no_other_call(tmp_path: Path) -> None:
-    class Clumsy(ObedientBatches):
+    class Clumsy(MemoryBatches):
         def _encode(self, request: Request, cache: bool) -> bytes:
             if "question 1" in request.messages[-1].text:
                 raise TypeError("not JSON")
@@ -91,7 +91,7 @@ async def test_a_request_that_cannot_be_written_harms_no_other_call(tmp_path: Pa
 
 
 async def test_nobody_lingers_for_ever(tmp_path: Path) -> None:
-    batches = ObedientBatches()
+    batches = MemoryBatches()
     lingering = Patience(settle=1000.0, linger=0.1, poll_first=0.01, poll_longest=0.02)
     async with house(tmp_path, batches=batches, patience=lingering, puppet=echo()) as place:
         await drive(place, questions, batches, spec=3)
@@ -99,7 +99,7 @@ async def test_nobody_lingers_for_ever(tmp_path: Path) -> None:
 
 
 async def test_only_so_many_calls_are_parked_in_memory(tmp_path: Path) -> None:
-    batches = ObedientBatches()
+    batches = MemoryBatches()
     small = Patience(settle=0.03, poll_first=0.01, poll_longest=0.02, max_parked=8)
     async with house(tmp_path, batches=batches, patience=small, puppet=echo()) as place:
         run = await drive(place, questions, batches, spec=20)
@@ -109,7 +109,7 @@ async def test_only_so_many_calls_are_parked_in_memory(tmp_path: Path) -> None:
 
 
 async def test_what_has_no_money_waits_for_the_next_batch(tmp_path: Path) -> None:
-    batches = ObedientBatches(most=10)
+    batches = MemoryBatches(most=10)
     async with house(tmp_path, batches=batches, patience=HASTY, puppet=echo()) as place:
         run = await drive(place, questions, batches, spec=12, cap=50)
     assert (run.state, run.spent.billed, run.spent.reserved) == (RunState.COMPLETED, 12, 0)
@@ -118,7 +118,7 @@ async def test_what_has_no_money_waits_for_the_next_batch(tmp_path: Path) -> Non
 
 
 async def test_what_can_never_be_paid_is_refused(tmp_path: Path) -> None:
-    batches = ObedientBatches(most=100)
+    batches = MemoryBatches(most=100)
     async with house(tmp_path, batches=batches, patience=HASTY, puppet=echo()) as place:
         run = await drive(place, questions, batches, spec=2, cap=50)
     assert (run.state, run.ended_reason) == (RunState.FAILED, "budget")
@@ -126,7 +126,7 @@ async def test_what_can_never_be_paid_is_refused(tmp_path: Path) -> None:
 
 
 async def test_a_refusal_that_passes_is_waited_out(tmp_path: Path) -> None:
-    batches = ObedientBatches()
+    batches = MemoryBatches()
     batches.refusals = [Overloaded("full"), Overloaded("full")]
     async with house(tmp_path, batches=batches, patience=HASTY, puppet=echo()) as place:
         run = await drive(place, questions, batches, spec=3)
@@ -146,14 +146,14 @@ def sometimes(failures: int) -> Any:
 
 
 async def test_failed_members_go_into_the_next_batch(tmp_path: Path) -> None:
-    batches = ObedientBatches(sometimes(2))
+    batches = MemoryBatches(sometimes(2))
     async with house(tmp_path, batches=batches, patience=HASTY, puppet=echo()) as place:
         run = await drive(place, questions, batches, spec=4)
     assert (run.state, run.calls.failed) == (RunState.COMPLETED, 0)
     assert [len(taken) for taken in batches.taken] == [4, 4, 4]
 
 
-class Forgetful(ObedientBatches):
+class Forgetful(MemoryBatches):
     """Counts all answers, and leaves one out of the results at first."""
 
     def __init__(self, times: int) -> None:
@@ -180,11 +180,11 @@ async def test_results_that_lack_answers_are_read_again(tmp_path: Path, times: i
     assert [len(taken) for taken in batches.taken] == [4]
 
 
-class Repeating(ObedientBatches):
+class Repeating(MemoryBatches):
     """Gives every batch the same id."""
 
-    async def submit(self, parcel: BatchUpload, timeouts: Timeouts) -> str:
-        await super().submit(parcel, timeouts)
+    async def submit(self, upload: BatchUpload, timeouts: Timeouts) -> str:
+        await super().submit(upload, timeouts)
         return "0"
 
 
@@ -201,7 +201,7 @@ async def test_an_id_that_another_batch_has_is_told_and_its_batch_is_open(tmp_pa
     assert [each.state for each in made] == [BatchState.COLLECTED, BatchState.SENT]
 
 
-class Endless(ObedientBatches):
+class Endless(MemoryBatches):
     """Repeats something after its results, for as long as anybody listens."""
 
     def __init__(self, again: Callable[[bytes], bytes], *, lacks: bool) -> None:
@@ -261,7 +261,7 @@ async def test_endless_results_that_lack_an_answer_leave_the_run_waiting(tmp_pat
 
 
 async def test_after_so_many_batches_a_call_fails(tmp_path: Path) -> None:
-    batches = ObedientBatches(sometimes(99))
+    batches = MemoryBatches(sometimes(99))
     async with house(tmp_path, batches=batches, patience=HASTY, puppet=echo()) as place:
         run = await drive(place, questions, batches, spec=2)
     assert (run.state, run.ended_reason, run.calls.failed) == (RunState.FAILED, RetriesExhausted.code, 2)
@@ -269,7 +269,7 @@ async def test_after_so_many_batches_a_call_fails(tmp_path: Path) -> None:
 
 
 async def test_after_so_many_batches_a_call_goes_live_if_told_to(tmp_path: Path) -> None:
-    batches, puppet = ObedientBatches(sometimes(99)), echo()
+    batches, puppet = MemoryBatches(sometimes(99)), echo()
     dispatch = Dispatch(mode=Mode.BATCH, fallback=Fallback.LIVE, batches=2)
     async with house(tmp_path, batches=batches, patience=HASTY, puppet=puppet) as place:
         run = await drive(place, questions, batches, spec=3, dispatch=dispatch)
@@ -283,7 +283,7 @@ async def test_a_single_call_may_go_another_way_than_its_run(tmp_path: Path) -> 
         later = await ctx.call("puppet", "later", key="later")
         return [live.text, later.text]
 
-    batches, puppet = ObedientBatches(), echo()
+    batches, puppet = MemoryBatches(), echo()
     async with house(tmp_path, batches=batches, patience=HASTY, puppet=puppet) as place:
         run = await drive(place, mixed, batches)
     assert run.result == ["now", "later"]
@@ -301,7 +301,7 @@ async def test_a_long_prefix_that_is_shared_is_marked(tmp_path: Path, length: in
         calls = [ctx.call("puppet", request(system, "?"), key=f"q/{n}") for n, system in enumerate(systems)]
         return [reply.text for reply in await ctx.gather(*calls)]
 
-    batches = ObedientBatches()
+    batches = MemoryBatches()
     async with house(tmp_path, batches=batches, patience=HASTY, puppet=echo()) as place:
         await drive(place, judged, batches, dispatch=Dispatch(mode=Mode.BATCH, cache=cache))
     assert sum("cached" in member["body"] for member in batches.taken[0]) == marked
@@ -319,14 +319,14 @@ async def test_the_shared_beginning_of_messages_is_marked_where_the_answer_has_t
             for reply in await ctx.gather(*(ctx.call("puppet", one, key=f"q/{n}") for n, one in enumerate(asked)))
         ]
 
-    batches = ObedientBatches()
+    batches = MemoryBatches()
     async with house(tmp_path, batches=batches, patience=HASTY, puppet=echo()) as place:
         await drive(place, verified, batches)
     assert ["cached" in member["body"] for member in batches.taken[0]] == [True, True, True, False]
 
 
 async def test_a_run_in_batch_is_shown_as_waiting_and_its_clock_stands_still(tmp_path: Path) -> None:
-    batches = ObedientBatches()
+    batches = MemoryBatches()
     async with house(tmp_path, batches=batches, patience=HASTY, puppet=echo()) as place:
         run = await place.create(questions, spec=2, dispatch=BATCH, timeout=0.5)
         driving = asyncio.ensure_future(place.engine.drive(run.id))
@@ -340,7 +340,7 @@ async def test_a_run_in_batch_is_shown_as_waiting_and_its_clock_stands_still(tmp
 
 
 async def test_a_canceled_run_takes_its_batch_along(tmp_path: Path) -> None:
-    batches = ObedientBatches()
+    batches = MemoryBatches()
     async with house(tmp_path, batches=batches, patience=HASTY, puppet=echo()) as place:
         run = await place.create(questions, spec=4, dispatch=BATCH)
         driving = asyncio.ensure_future(place.engine.drive(run.id))
@@ -354,7 +354,7 @@ async def test_a_canceled_run_takes_its_batch_along(tmp_path: Path) -> None:
 
 
 async def test_a_batch_that_others_still_need_is_not_canceled(tmp_path: Path) -> None:
-    batches = ObedientBatches()
+    batches = MemoryBatches()
     async with house(tmp_path, batches=batches, patience=HASTY, puppet=echo()) as place:
         one, two = [await place.create(questions, spec=2, dispatch=BATCH) for _ in range(2)]
         drives = [asyncio.ensure_future(place.engine.drive(run.id)) for run in (one, two)]

@@ -14,7 +14,7 @@ from muster.domain.errors import BatchLost
 from muster.domain.run import Fallback, RunState
 from muster.engine.batches.base import Patience
 from muster.engine.context import Context
-from muster.testing.batches import ObedientBatches
+from muster.testing.batches import MemoryBatches
 from tests.engine.batches.house import IMPATIENT, House, ask_all, batch, batches_of, check_answered, questions, told
 from tests.engine.batches.test_batcher import drive
 from tests.engine.house import echo
@@ -115,7 +115,7 @@ async def test_counts_that_cannot_be_right_buy_nothing_again(tmp_path: Path, ans
     assert [len(taken) for taken in batches.taken] == [4]
 
 
-class Miscounting(ObedientBatches):
+class Miscounting(MemoryBatches):
     """Leaves an answer out of its results, and counts what nobody can have answered."""
 
     def __init__(self, answered: int) -> None:

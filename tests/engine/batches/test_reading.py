@@ -11,7 +11,7 @@ from muster.domain.errors import Expired, ProviderFault
 from muster.domain.ids import BatchId, RunId
 from muster.domain.money import Microdollars
 from muster.engine.batches.results import OddLines, ResultReader, missing
-from muster.testing.batches import ENDPOINT, TARIFF, ObedientBatches
+from muster.testing.batches import ENDPOINT, TARIFF, MemoryBatches
 
 BATCH = Batch(
     id=BatchId("b1"),
@@ -42,7 +42,7 @@ def read(
     lines: list[tuple[int, bytes]], members: list[BatchMember], wanted: tuple[int, ...] = ()
 ) -> tuple[list[Settlement], ResultReader, OddLines]:
     odd = OddLines()
-    reading = ResultReader(ObedientBatches(), BATCH, wanted=wanted, odd=odd)
+    reading = ResultReader(MemoryBatches(), BATCH, wanted=wanted, odd=odd)
     return list(reading.page(lines, members, 7.0).settlements), reading, odd
 
 

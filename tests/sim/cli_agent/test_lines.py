@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from muster.sim.cli_agent.actor import ACTS
+from muster.sim.cli_agent.player import ACTIONS
 from muster.sim.cli_agent.script import STEPS
 
 from .program import BARE, COMMAND, play, run
@@ -189,11 +189,11 @@ def test_many_calls_write_one_audit_without_mixing_lines(tmp_path: Path) -> None
 def test_it_loads_nothing_that_makes_its_start_slow(tmp_path: Path) -> None:
     program = "import sys, muster.sim.cli_agent.__main__; print(*sys.modules)"
     loaded = subprocess.check_output([sys.executable, "-c", program], cwd=tmp_path, env=BARE, text=True).split()
-    assert "muster.sim.cli_agent.actor" in loaded
+    assert "muster.sim.cli_agent.player" in loaded
     slow = {"asyncio", "dataclasses", "inspect", "pathlib", "pydantic", "shutil", "socket", "subprocess", "yaml"}
     assert slow.isdisjoint(loaded)
     assert [name for name in loaded if name.startswith("muster.") and not name.startswith("muster.sim")] == []
 
 
 def test_every_step_that_is_known_can_be_played() -> None:
-    assert ACTS.keys() == STEPS.keys()
+    assert ACTIONS.keys() == STEPS.keys()

@@ -12,7 +12,7 @@ from muster.agents.anthropic import answer, wire
 from muster.agents.anthropic.answer import AnthropicMessage, Trouble, decode, reply_of, without_status
 from muster.agents.anthropic.live import VERSION
 from muster.agents.base import BatchUpload
-from muster.agents.batch_client import JSON, ProviderClient, leaf
+from muster.agents.batch_client import JSON, ProviderClient, listed_since
 from muster.agents.faults import Account, error_of, fingerprint, plain, unpaid, unreadable
 from muster.agents.http.client import BatchHttp, RequestBody
 from muster.agents.http.request import join
@@ -63,34 +63,36 @@ class AnthropicBatches:
         self.endpoint = BatchEndpoint(
             kind=KIND, base_url=base_url, account=fingerprint(base_url, key), variable=variable
         )
-        self.spelling = AnthropicBatchFormat(account)
-        self._clerk = ProviderClient(base_url=base_url, account=account, headers=headers, http=http, fault=answer.fault)
+        self.format = AnthropicBatchFormat(account)
+        self._client = ProviderClient(
+            base_url=base_url, account=account, headers=headers, http=http, fault=answer.fault
+        )
 
-    async def submit(self, parcel: BatchUpload, timeouts: Timeouts) -> str:
+    async def submit(self, upload: BatchUpload, timeouts: Timeouts) -> str:
         """Create the batch, once, and give the provider's id."""
-        cargo = RequestBody(parcel.size, parcel.pieces())
-        return created_of(await self._clerk.hand_in(_PATH, cargo, JSON, timeouts), self._clerk.account)
+        body = RequestBody(upload.size, upload.pieces())
+        return created_of(await self._client.upload(_PATH, body, JSON, timeouts), self._client.account)
 
     async def poll(self, provider_id: str, timeouts: Timeouts) -> BatchProgress:
         """Return the progress of a batch."""
-        return progress_of(await self._clerk.look(_path(provider_id), timeouts), self._clerk.account)
+        return progress_of(await self._client.get(_path(provider_id), timeouts), self._client.account)
 
     def results(self, source: str, timeouts: Timeouts) -> AsyncGenerator[bytes, None]:
         """Return the bytes of the results as they arrive."""
-        return self._clerk.read(source, timeouts)
+        return self._client.stream(source, timeouts)
 
     async def cancel(self, provider_id: str, timeouts: Timeouts) -> None:
         """Ask the provider to stop; one that has ended is left alone."""
-        await self._clerk.cancel(f"{_path(provider_id)}/cancel", lambda: self.poll(provider_id, timeouts), timeouts)
+        await self._client.cancel(f"{_path(provider_id)}/cancel", lambda: self.poll(provider_id, timeouts), timeouts)
 
     def find(self, since: float, timeouts: Timeouts) -> AsyncIterator[ListedBatch]:
         """Return the account's batches that were created since then, the newest first."""
 
-        async def turn(after: str) -> tuple[Sequence[ListedBatch], bool]:
+        async def fetch_page(after: str) -> tuple[Sequence[ListedBatch], bool]:
             query = f"?limit={PAGE}" + (f"&after_id={quote(after, safe='')}" if after else "")
-            return page_of(await self._clerk.look(_PATH + query, timeouts), self._clerk.account)
+            return page_of(await self._client.get(_PATH + query, timeouts), self._client.account)
 
-        return leaf(turn, since)
+        return listed_since(fetch_page, since)
 
 
 def _path(provider_id: str) -> str:

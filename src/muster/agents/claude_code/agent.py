@@ -8,7 +8,7 @@ from typing import Any
 
 from muster.agents.base import OnDelta
 from muster.agents.claude_code.conversation import ClaudeConversation
-from muster.agents.claude_code.outcome import ClaudeRemains, ClaudeTerms, permission_asked, read_outcome, turned_away
+from muster.agents.claude_code.outcome import ClaudeExit, ClaudeTerms, key_refused, permission_asked, read_outcome
 from muster.agents.claude_code.sdk import ProcessTransport, Sdk, load, require
 from muster.agents.claude_code.setup import Setup
 from muster.agents.local import folder_of, session_of, transcript_of
@@ -28,8 +28,8 @@ MOST_ARGUMENT = 131_071  # bytes that the system takes as one argument of a prog
 class ClaudeCodeAgent:
     """Asks Claude Code: every call is a process of its own, which is dead when the call is over.
 
-    A session lasts in the files of the agent's house; a request goes on with it by naming it. Nobody is here to give
-    permissions: a tool that needs one ends the call.
+    A session lasts in the files of the agent's home folder; a request goes on with it by naming it. Nobody is here to
+    give permissions: a tool that needs one ends the call.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class ClaudeCodeAgent:
         most: Microdollars,
         lane: Lane = Lane.BILLED,
     ) -> None:
-        self._profile, self._household, self.setup = profile, processes, setup
+        self._profile, self._processes, self.setup = profile, processes, setup
         self._most, self._lane = most, lane
         self._sdk: Sdk | None = None
 
@@ -68,12 +68,12 @@ class ClaudeCodeAgent:
         except BadConfiguration as error:
             # An exchange fails with an error of the wire, or it would be taken for one that may have cost money.
             raise NotStarted(error.message, suggestions=error.suggestions) from error
-        talk = ClaudeConversation(on_delta, keyed=bool(self.setup.key), scrub=self.setup.scrub)
+        conversation = ClaudeConversation(on_delta, keyed=bool(self.setup.key), scrub=self.setup.scrub)
         try:
-            async with self._household.process(order) as process:
-                return await self._ask(sdk, request, ProcessTransport(process, timeouts, talk), talk)
+            async with self._processes.process(order) as process:
+                return await self._ask(sdk, request, ProcessTransport(process, timeouts, conversation), conversation)
         except WireError as error:
-            self._complete(error, talk)
+            self._complete(error, conversation)
             raise
 
     async def close(self) -> None:
@@ -87,7 +87,7 @@ class ClaudeCodeAgent:
     def _order(self, sdk: Sdk, request: Request, *, streams: bool) -> ProcessCommand:
         command = sdk.command(options_of(self.setup, request, self._most, streams=streams), self.setup.cli_path)
         self._check_size(command)
-        self._furnish()
+        self._write_files()
         folder = folder_of(request, self.setup.folder)
         return ProcessCommand(
             agent=self._profile.name,
@@ -98,29 +98,31 @@ class ClaudeCodeAgent:
             stays_open=True,
         )
 
-    async def _ask(self, sdk: Sdk, request: Request, pipe: ProcessTransport, talk: ClaudeConversation) -> Reply:
+    async def _ask(self, sdk: Sdk, request: Request, pipe: ProcessTransport, conversation: ClaudeConversation) -> Reply:
         terms = self._terms(request)
         try:
             await sdk.converse(prompt_of(request), pipe)
         except Exception as error:
             # Once there is a result, nothing that comes after it counts; it often exits with an error.
-            if not talk.over:
-                raise _broken(terms, talk, pipe.log, error) from (None if isinstance(error, WireError) else error)
-        if talk.result is None:
-            raise _without_result(terms, talk, pipe.log)
-        note = await pipe.see_off()
+            if not conversation.over:
+                raise _broken(terms, conversation, pipe.log, error) from (
+                    None if isinstance(error, WireError) else error
+                )
+        if conversation.result is None:
+            raise _without_result(terms, conversation, pipe.log)
+        note = await pipe.wait_for_exit()
         timings = Timings(first_token=pipe.first_word)
-        remains = ClaudeRemains(log=self.setup.scrub(pipe.log), note=note, timings=timings)
-        return read_outcome(terms, talk, talk.result, remains)
+        ending = ClaudeExit(log=self.setup.scrub(pipe.log), note=note, timings=timings)
+        return read_outcome(terms, conversation, conversation.result, ending)
 
-    def _complete(self, error: WireError, talk: ClaudeConversation) -> None:
+    def _complete(self, error: WireError, conversation: ClaudeConversation) -> None:
         """Return the error with its possible cost, and without secrets."""
         error.message = self.setup.scrub(error.message)
         error.args = (error.message,)
-        begun = talk.answered  # a refusal of the API costs nothing, but what it answered before does
+        begun = conversation.answered  # a refusal of the API costs nothing, but what it answered before does
         if isinstance(error, AgentFailed):
             error.log = self.setup.scrub(error.log)
-            begun = talk.greeted  # it has heard the question and did not say what that cost
+            begun = conversation.initialized  # it has heard the question and did not say what that cost
         if error.paid is Paid.NO and begun and self._most:
             error.paid = Paid.UNKNOWN
 
@@ -134,11 +136,11 @@ class ClaudeCodeAgent:
             resumed=session_of(request) is not None,
         )
 
-    def _furnish(self) -> None:
-        house, servers = self.setup.house, self.setup.mcp_servers
-        if house is not None:
-            with self._writing(house, "its folder cannot be created"):
-                house.mkdir(mode=0o700, parents=True, exist_ok=True)
+    def _write_files(self) -> None:
+        home, servers = self.setup.home, self.setup.mcp_servers
+        if home is not None:
+            with self._writing(home, "its folder cannot be created"):
+                home.mkdir(mode=0o700, parents=True, exist_ok=True)
         if servers is not None:
             with self._writing(servers.file, "its MCP configuration cannot be written"):
                 servers.write_down()
@@ -162,26 +164,26 @@ class ClaudeCodeAgent:
             )
 
 
-def _broken(terms: ClaudeTerms, talk: ClaudeConversation, log: str, error: Exception) -> WireError:
-    if talk.asked is not None:
-        return permission_asked(terms, talk.asked, log)
+def _broken(terms: ClaudeTerms, conversation: ClaudeConversation, log: str, error: Exception) -> WireError:
+    if conversation.asked is not None:
+        return permission_asked(terms, conversation.asked, log)
     if isinstance(error, WireError):
         return error
     what = f"the SDK does not understand what Claude Code says: {error}"
     return BadOutput(f"agent {terms.agent!r}: {what}", log=log)
 
 
-def _without_result(terms: ClaudeTerms, talk: ClaudeConversation, log: str) -> WireError:
-    if talk.turned_away is not None:
-        return turned_away(terms, talk.turned_away)
-    return BadOutput(f"agent {terms.agent!r}: {talk.unread or 'it gave no result'}", log=log)
+def _without_result(terms: ClaudeTerms, conversation: ClaudeConversation, log: str) -> WireError:
+    if conversation.key_refused is not None:
+        return key_refused(terms, conversation.key_refused)
+    return BadOutput(f"agent {terms.agent!r}: {conversation.unread or 'it gave no result'}", log=log)
 
 
 def _nearest(folder: Path) -> Path:
     return next((parent for parent in folder.parents if parent.exists()), folder)
 
 
-ATTENDED = ("AskUserQuestion", "EnterPlanMode", "ExitPlanMode")  # they wait for a person, and there is none
+INTERACTIVE_TOOLS = ("AskUserQuestion", "EnterPlanMode", "ExitPlanMode")  # they wait for a person, and there is none
 
 
 def options_of(setup: Setup, request: Request, most: Microdollars, *, streams: bool) -> dict[str, Any]:
@@ -199,7 +201,10 @@ def options_of(setup: Setup, request: Request, most: Microdollars, *, streams: b
         "permission_mode": setup.permission_mode,
         "permission_prompt_tool_name": "stdio",  # whoever drives it is asked
         "allowed_tools": list(setup.allowed_tools),
-        "disallowed_tools": [*setup.disallowed_tools, *(name for name in ATTENDED if name not in setup.allowed_tools)],
+        "disallowed_tools": [
+            *setup.disallowed_tools,
+            *(name for name in INTERACTIVE_TOOLS if name not in setup.allowed_tools),
+        ],
         "mcp_servers": _servers(setup),
         # Nothing that lies about in folders changes what it does.
         "strict_mcp_config": True,

@@ -37,19 +37,19 @@ class ClaudeConversation:
         self._calls: dict[str, ToolCall] = {}
         self.result: ClaudeResult | None = None
         self.unread: str = ""  # why nothing is read after the last frame
-        self.greeted = False  # it has answered the SDK; the question follows at once
+        self.initialized = False  # it has answered the SDK; the question follows at once
         self.spoke = False  # something was said
         self.answered = False  # by the API: from then on it costs money
         self.unclear = False  # the API was asked again after something else than a refusal: that may have been paid
         self.asked: str | None = None  # the tool that it wants permission for
-        self.turned_away: int | None = None  # the status with which the API refused its key
+        self.key_refused: int | None = None  # the status with which the API refused its key
         self.model = ""
         self.id = ""  # of the last message
 
     @property
     def over(self) -> bool:
         """Return whether nothing more has to be heard."""
-        return self.result is not None or bool(self.unread) or self.turned_away is not None
+        return self.result is not None or bool(self.unread) or self.key_refused is not None
 
     @property
     def calls(self) -> tuple[ToolCall, ...]:
@@ -61,29 +61,29 @@ class ClaudeConversation:
         """The tool that is in use."""
         return next((call.name for call in reversed(self._calls.values()) if call.result is None), None)
 
-    def hear(self, frame: Frame) -> None:
+    def receive(self, frame: Frame) -> None:
         """Take one frame; kinds that are not known here say nothing."""
         match frame.get("type"):
             case "control_response":
-                self.greeted = True
+                self.initialized = True
             case "control_request":
-                self._hear_request(_mapping(frame.get("request")))
+                self._receive_request(_mapping(frame.get("request")))
             case "stream_event":
-                self._hear_event(frame)
+                self._receive_event(frame)
             case "assistant":
-                self._hear_message(_mapping(frame.get("message")), helper=bool(frame.get("parent_tool_use_id")))
+                self._receive_message(_mapping(frame.get("message")), helper=bool(frame.get("parent_tool_use_id")))
             case "user":
-                self._hear_results(_mapping(frame.get("message")))
+                self._receive_results(_mapping(frame.get("message")))
             case "system":
-                self._hear_system(frame)
+                self._receive_system(frame)
             case "result":
-                self._hear_result(frame)
+                self._receive_result(frame)
 
-    def _hear_request(self, request: Frame) -> None:
+    def _receive_request(self, request: Frame) -> None:
         if request.get("subtype") == "can_use_tool" and self.asked is None:
             self.asked = _name(request.get("tool_name"))
 
-    def _hear_event(self, frame: Frame) -> None:
+    def _receive_event(self, frame: Frame) -> None:
         self.answered = True
         delta = _mapping(_mapping(frame.get("event")).get("delta"))
         text = delta.get("text")
@@ -94,7 +94,7 @@ class ClaudeConversation:
         if self._on_delta is not None:
             self._on_delta(text)
 
-    def _hear_message(self, message: Frame, *, helper: bool) -> None:
+    def _receive_message(self, message: Frame, *, helper: bool) -> None:
         self.spoke = True
         if message.get("model") != SYNTHETIC:
             self.answered = True
@@ -102,9 +102,9 @@ class ClaudeConversation:
                 self.model, self.id = _name(message.get("model", "")), _name(message.get("id", ""))
         for block in _blocks(message):
             if block.get("type") == "tool_use":
-                self._hear_use(block)
+                self._receive_use(block)
 
-    def _hear_use(self, block: Frame) -> None:
+    def _receive_use(self, block: Frame) -> None:
         id_ = _name(block.get("id"))
         if id_ not in self._calls and len(self._calls) >= MOST_CALLS:
             self.unread = TOO_MANY
@@ -112,23 +112,23 @@ class ClaudeConversation:
         arguments = kept_arguments(_mapping(block.get("input")))
         self._calls[id_] = ToolCall(id=id_, name=_name(block.get("name")), arguments=arguments)
 
-    def _hear_results(self, message: Frame) -> None:
+    def _receive_results(self, message: Frame) -> None:
         for block in _blocks(message):
             call = self._calls.get(_name(block.get("tool_use_id")))
             if block.get("type") == "tool_result" and call is not None:
                 text = self._scrub(_text(block.get("content")))[:MOST_RESULT]
                 self._calls[call.id] = replace(call, result=text, failed=block.get("is_error") is True)
 
-    def _hear_system(self, frame: Frame) -> None:
+    def _receive_system(self, frame: Frame) -> None:
         if frame.get("subtype") != "api_retry":
             return
         status = frame.get("error_status")
         self.unclear = self.unclear or not _is_refusal(status)
         # A key that is refused is refused the next time too, and it would try for minutes.
         if self._keyed and status in (401, 403):
-            self.turned_away = int(status)
+            self.key_refused = int(status)
 
-    def _hear_result(self, frame: Frame) -> None:
+    def _receive_result(self, frame: Frame) -> None:
         self.result = read_result(frame)
         if self.result is None:
             self.unread = "its result is not of the shape that this version knows"

@@ -44,7 +44,7 @@ class ClaudeTerms:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClaudeRemains:
+class ClaudeExit:
     """What the process left behind besides its frames."""
 
     log: str = ""
@@ -52,18 +52,20 @@ class ClaudeRemains:
     timings: Timings = _UNTIMED
 
 
-def read_outcome(terms: ClaudeTerms, talk: ClaudeConversation, result: ClaudeResult, remains: ClaudeRemains) -> Reply:
+def read_outcome(
+    terms: ClaudeTerms, conversation: ClaudeConversation, result: ClaudeResult, ending: ClaudeExit
+) -> Reply:
     """Read a conversation that ended with a result."""
-    if talk.asked is not None:
-        raise permission_asked(terms, talk.asked, remains.log, result.cost(resumed=terms.resumed))
+    if conversation.asked is not None:
+        raise permission_asked(terms, conversation.asked, ending.log, result.cost(resumed=terms.resumed))
     if result.stop_reason == "refusal":
-        return _reply(terms, talk, result, remains, result.result or "")
+        return _reply(terms, conversation, result, ending, result.result or "")
     if result.is_error or result.subtype != "success":
-        raise _failure(terms, talk, result, remains.log)
+        raise _failure(terms, conversation, result, ending.log)
     if terms.schema is None:
-        return _reply(terms, talk, result, remains, result.result or "")
-    data = _data(terms, terms.schema, result, remains.log)
-    return _reply(terms, talk, result, remains, canonical(data).decode("utf-8", "surrogatepass"), data)
+        return _reply(terms, conversation, result, ending, result.result or "")
+    data = _data(terms, terms.schema, result, ending.log)
+    return _reply(terms, conversation, result, ending, canonical(data).decode("utf-8", "surrogatepass"), data)
 
 
 def permission_asked(terms: ClaudeTerms, tool: str, log: str, cost: Microdollars | None = None) -> PermissionAsked:
@@ -81,7 +83,7 @@ def permission_asked(terms: ClaudeTerms, tool: str, log: str, cost: Microdollars
     )
 
 
-def turned_away(terms: ClaudeTerms, status: int) -> WireError:
+def key_refused(terms: ClaudeTerms, status: int) -> WireError:
     """Return the error for a key that the API does not accept."""
     return AuthRefused(
         f"agent {terms.agent!r}: the API answered {status}: it does not accept this key",
@@ -104,16 +106,16 @@ def _data(terms: ClaudeTerms, schema: Mapping[str, Json], result: ClaudeResult, 
         ) from error
 
 
-def _failure(terms: ClaudeTerms, talk: ClaudeConversation, result: ClaudeResult, log: str) -> WireError:
-    if result.api_error_status is not None and not talk.calls:
-        return _api_failure(terms, talk, result, result.api_error_status)
+def _failure(terms: ClaudeTerms, conversation: ClaudeConversation, result: ClaudeResult, log: str) -> WireError:
+    if result.api_error_status is not None and not conversation.calls:
+        return _api_failure(terms, conversation, result, result.api_error_status)
     kind = BadOutput if result.subtype == _UNSHAPED else AgentFailed
     what = result.subtype if result.subtype != "success" else "an error of the API"
     why = f": {result.why[:MOST_MESSAGE]}" if result.why else ""
     return kind(
         f"agent {terms.agent!r}: Claude Code ended with {what}{why}",
         log=log,
-        tool=talk.tool,
+        tool=conversation.tool,
         cost=_sure(terms, result),
         imputed=terms.lane is Lane.IMPUTED,
         status=result.api_error_status,
@@ -121,16 +123,16 @@ def _failure(terms: ClaudeTerms, talk: ClaudeConversation, result: ClaudeResult,
     )
 
 
-def _api_failure(terms: ClaudeTerms, talk: ClaudeConversation, result: ClaudeResult, status: int) -> WireError:
+def _api_failure(terms: ClaudeTerms, conversation: ClaudeConversation, result: ClaudeResult, status: int) -> WireError:
     """Return what the API refused before anything was done: a retry is harmless."""
     kind = kind_of(status)
     if issubclass(kind, AuthRefused) and terms.key_variable:
-        error = turned_away(terms, status)
+        error = key_refused(terms, status)
     else:
         error = kind(f"agent {terms.agent!r}: Claude Code: {result.why[:MOST_MESSAGE]}", status=status)
     if cost := _sure(terms, result):
         error.paid, error.cost, error.imputed = Paid.YES, cost, terms.lane is Lane.IMPUTED
-    elif terms.most and (talk.answered or talk.unclear or result.cost(resumed=terms.resumed)):
+    elif terms.most and (conversation.answered or conversation.unclear or result.cost(resumed=terms.resumed)):
         error.paid = Paid.UNKNOWN
     return error
 
@@ -143,9 +145,9 @@ def _sure(terms: ClaudeTerms, result: ClaudeResult) -> Microdollars | None:
 
 def _reply(
     terms: ClaudeTerms,
-    talk: ClaudeConversation,
+    conversation: ClaudeConversation,
     result: ClaudeResult,
-    remains: ClaudeRemains,
+    ending: ClaudeExit,
     text: str,
     data: Json = None,
 ) -> Reply:
@@ -153,15 +155,13 @@ def _reply(
     return Reply(
         text=text,
         stop=_STOPS.get(result.stop_reason or "", Stop.OTHER),
-        tool_calls=talk.calls,
+        tool_calls=conversation.calls,
         usage=result.tokens,
         cost=cost,
         lane=lane,
-        model=talk.model,
-        id=talk.id,
-        timings=remains.timings,
+        model=conversation.model,
+        id=conversation.id,
+        timings=ending.timings,
         data=data,
-        trace=Trace(
-            session=result.session_id[:MOST_SESSION], turns=result.num_turns, log=remains.log, note=remains.note
-        ),
+        trace=Trace(session=result.session_id[:MOST_SESSION], turns=result.num_turns, log=ending.log, note=ending.note),
     )

@@ -15,7 +15,7 @@ from typing import Any
 
 from muster.agents.claude_code.conversation import ClaudeConversation
 from muster.agents.local import LineBuffer, exit_of
-from muster.agents.processes.conversation import MOST_OUTPUT, hear, too_long
+from muster.agents.processes.conversation import MOST_OUTPUT, too_long, wait_for_output
 from muster.agents.processes.process import Process
 from muster.domain.agent import Timeouts
 from muster.domain.errors import AgentFailed, BadConfiguration, BadExit, BadOutput
@@ -100,8 +100,8 @@ def load() -> Sdk:
     return Sdk(claude_agent_sdk, SubprocessCLITransport)
 
 
-MOMENT = 2.0  # seconds that it may take to exit when there is nothing left to do
-LAST_WORDS = 5.0  # seconds that it may take to say what it cost when it was denied a tool
+EXIT_SECONDS = 2.0  # seconds that it may take to exit when there is nothing left to do
+DENIED_SECONDS = 5.0  # seconds that it may take to say what it cost when it was denied a tool
 
 
 class ProcessTransport:
@@ -111,8 +111,8 @@ class ProcessTransport:
     SDK passes it on to whoever waits for it.
     """
 
-    def __init__(self, process: Process, timeouts: Timeouts, talk: ClaudeConversation) -> None:
-        self._process, self._timeouts, self._talk = process, timeouts, talk
+    def __init__(self, process: Process, timeouts: Timeouts, conversation: ClaudeConversation) -> None:
+        self._process, self._timeouts, self._conversation = process, timeouts, conversation
         self._clock = asyncio.get_running_loop().time
         self._began = self._clock()
         self._deadline = self._began + timeouts.call
@@ -152,31 +152,35 @@ class ProcessTransport:
                 yield frame
                 if over:
                     break
-        if not self._talk.greeted:
+        if not self._conversation.initialized:
             # The SDK still waits for the answer to its greeting, and would wait for a minute.
             raise self._gone()
 
-    async def see_off(self) -> str:
-        """Return a process that has answered a moment to exit; says so when it does not."""
+    async def wait_for_exit(self) -> str:
+        """Wait a moment for a process that has answered to exit; return a note about one that does not."""
         process = self._process
         process.close_input()
-        until = self._clock() + MOMENT
+        until = self._clock() + EXIT_SECONDS
         while process.status is None and self._clock() < until:
             await process.news(until)
             process.take()
         process.drain()
         process.take()
-        return "" if process.status is not None else f"it did not exit within {MOMENT:g}s of its answer and was stopped"
+        return (
+            ""
+            if process.status is not None
+            else f"it did not exit within {EXIT_SECONDS:g}s of its answer and was stopped"
+        )
 
     def _listen(self, frame: dict[str, Any]) -> bool:
-        self._talk.hear(frame)
+        self._conversation.receive(frame)
         now = self._clock()
-        if self.first_word is None and self._talk.spoke:
+        if self.first_word is None and self._conversation.spoke:
             self.first_word = now - self._began
-        if self._denied is None and self._talk.asked is not None:
+        if self._denied is None and self._conversation.asked is not None:
             self._denied = now
-            self._deadline = min(self._deadline, now + LAST_WORDS)
-        return self._talk.over
+            self._deadline = min(self._deadline, now + DENIED_SECONDS)
+        return self._conversation.over
 
     async def _more(self) -> bytes:
         """Wait for more output; raises when there will be none, or its time is over."""
@@ -190,11 +194,11 @@ class ProcessTransport:
             if process.silent:
                 await self._exit()
                 raise self._gone()
-            await hear(self._process, self._deadline, self._timeouts, self._talk.tool)
+            await wait_for_output(self._process, self._deadline, self._timeouts, self._conversation.tool)
         return data
 
     async def _exit(self) -> None:
-        until = self._clock() + MOMENT
+        until = self._clock() + EXIT_SECONDS
         while self._process.status is None and self._clock() < until:
             await self._process.news(until)
 

@@ -85,7 +85,7 @@ class Setup:
 
     folder: Path  # where it works, unless a request says another
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)  # all of it; holds the key
-    house: Path | None = None  # its own home folder, made before it starts; None: it lives in the person's
+    home: Path | None = None  # its own home folder, made before it starts; None: it lives in the person's
     key: str = field(default="", repr=False)  # empty with a subscription
     key_variable: str = "ANTHROPIC_API_KEY"  # where the person keeps the key, for messages
     cli_path: Path | None = None  # None: the one that the SDK brings along; never one found on PATH
@@ -122,10 +122,10 @@ QUIET = {
 
 
 def with_key(
-    child: Mapping[str, str], *, key: str, address: str | None, house: Path, unguarded: bool = False
+    child: Mapping[str, str], *, key: str, address: str | None, home: Path, unguarded: bool = False
 ) -> dict[str, str]:
-    """Complete a child's environment for an account with a key: it lives in a house of its own and sees no other."""
-    own = {"HOME": str(house), "CLAUDE_CONFIG_DIR": str(house / ".claude")}
+    """Complete a child's environment for an account with a key: it has a home folder of its own and sees no other."""
+    own = {"HOME": str(home), "CLAUDE_CONFIG_DIR": str(home / ".claude")}
     return QUIET | own | _at(address) | dict(child) | {KEY: key} | _sandbox(unguarded)
 
 

@@ -13,7 +13,7 @@ from muster.agents.base import DeltaCollector, OnDelta
 from muster.agents.cli.dialect import Dialect, Output, Unfit, fill, join, named_in
 from muster.agents.cli.output import CliOutput, sample_of, shown
 from muster.agents.local import LineBuffer, exit_of, folder_of, object_of, retold, session_of, transcript_of
-from muster.agents.processes.conversation import MOST_OUTPUT, converse, hear, too_long
+from muster.agents.processes.conversation import MOST_OUTPUT, communicate, too_long, wait_for_output
 from muster.agents.processes.process import Process, ProcessCommand
 from muster.agents.processes.registry import ProcessRegistry
 from muster.agents.usage import ProcessBill, max_tokens_of
@@ -41,7 +41,7 @@ class CliAgent:
         unpriced_ok: bool = False,
         lane: Lane = Lane.BILLED,
     ) -> None:
-        self._profile, self._household, self._order, self._dialect = profile, processes, order, dialect
+        self._profile, self._processes, self._order, self._dialect = profile, processes, order, dialect
         self._bill, self._unpriced_ok = ProcessBill(most=most, lane=lane), unpriced_ok
         self._judge = OutcomeReader(agent=profile.name, dialect=dialect, bill=self._bill)
 
@@ -65,8 +65,8 @@ class CliAgent:
         deltas = DeltaCollector(asyncio.get_running_loop().time, on_delta)
         status: int | None = None
         try:
-            async with self._household.process(order) as process:
-                status, sample = await self._hear(process, found, timeouts, deltas)
+            async with self._processes.process(order) as process:
+                status, sample = await self._read_output(process, found, timeouts, deltas)
             # Judged when the process is over: only then all of its log is there.
             ending = ProcessExit(status=status, log=process.log.text, sample=sample, broken=process.broken)
             reply = self._judge.reply(request, found, ending, deltas.timings())
@@ -119,14 +119,14 @@ class CliAgent:
             )
         return self._dialect.resume
 
-    async def _hear(
+    async def _read_output(
         self, process: Process, found: CliOutput, timeouts: Timeouts, deltas: DeltaCollector
     ) -> tuple[int | None, str]:
         """Take what it writes; returns its exit status and a sample for messages."""
         if self._dialect.output is Output.LINES:
             listener = Listener(process, found, timeouts, deltas)
             return await listener.listen(), sample_of(listener.sample)
-        finished = await converse(process, timeouts)
+        finished = await communicate(process, timeouts)
         if self._dialect.output is Output.TEXT:
             found.answer = readable(finished.output).rstrip("\r\n") or None
         else:
@@ -161,7 +161,7 @@ def _no_budget(agent: str) -> BadConfiguration:
     )
 
 
-MOMENT = 1.0  # seconds that a program has to exit when it has answered, or has closed its output
+EXIT_SECONDS = 1.0  # seconds that a program has to exit when it has answered, or has closed its output
 
 _AT_ONCE = 256  # lines that are read before others get their turn
 _SAMPLE = 1_000  # bytes of its last line that are kept for a message
@@ -180,7 +180,7 @@ class Listener:
         """Read all that is of use, and give the exit status; None for one that did not exit by itself."""
         process, deadline = self._process, self._clock() + self._timeouts.call
         while process.status is None and not process.silent and not self._found.over:
-            await hear(process, deadline, self._timeouts, self._found.tools.at)
+            await wait_for_output(process, deadline, self._timeouts, self._found.tools.at)
             await self._take(process.take())
         if process.status is None:
             await self._let_exit()
@@ -194,7 +194,7 @@ class Listener:
 
     async def _let_exit(self) -> None:
         """Wait a moment for it to exit by itself; one that asks for permission would only wait."""
-        until = self._clock() + MOMENT
+        until = self._clock() + EXIT_SECONDS
         while self._process.status is None and self._found.permission is None and self._clock() < until:
             await self._process.news(until)
             await self._take(self._process.take())

@@ -141,9 +141,7 @@ class BatchHttp(Http, Protocol):
         takes is also up to the reader.
         """
 
-    async def upload(
-        self, url: str, headers: Mapping[str, str], cargo: RequestBody, timeouts: Timeouts
-    ) -> HttpResponse:
+    async def upload(self, url: str, headers: Mapping[str, str], body: RequestBody, timeouts: Timeouts) -> HttpResponse:
         """Send a body in pieces and wait for the whole answer, which may come before the last piece is out.
 
         The time of the call begins when the body is out; before, the idle time bounds each wait for the server.
@@ -187,17 +185,15 @@ class HttpClient:
         head = self._head("GET", url, headers)
         return self._flow(head, head.alone(), timeouts, endless=True)
 
-    async def upload(
-        self, url: str, headers: Mapping[str, str], cargo: RequestBody, timeouts: Timeouts
-    ) -> HttpResponse:
+    async def upload(self, url: str, headers: Mapping[str, str], body: RequestBody, timeouts: Timeouts) -> HttpResponse:
         """Send a body in pieces and wait for the whole answer."""
         head = self._head("POST", url, headers)
         # A connection of its own: one that lay idle may be closed just as we use it, and a lost batch costs more.
         connection, _ = await self._connections.open(head.origin, timeouts)
         limit: TimeLimit | None = None
         try:
-            connection.send(head.before(cargo.length), ConnectionState.SENDING)
-            if await cargo.load(connection, timeouts.idle):
+            connection.send(head.before(body.length), ConnectionState.SENDING)
+            if await body.load(connection, timeouts.idle):
                 limit = connection.limit(timeouts.call, timeouts.call)
                 await connection.finish()
             _require_passed(head, connection.response.status)

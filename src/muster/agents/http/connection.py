@@ -52,17 +52,17 @@ class TimeLimit:
         self._connection, self._end, self._seconds = connection, end, seconds
         self._loop = asyncio.get_running_loop()
         due = self._loop.time() + left
-        self._handle: asyncio.Handle = self._loop.call_at(due, self._ring, due)
+        self._handle: asyncio.Handle = self._loop.call_at(due, self._on_timer, due)
 
     def cancel(self) -> None:
         """Let the exchange take any time."""
         self._handle.cancel()
 
-    def _ring(self, due: float) -> None:
+    def _on_timer(self, due: float) -> None:
         now = self._loop.time()
         if now - due > LATE:
             due = now + min(CATCH_UP, self._seconds)
-            self._handle = self._loop.call_at(due, self._ring, due)
+            self._handle = self._loop.call_at(due, self._on_timer, due)
         else:
             self._read(self._connection.arrived() // len(self._connection.get_buffer(-1)) + _TURNS)
 
@@ -152,7 +152,7 @@ class Connection(asyncio.BufferedProtocol):
     async def news(self, idle: float) -> None:
         """Wait until something of a stream arrives or leaves, but not for longer than the idle time."""
         self._expect()
-        limit = TimeLimit(self, idle, self._starve, idle)
+        limit = TimeLimit(self, idle, self._idle_out, idle)
         try:
             await self.wait()
         finally:
@@ -268,7 +268,7 @@ class Connection(asyncio.BufferedProtocol):
         if self._waiter is None and self._trouble is None:
             self._waiter = self._loop.create_future()
 
-    def _starve(self, seconds: float) -> None:
+    def _idle_out(self, seconds: float) -> None:
         what = "the server took nothing" if self._state in UPLOADING else "nothing arrived"
         self._fail(OutcomeUnknown(f"{self.place}: {what} for {seconds:g} s"))
 

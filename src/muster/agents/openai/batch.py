@@ -11,7 +11,7 @@ from urllib.parse import quote
 import msgspec
 
 from muster.agents.base import BatchUpload
-from muster.agents.batch_client import ProviderClient, free_of_charge, leaf
+from muster.agents.batch_client import ProviderClient, free_of_charge, listed_since
 from muster.agents.faults import MOST_MESSAGE, Account, error_of, fingerprint, unpaid, unreadable
 from muster.agents.http.client import BatchHttp, RequestBody
 from muster.agents.http.request import join
@@ -60,50 +60,50 @@ class OpenAIBatches:
         self.endpoint = BatchEndpoint(
             kind=KIND, base_url=base_url, account=fingerprint(base_url, key), variable=variable, scope=scope
         )
-        self.spelling = OpenAIBatchFormat(account)
-        self._clerk = ProviderClient(base_url=base_url, account=account, headers=headers, http=http, fault=fault)
+        self.format = OpenAIBatchFormat(account)
+        self._client = ProviderClient(base_url=base_url, account=account, headers=headers, http=http, fault=fault)
 
-    async def submit(self, parcel: BatchUpload, timeouts: Timeouts) -> str:
+    async def submit(self, upload: BatchUpload, timeouts: Timeouts) -> str:
         """Create the batch, once, and give the provider's id."""
-        file = parcel.file
+        file = upload.file
         if file is None:
-            file = await self._upload(parcel, timeouts)
-            await parcel.on_file(file)
+            file = await self._upload(upload, timeouts)
+            await upload.on_file(file)
         create = {
             "input_file_id": file,
             "endpoint": ENDPOINT,
             "completion_window": WINDOW,
-            "metadata": {LABEL: parcel.id},
+            "metadata": {LABEL: upload.id},
         }
-        return id_of(await self._clerk.tell("/batches", to_json(create), timeouts), "batch", self._clerk.account)
+        return id_of(await self._client.post("/batches", to_json(create), timeouts), "batch", self._client.account)
 
     async def poll(self, provider_id: str, timeouts: Timeouts) -> BatchProgress:
         """Return the progress of a batch."""
-        progress, files = progress_of(await self._clerk.look(_path(provider_id), timeouts), self._clerk.account)
+        progress, files = progress_of(await self._client.get(_path(provider_id), timeouts), self._client.account)
         paths = [f"/files/{quote(name, safe='')}/content" for name in files]
-        return replace(progress, sources=tuple([self._clerk.address(path) for path in paths]))
+        return replace(progress, sources=tuple([self._client.address(path) for path in paths]))
 
     def results(self, source: str, timeouts: Timeouts) -> AsyncGenerator[bytes, None]:
         """Return the bytes of one file of results as they arrive."""
-        return self._clerk.read(source, timeouts)
+        return self._client.stream(source, timeouts)
 
     async def cancel(self, provider_id: str, timeouts: Timeouts) -> None:
         """Ask the provider to stop; one that has ended is left alone."""
-        await self._clerk.cancel(f"{_path(provider_id)}/cancel", lambda: self.poll(provider_id, timeouts), timeouts)
+        await self._client.cancel(f"{_path(provider_id)}/cancel", lambda: self.poll(provider_id, timeouts), timeouts)
 
     def find(self, since: float, timeouts: Timeouts) -> AsyncIterator[ListedBatch]:
         """Return the account's batches that were created since then, the newest first."""
 
-        async def turn(after: str) -> tuple[Sequence[ListedBatch], bool]:
+        async def fetch_page(after: str) -> tuple[Sequence[ListedBatch], bool]:
             query = f"?limit={PAGE}" + (f"&after={quote(after, safe='')}" if after else "")
-            return page_of(await self._clerk.look(f"/batches{query}", timeouts), self._clerk.account)
+            return page_of(await self._client.get(f"/batches{query}", timeouts), self._client.account)
 
-        return leaf(turn, since)
+        return listed_since(fetch_page, since)
 
-    async def _upload(self, parcel: BatchUpload, timeouts: Timeouts) -> str:
-        cargo, kind = form_of(parcel)
+    async def _upload(self, upload: BatchUpload, timeouts: Timeouts) -> str:
+        body, kind = form_of(upload)
         with free_of_charge():  # a file costs nothing, and one that nobody knows of harms nobody
-            return id_of(await self._clerk.hand_in("/files", cargo, kind, timeouts), "file", self._clerk.account)
+            return id_of(await self._client.upload("/files", body, kind, timeouts), "file", self._client.account)
 
 
 def _path(provider_id: str) -> str:
@@ -122,17 +122,17 @@ content-type: application/octet-stream\r
 """
 
 
-def form_of(parcel: BatchUpload) -> tuple[RequestBody, str]:
+def form_of(upload: BatchUpload) -> tuple[RequestBody, str]:
     """Return a batch as a form with its input file, and the content type that goes with it."""
     # JSON lines hold no bare line break before two dashes, so no boundary can occur in them.
-    name = f"muster-{parcel.id}"
-    cargo = RequestBody(
-        parcel.size,
-        parcel.pieces(),
+    name = f"muster-{upload.id}"
+    body = RequestBody(
+        upload.size,
+        upload.pieces(),
         before=_FORM.format(boundary=name, name=name).encode(),
         after=f"\r\n--{name}--\r\n".encode(),
     )
-    return cargo, f"multipart/form-data; boundary={name}"
+    return body, f"multipart/form-data; boundary={name}"
 
 
 LABEL = "muster_batch"

@@ -20,12 +20,12 @@ class Finished:
     broken: bool  # it closed its input before it had all of it
 
 
-async def converse(process: Process, timeouts: Timeouts) -> Finished:
+async def communicate(process: Process, timeouts: Timeouts) -> Finished:
     """Take all output of a process, while it reads its input, until its first process has exited."""
     deadline = asyncio.get_running_loop().time() + timeouts.call
     output = bytearray()
     while process.status is None:
-        await hear(process, deadline, timeouts)
+        await wait_for_output(process, deadline, timeouts)
         output += process.take()
         if len(output) > MOST_OUTPUT:
             raise too_long(process)
@@ -35,7 +35,7 @@ async def converse(process: Process, timeouts: Timeouts) -> Finished:
     return Finished(status=process.status, output=bytes(output), log=process.log.text, broken=process.broken)
 
 
-async def hear(process: Process, deadline: float, timeouts: Timeouts, tool: str | None = None) -> None:
+async def wait_for_output(process: Process, deadline: float, timeouts: Timeouts, tool: str | None = None) -> None:
     """Wait for something new from a process; raises when its time is over or it was silent for too long, at a tool."""
     # A silence that may last as long as the whole call is no limit of its own: its time is over, it did not stall.
     deadline += process.lost

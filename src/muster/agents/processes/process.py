@@ -81,7 +81,7 @@ def environment_of(
 
 UNREAD = 4 * 1_048_576  # bytes that may wait to be read before the process has to wait
 GRACE = 2.0  # seconds between asking a process to end and ending it
-DYING = 2.0  # seconds that the system may take to end what was killed
+KILL_SECONDS = 2.0  # seconds that the system may take to end what was killed
 LOOK = 0.02  # seconds between looks where the system does not tell by itself
 _TURNS = 2  # of the loop: in the second of them it has read what the kernel already knew
 
@@ -150,7 +150,7 @@ class Process:
             return True
         began = self._loop.time()
         self._news = news = self._loop.create_future()
-        alarm = self._loop.call_at(until, _wake, news)
+        timer = self._loop.call_at(until, _wake, news)
         try:
             await news
             late = self._loop.time() - max(until, began)
@@ -158,7 +158,7 @@ class Process:
                 for _ in range(_TURNS):
                     await asyncio.sleep(0)
         finally:
-            alarm.cancel()
+            timer.cancel()
             self._news = None
         if late > LATE:
             self._seen = self._loop.time()
@@ -203,7 +203,7 @@ class Process:
             await self._exit(grace)
         # Its first process is not reaped before this, so that the number of the group is still its own.
         self._signal(signal.SIGKILL)
-        await self._exit(DYING)
+        await self._exit(KILL_SECONDS)
         self._errors.drain()
         self._errors.shut()
         self._output.shut()
@@ -220,7 +220,7 @@ class Process:
             self.take()
 
     async def _group_dies(self) -> bool:
-        until = self._loop.time() + DYING
+        until = self._loop.time() + KILL_SECONDS
         delay = 0.0005
         while system.group_alive(self.pid):
             if self._loop.time() > until:
@@ -241,7 +241,7 @@ class Process:
         if found is not None:
             self.status = found.si_status if found.si_code == os.CLD_EXITED else -found.si_status
             self._unwatch()
-            self._ring()
+            self._notify()
 
     def _unwatch(self) -> None:
         if self._timer is not None:
@@ -259,13 +259,13 @@ class Process:
             self._unread += len(data)
         if self._unread > UNREAD:
             self._output.pause()
-        self._ring()
+        self._notify()
 
     def _take_errors(self, data: bytes) -> None:
         self._seen = self._loop.time()
         self.log.add(data)
 
-    def _ring(self) -> None:
+    def _notify(self) -> None:
         if self._news is not None:
             _wake(self._news)
 

@@ -9,9 +9,8 @@ from dataclasses import replace
 from typing import Protocol
 
 from muster.agents.processes import system
-from muster.agents.processes.process import DYING as DYING_SECONDS
+from muster.agents.processes.process import KILL_SECONDS, Process, ProcessCommand, start
 from muster.agents.processes.process import LOOK as LOOK_SECONDS
-from muster.agents.processes.process import Process, ProcessCommand, start
 from muster.domain.errors import MusterError, NotStarted
 from muster.domain.run import Driver, OwnedProcess
 
@@ -31,7 +30,7 @@ class ProcessRecorder(Protocol):
 class ProcessRegistry:
     """Starts processes and answers for them.
 
-    Before the first of them is started the token of the house is durable, and every process carries it: so even one
+    Before the first of them is started the token of the registry is durable, and every process carries it: so even one
     whose number was not written down before a crash is found, by what it carries.
     """
 
@@ -41,7 +40,7 @@ class ProcessRegistry:
         self._known: asyncio.Task[None] | None = None  # the token is durable when this is over
         self._started = 0
         self._at_work: dict[str, Process] = {}
-        self._undead: set[str] = set()  # tokens of what was killed and not seen dead
+        self._unconfirmed: set[str] = set()  # tokens of what was killed and not seen dead
         self._notes: set[asyncio.Future[None]] = set()
         self._sweeping: asyncio.TimerHandle | None = None
 
@@ -60,7 +59,7 @@ class ProcessRegistry:
             await self._end(process)
 
     async def close(self) -> None:
-        """End what is left and forget this house."""
+        """End what is left and forget this registry."""
         if self._sweeping is not None:
             self._sweeping.cancel()
             self._sweeping = None
@@ -68,9 +67,9 @@ class ProcessRegistry:
             await self._end(process)
         if self._known is None:
             return
-        for _ in range(int(DYING_SECONDS / LOOK_SECONDS)):
+        for _ in range(int(KILL_SECONDS / LOOK_SECONDS)):
             if not self._sweep():  # what was killed the last time is seen dead: nobody has to look for it
-                for token in (self._token, *self._undead):
+                for token in (self._token, *self._unconfirmed):
                     self._note(self._registry.forget(token))
                 break
             await asyncio.sleep(LOOK_SECONDS)
@@ -85,8 +84,8 @@ class ProcessRegistry:
     async def _make_known(self, order: ProcessCommand) -> None:
         """Let the token be durable; without it nothing is started, since it could not be found after a crash."""
         if self._known is None:
-            house = OwnedProcess(token=self._token, driver=self._driver, at=self._now())
-            self._known = asyncio.ensure_future(_wait_for(self._registry.note(house)))
+            registration = OwnedProcess(token=self._token, driver=self._driver, at=self._now())
+            self._known = asyncio.ensure_future(_wait_for(self._registry.note(registration)))
         try:
             await asyncio.shield(self._known)
         except MusterError as error:
@@ -118,14 +117,14 @@ class ProcessRegistry:
         if process.dead:
             self._note(self._registry.forget(process.token))
         else:
-            self._undead.add(process.token)
+            self._unconfirmed.add(process.token)
         if self._sweeping is None:
             self._sweeping = asyncio.get_running_loop().call_later(SWEEP_SECONDS, self._sweep)
 
     def _sweep(self) -> bool:
         """Kill what left its group but still carries a token of a process that is over; says whether there was any."""
         self._sweeping = None
-        strays = [pid for pid, token in system.carriers(self._token + ".") if token not in self._at_work]
+        strays = [pid for pid, token in system.with_token(self._token + ".") if token not in self._at_work]
         starts = [(pid, began) for pid in strays if (began := system.started(pid)) is not None]
         for pid, began in starts:
             system.kill(pid, began)
@@ -147,7 +146,7 @@ async def _wait_for(written: Awaitable[None]) -> None:
     await written
 
 
-DYING = 5.0
+REAP_SECONDS = 5.0
 LOOK = 0.005
 
 
@@ -164,29 +163,29 @@ class ProcessRecords(Protocol):
 class Reaper:
     """Looks for orphans and ends them."""
 
-    def __init__(self, remains: ProcessRecords, host: str, is_gone: Callable[[Driver], bool]) -> None:
-        self._remains, self._host, self._is_gone = remains, host, is_gone
+    def __init__(self, records: ProcessRecords, host: str, is_gone: Callable[[Driver], bool]) -> None:
+        self._records, self._host, self._is_gone = records, host, is_gone
 
     async def reap(self) -> list[OwnedProcess]:
         """End the processes of drivers that are dead, and give those that were still alive."""
-        left = [process for process in await self._remains.all(self._host) if self._is_gone(process.driver)]
+        left = [process for process in await self._records.all(self._host) if self._is_gone(process.driver)]
         if not left:
             return []
         reaped: dict[int, OwnedProcess] = {}
         if await _end_all(left, reaped):
             with suppress(MusterError):  # dead they are; whoever can write to the store again forgets them
                 for process in left:
-                    await self._remains.forget(process.token)
+                    await self._records.forget(process.token)
         return list(reaped.values())
 
 
 async def _end_all(left: Sequence[OwnedProcess], reaped: dict[int, OwnedProcess]) -> bool:
     """Kill until no process is found: one that was just killed may have started another before it died."""
-    until = time.monotonic() + DYING
+    until = time.monotonic() + REAP_SECONDS
     sessions: dict[int, OwnedProcess] = {}  # found to be ours; nobody else gets their numbers while they have members
-    while victims := _victims(left, sessions):
-        reaped.update(victims)
-        for pid, process in victims.items():
+    while left_running := _left_running(left, sessions):
+        reaped.update(left_running)
+        for pid, process in left_running.items():
             if process.started is not None:
                 system.kill(pid, process.started)
         if time.monotonic() > until:
@@ -195,13 +194,13 @@ async def _end_all(left: Sequence[OwnedProcess], reaped: dict[int, OwnedProcess]
     return True
 
 
-def _victims(left: Sequence[OwnedProcess], sessions: dict[int, OwnedProcess]) -> dict[int, OwnedProcess]:
+def _left_running(left: Sequence[OwnedProcess], sessions: dict[int, OwnedProcess]) -> dict[int, OwnedProcess]:
     """Find whatever is alive: by number and start time, by the token it carries, and by the session of such a one.
 
     A session has the number of the process that made it; with one of ours in it, all of it is ours.
     """
     found = {process.pid: process for process in left if process.pid is not None and _lives(process)}
-    found |= dict(_carriers(left))
+    found |= dict(_with_token(left))
     certain = {system.session_of(pid) for pid in found}
     sessions |= {process.pid: process for process in left if process.pid is not None and process.pid in certain}
     for pid in system.members(sessions):
@@ -216,10 +215,10 @@ def _lives(process: OwnedProcess) -> bool:
     return process.pid is not None and process.started is not None and system.started(process.pid) == process.started
 
 
-def _carriers(left: Sequence[OwnedProcess]) -> Iterator[tuple[int, OwnedProcess]]:
+def _with_token(left: Sequence[OwnedProcess]) -> Iterator[tuple[int, OwnedProcess]]:
     agents = {process.token: process.agent for process in left}
-    for house in (process for process in left if process.pid is None):
-        for pid, token in system.carriers(house.token + "."):
+    for registration in (process for process in left if process.pid is None):
+        for pid, token in system.with_token(registration.token + "."):
             began = system.started(pid)
             if began is not None:
-                yield pid, replace(house, token=token, pid=pid, started=began, agent=agents.get(token, ""))
+                yield pid, replace(registration, token=token, pid=pid, started=began, agent=agents.get(token, ""))

@@ -67,7 +67,7 @@ def group_alive(group: int) -> bool:
     return any(_runs_in(group, pid) for pid in _pids())
 
 
-def carriers(prefix: str) -> Iterator[tuple[int, str]]:
+def with_token(prefix: str) -> Iterator[tuple[int, str]]:
     """Yield the processes that carry a token which begins so, with the token; a process may carry several."""
     needle = prefix.encode()
     for pid in _pids():
@@ -147,7 +147,7 @@ class ProcessStart:
     namespace: str | None = None  # the system knows none, or an older version wrote it
 
 
-def birth_of(started: str) -> ProcessStart:
+def start_of(started: str) -> ProcessStart:
     """Parse `Driver.started`."""
     boot, _, rest = started.partition("/")
     tick, _, namespace = rest.partition("/")
@@ -167,7 +167,7 @@ def sees(driver: Driver, us: Driver) -> bool:
     """Return whether this process can look whether a driver is alive; else only its lease tells."""
     if driver == us:
         return True
-    theirs, ours = birth_of(driver.started), birth_of(us.started)
+    theirs, ours = start_of(driver.started), start_of(us.started)
     if driver.host != us.host or theirs.namespace != ours.namespace:
         return False
     if ours.namespace is None:
@@ -179,7 +179,7 @@ def is_gone(driver: Driver, us: Driver) -> bool:
     """Return whether a driver is certainly dead; False for one that cannot be seen from here."""
     if driver == us or not sees(driver, us):
         return False
-    theirs = birth_of(driver.started)
+    theirs = start_of(driver.started)
     return _started(driver.pid) != (driver.started if theirs.namespace is None else f"{theirs.boot}/{theirs.tick}")
 
 

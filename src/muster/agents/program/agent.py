@@ -12,13 +12,13 @@ from typing import Literal
 from muster.agents.base import OnDelta
 from muster.agents.local import exit_of, retold, transcript_of
 from muster.agents.payload import microdollars_of, spelled
-from muster.agents.processes.conversation import Finished, converse
+from muster.agents.processes.conversation import Finished, communicate
 from muster.agents.processes.process import ProcessCommand
 from muster.agents.processes.registry import ProcessRegistry
 from muster.agents.program import exec_protocol
 from muster.agents.program.answer import ProgramAnswer, context_of, counts, find_marked, written
 from muster.agents.program.answer import encode as encode_context
-from muster.agents.program.exec_protocol import last_words
+from muster.agents.program.exec_protocol import failure_of
 from muster.agents.usage import ProcessBill, max_tokens_of
 from muster.domain.agent import Profile, Quote, Timeouts
 from muster.domain.call import Reply, Request, Stop, ToolCall, Trace
@@ -37,7 +37,7 @@ _LARGE = 262_144  # bytes of output that are read beside the event loop
 Mode = Literal["exec", "plain", "chat"]
 
 
-LastWords = tuple[str, Microdollars | None]
+FailureReport = tuple[str, Microdollars | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +46,7 @@ class ProgramRequest:
 
     input: bytes
     read: Callable[[bytes], ProgramAnswer]
-    last_words: Callable[[bytes], LastWords]  # of a program that failed: its own words for it, and what it cost
+    failure_of: Callable[[bytes], FailureReport]  # of a program that failed: its own words for it, and what it cost
 
 
 class ProgramAgent:
@@ -64,7 +64,7 @@ class ProgramAgent:
         quotes: bool = False,
     ) -> None:
         self._profile, self._order, self._mode = profile, order, mode
-        self._household, self._bill = processes, ProcessBill(most=most)
+        self._processes, self._bill = processes, ProcessBill(most=most)
         self._exits = exits  # codes with which its output is an answer, also when there is none
         self._quotes = quotes  # its output is kept without secrets of others
 
@@ -81,7 +81,7 @@ class ProgramAgent:
     async def call(self, request: Request, timeouts: Timeouts, on_delta: OnDelta | None = None) -> Reply:
         """Start the program, ask it once and give its answer; it and all that it started are ended after that."""
         require_schema(request)
-        question = pose(self._mode, request, self._profile.name, timeouts.call)
+        question = program_request(self._mode, request, self._profile.name, timeouts.call)
         try:
             finished = await self._run(question.input, request, timeouts)
             answer = await self._read(question, finished, request)
@@ -97,8 +97,8 @@ class ProgramAgent:
 
     async def _run(self, data: bytes, request: Request, timeouts: Timeouts) -> Finished:
         environment = {**self._order.environment, **(request.environment or {})}
-        async with self._household.process(replace(self._order, input=data, environment=environment)) as process:
-            finished = await converse(process, timeouts)
+        async with self._processes.process(replace(self._order, input=data, environment=environment)) as process:
+            finished = await communicate(process, timeouts)
         return await asyncio.to_thread(_without_secrets, finished) if self._quotes else finished
 
     async def _read(self, question: ProgramRequest, finished: Finished, request: Request) -> ProgramAnswer:
@@ -116,7 +116,7 @@ class ProgramAgent:
             raise retold(error, f"agent {self._profile.name!r}: ", log=finished.log) from error
 
     def _bad_exit(self, question: ProgramRequest, finished: Finished) -> BadExit:
-        words, cost = question.last_words(finished.output)
+        words, cost = question.failure_of(finished.output)
         said = [part for part in (finished.log.strip()[:_SHOWN], words) if part]
         why = "; ".join(said) or "it wrote nothing to standard error"
         why += self._end_of(finished.output)  # the log may hold nothing but warnings
@@ -171,20 +171,20 @@ def _fitting(answer: ProgramAnswer, request: Request) -> ProgramAnswer:
     return replace(answer, data=data) if answer.data is None else answer
 
 
-def pose(mode: Mode, request: Request, agent: str, seconds: float) -> ProgramRequest:
+def program_request(mode: Mode, request: Request, agent: str, seconds: float) -> ProgramRequest:
     """Put a request in the words of a mode; raises InvalidRequest when there are none for it."""
     match mode:
         case "exec":
             context = context_of(request, agent, seconds)
             read = partial(exec_protocol.decode, context=context)
-            return ProgramRequest(input=encode_context(context, agent), read=read, last_words=last_words)
+            return ProgramRequest(input=encode_context(context, agent), read=read, failure_of=failure_of)
         case "chat":
-            return ProgramRequest(input=encode_chat(request, agent), read=decode_chat, last_words=last_words)
+            return ProgramRequest(input=encode_chat(request, agent), read=decode_chat, failure_of=failure_of)
         case "plain":
-            return ProgramRequest(input=encode_plain(request), read=decode_plain, last_words=_silent)
+            return ProgramRequest(input=encode_plain(request), read=decode_plain, failure_of=_silent)
 
 
-def _silent(_: bytes) -> LastWords:
+def _silent(_: bytes) -> FailureReport:
     return "", None
 
 

@@ -228,7 +228,7 @@ def decode(output: bytes, context: Context) -> ProgramAnswer:
     return _answer(phase, data, cost, provider)
 
 
-def last_words(output: bytes) -> tuple[str, Microdollars | None]:
+def failure_of(output: bytes) -> tuple[str, Microdollars | None]:
     """Return what the envelope in the output of a program that failed says of itself and of its cost."""
     try:
         found = find_marked(parseable(output), lambda value: is_envelope(value) or "cost_usd" in value)

@@ -61,7 +61,7 @@ class ServiceAgent:
         self._url, self._headers = url, {**_HEADERS, **given}
         self._places, self._template, self._terms = places, template, terms
         _require_address(url, account, secret=bool(given))
-        self._veil = veil_of(url, given)
+        self._mask = mask_of(url, given)
         head_of(url, tuple(self._headers.items()))  # refuses now what can never be sent
 
     @property
@@ -83,7 +83,7 @@ class ServiceAgent:
             counted = counted_of(value, self._places)
             reply = self._reply(request, answer, value, counted, len(body))
         except WireError as error:
-            self._terms.blame(error, counted, self._terms.quote(request, len(body)).most)
+            self._terms.charge_failure(error, counted, self._terms.quote(request, len(body)).most)
             raise
         if on_delta is not None and reply.text:
             on_delta(reply.text)
@@ -116,7 +116,7 @@ class ServiceAgent:
     def _understand(self, answer: HttpResponse, value: Json | Missing) -> tuple[ServiceAnswer, tuple[ToolCall, ...]]:
         """Find what was said and which tools were called, or raise what is wrong with the answer."""
         if not 200 <= answer.status < 300:
-            raise fault_of(answer, self._account, self._veil)
+            raise fault_of(answer, self._account, self._mask)
         if value is MISSING:
             raise self._bad(answer, "is no JSON", "answer with JSON, or with the content type text/plain")
         said, calls = said_of(value, self._places), calls_of(value, self._places)
@@ -132,11 +132,11 @@ class ServiceAgent:
             return shaped(request, stop, said.text, said.data)
         except BadOutput as error:
             # What is wrong may be told in words of the answer.
-            message = f"{self._account.place} answered {answer.status}: {self._veil.over(error.message)}"
+            message = f"{self._account.place} answered {answer.status}: {self._mask.over(error.message)}"
             raise BadOutput(message, status=answer.status) from error
 
     def _bad(self, answer: HttpResponse, why: str, suggestion: str) -> BadOutput:
-        shown = self._veil.beginning(answer.body)
+        shown = self._mask.beginning(answer.body)
         return BadOutput(
             f"{self._account.place} answered {answer.status}, but the answer {why}; it begins: {shown!r}",
             status=answer.status,
@@ -188,7 +188,7 @@ class SecretMask:
         return self.over(plain(body))[:_SHOWN]
 
 
-def veil_of(url: str, headers: Mapping[str, str]) -> SecretMask:
+def mask_of(url: str, headers: Mapping[str, str]) -> SecretMask:
     """Collect what may be secret, the longest first, so that no rest of one is left."""
     parts = urlsplit(url)
     spelled = [field.rpartition("=")[2] for field in parts.query.split("&")]
@@ -199,12 +199,12 @@ def veil_of(url: str, headers: Mapping[str, str]) -> SecretMask:
     return SecretMask(tuple(sorted((text for text in found if len(text) >= _SHORTEST_SECRET), key=len, reverse=True)))
 
 
-def fault_of(answer: HttpResponse, account: Account, veil: SecretMask) -> WireError:
+def fault_of(answer: HttpResponse, account: Account, mask: SecretMask) -> WireError:
     """Return the error for an answer whose status is no success."""
     error = error_of(
         Complaint(
             status=answer.status,
-            text=veil.over(_words(answer.body)),
+            text=mask.over(_words(answer.body)),
             retry_after=retry_after(answer.headers),
             request_id=answer.headers.get("x-request-id"),
             kind=CallFailed if answer.status in _NOT_THERE else None,

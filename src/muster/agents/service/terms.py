@@ -66,7 +66,7 @@ class ServiceTerms:
             return Booked(usage=said, cost=self.most, lane=Lane.UNCERTAIN, note=_UNSAID)
         return Booked(usage=said, cost=NOTHING)
 
-    def blame(self, error: WireError, counted: Counted, most: Microdollars) -> None:
+    def charge_failure(self, error: WireError, counted: Counted, most: Microdollars) -> None:
         """Set the cost of a failed call in its error, as far as it is known and not set."""
         if error.paid is Paid.YES:
             return

@@ -76,7 +76,7 @@ def environment_for(
                 suggestions=(f"export {variable}=…", f"or remove it from pass_env in [agents.{name}]"),
             )
     environment = environment_of(variables, named=section.pass_env, own=section.env)
-    if system.TOKEN_VARIABLE in variables:  # we are a process of another house ourselves: what we start is its too
+    if system.TOKEN_VARIABLE in variables:  # we are a process of another registry ourselves: what we start is its too
         environment[system.TOKEN_VARIABLE] = variables[system.TOKEN_VARIABLE]
     return environment
 

@@ -17,8 +17,8 @@ from muster.domain.money import Lane, Microdollars
 from muster.settings.sections import ClaudeSection
 
 DEFAULT_MOST = Microdollars(1_000_000)
-HOUSES = "claude"  # in the home of muster: a folder for each agent, with its sessions
-SERVERS = Path("private", "mcp.json")  # in its house, in which it need not live
+HOMES = "claude"  # in the home of muster: a folder for each agent, with its sessions
+SERVERS = Path("private", "mcp.json")  # in its home folder, in which it need not live
 
 
 def make_claude(
@@ -41,25 +41,25 @@ def make_claude(
         servers = _servers(name, section, home)
     except BadConfiguration as error:
         return UnreadyAgent(profile, error)
-    house = None if section.subscription else house_of(home, name)
+    own_home = None if section.subscription else home_of(home, name)
     return ClaudeCodeAgent(
         profile=profile,
         processes=processes,
-        setup=_setup(section, key, house, _environment(section, child, key, house, variables), servers, folder),
+        setup=_setup(section, key, own_home, _environment(section, child, key, own_home, variables), servers, folder),
         most=most,
         lane=Lane.IMPUTED if section.subscription else Lane.BILLED,
     )
 
 
-def house_of(home: Path, name: str) -> Path:
+def home_of(home: Path, name: str) -> Path:
     """Return the home folder of an agent; always the same, so that its sessions are found again."""
-    return home.absolute() / HOUSES / f"agent-{quote(name, safe='')}"
+    return home.absolute() / HOMES / f"agent-{quote(name, safe='')}"
 
 
 def _setup(
     section: ClaudeSection,
     key: str,
-    house: Path | None,
+    own_home: Path | None,
     environment: dict[str, str],
     servers: Servers,
     folder: Path,
@@ -67,7 +67,7 @@ def _setup(
     return Setup(
         folder=(folder / (section.working_dir or ".")).absolute(),
         environment=environment,
-        house=house,
+        home=own_home,
         key=key,
         key_variable=section.key_env,
         cli_path=None if section.cli_path is None else (folder / section.cli_path).absolute(),
@@ -83,13 +83,13 @@ def _setup(
 
 
 def _environment(
-    section: ClaudeSection, child: Mapping[str, str], key: str, house: Path | None, variables: Mapping[str, str]
+    section: ClaudeSection, child: Mapping[str, str], key: str, own_home: Path | None, variables: Mapping[str, str]
 ) -> dict[str, str]:
     address = variables.get(ADDRESS) or None
     unguarded = section.permission_mode == "bypassPermissions" and os.geteuid() == 0
-    if house is None:
+    if own_home is None:
         return with_subscription(child, home=variables.get("HOME"), address=address, unguarded=unguarded)
-    return with_key(child, key=key, address=address, house=house, unguarded=unguarded)
+    return with_key(child, key=key, address=address, home=own_home, unguarded=unguarded)
 
 
 def _key(name: str, section: ClaudeSection, variables: Mapping[str, str]) -> str:
@@ -117,7 +117,7 @@ def _servers(name: str, section: ClaudeSection, home: Path) -> Servers:
             f"agent {name!r}: mcp_servers has a value that is not JSON, such as a date or an infinite number",
             suggestions=("write it as a string, in quotes",),
         ) from error
-    return Servers(file=house_of(home, name) / SERVERS, declared=declared)
+    return Servers(file=home_of(home, name) / SERVERS, declared=declared)
 
 
 def _check_reserve(name: str, section: ClaudeSection, most: Microdollars) -> None:

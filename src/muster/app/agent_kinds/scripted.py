@@ -5,7 +5,7 @@ from difflib import get_close_matches
 
 from muster.agents.base import Agent
 from muster.agents.prices import near_models, price_from_toml
-from muster.agents.scripted import PARTS, scripted
+from muster.agents.scripted import BEHAVIORS, scripted
 from muster.domain.agent import Profile
 from muster.domain.errors import did_you_mean
 from muster.domain.script import Script
@@ -28,7 +28,7 @@ def suggestions(name: str, declared: Iterable[str], providers: Iterable[str]) ->
     return (
         *did_you_mean(_near(name, declared, providers)),
         f"use a model: {known}",
-        f"or a scripted agent without a key: {', '.join(f'sim/{script}' for script in PARTS)}",
+        f"or a scripted agent without a key: {', '.join(f'sim/{script}' for script in BEHAVIORS)}",
         f"or an agent declared in muster.toml ({', '.join(sorted(declared)) or 'none yet'})",
     )
 
@@ -38,7 +38,7 @@ def _near(name: str, declared: Iterable[str], providers: Iterable[str]) -> list[
     provider, slash, model = name.partition("/")
     if slash and model and (like := get_close_matches(provider, [*providers, "sim"], n=1)):
         return [f"{like[0]}/{model}"]
-    known = [*declared, *(f"sim/{part}" for part in PARTS)]
+    known = [*declared, *(f"sim/{part}" for part in BEHAVIORS)]
     if near := get_close_matches(name, known, n=1):
         return near
     bare = () if slash else PRICED

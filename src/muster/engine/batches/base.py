@@ -76,19 +76,19 @@ class Asker:
 
     async def ask(self, question: Callable[[], Awaitable[T]], what: str, until: float) -> T | None:
         """Ask; None when the time is over. A 404 may pass, but not for ever."""
-        pulse = PollDelays(self._patience, self._random)
+        delays = PollDelays(self._patience, self._random)
         missing_since: float | None = None
         while True:
             try:
                 return await question()
             except TryLater as error:
-                delay = pulse.delay(error.retry_after)
+                delay = delays.delay(error.retry_after)
             except (UnknownModel, NotThere) as error:
                 now = self._clock.monotonic()
                 missing_since = now if missing_since is None else missing_since
                 if now - missing_since > self._patience.grace:
                     raise _gone(what, error) from error
-                delay = pulse.delay()
+                delay = delays.delay()
             left = until - self._clock.monotonic()
             await self._clock.sleep(max(0.0, min(delay, left)))
             if delay >= left:

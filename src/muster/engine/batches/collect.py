@@ -52,13 +52,13 @@ class Collector:
         Answers that the provider counts and that are not in its results are paid for: their members wait, and the
         results are fetched again after growing pauses.
         """
-        pulse = PollDelays(self._patience, self._random)
+        delays = PollDelays(self._patience, self._random)
         for download in count(1):
             with self._waiters.answering():  # but not while it pauses: others need not wait for that
                 lacking = await self._collect(batch, until, last=download >= self._patience.downloads)
             if lacking is None:
                 return
-            delay = pulse.delay()
+            delay = delays.delay()
             if self._clock.monotonic() + delay >= until:
                 raise unread(batch, f"lack {lacking} answers" if lacking else "break off")
             await self._clock.sleep(delay)
@@ -245,7 +245,7 @@ def _sort(agent: BatchAgent, batch: Batch, lines: Sequence[bytes], spool: Spool,
 
 
 def _read_and_sort(agent: BatchAgent, batch: Batch, line: bytes, spool: Spool, odd: OddLines) -> None:
-    read = agent.spelling.read(line)
+    read = agent.format.read(line)
     place = None if read is None else batch.names.place(read[0])
     if place is None or place >= batch.requests:
         odd.keep(line, None if read is None else read[0])

@@ -12,7 +12,7 @@ from muster.store.base import Advance, Dismissal, ResultPage, Store
 
 PAGE = 1000
 
-Fate = Callable[[BatchMember], tuple[Failed, WireError]]
+MemberFailure = Callable[[BatchMember], tuple[Failed, WireError]]
 
 
 class Dismisser:
@@ -35,15 +35,15 @@ class Dismisser:
         error = OutcomeUnknown(f"batch {batch.id}: {note}")
         return await self._dismiss(batch, batch.state, BatchState.ABANDONED, note, error)
 
-    async def settle(self, batch: Batch, fate: Fate) -> int:
+    async def settle(self, batch: Batch, failure_of_member: MemberFailure) -> int:
         """Return every member that has no outcome one, and say how many there were."""
         count, after = 0, -1
         while members := await self._store.batches.waiting(batch.id, after, PAGE):
-            fates = [(member, *fate(member)) for member in members]
-            settlements = [settlement_of(member, failed, self._clock.now()) for member, failed, _ in fates]
+            failures = [(member, *failure_of_member(member)) for member in members]
+            settlements = [settlement_of(member, failed, self._clock.now()) for member, failed, _ in failures]
             page = ResultPage(batch=batch.id, settlements=settlements, at=self._clock.now())
             count += await self._store.batch_writer.settle(page)
-            for member, _, error in fates:
+            for member, _, error in failures:
                 self._waiters.answer(batch.id, member.place, error)
             after = members[-1].place
         return count
@@ -60,14 +60,14 @@ class Dismisser:
         now = self._clock.now()
         over = replace(batch, state=state, note=note, error=error.record(), collected_at=now)
         advance = Advance(batch=over, was=was, kind=f"batch.{state}", at=now)
-        outcome, _ = fate_of(error, ended_as)
+        outcome, _ = failure_of(error, ended_as)
         if not await self._store.batch_writer.dismiss(Dismissal(advance=advance, outcome=outcome)):
             return False
         self._waiters.end(batch.id, error)
         return True
 
 
-def fate_of(error: WireError, ended_as: AttemptState = AttemptState.FAILED) -> tuple[Failed, WireError]:
+def failure_of(error: WireError, ended_as: AttemptState = AttemptState.FAILED) -> tuple[Failed, WireError]:
     """Return how a member ends with an error: a temporary one leaves the call open for the next batch."""
     again = isinstance(error, TryLater)
     uncertain = error.paid is Paid.UNKNOWN

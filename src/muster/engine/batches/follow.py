@@ -182,7 +182,7 @@ class Poller:
     async def __call__(self, batch: Batch, until: float) -> None:
         """Ask until the batch has ended; a wish to cancel is passed on once."""
         agent = self._directory.reopen(batch.endpoint)
-        pulse = PollDelays(self._patience, self._random)
+        delays = PollDelays(self._patience, self._random)
         told = False
         while True:
             batch = await self._store.batches.get(batch.id) or batch
@@ -195,7 +195,7 @@ class Poller:
             self._kill.reach("batch.polled")
             if progress is None or await self._learn(batch, progress):
                 return
-            delay = pulse.delay()
+            delay = delays.delay()
             if self._clock.monotonic() + delay > until:
                 await self._clock.sleep(max(0.0, until - self._clock.monotonic()))
                 return

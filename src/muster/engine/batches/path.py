@@ -45,7 +45,7 @@ class BatchPath:
             try:
                 reply = await outcome
                 if reply is not None:
-                    self._mind_cost(asking, batching, reply)
+                    self._check_cost(asking, batching, reply)
                     return reply
             except TryLater as error:
                 last = error
@@ -121,7 +121,7 @@ class BatchPath:
             )
         )
 
-    def _mind_cost(self, asking: CallState, batching: Batching, reply: Reply) -> None:
+    def _check_cost(self, asking: CallState, batching: Batching, reply: Reply) -> None:
         """Report a reply that cost more than was reserved for it."""
         if not self._guard.capped:
             return

@@ -183,7 +183,7 @@ class BatchResolver:
             note = "its requests were never uploaded, so it cannot have been created"
             await self._claims.change(batch, "batch.put_back", state=BatchState.PLANNED, sent_at=None, note=note)
             return
-        pulse = PollDelays(self._patience, self._random)
+        delays = PollDelays(self._patience, self._random)
         since = self._looking_since.setdefault(batch.id, self._clock.monotonic())
         while self._clock.monotonic() < until:
             judgment = await self._look(agent, batch, until)
@@ -194,7 +194,7 @@ class BatchResolver:
                 return
             if isinstance(judgment, Nothing) and self._clock.monotonic() - since >= self._patience.grace:
                 raise still_open(batch)
-            await self._clock.sleep(min(pulse.delay(), max(self._patience.grace / 4, self._patience.poll_first)))
+            await self._clock.sleep(min(delays.delay(), max(self._patience.grace / 4, self._patience.poll_first)))
             batch = replace(await self._store.batches.get(batch.id) or batch, epoch=batch.epoch)
 
     async def _look(self, agent: BatchAgent, batch: Batch, until: float) -> Judgment | None:
@@ -277,9 +277,9 @@ async def first_name(agent: BatchAgent, source: str, timeouts: Timeouts) -> str 
         line += chunk
         while b"\n" in line:
             first, _, line = line.partition(b"\n")
-            if (read := agent.spelling.read(first)) is not None:
+            if (read := agent.format.read(first)) is not None:
                 return read[0]
-    read = agent.spelling.read(line) if line else None
+    read = agent.format.read(line) if line else None
     return read[0] if read else None
 
 

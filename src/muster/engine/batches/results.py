@@ -22,7 +22,7 @@ from muster.domain.entry import AttemptState, Failed, Replied, Settlement
 from muster.domain.errors import BatchCanceled, Expired, OutcomeUnknown, StoreFailed, WireError
 from muster.domain.money import NOTHING, Lane, Microdollars
 from muster.domain.run import Driver
-from muster.engine.batches.dismiss import fate_of, settlement_of
+from muster.engine.batches.dismiss import failure_of, settlement_of
 from muster.store.base import ResultPage
 
 T = TypeVar("T")
@@ -223,7 +223,7 @@ class ResultReader:
     """Reads one page: the lines that were used, and the outcomes that are awaited, are there afterwards."""
 
     def __init__(self, agent: BatchAgent, batch: Batch, *, wanted: Container[int], odd: OddLines) -> None:
-        self._spelling, self._batch, self._names = agent.spelling, batch, batch.names
+        self._format, self._batch, self._names = agent.format, batch, batch.names
         self._wanted, self._odd = wanted, odd
         self._timings = Timings(waited=batch.seconds)  # parked: no clock of a call or a case goes on
         self.lines: list[bytes] = []
@@ -264,7 +264,7 @@ class ResultReader:
 
     def _read(self, glanced: int, line: bytes, members: Mapping[int, BatchMember]) -> tuple[int, MemberResult] | None:
         """Read a line; whose it is says its name, and not what was seen of it at a glance."""
-        read = self._spelling.read(line)
+        read = self._format.read(line)
         if read is None:
             self._odd.keep(line)
             return None
@@ -287,7 +287,7 @@ class ResultReader:
     def _answer(self, member: BatchMember, result: Answered) -> Ended:
         tariff, n = self._batch.tariffs[member.agent], member.attempt.n
         try:
-            reply = self._spelling.decode(result.answer, tariff, member.size, member.max_tokens, self._timings)
+            reply = self._format.decode(result.answer, tariff, member.size, member.max_tokens, self._timings)
         except WireError as error:
             return error
         booked = reply.booked(member.reserved)
@@ -295,7 +295,7 @@ class ResultReader:
 
     def _settlement(self, member: BatchMember, outcome: Ended, at: float) -> Settlement:
         if isinstance(outcome, WireError):
-            failed, _ = fate_of(outcome, _ENDED_AS.get(type(outcome), AttemptState.FAILED))
+            failed, _ = failure_of(outcome, _ENDED_AS.get(type(outcome), AttemptState.FAILED))
             return settlement_of(member, failed, at)
         return Settlement(
             member.attempt,
@@ -317,8 +317,8 @@ def missing(batch: Batch, shortfall: Shortfall) -> tuple[Failed, WireError]:
     """Return how a member ends that has no line in the results."""
     if shortfall is not Shortfall.NONE:
         error = _dropped(batch, shortfall)
-        return fate_of(error, _ENDED_AS[type(error)])
-    return fate_of(OutcomeUnknown(f"batch {batch.id} ended and gave no result for this call"))
+        return failure_of(error, _ENDED_AS[type(error)])
+    return failure_of(OutcomeUnknown(f"batch {batch.id} ended and gave no result for this call"))
 
 
 def _dropped(batch: Batch, why: Shortfall) -> WireError:

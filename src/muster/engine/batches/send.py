@@ -51,7 +51,7 @@ class Sender:
             await self._dismisser.cancel(batch, "it was canceled before it was sent")
             return
         agent = self._directory.reopen(batch.endpoint)
-        pulse = PollDelays(self._patience, self._random)
+        delays = PollDelays(self._patience, self._random)
         while self._clock.monotonic() < until:
             fresh = await self._store.batches.get(batch.id)
             if fresh is None or fresh.state is not BatchState.PLANNED or fresh.cancel_requested:
@@ -63,7 +63,7 @@ class Sender:
                 continue
             self._kill.reach("batch.claimed")
             try:
-                delay = await self._claims.keep(claimed, self._submit(agent, claimed, pulse))
+                delay = await self._claims.keep(claimed, self._submit(agent, claimed, delays))
             except Conflict:
                 return  # another process has claimed it, and decides what becomes of it
             if delay is None:
@@ -77,12 +77,12 @@ class Sender:
                 await self._resolver.if_unclaimed(other, until)
         await self._store.changes.wait(LOOK_SECONDS)
 
-    async def _submit(self, agent: BatchAgent, claimed: Batch, pulse: PollDelays) -> float | None:
+    async def _submit(self, agent: BatchAgent, claimed: Batch, delays: PollDelays) -> float | None:
         """Create the batch; returns the seconds to wait when nothing was created and it is worth another try."""
         try:
-            provider_id = await agent.submit(self._parcel(claimed), self._timeouts)
+            provider_id = await agent.submit(self._upload(claimed), self._timeouts)
         except WireError as error:
-            return await self._failed(agent, claimed, error, pulse)
+            return await self._failed(agent, claimed, error, delays)
         self._kill.reach("batch.created")
         if provider_id in await self._store.batches.known(claimed.endpoint.account):
             note = f"it is unknown whether it was created: the provider gave it the id of another batch, {provider_id}"
@@ -110,7 +110,7 @@ class Sender:
             with contextlib.suppress(WireError):  # its members are in the books as uncertain in any case
                 await agent.cancel(provider_id, self._timeouts)
 
-    async def _failed(self, agent: BatchAgent, claimed: Batch, error: WireError, pulse: PollDelays) -> float | None:
+    async def _failed(self, agent: BatchAgent, claimed: Batch, error: WireError, delays: PollDelays) -> float | None:
         fresh = await self._store.batches.get(claimed.id) or claimed
         created = not agent.uploads_file or fresh.file is not None  # else it got no further than its upload
         if created and (isinstance(error, OutcomeUnknown | ProviderFault) or error.paid is Paid.UNKNOWN):
@@ -120,11 +120,11 @@ class Sender:
         if isinstance(error, TryLater):
             note = f"it was not accepted and is tried again: {error.message}"
             await self._claims.change(claimed, "batch.put_back", state=BatchState.PLANNED, sent_at=None, note=note)
-            return pulse.delay(error.retry_after)
+            return delays.delay(error.retry_after)
         await self._dismisser.refuse(replace(fresh, epoch=claimed.epoch), error, BatchState.SENT)
         return None
 
-    def _parcel(self, claimed: Batch) -> BatchUpload:
+    def _upload(self, claimed: Batch) -> BatchUpload:
         async def remember(file: str) -> None:
             # Refused, this ends the submission: the create must not leave without its claim.
             await self._claims.change(claimed, "batch.uploaded", file=file, note=f"its requests are uploaded as {file}")
@@ -144,7 +144,7 @@ class Sender:
 
 PIECE_BYTES = 1024 * 1024
 FEWEST_SHARERS = 3  # to keep a prefix for an hour costs twice its price, and each other call a tenth: two pay more
-BREATH = 256  # members between two moments for the rest of the process
+YIELD_EVERY = 256  # members between two moments for the rest of the process
 
 
 @dataclass(slots=True)
@@ -178,10 +178,10 @@ class Composition:
 
 async def compose(composition: Composition, queue: deque[Parked], at: float, book: BatchWriter) -> Composition:
     """Take calls from the queue, oldest first, until the batch is full."""
-    spelling = composition.agent.spelling
+    batch_format = composition.agent.format
     shared, names = shared_prefixes(queue, composition.most.requests), Names(composition.nonce, composition.id)
-    piece = bytearray(spelling.head)
-    size = len(spelling.head) + len(spelling.tail)
+    piece = bytearray(batch_format.head)
+    size = len(batch_format.head) + len(batch_format.tail)
     while queue and len(composition.members) < composition.most.requests:
         place = len(composition.members)
         try:
@@ -193,21 +193,21 @@ async def compose(composition: Composition, queue: deque[Parked], at: float, boo
         except Exception as error:  # one that cannot be written must not take its neighbours along
             composition.refused.append((queue.popleft(), CallFailed(f"the request cannot be written: {error!r}")))
             continue
-        grown = size + len(line) + (len(spelling.separator) if place else 0)
+        grown = size + len(line) + (len(batch_format.separator) if place else 0)
         if grown > composition.most.bytes:
             if place:
                 break
             composition.refused.append((queue.popleft(), _too_large(len(line), composition.most.bytes)))
             continue
         size = grown
-        piece += (spelling.separator if place else b"") + line
+        piece += (batch_format.separator if place else b"") + line
         _add(composition, queue.popleft(), member)
         if len(piece) >= PIECE_BYTES:
             composition.pieces.append(await book.pack(bytes(piece)))
             piece.clear()
-        elif place % BREATH == 0:
+        elif place % YIELD_EVERY == 0:
             await asyncio.sleep(0)
-    composition.pieces.append(await book.pack(bytes(piece) + spelling.tail))
+    composition.pieces.append(await book.pack(bytes(piece) + batch_format.tail))
     composition.bytes = size
     return composition
 
@@ -216,7 +216,7 @@ def _spell(
     composition: Composition, parked: Parked, place: int, name: str, at: float, *, cached: bool
 ) -> tuple[bytes, Member]:
     body = parked.batching.encode(parked.request, cached)
-    return composition.agent.spelling.member(name, body), parked.member(place, body, at)
+    return composition.agent.format.member(name, body), parked.member(place, body, at)
 
 
 def _add(composition: Composition, parked: Parked, member: Member) -> None:

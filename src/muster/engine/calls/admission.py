@@ -22,7 +22,7 @@ class BudgetQueue:
         self._changes, self._clock = changes, clock
         self._sweep = sweep  # a dead process must not keep money reserved for ever
         self._queues: defaultdict[str, deque[asyncio.Future[None]]] = defaultdict(deque)
-        self._pump: asyncio.Task[None] | None = None
+        self._waker: asyncio.Task[None] | None = None
         self._swept = clock.monotonic()
 
     async def queue_up(self, levels: Iterable[Level]) -> None:
@@ -47,8 +47,8 @@ class BudgetQueue:
             queue.appendleft(waiter)
         else:
             queue.append(waiter)
-        if self._pump is None or self._pump.done():
-            self._pump = asyncio.get_running_loop().create_task(self._keep_waking())
+        if self._waker is None or self._waker.done():
+            self._waker = asyncio.get_running_loop().create_task(self._keep_waking())
         try:
             await waiter
         except asyncio.CancelledError:
@@ -78,8 +78,8 @@ class BudgetQueue:
 
     async def close(self) -> None:
         """Stop waking."""
-        if self._pump is not None:
-            self._pump.cancel()
+        if self._waker is not None:
+            self._waker.cancel()
 
 
 class RunPlaces:
@@ -91,7 +91,7 @@ class RunPlaces:
 
 
 class Admission:
-    """Waits in line for money, for the run and for the provider; inside, a call gets ready and then boards."""
+    """Waits in line for money, for the run and for the provider; inside, a call gets ready, then acquires the wire."""
 
     def __init__(
         self,
@@ -105,38 +105,38 @@ class Admission:
         in_turn: bool,
     ) -> None:
         self._limiter, self._tokens = limiter, tokens
-        self._places, self._purse, self._levels = places, budget_queue, levels
+        self._places, self._budget_queue, self._levels = places, budget_queue, levels
         self._activity = activity
         self._in_turn = in_turn  # it has waited in the line for money already
         self._place = Place()
-        self._boarded = self._left = False
+        self._on_wire = self._left = False
 
     async def __aenter__(self) -> "Admission":
         self._activity.begin_wait()
         try:
             if not self._in_turn:
-                await self._purse.queue_up(self._levels)
+                await self._budget_queue.queue_up(self._levels)
             await self._places.ready.acquire()
             try:
                 if not self._limiter.gets_ahead:
                     await self._places.wire.acquire()
-                    self._boarded = True
+                    self._on_wire = True
                 self._place = await self._limiter.enter(self._tokens)
             except BaseException:
-                self._stand_up()
+                self._release()
                 raise
         finally:
             self._activity.end_wait()
         return self
 
-    async def board(self) -> None:
+    async def acquire_wire(self) -> None:
         """Wait for the moment to go on the wire."""
         self._activity.begin_wait()
         try:
-            if not self._boarded:
+            if not self._on_wire:
                 await self._places.wire.acquire()
-                self._boarded = True
-            await self._limiter.board(self._place)
+                self._on_wire = True
+            await self._limiter.acquire_wire(self._place)
         finally:
             self._activity.end_wait()
 
@@ -145,12 +145,12 @@ class Admission:
         if self._left:
             return
         self._left = True
-        self._stand_up()
+        self._release()
         self._place.outcome = outcome
         self._limiter.leave(self._place)
 
-    def _stand_up(self) -> None:
-        if self._boarded:
+    def _release(self) -> None:
+        if self._on_wire:
             self._places.wire.release()
         self._places.ready.release()
 

@@ -19,7 +19,7 @@ from muster.engine.driven_run import CallGuard
 from muster.store.base import Events
 
 Wire = asyncio.Task[Reply]
-Landed = asyncio.Future[None]  # ends with its wire, but can be canceled without it
+EndSignal = asyncio.Future[None]  # ends with its wire, but can be canceled without it
 
 
 @dataclass(slots=True)
@@ -28,7 +28,7 @@ class _Sent:
 
     at: float
     grace: float
-    landed: Landed
+    ended: EndSignal
     warned: bool = False
 
 
@@ -39,29 +39,29 @@ class RunExchanges:
         self._count = count
         self._open: set[Wire] = set()
         self._sent: dict[Wire, _Sent] = {}
-        self._alarm: asyncio.TimerHandle | None = None  # one for all: the earliest of them
+        self._timer: asyncio.TimerHandle | None = None  # one for all: the earliest of them
         self._quiet = asyncio.Event()
         self._quiet.set()
 
-    def launch(self, exchange: Coroutine[Any, Any, Reply], landed: Landed) -> Wire:
+    def launch(self, exchange: Coroutine[Any, Any, Reply], ended: EndSignal) -> Wire:
         """Begin an exchange; it may still wait for a place."""
         wire = asyncio.get_running_loop().create_task(exchange)
-        wire.add_done_callback(lambda _: land(landed))
+        wire.add_done_callback(lambda _: signal_end(ended))
         self._open.add(wire)
         return wire
 
-    def send(self, wire: Wire, landed: Landed, seconds: float, grace: float) -> None:
+    def send(self, wire: Wire, ended: EndSignal, seconds: float, grace: float) -> None:
         """Note that an exchange goes on the wire now; whoever waits for it goes on after so long and its grace.
 
         The grace begins when the loop notices that the time is over: after a pause of the process the agent first
         reads what arrived meanwhile.
         """
         at = asyncio.get_running_loop().time() + seconds
-        self._sent[wire] = _Sent(at, grace, landed)
+        self._sent[wire] = _Sent(at, grace, ended)
         self._count.open += 1
         self._quiet.clear()
-        if self._alarm is None or at < self._alarm.when():
-            self._set_alarm(at)
+        if self._timer is None or at < self._timer.when():
+            self._set_timer(at)
 
     def sent(self, wire: Wire) -> bool:
         """Return whether anything of an exchange may have left."""
@@ -73,7 +73,7 @@ class RunExchanges:
         if self._sent.pop(wire, None) is not None:
             self._count.open -= 1
         if not self._sent:
-            self._set_alarm(None)
+            self._set_timer(None)
             self._quiet.set()
 
     def cut(self) -> None:
@@ -85,29 +85,29 @@ class RunExchanges:
         """Wait until nothing is on the wire."""
         await self._quiet.wait()
 
-    def _set_alarm(self, at: float | None) -> None:
-        if self._alarm is not None:
-            self._alarm.cancel()
-        self._alarm = None if at is None else asyncio.get_running_loop().call_at(at, self._ring)
+    def _set_timer(self, at: float | None) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = None if at is None else asyncio.get_running_loop().call_at(at, self._on_timer)
 
-    def _ring(self) -> None:
+    def _on_timer(self) -> None:
         """Let those go on whose time and grace are over."""
         now = asyncio.get_running_loop().time()
         for sent in self._sent.values():
             if sent.at > now:
                 continue
             if sent.warned and now - sent.at <= LATE:
-                land(sent.landed)
+                signal_end(sent.ended)
             else:
                 sent.at, sent.warned = now + sent.grace, True
-        self._alarm = None
-        self._set_alarm(min((sent.at for sent in self._sent.values() if sent.at > now), default=None))
+        self._timer = None
+        self._set_timer(min((sent.at for sent in self._sent.values() if sent.at > now), default=None))
 
 
-def land(landed: Landed) -> None:
+def signal_end(ended: EndSignal) -> None:
     """Let whoever waits go on."""
-    if not landed.done():
-        landed.set_result(None)
+    if not ended.done():
+        ended.set_result(None)
 
 
 async def close(wire: Wire, grace: float) -> None:
@@ -163,15 +163,15 @@ class Exchange:
         self._with, self._run, self._wires, self._guard = services, run, wires, guard
         self._book = AttemptBooking(services).book
 
-    async def send(self, asking: CallState, started: Started, seat: Admission) -> Reply | WireError:
+    async def send(self, asking: CallState, started: Started, admission: Admission) -> Reply | WireError:
         """Send and wait; canceled here, the outcome is settled before the cancellation is passed on."""
         timeouts = asking.timeouts
         if asking.wire:
             timeouts = replace(timeouts, call=max(timeouts.call - asking.wire, 0.001))
-        landed: Landed = asyncio.get_running_loop().create_future()
-        wire = self._wires.launch(self._ride(asking, started.most, seat, timeouts, landed), landed)
+        ended: EndSignal = asyncio.get_running_loop().create_future()
+        wire = self._wires.launch(self._perform(asking, started.most, admission, timeouts, ended), ended)
         try:
-            await landed
+            await ended
             if not wire.done():
                 await close(wire, timeouts.grace)
             answer = self._read(asking, started, wire)
@@ -186,8 +186,8 @@ class Exchange:
             raise Interrupted("the call was cut before it was sent")
         return answer
 
-    async def _ride(
-        self, asking: CallState, most: Microdollars, seat: Admission, timeouts: Timeouts, landed: Landed
+    async def _perform(
+        self, asking: CallState, most: Microdollars, admission: Admission, timeouts: Timeouts, ended: EndSignal
     ) -> Reply:
         """Go on the wire as soon as there is a place, and give it back the moment the answer is there.
 
@@ -195,22 +195,22 @@ class Exchange:
         """
         outcome: object = None
         try:
-            await seat.board()
+            await admission.acquire_wire()
             self._guard.check()
             asking.sent_at = self._with.clock.monotonic()
             # The agent minds the time itself; the seconds are for one that does not.
-            self._wires.send(cast(Wire, asyncio.current_task()), landed, timeouts.call, timeouts.grace)
+            self._wires.send(cast(Wire, asyncio.current_task()), ended, timeouts.call, timeouts.grace)
             reply = await asking.agent.call(asking.request, timeouts, self._partial(asking))
             outcome = reply
-            self._mind_cost(asking.key, reply, most)  # before the place is given to the next call
+            self._check_cost(asking.key, reply, most)  # before the place is given to the next call
             return reply
         except WireError as error:
             outcome = error
             raise
         finally:
-            seat.leave(outcome)
+            admission.leave(outcome)
 
-    def _mind_cost(self, key: str, reply: Reply, most: Microdollars) -> None:
+    def _check_cost(self, key: str, reply: Reply, most: Microdollars) -> None:
         cost = reply.booked(most).cost
         if cost > most:
             self._guard.add_excess(key, cost, most)

@@ -75,7 +75,7 @@ def ahead(places: int) -> int:
 class Limiter:
     """Places, rates and pauses, first come first served.
 
-    A call first enters (it may get ready: rates and pauses count here), then boards (it goes on the wire), then leaves.
+    A call first enters (it may get ready: rates and pauses count here), then acquires the wire, then leaves.
     """
 
     def __init__(self, pace: Pace, clock: Clock) -> None:
@@ -85,31 +85,31 @@ class Limiter:
         self._tokens = Bucket(pace.tokens_per_minute)
         self._clock = clock
         self._pause_until = 0.0
-        self._entering: deque[tuple[asyncio.Future[None], int]] = deque()
-        self._boarding: deque[asyncio.Future[None]] = deque()
+        self._entry_waiters: deque[tuple[asyncio.Future[None], int]] = deque()
+        self._wire_waiters: deque[asyncio.Future[None]] = deque()
         self._timer: asyncio.Task[None] | None = None
         self._inside = 0
         self.in_flight = 0
 
     async def enter(self, tokens: int) -> Place:
         """Wait until it may get ready."""
-        if not self._entering and self._has_room() and self._delay() <= 0:
+        if not self._entry_waiters and self._has_room() and self._delay() <= 0:
             self._admit(tokens)
         else:
             await self._line_up(tokens)
         return Place()
 
-    async def board(self, place: Place) -> None:
+    async def acquire_wire(self, place: Place) -> None:
         """Wait until it may go on the wire."""
-        if self._boarding or self.in_flight >= int(self.window.limit):
+        if self._wire_waiters or self.in_flight >= int(self.window.limit):
             waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._boarding.append(waiter)
+            self._wire_waiters.append(waiter)
             try:
                 await waiter
             except asyncio.CancelledError:
                 if waiter.done() and not waiter.cancelled():
                     self.in_flight -= 1  # it was let on at the very moment it gave up
-                    self._pump()
+                    self._admit_waiters()
                 raise
         else:
             self.in_flight += 1
@@ -128,18 +128,18 @@ class Limiter:
         self._inside -= 1
         if place.generation is not None:
             self.in_flight -= 1
-        self._pump()
+        self._admit_waiters()
 
     async def _line_up(self, tokens: int) -> None:
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._entering.append((waiter, tokens))
-        self._pump()
+        self._entry_waiters.append((waiter, tokens))
+        self._admit_waiters()
         try:
             await waiter
         except asyncio.CancelledError:
             if waiter.done() and not waiter.cancelled():
                 self._inside -= 1  # it was let in at the very moment it gave up
-            self._pump()
+            self._admit_waiters()
             raise
 
     def _has_room(self) -> bool:
@@ -156,30 +156,30 @@ class Limiter:
         self._tokens.take(tokens, now)
         self._inside += 1
 
-    def _pump(self) -> None:
-        while self._boarding and self.in_flight < int(self.window.limit):
-            boarder = self._boarding.popleft()
-            if not boarder.done():
+    def _admit_waiters(self) -> None:
+        while self._wire_waiters and self.in_flight < int(self.window.limit):
+            waiter = self._wire_waiters.popleft()
+            if not waiter.done():
                 self.in_flight += 1
-                boarder.set_result(None)
-        while self._entering and self._has_room():
+                waiter.set_result(None)
+        while self._entry_waiters and self._has_room():
             delay = self._delay()
             if delay > 0:
-                self._pump_in(delay)
+                self._admit_in(delay)
                 return
-            waiter, tokens = self._entering.popleft()
+            waiter, tokens = self._entry_waiters.popleft()
             if not waiter.done():
                 self._admit(tokens)
                 waiter.set_result(None)
 
-    def _pump_in(self, delay: float) -> None:
+    def _admit_in(self, delay: float) -> None:
         if self._timer is None:
-            self._timer = asyncio.get_running_loop().create_task(self._pump_later(delay))
+            self._timer = asyncio.get_running_loop().create_task(self._admit_later(delay))
 
-    async def _pump_later(self, delay: float) -> None:
+    async def _admit_later(self, delay: float) -> None:
         await self._clock.sleep(delay)
         self._timer = None
-        self._pump()
+        self._admit_waiters()
 
     async def close(self) -> None:
         """Stop the timer."""

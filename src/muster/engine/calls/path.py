@@ -196,25 +196,25 @@ class CallPath:
             self._guard.check()
 
     async def _attempt(self, asking: CallState) -> Reply | Again:
-        """Steps 2 to 6, once; money that may still come back is waited for without holding a seat."""
+        """Steps 2 to 6, once; money that may still come back is waited for without holding a place."""
         quote = asking.agent.quote(asking.request)
         began = self._with.clock.monotonic()
         in_turn = False
         while True:
             levels = self._levels.now(self._with.clock.now())
-            async with self._seat(asking, quote, levels, in_turn) as seat:
+            async with self._admission(asking, quote, levels, in_turn) as admission:
                 self._guard.check()
                 waited = self._with.clock.monotonic() - began
                 started = await self._open(asking, quote, levels, waited)
                 if isinstance(started, Started):
-                    answer = await self._exchange.send(asking, started, seat)
+                    answer = await self._exchange.send(asking, started, admission)
                     break
             with self._activity.waiting():
                 await self._with.budget_queue.wait(started.level)
             in_turn = True
         return await self._settle(asking, started, answer)
 
-    def _seat(self, asking: CallState, quote: Quote, levels: tuple[Level, ...], in_turn: bool) -> Admission:
+    def _admission(self, asking: CallState, quote: Quote, levels: tuple[Level, ...], in_turn: bool) -> Admission:
         """Step 2: a place in the run and a place at the provider."""
         profile = asking.agent.profile
         return Admission(
@@ -275,7 +275,7 @@ class CallPath:
             reply = started.finish(answer, asking.wire)
             settled = await self._book(started, Replied(reply=reply), asking)
             self._with.kill.reach("call.settled")
-            return reply if settled.kept else await self._standing(asking, reply)
+            return reply if settled.kept else await self._stored_reply(asking, reply)
         decision = self._decide(asking, answer)
         failed = replace(
             failed_of(answer),
@@ -293,7 +293,7 @@ class CallPath:
             self.halt.tell(answer)
         raise _last_word(asking, answer, decision)
 
-    async def _standing(self, asking: CallState, reply: Reply) -> Reply:
+    async def _stored_reply(self, asking: CallState, reply: Reply) -> Reply:
         """Return the reply that stands in the journal: a late one of a driver before may have been faster."""
         entry = await self._with.store.journal.find(self._run, asking.key)
         return reply if entry is None or entry.reply is None else entry.reply

@@ -7,8 +7,8 @@ import msgspec
 
 from muster.domain.canonical import Json
 from muster.sim.batches.batch import ENDED, MemberOutcome, SimBatch, SimBatchMember, SimBatchPhase, moment
-from muster.sim.batches.desk import Call, Endpoint, EndpointAnswer, Work, say_json
 from muster.sim.batches.registry import BatchRegistry, limit_of, page_after, page_before
+from muster.sim.batches.router import Call, Endpoint, EndpointAnswer, Work, json_answer
 from muster.sim.faults import FaultKind, Op
 from muster.sim.options import Options
 from muster.sim.playback import request_id
@@ -38,8 +38,8 @@ _read = msgspec.json.Decoder(_Create).decode
 class AnthropicBatchEndpoints:
     """Answers whoever has batches at Anthropic."""
 
-    def __init__(self, office: BatchRegistry, options: Options) -> None:
-        self._office = office
+    def __init__(self, registry: BatchRegistry, options: Options) -> None:
+        self._registry = registry
         self._most_requests = options.batch_requests or MOST_REQUESTS
         self.most_bytes = options.batch_bytes or MOST_BYTES
         self._live = options.live_counts is True
@@ -64,55 +64,55 @@ class AnthropicBatchEndpoints:
         yield
         members = list(_members(requests))
         yield
-        fault = self._office.pick_fault(call.request.body)
+        fault = self._registry.pick_fault(call.request.body)
         if fault is not None and fault.kind is FaultKind.VALIDATION_FAILURE:
             raise SimRefusal(400, "requests: the batch is not valid, by the fault plan")
-        batch = self._office.open(self._wording, call.account, members, fault=fault)
-        return say_json(self._spell(call, batch, SimBatchPhase.RUNNING))
+        batch = self._registry.open(self._wording, call.account, members, fault=fault)
+        return json_answer(self._spell(call, batch, SimBatchPhase.RUNNING))
 
     def _list(self, call: Call) -> Work:
-        batches = self._office.newest_first(self._wording, call.account)
+        batches = self._registry.newest_first(self._wording, call.account)
         limit, before = limit_of(call.query, DEFAULT_LISTED, MOST_LISTED), call.query.get("before_id")
         page = (
             page_after(batches, limit, call.query.get("after_id"))
             if before is None
             else page_before(batches, limit, before)
         )
-        yield from self._office.settle(page.things)
-        return say_json({"data": [self._look(call, batch) for batch in page.things], **page.ends})
+        yield from self._registry.settle(page.things)
+        return json_answer({"data": [self._look(call, batch) for batch in page.things], **page.ends})
 
     def _retrieve(self, call: Call) -> Work:
         batch = self._find(call)
-        if batch.strikes(FaultKind.LATE_404, "retrieve"):
+        if batch.has_fault(FaultKind.LATE_404, "retrieve"):
             raise _not_found(call.id)
-        yield from self._office.settle([batch])
-        return say_json(self._look(call, batch))
+        yield from self._registry.settle([batch])
+        return json_answer(self._look(call, batch))
 
     def _cancel(self, call: Call) -> Work:
         batch = self._find(call)
-        yield from self._office.settle([batch])
+        yield from self._registry.settle([batch])
         if batch.phase in ENDED:
             raise SimRefusal(400, f"batch {batch.id} has ended and cannot be canceled")
         batch.canceled = batch.settled
-        return say_json(self._spell(call, batch, SimBatchPhase.CANCELING))
+        return json_answer(self._spell(call, batch, SimBatchPhase.CANCELING))
 
     def _delete(self, call: Call) -> Work:
         batch = self._find(call)
-        yield from self._office.settle([batch])
+        yield from self._registry.settle([batch])
         if not batch.closed:
             raise SimRefusal(400, f"batch {batch.id} has not ended; cancel it before you delete it")
-        self._office.drop(batch)
-        return say_json({"id": batch.id, "type": "message_batch_deleted"})
+        self._registry.drop(batch)
+        return json_answer({"id": batch.id, "type": "message_batch_deleted"})
 
     def _results(self, call: Call) -> Work:
         batch = self._find(call)
-        yield from self._office.settle([batch])
-        if not batch.closed or batch.strikes(FaultKind.LATE_404, "results"):
+        yield from self._registry.settle([batch])
+        if not batch.closed or batch.has_fault(FaultKind.LATE_404, "results"):
             raise SimRefusal(404, f"batch {batch.id} has no results yet")
         return EndpointAnswer(lines=batch.output + batch.errors)
 
     def _find(self, call: Call) -> SimBatch:
-        batch = self._office.find(self._wording, call.account, call.id)
+        batch = self._registry.find(self._wording, call.account, call.id)
         if batch is None:
             raise _not_found(call.id)
         return batch
@@ -209,13 +209,13 @@ def spell_batch(batch: SimBatch, phase: SimBatchPhase, *, live: bool, origin: st
 
 def disturb(batch: SimBatch, spelled: Json) -> Json:
     """Spell a batch wrongly if its fault wants it."""
-    if batch.strikes(FaultKind.UNKNOWN_STATUS):
+    if batch.has_fault(FaultKind.UNKNOWN_STATUS):
         return spelled | {"processing_status": UNKNOWN}
     if spelled["results_url"] is None:
         return spelled
-    if batch.strikes(FaultKind.NO_RESULTS_URL):
+    if batch.has_fault(FaultKind.NO_RESULTS_URL):
         return spelled | {"results_url": None}
-    if batch.strikes(FaultKind.FOREIGN_RESULTS_URL):
+    if batch.has_fault(FaultKind.FOREIGN_RESULTS_URL):
         return spelled | {"results_url": _results_url(batch, ELSEWHERE)}
     return spelled
 

@@ -179,7 +179,7 @@ class SimBatch:
         self.closed = True
         self.members = []
 
-    def strikes(self, kind: FaultKind, place: str = "") -> bool:
+    def has_fault(self, kind: FaultKind, place: str = "") -> bool:
         """Return whether its fault is of this kind and still seen at this place, and count that it was."""
         if self.fault is None or self.fault.kind is not kind:
             return False

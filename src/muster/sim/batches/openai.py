@@ -4,9 +4,9 @@ import msgspec
 
 from muster.domain.canonical import Json
 from muster.sim.batches.batch import ENDED, MemberOutcome, SimBatch, SimBatchPhase
-from muster.sim.batches.desk import Call, Endpoint, Work, say_json
 from muster.sim.batches.openai_files import InputReader, Problem
 from muster.sim.batches.registry import BatchRegistry, File, limit_of, page_after
+from muster.sim.batches.router import Call, Endpoint, Work, json_answer
 from muster.sim.faults import Fault, FaultKind, Op
 from muster.sim.options import Options
 from muster.sim.playback import request_id
@@ -26,8 +26,8 @@ MOST_METADATA = 16
 class OpenAIBatchEndpoints:
     """Answers whoever has batches at OpenAI."""
 
-    def __init__(self, office: BatchRegistry, options: Options) -> None:
-        self._office = office
+    def __init__(self, registry: BatchRegistry, options: Options) -> None:
+        self._registry = registry
         self._most_requests = options.batch_requests or MOST_REQUESTS
         self._live = options.live_counts is not False
         self._wording = CompletionBatches()
@@ -44,44 +44,44 @@ class OpenAIBatchEndpoints:
 
     def _create(self, call: Call) -> Work:
         about = _about(body_of(call.request))
-        file = self._office.files.get(call.account, about["input_file_id"])
+        file = self._registry.files.get(call.account, about["input_file_id"])
         if file is None or file.purpose != "batch":
             raise invalid("input_file_id", f"there is no file {about['input_file_id']} for a batch")
         content = b"".join(file.lines)
         reader = InputReader(about["endpoint"], self._most_requests)
         yield from reader.read(content)
-        fault = self._office.pick_fault(content)
+        fault = self._registry.pick_fault(content)
         problems = [*reader.problems, *_problems(fault)]
-        batch = self._office.open(
+        batch = self._registry.open(
             self._wording, call.account, reader.members, fault=fault, about=about, problems=problems
         )
-        return say_json(self._spell(batch, SimBatchPhase.VALIDATING))
+        return json_answer(self._spell(batch, SimBatchPhase.VALIDATING))
 
     def _list(self, call: Call) -> Work:
-        batches = self._office.newest_first(self._wording, call.account)
+        batches = self._registry.newest_first(self._wording, call.account)
         page = page_after(batches, limit_of(call.query, DEFAULT_LISTED, MOST_LISTED), call.query.get("after"))
-        yield from self._office.settle(page.things)
-        return say_json({"object": "list", "data": [self._look(batch) for batch in page.things], **page.ends})
+        yield from self._registry.settle(page.things)
+        return json_answer({"object": "list", "data": [self._look(batch) for batch in page.things], **page.ends})
 
     def _retrieve(self, call: Call) -> Work:
         batch = self._find(call)
-        if batch.strikes(FaultKind.LATE_404, "retrieve"):
+        if batch.has_fault(FaultKind.LATE_404, "retrieve"):
             raise _not_found(call.id)
-        yield from self._office.settle([batch])
-        return say_json(self._look(batch))
+        yield from self._registry.settle([batch])
+        return json_answer(self._look(batch))
 
     def _cancel(self, call: Call) -> Work:
         batch = self._find(call)
-        yield from self._office.settle([batch])
+        yield from self._registry.settle([batch])
         if batch.canceled is not None:
-            return say_json(self._look(batch))
+            return json_answer(self._look(batch))
         if batch.phase in ENDED:
             raise SimRefusal(409, f"Cannot cancel a batch with status '{batch.phase}'.")
         batch.canceled = batch.settled
-        return say_json(self._spell(batch, SimBatchPhase.CANCELING))
+        return json_answer(self._spell(batch, SimBatchPhase.CANCELING))
 
     def _find(self, call: Call) -> SimBatch:
-        batch = self._office.find(self._wording, call.account, call.id)
+        batch = self._registry.find(self._wording, call.account, call.id)
         if batch is None:
             raise _not_found(call.id)
         return batch
@@ -99,7 +99,7 @@ class OpenAIBatchEndpoints:
             (error_id(batch), batch.errors, len(batch.errors)),
         ):
             if count:
-                self._office.files.put(
+                self._registry.files.put(
                     batch.account,
                     File(
                         id=name,
@@ -220,9 +220,9 @@ def spell_batch(batch: SimBatch, phase: SimBatchPhase, *, live: bool) -> Json:
 
 def disturb(batch: SimBatch, spelled: Json) -> Json:
     """Spell a batch wrongly if its fault wants it."""
-    if batch.strikes(FaultKind.UNKNOWN_STATUS):
+    if batch.has_fault(FaultKind.UNKNOWN_STATUS):
         return spelled | {"status": UNKNOWN}
-    if any(spelled[name] for name in FILES) and batch.strikes(FaultKind.NO_RESULTS_URL):
+    if any(spelled[name] for name in FILES) and batch.has_fault(FaultKind.NO_RESULTS_URL):
         return spelled | dict.fromkeys(FILES)
     return spelled
 

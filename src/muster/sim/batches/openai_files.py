@@ -7,8 +7,8 @@ import msgspec
 
 from muster.domain.canonical import Json
 from muster.sim.batches.batch import SimBatchMember
-from muster.sim.batches.desk import Call, Endpoint, EndpointAnswer, immediately, say_json
 from muster.sim.batches.registry import BatchRegistry, File, limit_of, page_after, spell_file
+from muster.sim.batches.router import Call, Endpoint, EndpointAnswer, immediately, json_answer
 from muster.sim.faults import FaultKind, Op
 from muster.sim.options import Options
 from muster.sim.protocols.ask import SimRefusal
@@ -24,8 +24,8 @@ FRAME_BYTES = 64 * 1024  # what a form has around its file, generously
 class OpenAIFiles:
     """Answers whoever has files at OpenAI."""
 
-    def __init__(self, office: BatchRegistry, options: Options) -> None:
-        self._office = office
+    def __init__(self, registry: BatchRegistry, options: Options) -> None:
+        self._registry = registry
         self._most_bytes = options.batch_bytes or MOST_BYTES
         self.most_bytes = self._most_bytes + FRAME_BYTES
 
@@ -52,40 +52,40 @@ class OpenAIFiles:
         if len(upload.content) > self._most_bytes:
             raise self._too_large()
         file = File(
-            id=f"file-sim-{next(self._office.file_numbers):08d}",
+            id=f"file-sim-{next(self._registry.file_numbers):08d}",
             name=upload.filename,
             purpose="batch",
-            created=self._office.now(),
+            created=self._registry.now(),
             lines=(upload.content,),
         )
-        self._office.files.put(call.account, file)
-        return say_json(spell_file(file))
+        self._registry.files.put(call.account, file)
+        return json_answer(spell_file(file))
 
     def _list(self, call: Call) -> EndpointAnswer:
-        files = self._office.files.newest_first(call.account)
+        files = self._registry.files.newest_first(call.account)
         if call.query.get("order") == "asc":
             files.reverse()
         purpose = call.query.get("purpose")
         wanted = [file for file in files if purpose in (None, file.purpose)]
         page = page_after(wanted, limit_of(call.query, MOST_LISTED, MOST_LISTED), call.query.get("after"))
-        return say_json({"object": "list", "data": [spell_file(file) for file in page.things], **page.ends})
+        return json_answer({"object": "list", "data": [spell_file(file) for file in page.things], **page.ends})
 
     def _retrieve(self, call: Call) -> EndpointAnswer:
-        return say_json(spell_file(self._find(call)))
+        return json_answer(spell_file(self._find(call)))
 
     def _delete(self, call: Call) -> EndpointAnswer:
         file = self._find(call)
-        self._office.files.drop(call.account, file.id)
-        return say_json({"id": file.id, "object": "file", "deleted": True})
+        self._registry.files.drop(call.account, file.id)
+        return json_answer({"id": file.id, "object": "file", "deleted": True})
 
     def _content(self, call: Call) -> EndpointAnswer:
         file = self._find(call)
-        if file.batch is not None and file.batch.strikes(FaultKind.LATE_404, file.id):
+        if file.batch is not None and file.batch.has_fault(FaultKind.LATE_404, file.id):
             raise _not_found(call.id)
         return EndpointAnswer(lines=file.lines)
 
     def _find(self, call: Call) -> File:
-        file = self._office.files.get(call.account, call.id)
+        file = self._registry.files.get(call.account, call.id)
         if file is None:
             raise _not_found(call.id)
         return file

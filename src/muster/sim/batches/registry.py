@@ -1,4 +1,4 @@
-"""The office where batches are opened, found and brought up to date; the audit reads its list."""
+"""The batches of a rehearsal server: opened, found and brought up to date; the audit reads the list."""
 
 import hashlib
 import random
@@ -10,7 +10,7 @@ from typing import Generic, Protocol, TypeVar
 from muster.domain.canonical import Json
 from muster.sim.audit import AuditLog
 from muster.sim.batches.batch import MemberOutcome, Schedule, SimBatch, SimBatchMember, Wording, make_schedule, moment
-from muster.sim.batches.settling import Settler
+from muster.sim.batches.settler import Settler
 from muster.sim.faults import Fault, FaultKind, Op, Plans
 from muster.sim.options import Options
 from muster.sim.protocols.ask import SimRefusal
@@ -35,20 +35,20 @@ class BatchRegistry:
         """Forget every batch."""
         self.batches: list[SimBatch] = []
         self._open: list[SimBatch] = []
-        self._shelf: AccountShelf[SimBatch] = AccountShelf()
-        self.files: AccountShelf[File] = AccountShelf()
+        self._listed: AccountItems[SimBatch] = AccountItems()
+        self.files: AccountItems[File] = AccountItems()
 
     def find(self, wording: Wording, account: str, name: str) -> SimBatch | None:
         """Find a batch of an account."""
-        return self._shelf.get(_owner(wording, account), name)
+        return self._listed.get(_owner(wording, account), name)
 
     def newest_first(self, wording: Wording, account: str) -> list[SimBatch]:
         """Return the batches of an account."""
-        return self._shelf.newest_first(_owner(wording, account))
+        return self._listed.newest_first(_owner(wording, account))
 
     def drop(self, batch: SimBatch) -> None:
         """Keep a batch no longer, but for the audit."""
-        self._shelf.drop(_owner(batch.wording, batch.account), batch.id)
+        self._listed.drop(_owner(batch.wording, batch.account), batch.id)
         batch.output, batch.errors = [], []
 
     def pick_fault(self, content: bytes) -> Fault | None:
@@ -93,7 +93,7 @@ class BatchRegistry:
         if not batch.closed:
             self._open.append(batch)
         if listed:
-            self._shelf.put(_owner(batch.wording, batch.account), batch)
+            self._listed.put(_owner(batch.wording, batch.account), batch)
 
     def schedule(self, created: float, *, expiring: bool = False) -> Schedule:
         """Plan a batch of this server."""
@@ -139,8 +139,8 @@ class Named(Protocol):
 T = TypeVar("T", bound=Named)
 
 
-class AccountShelf(Generic[T]):
-    """Keeps things apart by account: under one key, nobody sees those of another."""
+class AccountItems(Generic[T]):
+    """Items by account: under one key, nobody sees those of another."""
 
     def __init__(self) -> None:
         self._kept: dict[str, dict[str, T]] = {}

@@ -6,8 +6,8 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 
-from muster.sim.cli_agent.actor import Actor, ActorScript
-from muster.sim.cli_agent.moods import mood_of
+from muster.sim.cli_agent.behaviors import behavior_of
+from muster.sim.cli_agent.player import PlayedCall, Player
 from muster.sim.cli_agent.script import BadScript, Step, choose, load
 from muster.sim.cli_agent.session import CallLog, LineWriter, SessionMemory, UnknownSession
 
@@ -18,14 +18,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     prompt = sys.stdin.buffer.read().decode("utf-8", "backslashreplace") if given.prompt is None else given.prompt
     memory = SessionMemory(given.state)
     try:
-        part = _part(given, prompt, memory)
+        call = _call(given, prompt, memory)
     except BadScript as error:
         sys.stderr.write(f"{error}\n")
         return 2
     except UnknownSession as error:
         sys.stderr.write(f"{error}\n")
         return 1
-    return Actor(part, LineWriter(), memory, CallLog(given.audit, prompt, part.session)).run()
+    return Player(call, LineWriter(), memory, CallLog(given.audit, prompt, call.session)).run()
 
 
 def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
@@ -49,8 +49,8 @@ def _narrow(prog: str) -> argparse.HelpFormatter:
     return argparse.HelpFormatter(prog, width=100)
 
 
-def _part(given: argparse.Namespace, prompt: str, memory: SessionMemory) -> ActorScript:
-    return ActorScript(
+def _call(given: argparse.Namespace, prompt: str, memory: SessionMemory) -> PlayedCall:
+    return PlayedCall(
         prompt=prompt,
         steps=_steps(given.script, prompt),
         session=given.resume or given.session_id or _session(prompt),
@@ -62,7 +62,7 @@ def _part(given: argparse.Namespace, prompt: str, memory: SessionMemory) -> Acto
 
 def _steps(script: str | None, prompt: str) -> Sequence[Step]:
     chosen = None if script is None else choose(load(script), prompt)
-    return mood_of(prompt) if chosen is None else chosen
+    return behavior_of(prompt) if chosen is None else chosen
 
 
 def _session(prompt: str) -> str:

@@ -137,7 +137,7 @@ class Store(Protocol):
         """Who drives."""
 
     @property
-    def attendance(self) -> WorkerTable:
+    def workers(self) -> WorkerTable:
         """Which workers are there."""
 
     @property

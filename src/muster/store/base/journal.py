@@ -95,10 +95,10 @@ class EventLog(Protocol):
         """Append an event."""
 
     async def read(self, run: RunId, after: int, limit: int) -> Sequence[Event]:
-        """Return the facts after a number, in order."""
+        """Return the events after a number, in order."""
 
     async def first(self, run: RunId, kind: str) -> Event | None:
-        """Return the first fact of a kind; it is looked for in all facts of the run."""
+        """Return the first event of a kind; it is looked for in all events of the run."""
 
 
 class PartialTexts(Protocol):

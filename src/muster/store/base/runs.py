@@ -109,8 +109,8 @@ class RunCommands(RunControl, RunDeletion, Protocol):
 class Leases(Protocol):
     """Who drives which run.
 
-    Called by the engine: `claim` before a run is driven, `beat` while it is, `release` at the end, `bury` for drivers
-    that are dead. Of several who claim or bury a run one wins, and the others get Conflict. `beat` and `release` raise
+    Called by the engine: `claim` before a run is driven, `beat` while it is, `release` at the end, `expire` for drivers
+    that are dead. Of several who claim or expire a run one wins, the others get Conflict. `beat` and `release` raise
     LeaseLost for a driver that was replaced. A claim that is canceled while it waits for a vacuum has taken nothing.
     """
 
@@ -123,21 +123,21 @@ class Leases(Protocol):
     def release(self, run: RunId, epoch: int, ending: RunRelease) -> Awaitable[Run]:
         """Let go of the run in its new state; canceled, its batches are to be canceled that no other run needs."""
 
-    def bury(self, run: RunId, expected_epoch: int, at: float, message: str) -> Awaitable[Claim]:
+    def expire(self, run: RunId, expected_epoch: int, at: float, message: str) -> Awaitable[Claim]:
         """Mark the run of a dead driver as interrupted, or canceled if asked for; open attempts become uncertain."""
 
 
 class WorkerTable(Protocol):
     """Which workers are there. Written by workers about themselves, again and again; read before a run is submitted."""
 
-    def attend(self, driver: Driver, at: float) -> Awaitable[None]:
+    def register(self, driver: Driver, at: float) -> Awaitable[None]:
         """Write that a worker is there."""
 
     def dismiss(self, driver: Driver) -> Awaitable[None]:
         """Write that a worker goes."""
 
     async def present(self, since: float) -> Sequence[Driver]:
-        """Return the workers that attended since then; some may have died."""
+        """Return the workers that registered since then; some may have died."""
 
 
 class ProcessTable(Protocol):

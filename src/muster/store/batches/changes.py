@@ -25,7 +25,7 @@ from muster.store.batches.codec import (
     restored_parameters,
 )
 from muster.store.codec import Codec
-from muster.store.events import Fact, Telling
+from muster.store.events import EventBuffer, NewEvent
 from muster.store.journal import Fences, call_parameters, write_calls
 from muster.store.ledger import Reservations, book, total
 from muster.store.queries import DatabaseConnection, first
@@ -80,15 +80,15 @@ def _write_batch(database: DatabaseConnection, codec: Codec, plan: Plan) -> None
     members = Counter(member.opening.attempt.run for member in plan.members)
     runs = [{"batch_id": plan.id, "run_id": run, "members": count} for run, count in members.items()]
     database.execute_many("insert_batch_run", runs)
-    telling = Telling(database, codec)
+    buffer = EventBuffer(database, codec)
     for member in plan.members:
-        tally = telling.tally(member.opening.attempt.run)
+        tally = buffer.tally(member.opening.attempt.run)
         tally.total += member.opening.first
         tally.failed -= member.opening.reopens
     for run, count in members.items():
         data = {"batch": plan.id, "members": count, "requests": len(plan.members), "bytes": plan.bytes}
-        telling.tell(Fact(run=run, kind="batch.planned", data=data, at=plan.at))
-    telling.write()
+        buffer.add(NewEvent(run=run, kind="batch.planned", data=data, at=plan.at))
+    buffer.write()
 
 
 def claim(database: DatabaseConnection, request: BatchClaim) -> Batch | None:
@@ -124,10 +124,10 @@ def advance(database: DatabaseConnection, codec: Codec, step: Advance) -> bool:
 def _tell_runs(
     database: DatabaseConnection, codec: Codec, batch: BatchId, kind: str, data: Mapping[str, Json], at: float
 ) -> None:
-    telling = Telling(database, codec)
+    buffer = EventBuffer(database, codec)
     for row in database.rows("select_runs_of_batch", {"batch_id": batch}):
-        telling.tell(Fact(run=RunId(row["run_id"]), kind=kind, data=data, at=at))
-    telling.write()
+        buffer.add(NewEvent(run=RunId(row["run_id"]), kind=kind, data=data, at=at))
+    buffer.write()
 
 
 def give_up(
@@ -137,10 +137,10 @@ def give_up(
     Fences(database).check(run, epoch)
     parameters = {"run_id": run, "key": key, "error": codec.text(error), "at": at}
     if database.execute_many("fail_call", [parameters]):
-        telling = Telling(database, codec)
-        telling.tally(run).failed += 1
-        telling.tell(Fact(run=run, kind="call.failed", data={"key": key, "error": error}, at=at))
-        telling.write()
+        buffer = EventBuffer(database, codec)
+        buffer.tally(run).failed += 1
+        buffer.add(NewEvent(run=run, kind="call.failed", data={"key": key, "error": error}, at=at))
+        buffer.write()
 
 
 def restore_batch(
@@ -204,18 +204,18 @@ def _settle_parked(database: DatabaseConnection, rows: Sequence[SettlementRow]) 
 def _write_outcomes(
     database: DatabaseConnection, codec: Codec, page: ResultPage, rows: Sequence[SettlementRow]
 ) -> None:
-    telling = Telling(database, codec)
+    buffer = EventBuffer(database, codec)
     for row in rows:
         if row.reply is None:
-            row.count(telling)
+            row.count(buffer)
         if row.reply is None or row.cost > row.reserved or row.lane is Lane.UNCERTAIN:
-            row.tell(telling)
+            row.add_events(buffer)
     for run, done in _end_calls(database, rows).items():
-        telling.tally(run).done += done
-        # One fact for all replies of a page: who follows a run of a hundred thousand calls wants to know how far it is.
-        telling.tell(Fact(run=run, kind="batch.settled", data={"batch": page.batch, "done": done}, at=page.at))
+        buffer.tally(run).done += done
+        # One event for all replies of a page: who follows a run of many thousand calls wants to know how far it is.
+        buffer.add(NewEvent(run=run, kind="batch.settled", data={"batch": page.batch, "done": done}, at=page.at))
     book(database, bookings(rows))
-    telling.write()
+    buffer.write()
     database.execute("count_batch", {"id": page.batch} | _counts(rows))
 
 

@@ -89,7 +89,7 @@ SET state = :state, ended_reason = :reason, error = :error, result = :result, ac
     ended_at = :ended_at, driver_host = NULL, driver_pid = NULL, driver_started = NULL, lease_until = 0
 WHERE id = :id AND epoch = :epoch
 
--- name: bury_run
+-- name: expire_run
 UPDATE runs
 SET epoch = epoch + 1, ended_reason = 'driver_died', error = :error,
     state = CASE WHEN cancel_requested = 1 THEN 'canceled' ELSE 'interrupted' END,

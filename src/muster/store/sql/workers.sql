@@ -1,4 +1,4 @@
--- name: attend
+-- name: register_worker
 INSERT INTO workers (host, pid, started, seen_at) VALUES (:host, :pid, :started, :at)
 ON CONFLICT (host, pid, started) DO UPDATE SET seen_at = EXCLUDED.seen_at
 

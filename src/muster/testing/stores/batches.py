@@ -60,16 +60,16 @@ def claiming(batch: Batch, driver: Driver = DRIVER, *, alone: bool = False) -> B
 
 
 async def _settle(store: Store, batch: Batch, places: tuple[int, ...], outcome: object) -> int:
-    seated = {member.place: member for member in await store.batches.members(batch.id, 0, 1000)}
+    by_place = {member.place: member for member in await store.batches.members(batch.id, 0, 1000)}
     settlements = [
         Settlement(
-            attempt=seated[place].attempt,
+            attempt=by_place[place].attempt,
             outcome=outcome,  # type: ignore[arg-type]
-            reserved=seated[place].reserved,
-            levels=seated[place].levels,
+            reserved=by_place[place].reserved,
+            levels=by_place[place].levels,
             at=NOW + 5,
             live_cost=Microdollars(80),
-            position=seated[place].position,
+            position=by_place[place].position,
         )
         for place in places
     ]
@@ -283,7 +283,7 @@ async def leaves_parked_calls_alone_when_a_driver_dies(store: Store) -> None:
     run, batch = await planned(store)
     before = await store.runs.get(run)
     assert before is not None
-    await store.leases.bury(run, before.lease.epoch, NOW + 1, "it died")
+    await store.leases.expire(run, before.lease.epoch, NOW + 1, "it died")
     claim = await store.leases.claim(run, OTHER, before.lease.epoch + 1, NOW + 2, NOW + 17)
     assert claim.uncertain == 0
     assert await store.batches.parked(run, "b1/0") == ("b1", 0)
@@ -300,7 +300,7 @@ async def lets_go_of_a_waiting_run(store: Store) -> None:
     resting = await store.runs.get(run)
     assert resting is not None
     assert (resting.state, resting.lease.driver, resting.ended_at) == (RunState.WAITING, None, None)
-    await raises(Conflict, store.leases.bury(run, resting.lease.epoch, NOW, "nobody died"))
+    await raises(Conflict, store.leases.expire(run, resting.lease.epoch, NOW, "nobody died"))
     await raises(Conflict, store.commands.delete(run, NOW))
     canceled = await store.commands.cancel(run, NOW + 2)
     assert canceled.state is RunState.CANCELED

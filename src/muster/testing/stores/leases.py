@@ -28,7 +28,7 @@ from muster.testing.stores.values import (
 )
 
 
-async def strands_what_a_dead_driver_left_open(store: Store) -> None:
+async def settles_what_a_dead_driver_left_open(store: Store) -> None:
     """A new driver finds open attempts booked as uncertain, and the old one may not write any more."""
     run, claim = await driven(store)
     opened = opening(run, claim.epoch, "k", most=100)
@@ -118,23 +118,23 @@ async def tells_the_driver_of_a_cancel(store: Store) -> None:
     assert (await store.commands.cancel(idle.id, NOW)).state is RunState.CANCELED
 
 
-async def buries_the_dead(store: Store) -> None:
+async def expires_the_run_of_a_dead_driver(store: Store) -> None:
     """The run of a dead driver is marked interrupted, its money freed, and it can be claimed again."""
     run, claim = await driven(store)
     await store.journal.open(opening(run, claim.epoch, "k", most=100))
-    buried = await store.leases.bury(run, claim.epoch, NOW + 5, "its driver died")
-    assert (buried.uncertain, buried.uncertain_cost) == (1, 100)
+    expired = await store.leases.expire(run, claim.epoch, NOW + 5, "its driver died")
+    assert (expired.uncertain, expired.uncertain_cost) == (1, 100)
     after = await stored(store, run)
     assert (after.state, after.ended_reason, after.spent.reserved) == (RunState.INTERRUPTED, "driver_died", 0)
-    await raises(Conflict, store.leases.bury(run, claim.epoch, NOW + 5, "again"))
-    assert (await store.leases.claim(run, OTHER, buried.epoch, NOW, NOW + 15)).uncertain == 0
+    await raises(Conflict, store.leases.expire(run, claim.epoch, NOW + 5, "again"))
+    assert (await store.leases.claim(run, OTHER, expired.epoch, NOW, NOW + 15)).uncertain == 0
 
 
 async def cancels_the_run_of_a_dead_driver_that_was_asked_to_cancel(store: Store) -> None:
-    """A cancel that the driver did not live to see is carried out when it is buried."""
+    """A cancel that the driver did not live to see is carried out when its lease expires."""
     run, claim = await driven(store)
     await store.commands.cancel(run, NOW)
-    await store.leases.bury(run, claim.epoch, NOW + 5, "its driver died")
+    await store.leases.expire(run, claim.epoch, NOW + 5, "its driver died")
     after = await stored(store, run)
     assert (after.state, after.ended_at) == (RunState.CANCELED, NOW + 5)
 
@@ -172,13 +172,13 @@ async def lists_what_waits_for_a_worker_oldest_first(store: Store) -> None:
 
 async def knows_which_workers_are_there(store: Store) -> None:
     """A worker is there from when it said so until it goes, or has not said so for long."""
-    await store.attendance.attend(DRIVER, NOW)
-    await store.attendance.attend(OTHER, NOW + 10)
-    await store.attendance.attend(DRIVER, NOW + 20)
-    assert await store.attendance.present(NOW + 15) == [DRIVER]
-    assert await store.attendance.present(NOW + 5) == [DRIVER, OTHER]
-    await store.attendance.dismiss(DRIVER)
-    assert await store.attendance.present(NOW) == [OTHER]
+    await store.workers.register(DRIVER, NOW)
+    await store.workers.register(OTHER, NOW + 10)
+    await store.workers.register(DRIVER, NOW + 20)
+    assert await store.workers.present(NOW + 15) == [DRIVER]
+    assert await store.workers.present(NOW + 5) == [DRIVER, OTHER]
+    await store.workers.dismiss(DRIVER)
+    assert await store.workers.present(NOW) == [OTHER]
 
 
 async def hands_a_resting_run_to_the_workers(store: Store) -> None:
@@ -193,25 +193,25 @@ async def hands_a_resting_run_to_the_workers(store: Store) -> None:
 async def remembers_processes_until_they_are_seen_dead(store: Store) -> None:
     """Processes are given back by host, and forgotten once."""
     ours = OwnedProcess(token="t.1", driver=DRIVER, at=NOW, pid=7, started="boot/9", agent="critic")  # noqa: S106
-    house = OwnedProcess(token="t", driver=DRIVER, at=NOW)  # noqa: S106
+    registration = OwnedProcess(token="t", driver=DRIVER, at=NOW)  # noqa: S106
     theirs = OwnedProcess(token="u.1", driver=OTHER, at=NOW, pid=7, started="boot/9")  # noqa: S106
-    for process in (ours, house, theirs):
+    for process in (ours, registration, theirs):
         await store.processes.note(process)
-    assert {process.token: process for process in await store.processes.all("here")} == {"t.1": ours, "t": house}
+    assert {process.token: process for process in await store.processes.all("here")} == {"t.1": ours, "t": registration}
     await store.processes.forget("t.1")
     await store.processes.forget("t.1")
-    assert await store.processes.all("here") == [house]
+    assert await store.processes.all("here") == [registration]
     assert await store.processes.all("there") == [theirs]
 
 
 CHECKS: tuple[Check, ...] = (
-    strands_what_a_dead_driver_left_open,
+    settles_what_a_dead_driver_left_open,
     books_a_late_reply_and_keeps_it_if_none_is_there,
     keeps_one_reply_when_a_late_one_was_faster,
     lets_only_one_driver_claim,
     keeps_terminal_states_final,
     tells_the_driver_of_a_cancel,
-    buries_the_dead,
+    expires_the_run_of_a_dead_driver,
     cancels_the_run_of_a_dead_driver_that_was_asked_to_cancel,
     cancels_a_run_that_its_driver_lets_go_of_before_it_saw_the_cancel,
     settles_only_what_the_same_driver_opened,

@@ -1,4 +1,4 @@
-"""Says what the script has for a request, live or in a batch, and counts it as paid."""
+"""Answers of the script to a request, live or in a batch, counted as paid."""
 
 from dataclasses import replace
 from fnmatch import fnmatchcase
@@ -15,7 +15,7 @@ UNDIGESTED = ("stream", "stream_options")
 
 
 class Responder:
-    """Speaks by the script; live requests and members of batches share one prompt cache."""
+    """Answers by the script; live requests and members of batches share one prompt cache."""
 
     def __init__(self, options: Options, book: AuditLog) -> None:
         self._options = options
@@ -35,7 +35,7 @@ class Responder:
             message = f"prompt is too long: {tokens} tokens > {most} maximum"
             raise SimRefusal(400, message, code="context_length_exceeded", param="messages")
 
-    def say(self, ask: Ask, name: str, number: int, *, batch: bool = False) -> SimAnswer:
+    def answer(self, ask: Ask, name: str, number: int, *, batch: bool = False) -> SimAnswer:
         """Return the answer to a request, and count it."""
         line = self._options.script.answer(ask.model, ask.spoken, ask.max_tokens)
         line, sequence = _stop_at(line, ask.stop)

@@ -10,7 +10,7 @@ from muster.domain.agent import Timeouts
 from muster.domain.call import Quality, Stop, ToolCall, Usage, ask
 from muster.domain.errors import AgentFailed, BadExit, Paid, PermissionAsked, Stalled, TimedOut
 from muster.domain.money import Lane
-from muster.sim.cli_agent.moods import MOODS
+from muster.sim.cli_agent.behaviors import BEHAVIORS
 
 from .stage import PATIENT, Stage, call, until
 
@@ -185,7 +185,7 @@ async def test_the_same_prompt_in_the_same_folder_is_the_same_session(stage: Sta
 
 def test_no_mood_is_left_out() -> None:
     text = Path(__file__).read_text(encoding="utf-8")
-    assert [mood for mood in MOODS if mood != "ok" and f"MOOD:{mood}" not in text] == []
+    assert [mood for mood in BEHAVIORS if mood != "ok" and f"MOOD:{mood}" not in text] == []
 
 
 async def test_what_it_is_asked_is_no_part_of_what_it_may_do(stage: Stage) -> None:

@@ -1,4 +1,4 @@
-"""The desk in front of batches and files: keys, faults, errors; what is asked there is done by the endpoints."""
+"""Requests to batches and files: keys, faults, errors; what is asked there is done by the endpoints."""
 
 import hashlib
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from muster.domain.canonical import Json
-from muster.sim.faults import HONEST, Fault, Op
+from muster.sim.faults import REFUSALS, Fault, Op
 from muster.sim.http import HttpRequest
 from muster.sim.playback import (
     ENDINGS,
@@ -17,12 +17,12 @@ from muster.sim.playback import (
     ConnectionEnd,
     Headers,
     Part,
-    Play,
+    Playback,
     headers_of,
-    refuse_honestly,
+    play_lines,
+    play_whole,
+    raise_refusal,
     request_id,
-    stage_lines,
-    stage_whole,
 )
 from muster.sim.protocols.ask import SimRefusal, WireProtocol
 from muster.sim.protocols.request import account_of, check_key, without_boundary
@@ -64,7 +64,7 @@ Work = Generator[None, None, EndpointAnswer]  # yields where others may be serve
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """One thing that can be asked at the desk."""
+    """One endpoint of the batch API or of the files API."""
 
     method: bytes
     path: str  # `{id}` stands for a name
@@ -81,7 +81,7 @@ class BatchRouter:
         self._book = rehearsal.book
         self._latency = rehearsal.options.latency_ms / 1000
 
-    def serve(self, endpoint: Endpoint, request: HttpRequest, name: str = "") -> Play:
+    def serve(self, endpoint: Endpoint, request: HttpRequest, name: str = "") -> Playback:
         """Decide what a request gets; it is worked out while it is played."""
         self._book.requests += 1
         number = next(self._rehearsal.numbers)
@@ -92,7 +92,7 @@ class BatchRouter:
         call = Call(account=account_of(key), request=request, id=name)
         fault = self._pick(endpoint.op, call)
         ending = ConnectionEnd.KEEP if fault is None else (SILENT | ENDINGS).get(fault.kind, ConnectionEnd.KEEP)
-        return Play(parts=self._perform(endpoint, call, number, fault), ending=ending)
+        return Playback(parts=self._perform(endpoint, call, number, fault), ending=ending)
 
     def _pick(self, op: Op, call: Call) -> Fault | None:
         plan = self._rehearsal.plans.of(op)
@@ -106,7 +106,7 @@ class BatchRouter:
     def _perform(self, endpoint: Endpoint, call: Call, number: int, fault: Fault | None) -> Iterator[Part]:
         refusal = None
         try:
-            answer = yield from _breathing(_done(endpoint, call, fault))
+            answer = yield from _yielding(_done(endpoint, call, fault))
         except SimRefusal as refused:
             refusal = refused
             answer = EndpointAnswer(status=refused.status, body=self._dialect.error(refused, request_id(number)))
@@ -115,7 +115,9 @@ class BatchRouter:
             return
         self._book.status(answer.status)
         headers = headers_of(self._dialect, number, refusal)
-        yield from _staged(answer, headers, self._latency, None if fault is None or fault.kind in HONEST else fault)
+        yield from _play_answer(
+            answer, headers, self._latency, None if fault is None or fault.kind in REFUSALS else fault
+        )
 
 
 def immediately(work: Callable[[Call], EndpointAnswer]) -> Callable[[Call], Work]:
@@ -128,7 +130,7 @@ def immediately(work: Callable[[Call], EndpointAnswer]) -> Callable[[Call], Work
     return begin
 
 
-def say_json(value: Json) -> EndpointAnswer:
+def json_answer(value: Json) -> EndpointAnswer:
     """Answer with a JSON value."""
     return EndpointAnswer(body=_encode(value))
 
@@ -139,13 +141,13 @@ def _name(call: Call) -> str:
 
 def _done(endpoint: Endpoint, call: Call, fault: Fault | None) -> Work:
     if fault is not None:
-        refuse_honestly(fault)
+        raise_refusal(fault)
         if not fault.paid:
             return EndpointAnswer()
     return (yield from endpoint.work(call))
 
 
-def _breathing(work: Work) -> Generator[Part, None, EndpointAnswer]:
+def _yielding(work: Work) -> Generator[Part, None, EndpointAnswer]:
     while True:
         try:
             next(work)
@@ -155,7 +157,7 @@ def _breathing(work: Work) -> Generator[Part, None, EndpointAnswer]:
         yield SOON, b""
 
 
-def _staged(answer: EndpointAnswer, headers: Headers, latency: float, fault: Fault | None) -> Iterable[Part]:
+def _play_answer(answer: EndpointAnswer, headers: Headers, latency: float, fault: Fault | None) -> Iterable[Part]:
     if answer.lines is None:
-        return stage_whole(answer.body, headers, latency, fault, answer.status).parts
-    return stage_lines(answer.lines, headers, latency, fault)
+        return play_whole(answer.body, headers, latency, fault, answer.status).parts
+    return play_lines(answer.lines, headers, latency, fault)

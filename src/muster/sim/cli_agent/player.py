@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from muster.sim.cli_agent import moods
+from muster.sim.cli_agent import behaviors
 from muster.sim.cli_agent.script import Step
 from muster.sim.cli_agent.session import CallLog, LineWriter, SessionMemory, pieces
 
@@ -27,7 +27,7 @@ class ToolOutcome(NamedTuple):
     failed: bool = False
 
 
-class ActorScript(NamedTuple):
+class PlayedCall(NamedTuple):
     """What is played, and for whom."""
 
     prompt: str
@@ -38,11 +38,11 @@ class ActorScript(NamedTuple):
     before: int  # turns that the session had
 
 
-class Actor:
+class Player:
     """Plays one call from its first line to its result."""
 
-    def __init__(self, part: ActorScript, voice: LineWriter, memory: SessionMemory, audit: CallLog) -> None:
-        self._part, self._voice, self._memory, self._audit = part, voice, memory, audit
+    def __init__(self, call: PlayedCall, writer: LineWriter, memory: SessionMemory, audit: CallLog) -> None:
+        self._call, self._writer, self._memory, self._audit = call, writer, memory, audit
         self._began = time.monotonic()
         self._said = ""
         self._written = 0
@@ -57,18 +57,18 @@ class Actor:
     def run(self) -> int:
         """Play everything, and give the exit code."""
         self._audit.note("start")
-        init = {"model": self._part.model, "cwd": os.getcwd(), "tools": _NAMES}  # noqa: PTH109
-        self._tell("system", subtype="init", **init)
-        self._play(self._part.steps)
+        init = {"model": self._call.model, "cwd": os.getcwd(), "tools": _NAMES}  # noqa: PTH109
+        self._write_line("system", subtype="init", **init)
+        self._play(self._call.steps)
         return self._finish()
 
     def _play(self, steps: Sequence[Step]) -> None:
         for step in steps:
             [(name, value)] = step.items()
-            ACTS[name](self, self._fill(value))
+            ACTIONS[name](self, self._fill(value))
 
-    def _tell(self, kind: str, **rest: Any) -> None:
-        self._voice.line({"type": kind, "session_id": self._part.session, **rest})
+    def _write_line(self, kind: str, **rest: Any) -> None:
+        self._writer.line({"type": kind, "session_id": self._call.session, **rest})
 
     def _fill(self, value: Any) -> Any:
         """Put the prompt and the like into the texts of a step, once: what is put in is not looked at again."""
@@ -81,23 +81,23 @@ class Actor:
 
     @property
     def _names(self) -> dict[str, str]:
-        part = self._part
-        return {"prompt": part.prompt, "model": part.model, "session": part.session, "turns": str(part.before)}
+        call = self._call
+        return {"prompt": call.prompt, "model": call.model, "session": call.session, "turns": str(call.before)}
 
     def _say(self, text: str) -> None:
         for piece in pieces(text):
             delta = {"type": "text_delta", "text": piece}
-            self._tell("stream_event", event={"type": "content_block_delta", "index": 0, "delta": delta})
-        self._speak([{"type": "text", "text": text}])
+            self._write_line("stream_event", event={"type": "content_block_delta", "index": 0, "delta": delta})
+        self._write_message([{"type": "text", "text": text}])
         self._said = text
         self._written += len(text.encode("utf-8", "backslashreplace"))
 
     def _think(self, text: str) -> None:
-        self._speak([{"type": "thinking", "thinking": text}])
+        self._write_message([{"type": "thinking", "thinking": text}])
 
-    def _speak(self, content: list[dict[str, Any]]) -> None:
-        message = {"role": "assistant", "model": self._part.model, "content": content}
-        self._tell("assistant", message=message)
+    def _write_message(self, content: list[dict[str, Any]]) -> None:
+        message = {"role": "assistant", "model": self._call.model, "content": content}
+        self._write_line("assistant", message=message)
 
     def _tool(self, tool: dict[str, Any]) -> None:
         self._tools([tool])
@@ -111,7 +111,7 @@ class Actor:
     def _begin(self, used: list[dict[str, Any]]) -> list[str]:
         ids = [f"toolu_{self._uses + number:02d}" for number in range(1, len(used) + 1)]
         self._uses += len(used)
-        self._speak(
+        self._write_message(
             [
                 {"type": "tool_use", "id": id_, "name": tool["name"], "input": tool.get("input", {})}
                 for id_, tool in zip(ids, used, strict=True)
@@ -124,26 +124,26 @@ class Actor:
             {"type": "tool_result", "tool_use_id": id_, "content": outcome.text, "is_error": outcome.failed}
             for id_, outcome in zip(ids, outcomes, strict=True)
         ]
-        self._tell("user", message={"role": "user", "content": content})
+        self._write_line("user", message={"role": "user", "content": content})
 
     def _ask_permission(self, asked: str | dict[str, Any]) -> None:
         tool: dict[str, Any] = {"name": asked} if isinstance(asked, str) else asked
         ids = self._begin([tool])
         given = tool.get("input", {})
         request = {"subtype": "can_use_tool", "tool_name": tool["name"], "input": given}
-        self._tell("control_request", request_id=f"permission_{ids[0]}", request=request)
+        self._write_line("control_request", request_id=f"permission_{ids[0]}", request=request)
         refusal = _refusal()
         outcome = use(tool, given) if refusal is None else ToolOutcome(refusal, failed=True)
         self._end(ids, [outcome])
 
     def _crash(self, how: int | dict[str, Any]) -> None:
         how = {"code": how} if isinstance(how, int) else how
-        self._voice.write(str(how.get("partial", "")).encode())
-        moods.die(how)
+        self._writer.write(str(how.get("partial", "")).encode())
+        behaviors.die(how)
 
     def _children(self, children: int | dict[str, Any]) -> None:
         children = {"count": children} if isinstance(children, int) else children
-        moods.start_children(
+        behaviors.start_children(
             children.get("count", 1),
             escape=children.get("escape", False),
             hold_output=children.get("hold_output", False),
@@ -152,9 +152,9 @@ class Actor:
     def _noise(self, line: str | dict[str, Any]) -> None:
         line = {"text": line} if isinstance(line, str) else line
         if line.get("to") == "stderr":
-            os.write(2, moods.noise(line))
+            os.write(2, behaviors.noise(line))
         else:
-            self._voice.write(moods.noise(line))
+            self._writer.write(behaviors.noise(line))
 
     def _fail(self, error: str | dict[str, Any]) -> None:
         self._error = {"text": error} if isinstance(error, str) else error
@@ -177,12 +177,12 @@ class Actor:
     def _finish(self) -> int:
         """Write down that it is finished before it is told: whoever has the answer finds it in the audit."""
         turns = self._turns if self._turns is not None else 1 + self._uses
-        self._memory.keep(self._part.session, self._part.before + turns)
+        self._memory.keep(self._call.session, self._call.before + turns)
         self._audit.note("finish")
         result = self._result(turns)
-        self._tell("result", **result)
+        self._write_line("result", **result)
         if self._stays:
-            moods.hang()
+            behaviors.hang()
         return 1 if result["is_error"] else 0
 
     def _result(self, turns: int) -> dict[str, Any]:
@@ -193,10 +193,10 @@ class Actor:
             "is_error": failed is not None,
             "result": failed.get("text", "") if failed else answer,
             "num_turns": turns,
-            "session_turns": self._part.before + turns,
+            "session_turns": self._call.before + turns,
             "total_cost_usd": self._cost,
             "usage": {
-                "input_tokens": -(-len(self._part.prompt.encode("utf-8", "backslashreplace")) // _BYTES_PER_TOKEN),
+                "input_tokens": -(-len(self._call.prompt.encode("utf-8", "backslashreplace")) // _BYTES_PER_TOKEN),
                 "output_tokens": -(-self._written // _BYTES_PER_TOKEN),
             },
             "duration_ms": int(1000 * (time.monotonic() - self._began)),
@@ -204,8 +204,8 @@ class Actor:
         return found if self._data is None else found | {"structured_output": self._data}
 
     def _failure(self) -> dict[str, Any] | None:
-        if self._part.budget is not None and self._cost > self._part.budget:
-            text = f"spent ${self._cost:g} of at most ${self._part.budget:g}"
+        if self._call.budget is not None and self._cost > self._call.budget:
+            text = f"spent ${self._cost:g} of at most ${self._call.budget:g}"
             return {"subtype": "error_max_budget_usd", "text": text}
         return self._error
 
@@ -214,7 +214,7 @@ def _refusal() -> str | None:
     """Wait for the answer of a person; None when it is a yes. When there is nobody to answer, wait for ever."""
     line = sys.stdin.buffer.readline()
     if not line:
-        moods.hang()
+        behaviors.hang()
     try:
         answer = json.loads(line)["response"]["response"]
         return None if answer["behavior"] == "allow" else str(answer.get("message", "not allowed"))
@@ -222,25 +222,25 @@ def _refusal() -> str | None:
         return "the answer to the question for permission cannot be read"
 
 
-ACTS: dict[str, Callable[[Actor, Any], None]] = {
-    "say": Actor._say,
-    "think": Actor._think,
-    "tool": Actor._tool,
-    "tools": Actor._tools,
-    "ask_permission": Actor._ask_permission,
+ACTIONS: dict[str, Callable[[Player, Any], None]] = {
+    "say": Player._say,
+    "think": Player._think,
+    "tool": Player._tool,
+    "tools": Player._tools,
+    "ask_permission": Player._ask_permission,
     "wait": lambda _, seconds: time.sleep(seconds),
-    "hang": lambda _, __: moods.hang(),
-    "crash": Actor._crash,
-    "children": Actor._children,
-    "ignore_term": lambda _, __: moods.ignore_term(),
-    "noise": Actor._noise,
-    "no_exit": lambda actor, _: actor._stay(),
-    "cost": Actor._set_cost,
-    "turns": Actor._set_turns,
-    "result": Actor._set_answer,
-    "structured": Actor._set_data,
-    "error": Actor._fail,
-    "close_stdout": lambda actor, _: actor._voice.close(),
+    "hang": lambda _, __: behaviors.hang(),
+    "crash": Player._crash,
+    "children": Player._children,
+    "ignore_term": lambda _, __: behaviors.ignore_term(),
+    "noise": Player._noise,
+    "no_exit": lambda player, _: player._stay(),
+    "cost": Player._set_cost,
+    "turns": Player._set_turns,
+    "result": Player._set_answer,
+    "structured": Player._set_data,
+    "error": Player._fail,
+    "close_stdout": lambda player, _: player._writer.close(),
 }
 
 

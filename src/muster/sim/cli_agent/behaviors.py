@@ -10,7 +10,7 @@ from muster.sim.cli_agent.script import BadScript, Step
 
 _LONG = 200_000
 
-MOODS: dict[str, list[Step]] = {
+BEHAVIORS: dict[str, list[Step]] = {
     # Says the prompt.
     "ok": [{"say": "{prompt}"}, {"cost": 0.01}],
     # Thinks, and uses two tools at once, the second of which fails.
@@ -89,16 +89,16 @@ MOODS: dict[str, list[Step]] = {
     "slow": [{"say": "Wait "}, {"wait": 0.3}, {"say": "a moment."}, {"wait": 0.3}, {"cost": 0.01}],
 }
 
-_MOOD = re.compile(r"\bMOOD:([a-z-]+)")
+_BEHAVIOR = re.compile(r"\bMOOD:([a-z-]+)")
 
 
-def mood_of(prompt: str) -> list[Step]:
+def behavior_of(prompt: str) -> list[Step]:
     """Return the steps of the mood that a prompt names."""
-    named = _MOOD.search(prompt)
+    named = _BEHAVIOR.search(prompt)
     name = named[1] if named else "ok"
-    if name not in MOODS:
-        raise BadScript(f"unknown mood {name!r}; use one of {', '.join(MOODS)}")
-    return MOODS[name]
+    if name not in BEHAVIORS:
+        raise BadScript(f"unknown mood {name!r}; use one of {', '.join(BEHAVIORS)}")
+    return BEHAVIORS[name]
 
 
 def hang() -> NoReturn:

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from muster.sim.audit import AuditLog
 from muster.sim.batches.batch import ENDED, MemberOutcome, SimBatch, SimBatchMember, SimBatchPhase
 from muster.sim.faults import Fault, FaultKind, Op, Plans
-from muster.sim.playback import refuse_honestly
+from muster.sim.playback import raise_refusal
 from muster.sim.protocols.ask import SimRefusal
 from muster.sim.protocols.request import read_body
-from muster.sim.speaker import Responder, name_of
+from muster.sim.responder import Responder, name_of
 
 STEP = 100  # members at a time, so that others are served in between
 NOBODY = "nobody-sent-this"
@@ -18,8 +18,8 @@ NOBODY = "nobody-sent-this"
 class Settler:
     """Brings batches up to date; two that do so at once share the work."""
 
-    def __init__(self, speaker: Responder, book: AuditLog, plans: Plans, numbers: Iterator[int]) -> None:
-        self._speaker = speaker
+    def __init__(self, responder: Responder, book: AuditLog, plans: Plans, numbers: Iterator[int]) -> None:
+        self._responder = responder
         self._book = book
         self._plans = plans
         self._numbers = numbers
@@ -53,13 +53,13 @@ class Settler:
         body = read_body(member.body)
         ask = batch.wording.dialect.read(body)
         batch.models.add(ask.model)
-        self._speaker.check(ask)
+        self._responder.check(ask)
         name = name_of(body)
         fault = self._pick(name, ask.model, ask.text)
         if fault is not None and not fault.paid:
             batch.note(MemberOutcome.EXPIRED, batch.wording.unmet(member.custom_id, MemberOutcome.EXPIRED, number))
             return
-        said = self._speaker.say(ask, name, number, batch=True)
+        said = self._responder.answer(ask, name, number, batch=True)
         line = batch.wording.answered(member.custom_id, said)
         stray = b"" if fault is None else batch.wording.answered(NOBODY, said)
         batch.note(MemberOutcome.SUCCEEDED, *_disturbed(line, stray, fault))
@@ -69,7 +69,7 @@ class Settler:
         fault = None if plan.idle else plan.pick(name, model, text)
         if fault is not None:
             self._book.fault(fault.name)
-            refuse_honestly(fault)
+            raise_refusal(fault)
         return fault
 
 
