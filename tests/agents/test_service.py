@@ -314,7 +314,7 @@ async def test_a_body_that_is_no_json_is_bad_output(host: Host, service: Callabl
     host.play(host.answer(body))
     error = await failure(service())
     assert isinstance(error, BadOutput)
-    assert "is no JSON" in error.message
+    assert "is not JSON" in error.message
     assert len(error.message) < 1000
 
 
@@ -673,7 +673,7 @@ def test_a_key_with_a_line_break_is_refused_without_showing_it(http: HttpClient)
 @pytest.mark.parametrize("part", ["answer", "input_tokens", "output_tokens", "tool_calls", "cost_usd"])
 def test_a_bad_path_is_named_when_the_agent_is_made(http: HttpClient, part: str) -> None:
     section = fit({"kind": "http", "url": "http://127.0.0.1/", part: "answer[0"}, HttpSection, ("agents", "app"))
-    with pytest.raises(BadConfiguration, match=rf"agents\.app: {part}: 'answer\[0' is no JSONPath"):
+    with pytest.raises(BadConfiguration, match=rf"agents\.app: {part}: 'answer\[0' is not a JSONPath"):
         make_service("app", section, profile=PROFILE, http=http, variables={})
 
 

@@ -79,7 +79,6 @@ def test_a_case_whose_check_cannot_be_done_is_not_asked(shell: Shell) -> None:
     items = [{"id": "x", "description": "y", "auto_check": check} for check in CHECKS]
     broken = [a_case(f"output-{place}", expected={"output": [check]}) for place, check in enumerate(CHECKS)]
     broken += [a_case(f"item-{place}", expected={"rubric": [item]}) for place, item in enumerate(items)]
-    assert shell.muster("validate", suite_file(shell, *broken)).code == 0  # suites in use have some
     ran = run_suite(shell, *broken, a_case("good"))
     assert ran.code == 1
     assert all(f"warning: cases.yaml:1: {case['id']}: expected." in ran.err for case in broken)

@@ -28,14 +28,14 @@ def test_findings_exit_1(shell: Shell) -> None:
     result = shell.muster("lint", ".")
     assert result.code == 1
     assert [line.rpartition(" ")[2] for line in result.out.splitlines()] == [
-        "[broken-check]",
+        "[empty-check]",
         "[tag-spelling]",
         "[no-smoke-case]",
     ]
     envelope = shell.muster("lint", ".", "--json").envelope()
     assert (envelope["ok"], envelope["error"]["code"]) == (False, "lint")
     assert [finding["code"] for finding in envelope["data"]["findings"]] == [
-        "broken-check",
+        "empty-check",
         "tag-spelling",
         "no-smoke-case",
     ]

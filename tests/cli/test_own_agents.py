@@ -42,7 +42,7 @@ def bytes_of_the_store(shell: Shell) -> bytes:
         (section("cli"), ["muster.toml:1:1", "command"]),
         (
             section("http", 'url = "http://127.0.0.1:1"', 'answer = "text"'),
-            ["agents.mine: answer", "is no JSONPath"],
+            ["agents.mine: answer", "is not a JSONPath"],
         ),
         (section("http", 'url = "http://127.0.0.1:1"', 'body = { a = "b" }'), ["no placeholder for the prompt"]),
         (section("http", 'url = "nonsense"'), ["is not a valid address"]),

@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from .shell import Shell
 
 GOOD = """\
@@ -15,7 +17,7 @@ cases:
   expected: {output: [{kind: regex, value: hi}]}
 """
 BAD = GOOD.replace("[smoke]", "smoke").replace("kind: regex", "kind: likes")
-DOUBTFUL = GOOD.replace("value: hi", "value: '('")
+DOUBTFUL = GOOD.replace("value: hi", "value: ''")
 
 
 def write(shell: Shell, name: str, text: str) -> None:
@@ -41,7 +43,7 @@ def test_all_flaws_of_all_suites_are_told_and_exit_2(shell: Shell) -> None:
     lines = result.err.splitlines()
     assert lines[0] == "a.yaml:5: greeter/one: tags: must be a list"
     assert lines[1].startswith("a.yaml:7: greeter/one: expected.output[0].kind: must be 'contains', ")
-    assert lines[2].startswith("b.yaml:2:1: this is no YAML")
+    assert lines[2].startswith("b.yaml:2:1: not valid YAML")
     assert lines[3:] == ["error: 3 flaws"]
     envelope: dict[str, Any] = shell.muster("validate", "a.yaml", "b.yaml", "--json").envelope()
     assert (envelope["ok"], envelope["error"]["code"]) == (False, "bad_file")
@@ -49,11 +51,31 @@ def test_all_flaws_of_all_suites_are_told_and_exit_2(shell: Shell) -> None:
     assert told == {"file": "a.yaml", "line": 5, "case": "greeter/one", "message": "tags: must be a list"}
 
 
-def test_a_check_that_never_passes_is_a_warning(shell: Shell) -> None:
-    write(shell, "cases.yaml", DOUBTFUL)
+@pytest.mark.parametrize(
+    ("check", "words"),
+    [
+        ("{kind: regex, value: '('}", "expected.output[0].value: '(' is not a regular expression: missing )"),
+        ("{kind: json_path, value: '$.a['}", "expected.output[0].value: '$.a[' is not a JSONPath"),
+    ],
+)
+def test_a_check_that_does_not_compile_is_an_error_as_it_is_in_a_run(shell: Shell, check: str, words: str) -> None:
+    write(shell, "cases.yaml", GOOD.replace("{kind: regex, value: hi}", check))
     result = shell.muster("validate", ".")
-    assert (result.code, result.out) == (0, "cases.yaml: greeter, 1 case\n")
-    assert result.err.startswith("warning: cases.yaml:7: greeter/one: expected.output[0].value: '(' is no regular")
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith(f"cases.yaml:7: greeter/one: {words}")
+    ran = shell.muster("run", ".", "--agent", "sim/echo", "--json").envelope()["data"]
+    assert (ran["counts"], words in ran["not_passed"][0]["why"]) == ({"error": 1}, True)
+
+
+def test_an_undefined_variable_is_a_warning_with_its_line(shell: Shell) -> None:
+    write(shell, "cases.yaml", GOOD.replace("content: hi", 'content: "hi {{ who }}, {{a b}}"'))
+    warning = "warning: cases.yaml:6: greeter/one: input.messages[0].content: undefined variable 'who'"
+    for command in (["validate", "."], ["run", ".", "--agent", "sim/echo"]):
+        result = shell.muster(*command)
+        assert result.code == 0
+        assert [line for line in result.err.splitlines() if line.startswith("warning: ")] == [
+            f"{warning}, sent as it stands; define it in variables"
+        ]
 
 
 def test_nothing_found_exits_5(shell: Shell) -> None:
@@ -111,7 +133,7 @@ def test_an_error_of_the_notation_has_its_line_and_column(shell: Shell) -> None:
     assert [line.partition(" ")[0] for line in lines[:2]] == ["a.yaml:3:6:", "b.toml:2:12:"]
     told = shell.muster("validate", "a.yaml", "--json").envelope()["data"]["suites"][0]["flaws"][0]
     assert (told["line"], told["column"]) == (3, 6)
-    assert "a.yaml:3:6: this is no YAML" in shell.muster("run", "a.yaml", "--agent", "sim/echo").err
+    assert "a.yaml:3:6: not valid YAML" in shell.muster("run", "a.yaml", "--agent", "sim/echo").err
 
 
 EVERYTHING = """\
@@ -139,7 +161,6 @@ def test_everything_that_is_wrong_is_told_at_once_and_nothing_twice(shell: Shell
     one, two = "cases.yaml:{}: greeter/one: {}", "cases.yaml:{}: greeter/two: {}"
     expected = [
         "cases.yaml:3: surprise:",
-        one.format(10, "expected.output[1].value:"),
         "cases.yaml:1: schema_version:",
         one.format(7, "thresold:"),
         one.format(10, "expected.output[2].feild:"),
@@ -149,6 +170,7 @@ def test_everything_that_is_wrong_is_told_at_once_and_nothing_twice(shell: Shell
         one.format(12, "evaluator_config.golden_threshold:"),
         one.format(11, "expected.rubric[2].id:"),
         one.format(12, "evaluator_config.golden_path:"),
+        one.format(10, "expected.output[1].value:"),
         two.format(14, "input.messages[0].role:"),
         two.format(15, "evaluator_config.process_cmd[1]:"),
     ]

@@ -145,10 +145,10 @@ DEEP = "- " + "[" * 70 + "]" * 70 + "\n"
     ("cases", "words"),
     [
         # Nobody is named who judges the first case; what cannot be parsed goes first all the same.
-        (JUDGED.format("one") + "- [b\n", "this is no YAML"),
+        (JUDGED.format("one") + "- [b\n", "not valid YAML"),
         (JUDGED.format("one") + DEEP, "more than 64 levels deep"),
         (JUDGED.format("one") + "- {a: 1, a: 2, b: " + "[" * 70 + "]" * 70 + "}\n", "more than 64 levels deep"),
-        (JUDGED.format("one") + " schema: 1\n", "this is no YAML"),
+        (JUDGED.format("one") + " schema: 1\n", "not valid YAML"),
         (JUDGED.format("one") + GOOD.format("two"), "wants a judge"),
         (GOOD.format("one") + "---\na: 1\n", "a second document begins here"),
         (GOOD.format("one") + "cases: []\n", "stands here twice"),

@@ -53,7 +53,7 @@ def test_a_text_that_looks_like_json_stays_a_text(value: Any) -> None:
 def test_a_bad_path_is_named_with_its_setting(text: str) -> None:
     with pytest.raises(BadConfiguration) as caught:
         compile_path(text, "agents.mine: answer")
-    assert caught.value.message.startswith(f"agents.mine: answer: {text!r} is no JSONPath: ")
+    assert caught.value.message.startswith(f"agents.mine: answer: {text!r} is not a JSONPath: ")
     assert caught.value.suggestions
 
 

@@ -99,10 +99,10 @@ def test_a_number_without_end_is_refused_only_where_a_number_is_wanted(tmp_path:
         ("a: 1\n---\nb: 1\n", 2, "second document"),
         ("a: 1\n\tb: 2\n", 2, "indent with spaces, not with tabs"),
         ("a:\n\t- b\n", 2, "indent with spaces, not with tabs"),
-        ("a: [1,\nb: 2\n", 3, "this is no YAML: while parsing a flow sequence"),
-        ("a: b: c\n", 1, "this is no YAML: mapping values are not allowed"),
-        ("a: 'x\n\n\n", 4, "this is no YAML"),
-        ('a: "\\ud800"\n', 1, "this is no YAML"),
+        ("a: [1,\nb: 2\n", 3, "not valid YAML: while parsing a flow sequence"),
+        ("a: b: c\n", 1, "not valid YAML: mapping values are not allowed"),
+        ("a: 'x\n\n\n", 4, "not valid YAML"),
+        ('a: "\\ud800"\n', 1, "not valid YAML"),
         (b"a: 1\nb: \xff\n", 2, "not UTF-8: save it as UTF-8"),
         (b"a: 1\nb: \xc3", 2, "not UTF-8"),
         ("a: 1\n".encode("utf-16"), 1, "it looks like UTF-16"),
@@ -283,7 +283,7 @@ except Unreadable as error:
     done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
     good, bad = done.stdout.splitlines()
     assert good == "[{'id': '1.10'}, {'id': '1.10'}]"
-    assert bad.startswith("2 this is no YAML")
+    assert bad.startswith("2 not valid YAML")
     assert "tabs" in bad
 
 

@@ -346,9 +346,9 @@ def _entries(path: Path, file: str) -> list[Any]:
     except Unreadable as error:
         raise BadFile(file, error.message, line=error.line) from None
     except json.JSONDecodeError as error:
-        raise BadFile(file, f"this is no JSON: {error.msg}", line=error.lineno, column=error.colno) from None
+        raise BadFile(file, f"not valid JSON: {error.msg}", line=error.lineno, column=error.colno) from None
     except (ValueError, RecursionError) as error:
-        raise BadFile(file, f"this is no JSON that can be read: {error}") from None
+        raise BadFile(file, f"this JSON cannot be read: {error}") from None
     if not isinstance(entries, list):
         raise BadFile(file, "recorded answers are a list at the top")
     return entries

@@ -1,6 +1,7 @@
 """Collects the flaws of one case, or of the head of a suite, as messages with line numbers."""
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,10 +72,21 @@ class Complaints:
         line = line_of(self._tree, place, self._line)
         return Flaw(file=self._file, line=line, case=self._case, message=told, code=code)
 
+    def has_mark(self, mark: str) -> bool:
+        """Return whether a text may hold a mark; quicker than to look at each, and sure only when it does not."""
+        return mark in repr(self._tree)
+
     def say_of_mark(self, mark: str, message: str) -> None:
         """Note something that is wrong where a text holds a mark."""
-        places = (place for place, text in texts_of(self._tree) if mark in text)
-        self.say(next(places, ()), message)
+        self.say(self._place_of(lambda text: mark in text), message)
+
+    def doubt_of_variable(self, name: str, message: str, code: str) -> None:
+        """Note something that is doubtful where a text names a variable."""
+        named = re.compile(r"\{\{\s*" + re.escape(name) + r"\s*\}\}")
+        self.doubt(self._place_of(lambda text: named.search(text) is not None), message, code)
+
+    def _place_of(self, is_meant: Callable[[str], bool]) -> Place:
+        return next((place for place, text in texts_of(self._tree) if is_meant(text)), ())
 
     def take(self, error: ValidationError) -> None:
         """Note every validation error of a form."""

@@ -55,7 +55,7 @@ def compile_path(text: str, where: str) -> JsonPath:
         return JsonPath(text, library.compile(text))
     except (library.JSONPathError, RecursionError) as error:
         raise BadConfiguration(
-            f"{where}: {text!r} is no JSONPath: {error}",
+            f"{where}: {text!r} is not a JSONPath: {error}",
             suggestions=("write it like $.choices[0].message.content; $ is the whole answer",),
         ) from error
 

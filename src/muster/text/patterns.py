@@ -50,7 +50,7 @@ def compile_pattern(pattern: str) -> "regex.Pattern[str]":
         # As Python's `re` reads it, to which a bracket inside of brackets is nothing special.
         with suppress(*refused):
             return regex.compile(spelled, regex.VERSION0)
-        raise BadArgument(f"{spelled[:80]!r} is no regular expression: {error}") from error
+        raise BadArgument(f"{spelled[:80]!r} is not a regular expression: {error}") from error
 
 
 def _spell(escape: re.Match[str]) -> str:

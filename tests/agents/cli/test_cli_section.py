@@ -40,7 +40,7 @@ ANSWER = {"output": "jsonl", "answer": "$.a"}
             {"command": ["x"], **ANSWER, "tool_name": "$.b", "tool_done": "$.c"},
             "tool_done has no effect without tool_id",
         ),
-        ({"command": ["x"], **ANSWER, "session": "a.b"}, "agents.one: session: 'a.b' is no JSONPath"),
+        ({"command": ["x"], **ANSWER, "session": "a.b"}, "agents.one: session: 'a.b' is not a JSONPath"),
         ({"command": [], "pass_env": ["NOT_SET"]}, "its command is empty"),
     ],
 )

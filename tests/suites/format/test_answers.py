@@ -50,13 +50,13 @@ def test_what_is_no_answer_is_told_with_its_place(tmp_path: Path, value: object,
 
 
 def test_what_is_no_json_is_told_with_its_line(tmp_path: Path) -> None:
-    with pytest.raises(BadFile, match="this is no JSON") as caught:
+    with pytest.raises(BadFile, match="not valid JSON") as caught:
         read_answers(write(tmp_path, "[\n{]\n", "answers.json"))
     assert (caught.value.line, caught.value.column) == (2, 2)
     with pytest.raises(BadFile, match="not UTF-8") as caught:
         read_answers(write(tmp_path, b"[\n\xff", "answers.json"))
     assert caught.value.line == 2
-    with pytest.raises(BadFile, match="no JSON that can be read"):
+    with pytest.raises(BadFile, match="this JSON cannot be read"):
         read_answers(write(tmp_path, "[" * 100_000, "answers.json"))
 
 

@@ -49,7 +49,7 @@ def test_a_suite_has_a_case_for_smoke(tmp_path: Path) -> None:
         (smoke(expected={"rubric": [{"id": "a", "description": "x"}]}), ["unjudged-item"]),
         (smoke(expected={"output": [{"kind": "contains", "value": ""}]}), ["empty-check"]),
         (smoke(expected={"output": [{"kind": "equals", "value": ""}]}), []),
-        (smoke(expected={"output": [{"kind": "regex", "value": "("}]}), ["broken-check"]),
+        (smoke(input={"messages": [{"role": "user", "content": "{{who}}"}]}), ["undefined-variable"]),
         (smoke(evaluator_config={"golden_threshold": 0.5}), ["unused-setting"]),
         (smoke(evaluator_config={"judge_prompt": "x"}), ["unused-setting"]),
         (smoke(evaluator_config={"process_cmd": ["cat"]}), ["unused-setting"]),

@@ -118,7 +118,7 @@ class ServiceAgent:
         if not 200 <= answer.status < 300:
             raise fault_of(answer, self._account, self._mask)
         if value is MISSING:
-            raise self._bad(answer, "is no JSON", "answer with JSON, or with the content type text/plain")
+            raise self._bad(answer, "is not JSON", "answer with JSON, or with the content type text/plain")
         said, calls = said_of(value, self._places), calls_of(value, self._places)
         if calls is None:
             place = self._places.tool_calls[0].text

@@ -45,7 +45,21 @@ def filled(
     else:
         if dataset is None:
             verify(case, complaints)
+            if not variables and complaints.has_mark("{{"):
+                _doubt_undefined(case, complaints)
     yield FilledCase.of(case, complaints)
+
+
+def _doubt_undefined(case: Case, complaints: Complaints) -> None:
+    """Note the variables that texts of a case name although nothing defines any; the texts stay as they are."""
+    try:
+        names = CaseTemplate(case).names
+    except Unfilled:  # braces without a name, which mean themselves in a suite without variables
+        return
+    for name in names:
+        if name.isidentifier():  # anything else is a text about templates
+            words = f"undefined variable {name!r}, sent as it stands; define it in variables"
+            complaints.doubt_of_variable(name, words, "undefined-variable")
 
 
 def _from_rows(
@@ -141,7 +155,7 @@ def _verify_check(check: OutputCheck, place: Place, complaints: Complaints) -> N
     if check.kind in _EMPTY_MEANS_NOTHING and not check.value:
         complaints.doubt((*place, "value"), f"an empty {check.kind} checks nothing", "empty-check")
     if check.kind is CheckKind.REGEX and (wrong := _pattern_flaw(check.value)):
-        complaints.doubt((*place, "value"), wrong, "broken-check")
+        complaints.say((*place, "value"), wrong)
     if check.kind is CheckKind.JSON_PATH and check.field is None:
         _verify_path(check.value, (*place, "value"), complaints)
     if check.field is not None:
@@ -154,7 +168,7 @@ def _verify_path(text: str, place: Place, complaints: Complaints) -> None:
     if not text:
         complaints.say(place, "is empty")
     elif text.startswith("$") and (wrong := _path_flaw(text)):  # else it is a JSON pointer, or the name of a key
-        complaints.doubt(place, wrong, "broken-check")
+        complaints.say(place, wrong)
 
 
 @lru_cache(maxsize=1024)

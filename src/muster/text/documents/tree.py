@@ -126,7 +126,7 @@ def spelled(place: Sequence[str | int]) -> str:
 
 
 MOST_FLAWS = 100  # of one file; whoever has more mends these first
-BREAKING = frozenset({"broken-check", "empty-check"})  # codes of doubts about a check that can never pass
+BREAKING = frozenset({"empty-check"})  # codes of doubts about a check that can never pass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -354,10 +354,10 @@ def _unreadable(error: yaml.YAMLError, path: Path) -> Unreadable:
     if mark is not None:
         words = ", ".join(part for part in (getattr(error, "context", None), getattr(error, "problem", None)) if part)
         hint = "; indent with spaces, not with tabs" if _has_tab(path, mark.line) else ""
-        return Unreadable(f"this is no YAML: {words}{hint}", mark.line + 1, mark.column + 1)
+        return Unreadable(f"not valid YAML: {words}{hint}", mark.line + 1, mark.column + 1)
     position = getattr(error, "position", None)
     line, column = _place_at(path, position) if isinstance(position, int) else (None, None)
-    return Unreadable(f"this is no YAML: {getattr(error, 'reason', error)}", line, column)
+    return Unreadable(f"not valid YAML: {getattr(error, 'reason', error)}", line, column)
 
 
 def _is_last_key(path: Path, index: int) -> bool:
