@@ -115,7 +115,14 @@ def test_budgets_are_read_exactly(tmp_path: Path) -> None:
         ('[agents.a]\nkind = "openai"\nprice = { input = -1, output = 1 }\n', ":3:1", "agents.a.price.input"),
         ('[agents.a]\nkind = "openai"\nprice = { input = 1 }\n', ":3:1", "agents.a.price.output: is missing"),
         ('[agents.a]\nkind = "openai"\nmax_tokens = "9"\n', ":3:1", "max_tokens: must be an integer, not a string"),
-        ('[agents.a]\nkind = "openai"\ntemperature = nan\n', ":3:1", "temperature: must be a number >= 0"),
+        ('[agents.a]\nkind = "openai"\ntemperature = nan\n', ":3:1", "temperature: must be a finite number"),
+        (
+            '[agents.a]\nkind = "program"\ntimeout_secs = inf\n',
+            ":3:1",
+            "timeout_secs: must be a finite number, not inf",
+        ),
+        ('[agents.a.b]\nkind = "openai"\n', ":1:1", 'agents.a: missing key "kind"'),
+        ('"bud get" = 1\n', ":1:1", "unknown key 'bud get'; did you mean 'budget'?"),
         ('[agents.a]\nkind = "program"\nmode = "x"\n', ":3:1", "agents.a.mode: must be one of 'exec', 'plain', 'chat'"),
         ('[agents.a]\nkind = "program"\nworking_dir = 3\n', ":3:1", "agents.a.working_dir: must be a string"),
         (

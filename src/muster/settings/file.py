@@ -1,5 +1,6 @@
 """muster.toml: read strictly; what does not fit is told with its name and its line."""
 
+import math
 import re
 from collections.abc import Collection, Mapping, Sequence
 from difflib import get_close_matches
@@ -45,12 +46,21 @@ class UnknownKey(Misfit):
 
 def fit(found: Any, kind: type[T], names: Sequence[str]) -> T:
     """Make a section of what stands under these names, or raise Misfit."""
+    _require_finite(found, names)
     try:
         return msgspec.convert(found, kind, dec_hook=_path)
     except msgspec.ValidationError as error:
         what, _, rest = str(error).partition(" - at `")
         place = _place(found, rest.removeprefix("$").rstrip("`"), what)
         raise _misfit(what, kind, (*names, *place)) from error
+
+
+def _require_finite(found: Any, names: Sequence[str]) -> None:
+    """Refuse inf and nan anywhere: TOML can write them, and no setting means anything with them."""
+    if isinstance(found, float) and not math.isfinite(found):
+        raise Misfit(names, f"must be a finite number, not {found}")
+    for name, value in found.items() if isinstance(found, Mapping) else ():
+        _require_finite(value, (*names, name))
 
 
 def _keys_of(kind: Any) -> set[str]:
@@ -226,12 +236,12 @@ def _told(misfit: Misfit) -> str:
 
 
 def _line_of(text: str, names: Sequence[str]) -> int | None:
-    """Find the line of a setting: its own below its section's header, else the header's."""
+    """Find the line of a setting: its own below its section's header, else the header's, else the first below it."""
     section: list[str] = []
     best: tuple[int, int] | None = None  # how many names fit, which line
     for number, line in enumerate(text.splitlines(), 1):
         header = re.match(r"\s*\[+\s*([^\]]+?)\s*\]+", line)
-        setting = re.match(r"\s*([\w\"'.-]+)\s*=", line)
+        setting = re.match(r"""\s*((?:[\w.-]|"[^"]*"|'[^']*')+)\s*=""", line)
         if header:
             section = _parts(header[1])
             here = section
@@ -240,6 +250,8 @@ def _line_of(text: str, names: Sequence[str]) -> int | None:
         else:
             continue
         fits = len(here) if here == list(names[: len(here)]) else 0
+        if not fits and here[: len(names)] == list(names):
+            fits = 1  # the section has no header of its own, only tables inside of it have
         if fits and (best is None or fits > best[0]):
             best = (fits, number)
     return best[1] if best else None

@@ -30,6 +30,17 @@ def _text(value: Any) -> str:
     raise ValueError("must be a string; put it in quotes")
 
 
+def is_string(value: Any) -> bool:
+    """Return whether a value is a string: in quotes, or a word that means no number, truth value or moment."""
+    return isinstance(value, str) and isinstance(_meant(value), str)
+
+
+def _string(value: Any) -> Any:
+    if not is_string(value):
+        raise ValueError("must be a string; put it in quotes")
+    return value
+
+
 def _meant(value: Any) -> Any:
     return value.meaning() if isinstance(value, Plain) else value
 
@@ -101,6 +112,7 @@ def _role(value: Any) -> Any:
 
 Text = Annotated[str, BeforeValidator(_text)]
 Word = Annotated[Text, AfterValidator(_not_empty)]
+String = Annotated[Word, BeforeValidator(_string)]  # a number without quotes is none
 Words = Annotated[list[Word], BeforeValidator(one_or_more)]  # one may stand alone
 KebabName = Annotated[Text, AfterValidator(_kebab)]
 ToolName = Annotated[Text, AfterValidator(_tool_name)]

@@ -145,6 +145,10 @@ def test_everything_that_is_wrong_is_told_at_once_with_its_line(tmp_path: Path) 
         ("agents: [{name: a, prompt: b}]\nlimits: 5\n", 2, "limits: must be a mapping"),
         ("agents: [{name: a, prompt: b}]\nthresholds: 5\n", 2, "thresholds[0]: '5' is not a valid threshold"),
         ("agents: [{name: a, prompt: b}]\nthresholds: {x: 5}\n", 2, "thresholds.x: 'x' is not a known metric"),
+        ("agents:\n- {name: a, prompt: b, include: 5}\n", 2, "include: must be a glob or a list of globs, such as"),
+        ("agents:\n- {name: a, prompt: b, include: [true]}\n", 2, "include: must be a glob or a list of globs"),
+        ("exclude: 5\nagents: [{name: a, prompt: b}]\n", 1, "exclude: must be a glob or a list of globs"),
+        ("agents: [{name: a, prompt: b, model: 5}]\n", 1, "model: must be a string; put it in quotes"),
         ("agents: [{name: a, prompt: b}, {name: a, prompt: b}]\n", 1, "name: duplicate name of an agent"),
     ],
 )

@@ -75,9 +75,16 @@ def _one_or_more(value: Any) -> Any:
     return value if isinstance(value, list) else [value]
 
 
+def _globs(value: Any) -> Any:
+    listed = v.one_or_more(value)
+    if not isinstance(listed, list) or not all(map(v.is_string, listed)):
+        raise ValueError('must be a glob or a list of globs, such as "src/**/*.py"')
+    return listed
+
+
 AgentName = Annotated[v.Text, AfterValidator(_refusing(name_flaw))]
 Glob = Annotated[v.Word, AfterValidator(_refusing(glob_flaw))]
-Globs = Annotated[list[Glob], BeforeValidator(v.one_or_more)]
+Globs = Annotated[list[Glob], BeforeValidator(_globs)]
 CommandWords = Annotated[list[v.CommandWord], BeforeValidator(_no_shell), AfterValidator(_refusing(command_flaw))]
 ExitCode = Annotated[v.Natural, Field(le=255)]
 ExitCodes = Annotated[list[ExitCode], BeforeValidator(_one_or_more), Field(min_length=1)]
@@ -94,16 +101,16 @@ class LimitsForm(Form):
 class AllowedForm(Form):
     """A place where a secret may stand."""
 
-    file: v.Word
+    file: v.String
     line: v.Count
-    kind: v.Word
+    kind: v.String
 
 
 class TopForm(Form):
     """Everything in the file but its agents."""
 
     version: v.Version = 1
-    model: v.Word | None = None
+    model: v.String | None = None
     max_tokens: v.Count | None = None
     thresholds: Any = None
     exclude: Globs = Field(default_factory=list)
@@ -119,9 +126,9 @@ class AgentForm(Form):
     kind: Kind = Kind.MODEL
     thresholds: Any = None
     include: Globs = Field(default_factory=list)
-    model: v.Word | None = None
+    model: v.String | None = None
     prompt: v.Text | None = None
-    prompt_file: v.Word | None = None
+    prompt_file: v.String | None = None
     shape: Shape = Shape.FINDINGS
     own_schema: Any = Field(default=None, alias="schema")
     dispatch: Literal["live", "batch"] | None = None
