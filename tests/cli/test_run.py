@@ -197,6 +197,7 @@ BAD = greets(PASSES).replace("schema_version: 1", "schema_version: 7")
         (("passes.yaml", "--agent", "sim/echo", "--budget", "much"), 2, ["much"]),
         (("passes.yaml",), 2, ["desk/one", "--agent"]),
         (("passes.yaml", "--agent", "nobody"), 3, ["'nobody'", "counts"]),
+        (("passes.yaml", "--agent", "sim/echo", "--judge", "nope"), 3, ["'nope'", "counts"]),
         (("passes.yaml", "--agent", "keyed", "--allow-unpriced"), 3, ["NOBODY_SETS_THIS_KEY"]),
         (("judged.yaml", "--agent", "sim/echo"), 3, ["desk/kind", "judged.yaml:4", "--judge"]),
         (("empty", "--agent", "sim/echo"), 5, ["no suite in empty"]),
@@ -300,7 +301,7 @@ def test_a_run_is_replayed_from_its_file_reused_for_what_is_new_and_repeated_for
 
 
 def test_a_completed_run_says_what_to_type_and_is_watched_reported_and_named_by_what_it_was(desk: Shell) -> None:
-    assert desk.muster("run", "fails.yaml", "--agent", "breaks", "--judge", "sim/judge", "--name", "broken").code == 1
+    assert desk.muster("run", "fails.yaml", "--agent", "breaks", "--judge", "sim/echo", "--name", "broken").code == 1
     run = desk.run("broken")["id"]
     told = desk.muster("runs", "resume", "broken")
     assert (told.code, "judged by" in told.out) == (1, False)

@@ -62,6 +62,8 @@ class SuitePlanner:
 
     def survey(self, *, keep: bool = False) -> SuitePlan:
         """Look at every case once, and keep them if wanted; raises what would keep the run from being done."""
+        if self._spec.judge is not None and self._quoting is not Quoting.NONE:
+            self._directory.find(self._spec.judge)  # raises for an unknown one, also when no case needs a judge
         try:
             return self._survey(CaseReader(self._spec, once=True), keep=keep)
         except MusterError:

@@ -122,6 +122,9 @@ class Suites:
 
     async def spec(self, choice: SuiteChoice, source: AnswerSource = ASK_EVERYBODY) -> SuiteSpec:
         """Return the spec of a choice; what was left open is as in the run that is replayed, reused or repeated."""
+        judge = choice.given.get("judge")
+        if judge is not None:
+            self._directory.find(judge)  # raises for an unknown one, also in a replay
         only, failed = None, None
         if choice.only_failed is not None:
             failed = await self.find(choice.only_failed)
