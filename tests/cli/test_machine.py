@@ -2,6 +2,7 @@
 
 import json
 import signal
+import socket
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
@@ -155,16 +156,28 @@ def test_the_doctor_says_which_proxy_and_certificates_are_used(shell: Shell) -> 
     assert "network      no proxy is set; certificates: those of the system, " in plain
     path = shell.folder / "ca.pem"
     path.write_bytes(CERTIFICATE.read_bytes())
-    shell.variables |= {"HTTPS_PROXY": "http://me:sesame@proxy.test:3128", "NO_PROXY": "a.test, b.test"}
-    shell.variables["SSL_CERT_FILE"] = str(path)
-    told = shell.muster("doctor", "--json")
+    with socket.create_server(("127.0.0.1", 0)) as proxy:
+        place = f"127.0.0.1:{proxy.getsockname()[1]}"
+        shell.variables |= {"HTTPS_PROXY": f"http://me:sesame@{place}", "NO_PROXY": "a.test, b.test"}
+        shell.variables["SSL_CERT_FILE"] = str(path)
+        told = shell.muster("doctor", "--json")
     network = told.envelope()["data"]["network"]
     assert network["words"] == (
-        "https goes through http://proxy.test:3128 (HTTPS_PROXY), except a.test, b.test; "
-        f"certificates: {path} (SSL_CERT_FILE)"
+        f"https goes through http://{place} (HTTPS_PROXY), except a.test, b.test; certificates: {path} (SSL_CERT_FILE)"
     )
-    assert network["proxies"] == {"https": "http://proxy.test:3128", "http": None}
+    assert network["proxies"] == {"https": f"http://{place}", "http": None}
     assert (network["no_proxy"], network["certificates"][0]) == (["a.test", "b.test"], str(path))
+    assert "sesame" not in told.out + told.err
+
+
+def test_the_doctor_finds_a_proxy_that_refuses_connections(shell: Shell) -> None:
+    with socket.socket() as unheard:  # bound, so that nobody else takes the port, and not listening
+        unheard.bind(("127.0.0.1", 0))
+        place = f"127.0.0.1:{unheard.getsockname()[1]}"
+        shell.variables["HTTPS_PROXY"] = f"http://me:sesame@{place}"
+        told = shell.muster("doctor")
+    assert (told.code, "usable" in told.out) == (3, False)
+    assert f"✗ network      the proxy http://{place} (HTTPS_PROXY) refuses connections" in told.out
     assert "sesame" not in told.out + told.err
 
 

@@ -1,8 +1,10 @@
 """Everything that a run needs, checked: Python, settings, keys, workloads, store, clock, agents and network."""
 
+import asyncio
 import errno
 import os
 import shutil
+import socket
 import sys
 import tempfile
 import time
@@ -29,6 +31,7 @@ OLDEST_PYTHON = (3, 11)
 PLAUSIBLE = datetime(2025, 1, 1, tzinfo=UTC).timestamp()
 SLACK_SECONDS = 60.0
 ROOM = 131_072  # bytes that must fit on the disk of the home
+PROXY_SECONDS = 3.0  # for a proxy to take a connection
 STAND_IN = "a-key-that-is-never-sent"
 
 
@@ -75,7 +78,7 @@ async def examine(home: str | Path | None = None) -> DoctorReport:
         settings = load_settings(None if home is None else Path(home))
     except MusterError as error:
         return DoctorReport(findings=[_python(), _broken("settings", error)])
-    return DoctorReport(findings=await _findings(settings), network=_network(settings.network))
+    return DoctorReport(findings=await _findings(settings), network=await _network(settings.network))
 
 
 async def _findings(settings: Settings) -> list[Diagnosis]:
@@ -134,12 +137,13 @@ def _workload(settings: Settings, module: str) -> Diagnosis:
     return _ok("workloads", f"{module} can be imported")
 
 
-def _network(network: Network) -> NetworkDiagnosis:
+async def _network(network: Network) -> NetworkDiagnosis:
     chosen = {"https": network.proxies.https, "http": network.proxies.http}
     unusable = [_broken("network", proxy) for proxy in chosen.values() if isinstance(proxy, BadConfiguration)]
     proxies = {scheme: proxy for scheme, proxy in chosen.items() if isinstance(proxy, Proxy)}
+    silent = [found for proxy in dict.fromkeys(proxies.values()) if (found := await _unreachable(proxy))]
     certificates, trust = _certificates(network)
-    worst = next((found for found in (*unusable, trust) if found.state != "ok"), None)
+    worst = next((found for found in (*unusable, *silent, trust) if found.state != "ok"), None)
     way = [f"{scheme} goes through {proxy.place} ({proxy.variable})" for scheme, proxy in proxies.items()]
     if way and network.no_proxy:
         way.append(f"except {network.no_proxy}")
@@ -152,6 +156,27 @@ def _network(network: Network) -> NetworkDiagnosis:
         direct=tuple(network.no_proxy.replace(",", " ").split()),
         certificates=certificates,
     )
+
+
+async def _unreachable(proxy: Proxy) -> Diagnosis | None:
+    """Return what is wrong with a proxy that takes no connections; None when it takes one."""
+    try:
+        async with asyncio.timeout(PROXY_SECONDS):
+            _, writer = await asyncio.open_connection(proxy.host, proxy.port)
+    except ConnectionRefusedError:
+        why = "refuses connections"
+    except socket.gaierror:
+        why = "has an unknown host name"
+    except TimeoutError:
+        why = f"does not answer within {PROXY_SECONDS:g} seconds"
+    except OSError as error:
+        why = f"cannot be reached: {error.strerror or error}"
+    else:
+        writer.close()
+        return None
+    words = f"the proxy {proxy.place} ({proxy.variable}) {why}"
+    remedy = f"start it, correct {proxy.variable}, or unset {proxy.variable}"
+    return Diagnosis(subject="network", state="broken", words=words, suggestions=(remedy,))
 
 
 def _certificates(network: Network) -> tuple[tuple[str, ...], Diagnosis]:

@@ -1,6 +1,7 @@
 """The connections of one client: opened when none is free, used again newest first, dropped when they lie idle."""
 
 import asyncio
+import os
 import socket
 import ssl
 from collections import defaultdict, deque
@@ -20,6 +21,17 @@ from muster.domain.network import Network, Proxy
 
 READ_BYTES = 64 * 1024
 _TURNS = 10  # of the loop: an aborted transport gives its socket back within three
+
+
+def _why(error: OSError) -> str:
+    """Return why a connection was not made, without the number of the system's error and the repeated address."""
+    if isinstance(error, ConnectionRefusedError):
+        return "the connection was refused"
+    if isinstance(error, socket.gaierror):
+        return "the host name cannot be resolved"
+    if error.errno is not None and not isinstance(error, ssl.SSLError):
+        return os.strerror(error.errno)
+    return str(error) or type(error).__name__
 
 
 class ConnectionPool:
@@ -100,7 +112,7 @@ class ConnectionPool:
         except OSError as error:  # of the system, of the resolver, of TLS, or the time is over
             if limit.expired():
                 raise Unreachable(f"{origin.place}: no connection{way} within {seconds:g} s") from None
-            raise Unreachable(f"{origin.place}: cannot connect{way}: {str(error) or type(error).__name__}") from error
+            raise Unreachable(f"{origin.place}: cannot connect{way}: {_why(error)}") from error
 
     async def _connect_to(self, origin: HttpOrigin, host: str, port: int, *, secure: bool) -> Connection:
         """Connect to the host that takes the requests to a server: itself, or a proxy that passes them on."""
