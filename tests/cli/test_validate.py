@@ -82,6 +82,7 @@ def test_nothing_found_exits_5(shell: Shell) -> None:
     for path in (".", "nowhere"):
         assert shell.muster("validate", path).code == 5
     assert shell.muster("validate", ".", "--json").error()["code"] == "not_found"
+    assert shell.muster("validate", "/").err.startswith("error: / is the root of the file system\n")
 
 
 def test_a_missing_path_is_told_beside_the_flaws_of_the_others(shell: Shell) -> None:

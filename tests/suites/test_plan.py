@@ -217,8 +217,8 @@ async def test_one_id_in_two_suites_and_two_prompts_of_one_name_are_refused(tmp_
     refused: list[tuple[type[MusterError], str, dict[str, Any]]] = [
         (BadFile, "case s/same: another case of this run has the same id", {}),
         (BadArgument, "two prompts are called 'alike'", {"prompts": [f"{folder}/x/alike.md", f"{folder}/y/alike.md"]}),
-        (NotFound, "there is no prompt", {"prompts": [f"{folder}/none.md"]}),
-        (BadFile, "which is no prompt", {"prompts": [f"{folder}/x/large.md"]}),
+        (NotFound, "no such prompt file", {"prompts": [f"{folder}/none.md"]}),
+        (BadFile, "too long for a prompt", {"prompts": [f"{folder}/x/large.md"]}),
         (BadFile, "is not UTF-8", {"prompts": [f"{folder}/x/odd.md"]}),
         (BadArgument, "epochs", {"epochs": 0}),
         (BadArgument, "agnet", {"agnet": "sim/echo"}),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from muster.domain.errors import BadArgument, NotFound
 from muster.suites.format.lint import lint as lint_file
-from muster.suites.format.reading import find_suites
+from muster.suites.format.reading import find_suites, require_narrow
 from muster.suites.format.starter import starter as suite_starter
 from muster.suites.format.suite import Examination, examine
 from muster.text.documents.readers import READERS
@@ -132,6 +132,8 @@ def sorted_out(paths: Sequence[Path]) -> tuple[list[Path], list[Path]]:
     found: dict[Path, Path] = {}  # by where they really are
     suites: list[Path] = []
     for path in paths:
+        if path.is_dir():
+            require_narrow(path)
         here = _named_below(path) if path.is_dir() else [path] * is_declaration(path)
         found |= {file.resolve(): file for file in here if file.resolve() not in found}
         if path.is_dir() or not here:

@@ -160,11 +160,11 @@ def _prompt(path: str) -> Prompt:
     try:
         data = Path(path).read_bytes()
     except FileNotFoundError:
-        raise NotFound(f"there is no prompt {path}") from None
+        raise NotFound(f"no such prompt file: {path}") from None
     except OSError as error:
         raise BadFile(path, f"cannot be read: {error.strerror}") from error
     if len(data) > LONGEST_PROMPT:
-        raise BadFile(path, f"is longer than {LONGEST_PROMPT:,} bytes, which is no prompt")
+        raise BadFile(path, f"is longer than {LONGEST_PROMPT:,} bytes, too long for a prompt")
     try:
         return Prompt(name=Path(path).stem, text=data.decode("utf-8"))
     except UnicodeDecodeError as error:

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from muster.domain.errors import BadFile, NotFound
-from muster.suites.format.reading import find_suites
+from muster.domain.errors import BadArgument, BadFile, NotFound
+from muster.suites.format.reading import MOST_OTHERS, find_suites
 from tests.suites.format.suites import write
 
 
@@ -67,5 +67,20 @@ def test_nothing_found_says_what_was_looked_for(tmp_path: Path) -> None:
         find_suites([tmp_path])
     assert caught.value.exit_code == 5
     write(tmp_path, "", "a/cases.yaml")
-    with pytest.raises(NotFound, match=r"there is no .*nowhere"):
+    with pytest.raises(NotFound, match=r"no such file or folder: .*nowhere"):
         find_suites([tmp_path, tmp_path / "nowhere"])
+
+
+def test_the_root_of_the_file_system_is_refused_at_once() -> None:
+    with pytest.raises(BadArgument, match="/ is the root of the file system"):
+        find_suites([Path("/")])
+
+
+def test_a_folder_with_thousands_of_other_files_is_refused(tmp_path: Path) -> None:
+    write(tmp_path, "", "cases.yaml")
+    for number in range(MOST_OTHERS + 1):
+        (tmp_path / f"{number}.toml").touch()
+    with pytest.raises(BadArgument, match=r"has more than 5,000 YAML and TOML files that are not suites"):
+        find_suites([tmp_path])
+    (tmp_path / "0.toml").unlink()
+    assert found_in(tmp_path, "") == ["cases.yaml"]

@@ -61,7 +61,7 @@ def test_a_prompt_is_no_way_out_of_the_project(tmp_path: Path) -> None:
 
 def test_a_missing_suite_is_not_found(tmp_path: Path) -> None:
     for act in (open_suite, examine):
-        with pytest.raises(NotFound, match=r"there is no .*no\.yaml"):
+        with pytest.raises(NotFound, match=r"no such file: .*no\.yaml"):
             act(tmp_path / "no.yaml")
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from muster.domain.errors import BadFile, NotFound
+from muster.domain.errors import BadArgument, BadFile, NotFound
 from muster.suites.format.forms import CaseForm, HeadForm
 from muster.suites.format.names import rest_of, unknown_names
 from muster.text.complaints import Complaints, places_of
@@ -45,7 +45,7 @@ class SuiteReader:
 
     def __init__(self, path: Path, *, once: bool = False) -> None:
         if not path.exists():
-            raise NotFound(f"there is no {path}")
+            raise NotFound(f"no such file: {path}")
         self.path, self.file = path, shown(path)
         self.shelf = SuiteFiles(path.parent)
         self.tree = Map(1)
@@ -236,6 +236,7 @@ def _folders_above(folder: Path) -> tuple[Path, ...]:
 
 
 NAME = "cases"
+MOST_OTHERS = 5_000  # files that are looked into and are not suites, before a folder is refused as too large
 # In YAML written as JSON it may be indented; then it is in quotes.
 _VERSION = re.compile(rb"(?:\{\s*)?[\"']?schema_version[\"']?\s*[:=]|\s+\"schema_version\"\s*:")
 _MOST_LINE = 8_000_000
@@ -252,19 +253,41 @@ def find_suites(paths: Sequence[Path]) -> tuple[Path, ...]:
 
 def _suites_of(path: Path) -> list[Path]:
     if not path.exists():
-        raise NotFound(f"there is no {path}")
+        raise NotFound(f"no such file or folder: {path}")
     if not path.is_dir():
         if path.suffix.lower() not in READERS:
             raise BadFile(shown(path), f"a suite is one of {', '.join(READERS)}")
         return [path]
-    found = sorted(file for file in _files_below(path) if _is_suite(file))
+    require_narrow(path)
+    found = sorted(_suites_below(path))
     if not found:
         kinds = " ".join(f"{NAME}{kind}" for kind in READERS)
         raise NotFound(
-            f"there is no suite in {path}: no {kinds}, and no other such file with schema_version at its top",
+            f"no suite in {path}: no {kinds}, and no other such file with schema_version at its top",
             suggestions=("muster init NAME makes one",),
         )
     return found
+
+
+def _suites_below(folder: Path) -> Iterator[Path]:
+    others = 0
+    for file in _files_below(folder):
+        if _is_suite(file):
+            yield file
+            continue
+        others += 1
+        if others > MOST_OTHERS:
+            raise _too_wide(folder, f"has more than {MOST_OTHERS:,} YAML and TOML files that are not suites")
+
+
+def require_narrow(folder: Path) -> None:
+    """Refuse the root of the file system: nobody means every file on the machine."""
+    if folder.resolve() == Path(folder.resolve().anchor):
+        raise _too_wide(folder, "is the root of the file system")
+
+
+def _too_wide(folder: Path, why: str) -> BadArgument:
+    return BadArgument(f"{folder} {why}", suggestions=("name the folder with your suites, or the files themselves",))
 
 
 def _files_below(folder: Path) -> Iterator[Path]:
