@@ -1,6 +1,7 @@
 """`muster sim`, `store`, `doctor`, and what all commands share."""
 
 import json
+import os
 import signal
 import socket
 import urllib.request
@@ -124,6 +125,13 @@ def test_the_store_tells_about_itself_and_gives_space_back(shell: Shell) -> None
     shrunk = shell.muster("store", "vacuum", "--json").data()
     assert shrunk["bytes_after"] < shrunk["bytes_before"]
     assert "muster.db" in shell.muster("store", "info").out
+
+
+@pytest.mark.parametrize("command", [["store", "info"], ["store", "vacuum"]])
+def test_where_there_is_no_store_the_commands_about_it_exit_5(shell: Shell, command: list[str]) -> None:
+    told = shell.muster(*command, "--home", "nope")
+    assert (told.code, told.out) == (5, "")
+    assert told.err.startswith(f"error: there is no store at nope{os.sep}muster.db\n")
 
 
 def findings(shell: Shell) -> dict[str, list[tuple[str, str]]]:

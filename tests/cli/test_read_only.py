@@ -48,7 +48,12 @@ def test_a_sub_folder_uses_the_store_above_it_and_gets_none_of_its_own(shell: Sh
         ("batch list", 0),
         ("baseline list", 0),
         ("baseline remove x", 5),
-        ("store info", 0),
+        ("baseline set x y", 5),
+        ("runs rejudge x --judge sim/echo", 5),
+        ("store info", 5),
+        ("store vacuum", 5),
+        ("doctor", 0),
+        ("batch reconcile", 0),
         ("plan suite.yaml --agent sim/echo", 0),
     ],
 )

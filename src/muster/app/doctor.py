@@ -101,8 +101,7 @@ def _python() -> Diagnosis:
 
 def _home(settings: Settings) -> Diagnosis:
     try:
-        settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with tempfile.TemporaryFile(dir=settings.home) as file:
+        with tempfile.TemporaryFile(dir=_existing(settings.home)) as file:  # to look is no reason to make it
             file.write(bytes(ROOM))  # a full disk still takes an empty file
             file.flush()
             return _ok("home", f"{settings.home} can be written")
@@ -111,6 +110,16 @@ def _home(settings: Settings) -> Diagnosis:
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         remedy = "free some space on its disk" if full else "choose another folder with --home"
         return Diagnosis(subject="home", state="broken", words=words, suggestions=(remedy,))
+
+
+def _is_there(path: str) -> bool:
+    return Path(path).exists()
+
+
+def _existing(folder: Path) -> Path:
+    """Return the folder, or the nearest one above it that exists."""
+    whole = folder.absolute()
+    return next((one for one in (whole, *whole.parents) if one.exists()), whole)
 
 
 def _keys(settings: Settings) -> list[Diagnosis]:
@@ -202,7 +211,7 @@ async def _with_store(settings: Settings) -> list[Diagnosis]:
     unset = {name for name in missing if not settings.variable(name)}
     variables = {**settings.variables, **dict.fromkeys(unset, STAND_IN)}
     try:
-        async with open_muster(settings=replace(settings, imports=(), variables=variables)) as muster:
+        async with open_muster(settings=replace(settings, imports=(), variables=variables), create=False) as muster:
             found = [await _store(muster), await _batches(muster), await _clock(muster)]
             return [*found, *(_agent(muster, settings, name) for name in sorted(settings.agents))]
     except MusterError as error:
@@ -211,6 +220,8 @@ async def _with_store(settings: Settings) -> list[Diagnosis]:
 
 async def _store(muster: "Muster") -> Diagnosis:
     info = await muster.store.info()
+    if not _is_there(info["path"]):
+        return _ok("store", f"none yet at {info['path']}; the first run makes it")
     if info["check"] != "ok":
         words = f"{info['path']} is damaged: {info['check']}"
         return Diagnosis(subject="store", state="broken", words=words, suggestions=("restore it from a backup",))

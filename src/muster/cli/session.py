@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from muster.app import Muster, Patience, open_muster
 from muster.cli.terminal.output import CommonOptions, note, warn
-from muster.domain.errors import StoreFailed
+from muster.domain.errors import NotFound, StoreFailed
 from muster.settings import load_settings
 
 T = TypeVar("T")
@@ -53,6 +53,13 @@ def with_muster(
             for muster in opened:  # told twice: what still waits for another process's lock waits no longer
                 muster.store.stop_waiting()
             raise
+
+
+def require_store(common: CommonOptions) -> None:
+    """Refuse a command about the store itself where there is none; it is not made."""
+    database = load_settings(common.home).database
+    if not os.path.lexists(database):
+        raise NotFound(f"there is no store at {database}", suggestions=("name its folder with --home DIR",))
 
 
 async def _sweep(muster: Muster) -> None:

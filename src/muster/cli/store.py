@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from muster.app import Muster
-from muster.cli.session import with_muster
+from muster.cli.session import require_store, with_muster
 from muster.cli.terminal.output import CommonOptions, answer
 from muster.domain.errors import StoreFailed
 
@@ -18,6 +18,7 @@ def info(common: CommonOptions) -> None:
     async def work(muster: Muster) -> Mapping[str, Any]:
         return await muster.store.info()
 
+    require_store(common)
     found = with_muster(common, work, sweep=False)
     if found["check"] != "ok":
         remedy = "restore it from a copy, or move it away to start anew"
@@ -45,7 +46,8 @@ def vacuum(common: CommonOptions) -> None:
     async def measure(muster: Muster) -> int:
         return _size(await muster.store.info())
 
-    before = with_muster(common, shrink, sweep=False, create=True)
+    require_store(common)
+    before = with_muster(common, shrink, sweep=False)
     after = with_muster(common, measure, sweep=False)  # opened anew: closing moves what waits into the file
     data = {"bytes_before": before, "bytes_after": after}
     answer(common, data, lambda console: console.print(f"{before:,} bytes before, {after:,} bytes now"))

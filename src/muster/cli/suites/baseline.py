@@ -1,6 +1,7 @@
 """`muster baseline`: names for runs that others are compared with."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from muster.app import Muster
@@ -34,8 +35,9 @@ def set_baseline(
     async def work(muster: Muster) -> Run:
         return await muster.suites.baselines.set(name, run)
 
-    found = with_muster(common, work, create=True)
-    answer(common, {"name": name, "run": found.id}, lambda console: console.print(f"{name} is now run {found.id}"))
+    found = with_muster(common, work, create=Path(run).is_file())  # a run in no file is in a store
+    text = f"baseline {name} set to run {found.id}"
+    answer(common, {"name": name, "run": found.id}, lambda console: console.print(text, soft_wrap=True))
 
 
 def list_baselines(common: CommonOptions) -> None:

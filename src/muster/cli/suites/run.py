@@ -1,5 +1,6 @@
 """`muster run`: suites against agents, judged and reported; what passes is 0, whatever does not is not."""
 
+from pathlib import Path
 from typing import Annotated
 
 from muster.app import Muster
@@ -172,4 +173,5 @@ def rejudge(
     async def work(muster: Muster) -> int:
         return await judge_again(muster, run, said, order, common)
 
-    return with_muster(common, work, allow_unpriced=terms.allow_unpriced, patience=patience, create=True)
+    is_file = Path(run).is_file()  # a run in no file is in a store already
+    return with_muster(common, work, allow_unpriced=terms.allow_unpriced, patience=patience, create=is_file)
