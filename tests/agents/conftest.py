@@ -4,7 +4,7 @@ import asyncio
 import json
 import socket
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import Enum
@@ -18,7 +18,7 @@ from muster.agents.openai.live import OpenAIAgent
 from muster.agents.processes import system
 from muster.agents.processes.registry import ProcessRegistry
 from muster.agents.processes.system import this_process
-from muster.domain.agent import Profile
+from muster.domain.agent import Profile, Timeouts
 from muster.domain.price import Price, Rates
 from muster.testing.agents import RememberedProcesses
 
@@ -107,6 +107,11 @@ class Host:
         """Frame a piece of a body."""
         return f"{len(data):x}\r\n".encode() + data + b"\r\n"
 
+    async def connect(self, client: HttpClient) -> None:
+        """Have a client connect, which then takes no time of the next call."""
+        self.play(self.answer(b""))
+        await client.post(self.url, {}, b"", Timeouts())
+
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer the requests of one connection."""
         self.connections += 1
@@ -171,11 +176,11 @@ def unrolled() -> Callable[[Any], Any]:
 
 
 @pytest.fixture
-def unused_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+def unused_port() -> Iterator[int]:
+    """A port that refuses everybody: it is held, so that no other process can listen there, and nobody listens."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        yield held.getsockname()[1]
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,7 +13,7 @@ from muster.domain.errors import OutcomeUnknown, Paid, Unreachable
 if TYPE_CHECKING:
     from tests.agents.conftest import Host
 
-SOON = Timeouts(connect=5.0, idle=0.1, call=5.0)
+SOON = Timeouts(connect=60.0, idle=60.0, call=60.0)
 BODY = b'{"a":1}'
 HEADERS = {"content-type": "application/json", "x-api-key": "k"}
 
@@ -118,14 +119,16 @@ async def test_a_body_that_breaks_leaves_the_outcome_unknown(host: Host, http: H
 
 
 async def test_an_answer_that_takes_too_long_leaves_the_outcome_unknown(host: Host, http: HttpClient) -> None:
-    host.last = (host.hangs,)
+    await host.connect(http)
+    host.play(host.hangs)
     with pytest.raises(OutcomeUnknown, match=r"within 0\.1 s"):
         await http.post(host.url, HEADERS, BODY, Timeouts(call=0.1))
     await host.left.wait()
 
 
 async def test_a_model_may_think_longer_than_the_idle_time_before_a_whole_answer(host: Host, http: HttpClient) -> None:
-    host.last = (host.hangs,)
+    await host.connect(http)
+    host.play(host.hangs)
     with pytest.raises(OutcomeUnknown, match=r"within 0\.2 s"):
         await http.post(host.url, HEADERS, BODY, Timeouts(idle=0.05, call=0.2))
 
@@ -133,7 +136,7 @@ async def test_a_model_may_think_longer_than_the_idle_time_before_a_whole_answer
 async def test_a_stream_that_stalls_leaves_the_outcome_unknown(host: Host, http: HttpClient) -> None:
     host.play_events([b"data: x\n\n"], host.hangs)
     with pytest.raises(OutcomeUnknown, match=r"nothing arrived for 0\.1 s"):
-        async with http.stream(host.url, HEADERS, BODY, SOON) as flow:
+        async with http.stream(host.url, HEADERS, BODY, replace(SOON, idle=0.1)) as flow:
             await flow.body()
     await host.left.wait()
 

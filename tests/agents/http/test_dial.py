@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from muster.agents.http.pool import Address, dial, in_turn, reach
+from muster.agents.http.pool import PATIENCE, Address, dial, in_turn, reach
 
 SIX, FOUR = socket.AF_INET6, socket.AF_INET
 
@@ -56,8 +56,9 @@ async def test_names_and_numbers_are_reached(port: int, host: str) -> None:
 
 
 async def test_an_address_that_refuses_is_passed_over_at_once(port: int, unused_port: int) -> None:
-    async with asyncio.timeout(0.4):
-        (await reach([loopback(unused_port), loopback(unused_port), loopback(port)])).close()
+    refusing = [loopback(unused_port)] * 200
+    async with asyncio.timeout(len(refusing) * PATIENCE / 2):
+        (await reach([*refusing, loopback(port)])).close()
 
 
 async def test_an_address_that_is_silent_does_not_hold_up_the_next(port: int, silent_port: int) -> None:

@@ -14,7 +14,7 @@ from muster.domain.errors import OutcomeUnknown, Paid, Untrusted
 from tests.agents.conftest import Host
 
 CERTIFICATE = Path(__file__).parents[1] / "tls" / "localhost.pem"
-SOON = Timeouts(connect=5.0, idle=0.2, call=5.0)
+SOON = Timeouts(connect=60.0, idle=60.0, call=60.0)
 HEADERS = {"content-type": "application/json"}
 
 
