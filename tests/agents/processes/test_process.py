@@ -19,7 +19,7 @@ from muster.domain.errors import BadOutput, NotStarted, Stalled, StoreFailed, Ti
 from muster.domain.run import OwnedProcess
 from muster.testing.agents import RememberedProcesses
 
-PATIENT = Timeouts(call=30.0, idle=30.0)
+PATIENT = Timeouts(call=120.0, idle=120.0)
 PATH = {"PATH": os.environ["PATH"]}
 
 
@@ -98,8 +98,10 @@ async def test_too_much_output_is_a_named_error(processes: ProcessRegistry) -> N
 
 
 async def test_time_that_is_over_ends_the_process(processes: ProcessRegistry, remembered: RememberedProcesses) -> None:
-    with pytest.raises(TimedOut, match=r"timed out after 0\.2s") as caught:
-        await run(processes, bash("echo so far >&2; sleep 60"), Timeouts(call=0.2, idle=30.0))
+    async with processes.process(bash("echo so far >&2; echo ready; sleep 60")) as process:
+        await process.news(asyncio.get_running_loop().time() + 30)
+        with pytest.raises(TimedOut, match=r"timed out after 0\.2s") as caught:
+            await converse(process, Timeouts(call=0.2, idle=30.0))
     assert caught.value.log == "so far\n"
     assert with_token(remembered) == []
 
@@ -115,8 +117,8 @@ async def test_silence_is_told_apart_from_a_long_call(processes: ProcessRegistry
 
 
 async def test_a_sign_of_life_on_either_stream_breaks_the_silence(processes: ProcessRegistry) -> None:
-    script = "for i in 1 2 3; do sleep 0.4; echo $i >&2; sleep 0.4; echo $i; done"
-    finished = await run(processes, bash(script), Timeouts(call=60.0, idle=2.2))
+    script = "for i in 1 2 3; do sleep 1.1; echo $i >&2; sleep 1.1; echo $i; done"
+    finished = await run(processes, bash(script), Timeouts(call=120.0, idle=6.0))
     assert finished.output == b"1\n2\n3\n"
 
 
@@ -134,7 +136,7 @@ async def test_one_that_ignores_the_request_to_end_is_killed(
 async def test_one_that_ends_when_asked_is_not_killed(processes: ProcessRegistry) -> None:
     async with processes.process(bash("trap 'exit 7' TERM; echo ready; while :; do sleep 0.01; done")) as process:
         await process.news(asyncio.get_running_loop().time() + 30)
-        await process.end()
+        await process.end(grace=60.0)
     assert process.status == 7
 
 
@@ -157,9 +159,10 @@ async def test_fifty_grandchildren_go_with_the_one_that_started_them(
 async def test_one_that_left_its_group_is_found_by_its_token(
     processes: ProcessRegistry, remembered: RememberedProcesses
 ) -> None:
-    await run(processes, bash("setsid sleep 60 >/dev/null 2>&1 & sleep 0.05; echo gone"))
-    assert len(with_token(remembered)) == 1
-    await asyncio.wait_for(until(lambda: with_token(remembered) == []), 10)
+    # It says when it has left, and holds no pipe of the one that started it.
+    leaves = "setsid bash -c 'echo left; exec sleep 600 >/dev/null 2>&1'"
+    await run(processes, bash(f"read line < <({leaves}); echo $line"))
+    await until(lambda: with_token(remembered) == [])
 
 
 async def test_one_that_left_its_group_is_left_alone_while_its_process_works(
@@ -168,7 +171,7 @@ async def test_one_that_left_its_group_is_left_alone_while_its_process_works(
     script = "setsid sleep 60 >/dev/null 2>&1 & echo ready; read line"
     async with processes.process(bash(script, b"", stays_open=True)) as process:
         await process.news(asyncio.get_running_loop().time() + 30)
-        await asyncio.wait_for(until(lambda: "sleep" in names(remembered)), 10)
+        await until(lambda: "sleep" in names(remembered))
         await run(processes, bash("true"))  # its end makes the registry look around
         processes._sweep()
         assert "sleep" in names(remembered)
@@ -187,7 +190,7 @@ async def test_a_canceled_call_leaves_nothing_alive(
 
     task = asyncio.create_task(work())
     await ready.wait()
-    assert len(with_token(remembered)) >= 2
+    await until(lambda: len(with_token(remembered)) >= 2)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -290,7 +293,7 @@ async def test_processes_are_remembered_with_number_and_start_until_they_are_dea
 
 async def test_a_reader_that_is_slow_makes_the_process_wait(processes: ProcessRegistry) -> None:
     async with processes.process(bash("head -c 20000000 /dev/zero")) as process:
-        await asyncio.wait_for(_full(process), 10)
+        await _full(process)
         size = 0
         while not process.silent:
             await process.news(asyncio.get_running_loop().time() + 30)

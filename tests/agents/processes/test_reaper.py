@@ -7,7 +7,8 @@ import secrets
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -56,6 +57,15 @@ def alive(house: str) -> list[int]:
     return [pid for pid, _ in system.with_token(house + ".") if system.started(pid) is not None]
 
 
+def until_named(pids: Callable[[], Iterable[int]], *names: str) -> list[int]:
+    """Wait until processes have these names: one that is about to execute its program shows no environment."""
+    while True:
+        found = [pid for pid in pids() if system.started(pid) is not None]
+        if sorted(Path(f"/proc/{pid}/comm").read_text().strip() for pid in found) == sorted(names):
+            return found
+        time.sleep(0.005)
+
+
 @pytest.fixture
 def decoy() -> Iterator["subprocess.Popen[bytes]"]:
     """A process of somebody else, with the same command line as one of ours."""
@@ -72,7 +82,7 @@ async def test_the_processes_of_a_killed_driver_are_ended_and_a_stranger_is_not(
     driver = subprocess.Popen([sys.executable, "-c", DRIVER, str(database)], stdout=subprocess.PIPE, text=True)
     assert driver.stdout is not None
     house = driver.stdout.readline().strip()
-    assert len(alive(house)) == 4
+    until_named(lambda: alive(house), "bash", "sleep", "sleep", "sleep")
     store = open_sqlite(database)
     reaper = Reaper(store.processes, this_process().host, gone)
     assert await reaper.reap() == []  # its driver is alive
@@ -94,6 +104,7 @@ async def test_one_that_was_started_but_not_yet_written_down_is_found_by_its_tok
     remembered = RememberedProcesses()
     await remembered.note(OwnedProcess(token=f"{OURS}feed", driver=DEAD, at=0.0))
     orphan = subprocess.Popen(["sleep", "600"], env={**os.environ, system.TOKEN_VARIABLE: f"{OURS}feed.1"})
+    until_named(lambda: alive(f"{OURS}feed"), "sleep")
     reaped = await Reaper(remembered, DEAD.host, gone).reap()
     assert [process.pid for process in reaped] == [orphan.pid]
     assert orphan.wait() == -signal.SIGKILL
@@ -104,6 +115,7 @@ async def test_one_inside_a_process_of_ours_is_found_by_the_outer_token() -> Non
     await remembered.note(OwnedProcess(token=f"{OURS}beef", driver=DEAD, at=0.0))
     tokens = f"{OURS}beef.4,muster-inner.1"
     orphan = subprocess.Popen(["sleep", "600"], env={**os.environ, system.TOKEN_VARIABLE: tokens})
+    until_named(lambda: alive(f"{OURS}beef"), "sleep")
     await Reaper(remembered, DEAD.host, gone).reap()
     assert orphan.wait() == -signal.SIGKILL
 
@@ -176,8 +188,7 @@ async def test_one_of_its_session_that_carries_nothing_is_ended_with_it(
     started = system.started(leader.pid) or "gone/1"
     if not leader_lives:
         leader.wait()
-    members = [pid for pid in system.members({leader.pid}) if system.started(pid)]
-    assert len(members) == 2 + leader_lives
+    members = until_named(lambda: system.members({leader.pid}), *["bash"] * leader_lives, "sleep", "sleep")
     remembered = RememberedProcesses()
     await remembered.note(OwnedProcess(token=f"{OURS}cafe{leader_lives}", driver=DEAD, at=0.0))
     record = OwnedProcess(
