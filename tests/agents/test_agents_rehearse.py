@@ -30,7 +30,8 @@ from muster.sim.options import Options
 from muster.sim.server import Server, serve
 
 PRICE = price_from_toml(3, 15, cache_read=0.3, cache_write=3.75, cache_write_1h=6)
-SOON = Timeouts(connect=5.0, idle=0.2, call=1.0)
+SOON = Timeouts(connect=60.0, idle=60.0, call=60.0)
+BRIEF = replace(SOON, idle=2.0, call=2.0)  # for what hangs
 CALL = ToolCall(id="call_1", name="weather", arguments={"city": "Bonn"})
 LINES = (
     Rule(text="^weather", line=Line(text="I look.", tool_calls=(CALL,), stop=Stop.TOOL_USE)),
@@ -114,8 +115,9 @@ async def test_every_fault_is_told_for_what_it_is(
     agent: ModelAgent, server: Server, kind: FaultKind, streams: bool
 ) -> None:
     server.play(Faults(script=(ScriptedFault(fault=Fault(kind=kind, retry_after=2.0)),)))
+    timeouts = BRIEF if kind in (FaultKind.TIMEOUT, FaultKind.STALLED_STREAM) else SOON
     with pytest.raises(WireError) as caught:
-        await agent.call(ask("Hello"), SOON, (lambda _: None) if streams else None)
+        await agent.call(ask("Hello"), timeouts, (lambda _: None) if streams else None)
     assert isinstance(caught.value, FAULTS[kind])
     assert server.audit.calls == 0 or caught.value.paid is Paid.UNKNOWN, "what was paid is never called unpaid"
     assert (await agent.call(ask("Hello"), SOON)).text == "Hello"

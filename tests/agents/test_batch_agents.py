@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from tests.agents.conftest import Host
 
 KEY = "sk-very-secret-0123456789"
-SOON = Timeouts(connect=5.0, idle=0.2, call=1.0)
+SOON = Timeouts(connect=60.0, idle=60.0, call=60.0)
+BRIEF = replace(SOON, idle=1.0, call=2.0)  # for what hangs
 BODY = [b"one\n", b"two\n" * 1000, b"three\n"]
 RUNNING = {"id": "x", "processing_status": "in_progress", "status": "in_progress"}
 OVER = {"id": "x", "processing_status": "ended", "status": "completed"}
@@ -200,16 +201,18 @@ CREATES: dict[str, tuple[tuple[Any, ...], type[WireError], Paid]] = {
 }
 
 
-def play(host: Host, pieces: tuple[Any, ...]) -> None:
+def play(host: Host, pieces: tuple[Any, ...]) -> Timeouts:
+    """Queue an answer and return how long to wait for it."""
     host.play(*(getattr(host, piece) if isinstance(piece, str) else piece for piece in pieces))
+    return BRIEF if "hangs" in pieces else SOON
 
 
 @pytest.mark.parametrize("case", CREATES)
 async def test_a_creation_that_fails_says_whether_it_may_have_created(host: Host, agent: BatchAgent, case: str) -> None:
     pieces, kind, paid = CREATES[case]
-    play(host, pieces)
+    timeouts = play(host, pieces)
     with pytest.raises(WireError) as caught:
-        await agent.submit(Handed(file="file-1").upload, SOON)
+        await agent.submit(Handed(file="file-1").upload, timeouts)
     assert isinstance(caught.value, kind)
     assert caught.value.paid is paid
     assert len(host.seen) == 1, "nothing is sent twice"
@@ -219,10 +222,10 @@ async def test_a_creation_that_fails_says_whether_it_may_have_created(host: Host
 @pytest.mark.parametrize("case", CREATES)
 async def test_an_upload_that_fails_has_created_nothing(host: Host, openai: OpenAIBatches, case: str) -> None:
     pieces, kind, _ = CREATES[case]
-    play(host, pieces)
+    timeouts = play(host, pieces)
     handed = Handed()
     with pytest.raises(WireError) as caught:
-        await openai.submit(handed.upload, SOON)
+        await openai.submit(handed.upload, timeouts)
     assert type(caught.value) is (TryLater if kind is OutcomeUnknown else kind)
     assert (caught.value.paid, handed.files, len(host.seen)) == (Paid.NO, [], 1)
 
@@ -285,10 +288,14 @@ LOOKS: dict[str, tuple[tuple[Any, ...], type[WireError]]] = {
 @pytest.mark.parametrize("case", LOOKS)
 async def test_looking_costs_nothing_however_it_ends(host: Host, agent: BatchAgent, case: str) -> None:
     pieces, kind = LOOKS[case]
-    for look in (agent.poll("x", SOON), listed(agent.find(0, SOON))):
-        play(host, pieces)
+    looks: tuple[Callable[[Timeouts], Awaitable[Any]], ...] = (
+        lambda timeouts: agent.poll("x", timeouts),
+        lambda timeouts: listed(agent.find(0, timeouts)),
+    )
+    for look in looks:
+        timeouts = play(host, pieces)
         with pytest.raises(WireError) as caught:
-            await look
+            await look(timeouts)
         assert (type(caught.value), caught.value.paid) == (kind, Paid.NO)
     assert len(host.seen) == 2
 
@@ -356,7 +363,7 @@ async def test_results_that_break_off_are_given_as_far_as_they_came(
     host: Host, agent: BatchAgent, source: str, after: str, why: str
 ) -> None:
     host.play_lines(b"{}\n", getattr(host, after))
-    results = agent.results(source, SOON)
+    results = agent.results(source, BRIEF if after == "hangs" else SOON)
     assert await anext(results) == b"{}\n"
     with pytest.raises(TryLater, match=why) as caught:
         await anext(results)

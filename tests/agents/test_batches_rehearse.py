@@ -1,7 +1,7 @@
 """Our batch agents against the rehearsal server: two implementations of the same protocols, written apart."""
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -34,7 +34,8 @@ from muster.sim.options import Options
 from muster.sim.server import Server, serve
 from muster.testing.clock import FakeClock
 
-SOON = Timeouts(connect=5.0, idle=0.3, call=2.0)
+SOON = Timeouts(connect=60.0, idle=60.0, call=60.0)
+BRIEF = replace(SOON, idle=2.0, call=2.0)  # for what hangs
 TARIFF = Tariff(model="m", batch=price_from_toml(1.5, 7.5), live=price_from_toml(3, 15))
 TEN_SECONDS = Options(batch_ms=10_000)
 
@@ -52,6 +53,7 @@ class House:
     clock: FakeClock
     agent: BatchAgent
     files: list[str] = field(default_factory=list)
+    timeouts: Timeouts = SOON
 
     def encode(self, request: Request) -> bytes:
         if self.agent.endpoint.kind == "anthropic":
@@ -73,24 +75,26 @@ class House:
         return BatchUpload(id=BatchId(name), requests=count, size=len(body), pieces=pieces, file=file, on_file=remember)
 
     async def submit(self, count: int) -> str:
-        return await self.agent.submit(self.upload(count), SOON)
+        return await self.agent.submit(self.upload(count), self.timeouts)
 
     async def poll(self, name: str) -> BatchProgress:
-        return await self.agent.poll(name, SOON)
+        return await self.agent.poll(name, self.timeouts)
 
     async def collect(self, progress: BatchProgress) -> dict[str, MemberResult]:
         body = b""
         for source in progress.sources:
-            async for chunk in self.agent.results(source, SOON):
+            async for chunk in self.agent.results(source, self.timeouts):
                 body += chunk
         found = [self.agent.format.read(line) for line in body.splitlines()]
         assert None not in found
         return dict(result for result in found if result is not None)
 
     async def found(self, since: float = 0.0) -> list[str]:
-        return [found.id async for found in self.agent.find(since, SOON)]
+        return [found.id async for found in self.agent.find(since, self.timeouts)]
 
     def play(self, kind: FaultKind, op: Op, looks: int = 1) -> None:
+        if kind in (FaultKind.TIMEOUT, FaultKind.STALLED_STREAM):
+            self.timeouts = BRIEF
         self.server.play(Faults(script=(ScriptedFault(fault=Fault(kind=kind, op=op, looks=looks)),)))
 
 
@@ -141,7 +145,7 @@ def shortfall(kind: str, why: Shortfall) -> Shortfall:
 async def test_a_canceled_batch_keeps_what_was_done(house: House, kind: str) -> None:
     name = await house.submit(10)
     house.clock.advance(4)
-    await house.agent.cancel(name, SOON)
+    await house.agent.cancel(name, house.timeouts)
     ended = await house.poll(name)
     assert (ended.phase, ended.shortfall) == (Phase.ENDED, shortfall(kind, Shortfall.CANCELED))
     results = (await house.collect(ended)).values()
@@ -152,7 +156,7 @@ async def test_a_canceled_batch_keeps_what_was_done(house: House, kind: str) -> 
 async def test_a_batch_that_has_ended_is_not_canceled_and_that_is_fine(house: House) -> None:
     name = await house.submit(1)
     house.clock.advance(10)
-    await house.agent.cancel(name, SOON)
+    await house.agent.cancel(name, house.timeouts)
     assert (await house.poll(name)).shortfall is Shortfall.NONE
 
 
@@ -247,6 +251,7 @@ async def test_a_create_is_never_called_unpaid_when_it_created(house: House, fau
     house.play(fault, Op.BATCH_CREATE)
     with pytest.raises(WireError) as caught:
         await house.submit(2)
+    house.timeouts = SOON
     assert isinstance(caught.value, CREATES[fault])
     created = len(await house.found())
     assert created == 0 or caught.value.paid is Paid.UNKNOWN
@@ -259,6 +264,7 @@ async def test_an_upload_that_failed_created_no_batch(house: House, fault: Fault
     house.play(fault, Op.FILE_UPLOAD)
     with pytest.raises(WireError) as caught:
         await house.submit(2)
+    house.timeouts = SOON
     assert type(caught.value) is (TryLater if CREATES[fault] is OutcomeUnknown else CREATES[fault])
     assert (caught.value.paid, house.files, await house.found()) == (Paid.NO, [], [])
 
@@ -335,6 +341,7 @@ async def test_results_that_break_off_can_be_read_again(house: House, kind: str,
     house.play(fault, Op.BATCH_RESULTS if kind == "anthropic" else Op.FILE_CONTENT)
     with pytest.raises(TryLater) as caught:
         await house.collect(ended)
+    house.timeouts = SOON
     assert (caught.value.paid, isinstance(caught.value, OutcomeUnknown)) == (Paid.NO, False)
     assert len(await house.collect(ended)) == 50
 
@@ -347,11 +354,13 @@ async def test_everything_but_creating_can_be_tried_again(house: House, op: Op, 
     if op is Op.BATCH_CANCEL:
         if fault is not FaultKind.GARBAGE:  # what it answers to a cancel says nothing that we need
             with pytest.raises(TryLater):
-                await house.agent.cancel(name, SOON)
-        await house.agent.cancel(name, SOON)
+                await house.agent.cancel(name, house.timeouts)
+            house.timeouts = SOON
+        await house.agent.cancel(name, house.timeouts)
         return
     with pytest.raises(TryLater) as caught:
         await (house.poll(name) if op is Op.BATCH_RETRIEVE else house.found())
+    house.timeouts = SOON
     assert (caught.value.paid, isinstance(caught.value, OutcomeUnknown)) == (Paid.NO, False)
     assert await (house.poll(name) if op is Op.BATCH_RETRIEVE else house.found())
 

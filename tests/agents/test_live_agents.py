@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from tests.agents.conftest import Host
 
 KEY = "sk-very-secret-0123456789"
-SOON = Timeouts(connect=5.0, idle=0.2, call=5.0)
+SOON = Timeouts(connect=60.0, idle=60.0, call=60.0)
+BRIEF = replace(SOON, idle=1.0, call=3.0)  # for what hangs
 MESSAGE: dict[str, Any] = {
     "id": "msg_1",
     "type": "message",
@@ -210,9 +211,10 @@ def _spoiled(host: Host, status: int) -> dict[str, tuple[Any, ...]]:
 async def test_an_error_whose_body_cannot_be_read_is_told_by_its_status(
     host: Host, agent: ModelAgent, how: str, status: int, streams: bool
 ) -> None:
-    host.play(*_spoiled(host, status)[how])
+    pieces = _spoiled(host, status)[how]
+    host.play(*pieces)
     with pytest.raises(WireError) as caught:
-        await agent.call(ask("hi"), Timeouts(call=2.0, idle=0.3), (lambda _: None) if streams else None)
+        await agent.call(ask("hi"), BRIEF if host.hangs in pieces else SOON, (lambda _: None) if streams else None)
     assert type(caught.value) is (RateLimited if status == 429 else ProviderFault)
     assert (caught.value.paid, caught.value.status, caught.value.retry_after) == (Paid.NO, status, 3.0)
 
@@ -230,7 +232,7 @@ async def test_a_stream_that_is_cut_leaves_the_outcome_unknown(
     for end in ((host.hangs_up,), (b"0\r\n\r\n",), (host.hangs,)):
         host.play_events(events[:1], *end)
         with pytest.raises(OutcomeUnknown):
-            await agent.call(ask("hi"), SOON, lambda _: None)
+            await agent.call(ask("hi"), BRIEF if host.hangs in end else SOON, lambda _: None)
 
 
 @pytest.mark.parametrize("body", [b"", b'{"id": "msg', b"garbage"])

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from muster.agents.base import Agent
     from tests.agents.conftest import Host
 
-SOON = Timeouts(connect=5.0, idle=5.0, call=5.0)
+SOON = Timeouts(connect=60.0, idle=60.0, call=60.0)
 PROFILE = Profile(name="app", limiter="http:app")
 SECRET = "open-sesame-4711"
 DECLARED = Microdollars(50_000)
@@ -538,8 +538,9 @@ async def test_a_service_that_is_not_there_cost_nothing(http: HttpClient, unused
 
 @pytest.mark.parametrize(("most", "paid"), [(None, Paid.NO), (DECLARED, Paid.UNKNOWN)])
 async def test_an_answer_that_does_not_come_may_have_cost_what_was_declared(
-    host: Host, service: Callable[..., Agent], most: Microdollars | None, paid: Paid
+    host: Host, http: HttpClient, service: Callable[..., Agent], most: Microdollars | None, paid: Paid
 ) -> None:
+    await host.connect(http)
     host.play(host.hangs)
     with pytest.raises(OutcomeUnknown, match=r"within 0\.1 s") as caught:
         await service(most=most).call(ask("hi"), Timeouts(call=0.1))

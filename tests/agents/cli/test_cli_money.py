@@ -1,16 +1,16 @@
 """What a call costs: what it says, what was reserved, and what nobody knows."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from muster.agents.usage import ProcessBill
-from muster.domain.agent import Timeouts
 from muster.domain.call import ask
 from muster.domain.errors import AgentFailed, BadConfiguration, BadExit, BadOutput, InvalidRequest, Paid
 from muster.domain.money import Lane, Microdollars
 
-from .stage import Stage, call, section_of
+from .stage import PATIENT, Stage, call, section_of
 
 
 @pytest.mark.parametrize(("most", "told"), [(500_000, "0.4"), (1, "0.000001"), (10_000_000, "8"), (125, "0.0001")])
@@ -71,7 +71,7 @@ async def test_the_cost_of_a_failure_counts_at_a_limit_of_its_own_and_above_the_
     paths = {"answer": "$.answer", "cost_usd": "$.cost", "error": "$.error", "permission": "$.asks"}
     agent = stage.python(script, output="jsonl", **paths)
     with pytest.raises(AgentFailed) as caught:
-        await agent.call(ask("hello"), Timeouts(call=30.0, idle=0.5))
+        await agent.call(ask("hello"), replace(PATIENT, idle=0.5) if after == "time.sleep(60)" else PATIENT)
     assert (caught.value.paid, caught.value.cost) == (paid, cost)
 
 

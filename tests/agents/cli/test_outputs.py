@@ -213,16 +213,30 @@ async def test_many_lines_leave_others_their_turn(stage: Stage) -> None:
     assert (reply.text, len(deltas)) == ("yes", 20_000)
 
 
+async def test_what_is_said_is_handed_over_before_the_next_is_said(stage: Stage) -> None:
+    program = """
+import pathlib, time
+for word in ("one", "two", "three"):
+    print('{"part": "%s"}' % word, flush=True)
+    while not pathlib.Path(word).exists():
+        time.sleep(0.01)
+print('{"text": "yes", "end": 1}')
+"""
+    agent = stage.python(program, **LINES, working_dir=str(stage.folder))
+    reply = await agent.call(ask("hello"), PATIENT, lambda word: (stage.folder / word).touch())
+    assert reply.text == "yes"
+
+
 async def test_silence_on_both_outputs_stalls_but_a_word_on_one_does_not(stage: Stage) -> None:
-    # The log speaks up three times, each after half of the silence that is allowed.
+    # The log speaks up three times, each after a third of the silence that is allowed.
     program = """
 import sys, time
 for _ in range(3):
-    time.sleep(0.75)
+    time.sleep(2.2)
     print('working', file=sys.stderr, flush=True)
 print('{"text": "yes", "end": 1}')
 """
-    reply = await call(stage.python(program, **LINES), timeouts=Timeouts(call=30.0, idle=1.5))
+    reply = await call(stage.python(program, **LINES), timeouts=Timeouts(call=120.0, idle=6.0))
     assert reply.text == "yes"
 
 

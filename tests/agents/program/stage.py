@@ -18,7 +18,7 @@ from muster.domain.canonical import Json
 from muster.domain.money import NOTHING, Microdollars
 from muster.testing.agents import RememberedProcesses
 
-PATIENT = Timeouts(call=30.0, idle=30.0)
+PATIENT = Timeouts(call=120.0, idle=120.0)
 PROFILE = Profile(name="critic", limiter="program:critic")
 PATH = {"PATH": os.environ["PATH"]}
 PROPOSAL = {"thought_process": "reasoning", "content": "solution"}

@@ -111,7 +111,7 @@ async def test_a_request_without_a_context_gets_the_smallest_one(processes: Proc
         "user_injections": [],
         "agent_id": "critic",
         "role_context": "Be brief.",
-        PHASE_SECONDS: 30.0,
+        PHASE_SECONDS: PATIENT.call,
     }
 
 
