@@ -101,7 +101,7 @@ async def test_time_that_is_over_ends_the_process(processes: ProcessRegistry, re
     async with processes.process(bash("echo so far >&2; echo ready; sleep 60")) as process:
         await process.news(asyncio.get_running_loop().time() + 30)
         with pytest.raises(TimedOut, match=r"timed out after 0\.2s") as caught:
-            await converse(process, Timeouts(call=0.2, idle=30.0))
+            await communicate(process, Timeouts(call=0.2, idle=30.0))
     assert caught.value.log == "so far\n"
     assert with_token(remembered) == []
 
