@@ -333,7 +333,7 @@ async def test_nothing_is_started_that_nobody_could_find_again(tmp_path: Path) -
 
 UNDER_SIGNALS = """
 import asyncio, os, signal, subprocess, sys
-from muster.agents.processes.conversation import converse
+from muster.agents.processes.conversation import communicate
 from muster.agents.processes.process import ProcessCommand
 from muster.agents.processes.process import start
 from muster.domain.agent import Timeouts
@@ -343,7 +343,7 @@ async def main():
     killed = 0
     for number in range(60):
         process = start(order, f"token.{number}")
-        finished = await converse(process, Timeouts())
+        finished = await communicate(process, Timeouts())
         await process.end()
         if finished.status == -signal.SIGINT:
             killed += 1
