@@ -134,8 +134,8 @@ def _leads_past(name: str) -> bool:
 # Where a module is imported by a name that is not written there: tables of commands, agents and workloads, what
 # muster.toml names, and public names.
 BY_COMPUTED_NAME = {
-    "__init__", "app.agent_kinds.own", "app.agent_kinds.providers", "app.agent_kinds.services", "app.project_workloads",
-    "cli.line.commands", "engine.workload",
+    "__init__", "app.agent_kinds.directory", "app.agent_kinds.providers", "app.agent_kinds.services",
+    "app.project_workloads", "cli.line.commands", "engine.workload",
 }  # fmt: skip
 
 

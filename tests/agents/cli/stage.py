@@ -16,7 +16,7 @@ import msgspec
 from muster.agents.base import Agent
 from muster.agents.processes import system
 from muster.agents.processes.registry import ProcessRegistry
-from muster.app.agent_kinds.cli_agents import make_cli
+from muster.app.agent_kinds.programs import make_cli
 from muster.domain.agent import Profile, Timeouts
 from muster.domain.call import Reply, Request, ask
 from muster.settings.file import fit, read_agent

@@ -1,14 +1,14 @@
 """The agents of this process, made from their names and the settings, each once."""
 
+import importlib
 from collections.abc import Callable, Iterable
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from muster.agents.base import Agent, BatchAgent, Batching
 from muster.agents.processes.registry import ProcessRegistry
 from muster.app.agent_kinds.base import UnreadyAgent, profile_of
-from muster.app.agent_kinds.own import OwnAgents, load
 from muster.app.agent_kinds.providers import PROVIDERS, BatchAgents, ModelEntry, api_of
 from muster.domain.agent import Command, Profile
 from muster.domain.batch import BatchEndpoint
@@ -17,10 +17,17 @@ from muster.domain.errors import BadConfiguration
 from muster.domain.run import LIVE, Dispatch, Fallback, Mode
 from muster.domain.script import Script
 from muster.settings import Settings
-from muster.settings.sections import ClaudeSection, CliSection, ModelSection, ProgramSection
+from muster.settings.sections import (
+    ClaudeSection,
+    CliSection,
+    HttpSection,
+    ModelSection,
+    ProgramSection,
+    PythonSection,
+)
 
 if TYPE_CHECKING:
-    from muster.agents.http.client import BatchHttp
+    from muster.agents.http.client import BatchHttp, Http
 
 __all__ = ["PROVIDERS", "AgentDirectory", "Agents"]
 
@@ -56,7 +63,7 @@ class AgentDirectory:
         return BatchAgents(self._client)
 
     @cached_property
-    def _own(self) -> OwnAgents:
+    def _own(self) -> "OwnAgents":
         """The maker of agents that are the user's own."""
         return OwnAgents(self._settings, self._processes, self._client, unpriced_ok=self._allow_unpriced)
 
@@ -228,3 +235,54 @@ class Agents:
     def has_batches(self, name: str) -> bool:
         """Return whether an agent can be asked in batches; one that answers on this machine cannot."""
         return self._directory.batching(name) is not None
+
+
+class OwnAgents:
+    """Makes agents that answer on this machine or in the user's own service."""
+
+    def __init__(
+        self, settings: Settings, processes: ProcessRegistry, http: "Callable[[str], Http]", *, unpriced_ok: bool
+    ) -> None:
+        self._settings, self._processes, self._http = settings, processes, http
+        self._unpriced_ok = unpriced_ok
+
+    def command(self, command: Command) -> Agent:
+        """Make an agent of a command; its folder is relative to that of muster.toml."""
+        return load("programs:make_command")(
+            command,
+            processes=self._processes,
+            variables=self._settings.variables,
+            folder=self._settings.folder,
+        )
+
+    def make(
+        self, name: str, section: ProgramSection | HttpSection | PythonSection | ClaudeSection | CliSection
+    ) -> Agent:
+        """Make one agent."""
+        profile = profile_of(name, section)
+        folder, variables = self._settings.folder, self._settings.variables
+        process: dict[str, Any] = {"processes": self._processes, "variables": variables, "folder": folder}
+        match section:
+            case ProgramSection():
+                return load("programs:make_program")(name, section, profile=profile, **process)
+            case HttpSection():
+                try:
+                    http = self._http(section.url)
+                except BadConfiguration as error:
+                    return UnreadyAgent(profile, error)
+                service = load("services:make_service")
+                return service(name, section, profile=profile, http=http, variables=variables)
+            case PythonSection():
+                return load("services:make_function")(name, section, profile=profile, folder=folder)
+            case ClaudeSection():
+                return load("claude:make_claude")(name, section, profile=profile, home=self._settings.home, **process)
+            case CliSection():
+                cli = load("programs:make_cli")
+                return cli(name, section, profile=profile, unpriced_ok=self._unpriced_ok, **process)
+
+
+def load(place: str) -> Callable[..., Agent]:
+    """Return MODULE:FUNCTION of this folder; each module is loaded when an agent of its kind is first made."""
+    module, _, name = place.partition(":")
+    found: Callable[..., Agent] = getattr(importlib.import_module(f"{__package__}.{module}"), name)
+    return found
