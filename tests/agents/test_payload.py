@@ -1,6 +1,7 @@
-"""JSON of strangers: half of a surrogate pair must not cost an answer that was paid for."""
+"""JSON and numbers of agents: written fast, read strictly, and amounts only where they are amounts."""
 
 import json
+from decimal import Decimal
 from typing import Any
 
 import msgspec
@@ -14,7 +15,7 @@ from muster.agents.faults import Account
 from muster.agents.http.sse import ServerSentEvent
 from muster.agents.openai import answer as openai
 from muster.agents.openai.live import OpenAIStream as OpenAIFold
-from muster.agents.payload import MALFORMED, arguments_of, joined, reader, to_json
+from muster.agents.payload import MALFORMED, arguments_of, count_of, joined, microdollars_of, reader, to_json
 from muster.agents.usage import Ceiling
 from muster.domain.call import Reply, Stop
 from muster.domain.errors import OutcomeUnknown
@@ -129,3 +130,70 @@ def test_an_error_with_half_a_character_in_it_is_still_that_error() -> None:
             openai.decode(to_json({"error": trouble}), None, CEILING, ACCOUNT)
     with pytest.raises(OutcomeUnknown, match="no \ud83d"):
         anthropic.decode(to_json({"error": {"type": "x", "message": "no \ud83d"}}), None, CEILING, ACCOUNT)
+
+
+@pytest.mark.parametrize(
+    ("values", "micro"),
+    [
+        ([0], 0),
+        ([0.01], 10_000),
+        ([2], 2_000_000),
+        (["0.25"], 250_000),
+        ([Decimal("0.0000125")], 13),
+        ([1e-7], 1),  # rounded up
+        ([0.0000011], 2),
+        ([0.1, 0.2], 300_000),  # though the sum of the floating-point numbers is more
+        ([0.1 + 0.2], 300_000),
+        ([0.012470000000000002], 12_470),
+        ([None, 1], 1_000_000),
+        ([True], None),
+        ([float("nan")], None),
+        ([float("inf")], None),
+        (["nan"], None),
+        ([-1], None),
+        ([1, -1], None),
+        (["free"], None),
+        ([1, "free"], None),
+        ([None, {}], None),
+        ([None], None),
+        ([], None),
+        ([10**30], None),
+        ([10**9, 10**9], None),
+        ([10**5000], None),
+    ],
+)
+def test_amounts_are_added_up_and_nonsense_makes_them_unknown(values: list[Any], micro: int | None) -> None:
+    assert microdollars_of(*values) == micro
+
+
+@given(st.floats(min_value=0, max_value=1e6))
+def test_an_amount_is_never_less_than_was_said_by_more_than_noise(dollars: float) -> None:
+    cost = microdollars_of(dollars)
+    assert cost is not None
+    assert -1e-3 <= cost - dollars * 1_000_000 < 1.001
+
+
+@pytest.mark.parametrize(
+    ("values", "count"),
+    [
+        ([3], 3),
+        ([5.0], 5),
+        ([1, None, 2], 3),
+        ([0], 0),
+        ([None], None),
+        ([], None),
+        ([True], None),
+        (["5"], None),
+        ([-1], None),
+        ([1.5], None),
+        ([1.5, 1.5], None),
+        ([[3]], None),
+        ([float("nan")], None),
+        ([float("inf")], None),
+        ([2**53], 2**53),
+        ([2**53 + 1], None),
+        ([2**53, 1], None),
+    ],
+)
+def test_counts_are_whole_numbers_from_nothing_to_what_json_holds_exactly(values: list[Any], count: int | None) -> None:
+    assert count_of(*values) == count

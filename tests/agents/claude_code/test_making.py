@@ -20,7 +20,7 @@ from muster.domain.agent import Timeouts
 from muster.domain.call import Tool, ask
 from muster.domain.errors import BadConfiguration, InvalidRequest
 from muster.settings.sections import ClaudeSection
-from tests.agents.claude_code.test_pipe import Nowhere
+from tests.agents.claude_code.test_sdk import Nowhere
 
 KEYED = {"ANTHROPIC_API_KEY": "sk-secret-0123", "PATH": "/bin"}
 

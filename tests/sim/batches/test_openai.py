@@ -11,9 +11,8 @@ from muster.domain.canonical import digest
 from muster.sim.options import Options
 from muster.sim.server import serve
 from muster.testing.clock import FakeClock
-
-from .batch_wire import OPENAI_BATCHES, call, content, jsonl, line, lines, openai_at, openai_of, submit
-from .wire import message
+from tests.sim.batch_wire import OPENAI_BATCHES, call, content, jsonl, line, lines, openai_at, openai_of, submit
+from tests.sim.wire import message
 
 SLOW = Options(batch_ms=10_000)
 

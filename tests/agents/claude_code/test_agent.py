@@ -1,12 +1,14 @@
+"""What Claude Code is told: its options, and the prompt."""
+
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from muster.agents.claude_code.agent import options_of
+from muster.agents.claude_code.agent import options_of, prompt_of
 from muster.agents.claude_code.sdk import require
 from muster.agents.claude_code.setup import Servers, Setup
-from muster.domain.call import ask
+from muster.domain.call import Message, Request, Role, ask
 from muster.domain.errors import BadConfiguration
 from muster.domain.money import NOTHING, Microdollars
 
@@ -72,3 +74,29 @@ def test_a_missing_sdk_says_how_to_install_it() -> None:
     with pytest.raises(BadConfiguration, match="claude-agent-sdk") as caught:
         require("a_package_that_nobody_has")
     assert caught.value.suggestions == ("pip install 'muster-ai[claude]'",)
+
+
+TALK = (
+    Message(role=Role.USER, text="What is it?"),
+    Message(role=Role.ASSISTANT, text="A bird."),
+    Message(role=Role.TOOL, text="crow"),
+    Message(role=Role.USER, text="Which {one}?"),
+)
+
+
+def test_a_single_message_goes_in_as_it_is() -> None:
+    assert prompt_of(ask("User: {x}\n$HOME")) == "User: {x}\n$HOME"
+
+
+def test_the_system_prompt_has_another_place() -> None:
+    assert prompt_of(ask("Hello", system="Be brief.")) == "Hello"
+
+
+def test_more_messages_go_in_as_turns() -> None:
+    expected = "User: What is it?\n\nAssistant: A bird.\n\nTool: crow\n\nUser: Which {one}?"
+    assert prompt_of(Request(messages=TALK)) == expected
+
+
+def test_a_session_holds_the_former_turns_already() -> None:
+    request = Request(messages=TALK, volatile={"session": "abc"})
+    assert prompt_of(request) == "Which {one}?"

@@ -12,9 +12,8 @@ from muster.domain.script import Line, Rule, Script
 from muster.sim.options import Options
 from muster.sim.server import serve
 from muster.testing.clock import FakeClock
-
-from .batch_wire import ANTHROPIC_BATCHES, anthropic_at, anthropic_of, call, members, request, requests
-from .wire import ask, message
+from tests.sim.batch_wire import ANTHROPIC_BATCHES, anthropic_at, anthropic_of, call, members, request, requests
+from tests.sim.wire import ask, message
 
 SLOW = Options(batch_ms=10_000)
 

@@ -5,9 +5,8 @@ import pytest
 
 from muster.sim.options import Options
 from muster.sim.server import Server, serve
-
-from .batch_wire import OPENAI_FILES, call, content, form, jsonl, lines, openai_at, submit
-from .wire import Answer, ask, dial, message, spell
+from tests.sim.batch_wire import OPENAI_FILES, call, content, form, jsonl, lines, openai_at, submit
+from tests.sim.wire import Answer, ask, dial, message, spell
 
 CONTENT = b'{"a": "b"}\r\n\r\n--xyz is not at the beginning of a form\r\n{}\n\n--xy'
 

@@ -23,8 +23,7 @@ from muster.domain.errors import (
 )
 from muster.domain.network import Network, Proxy, ProxyRules, parse_exceptions
 from tests.agents.conftest import Host
-
-from .network import Authority, TestProxy, basic, running
+from tests.agents.http.network import Authority, TestProxy, basic, running
 
 SOON = Timeouts(connect=20.0, idle=20.0, call=20.0)
 HEADERS = {"x-api-key": "sk-key"}

@@ -1,4 +1,4 @@
-"""The JSON that counts is found in any noise, and hostile noise costs little."""
+"""JSON in texts of others: found in noise, read strictly, within limits."""
 
 import json
 from collections.abc import Callable
@@ -11,7 +11,8 @@ from muster.agents.program.answer import END, START, find_marked
 from muster.agents.program.exec_protocol import is_evaluations, is_proposal
 from muster.domain.canonical import Json
 from muster.domain.errors import BadOutput
-from muster.text.json_documents import find, find_value, parseable, readable
+from muster.text.json_documents import LONGEST, find, find_value, flaw_of, parseable, read_object, readable
+from muster.verify.agents.answers import bounded, cwe_of, replacement_of
 
 PAYLOAD = {"thought_process": "think", "content": "answer"}
 SPELLED = json.dumps(PAYLOAD)
@@ -271,3 +272,76 @@ def test_the_payload_that_comes_last_is_found_in_any_noise(
 ) -> None:
     text = f"{before}\n{draft}{lead}{json.dumps(payload, indent=indent, ensure_ascii=False)}\n{after}"
     assert proposal(text) == payload
+
+
+PLAIN_OBJECTS = st.dictionaries(
+    st.text(max_size=5), st.integers(-(2**63), 2**63) | st.text(max_size=5) | st.none(), max_size=4
+)
+
+
+@settings(max_examples=50, deadline=None)
+@given(PLAIN_OBJECTS, st.sampled_from(["{}", " {}\n", "```json\n{}\n```", "```\n{}\n  ```\n", "\ufeff{}"]))
+def test_an_object_is_read_as_it_is(value: dict[str, Json], around: str) -> None:
+    assert read_object(around.replace("{}", json.dumps(value))) == value
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "```",
+        "```json\n```",
+        "```json\n{}",
+        "{}\n```",
+        "``` not a language\n{}\n```",
+        "```json\n{}\n``` and so on",
+        "{} {}",
+        "{'a': 1}",
+        '{"a": 1,}',
+        '{"a": {"b": 1, "b": 1}}',
+        '{"a": -Infinity}',
+        "[{}]",
+        '"{}"',
+        "{" * 200_000,
+        '{"a":' * 5_000 + "1" + "}" * 5_000,
+        '{"a":' * 150 + "1" + "}" * 150,
+        " " * (LONGEST + 1),
+        "```" + "\n" * 100_000,
+    ],
+    ids=lambda value: str(value)[:30],
+)
+def test_anything_else_has_a_flaw(text: str) -> None:
+    assert isinstance(read_object(text), str)
+
+
+def test_words_are_kept_within_bounds() -> None:
+    assert bounded("  short ", 10) == "short"
+    assert bounded("x" * 11, 10) == "x" * 9 + "…"
+    assert bounded("a\tb\nc\x07", 10) == "a\tb\nc\ufffd"
+    assert replacement_of(None) is None
+    assert replacement_of("\r\n\tx ") == "\r\n\tx "
+    assert cwe_of("CWE-00079") == "CWE-79"
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.text(max_size=40), st.integers(2, 30))
+def test_bounded_words_are_never_longer(text: str, longest: int) -> None:
+    assert len(bounded(text, longest)) <= longest
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        ({"x": float("nan")}, "NaN"),
+        ({"x": [1, float("-inf")]}, "NaN"),
+        ({"x": 2**64}, "64 bits"),
+        ({"x": -(2**63) - 1}, "64 bits"),
+        (json.loads("[" * 200 + "]" * 200), "nested"),
+    ],
+)
+def test_data_that_no_store_gives_back_has_a_flaw(value: Json, why: str) -> None:
+    assert why in (flaw_of(value) or "")
+
+
+def test_data_that_can_be_kept_has_no_flaw() -> None:
+    assert flaw_of({"a": [1.5, True, None, "x", 2**64 - 1, {"b": {}}], "c": json.loads("[" * 90 + "]" * 90)}) is None

@@ -6,9 +6,8 @@ from itertools import count
 from muster.sim.batches.batch import Schedule, make_schedule
 from muster.sim.options import Options
 from muster.sim.server import serve
-
-from .batch_wire import ANTHROPIC_BATCHES, call, members
-from .wire import ask, dial, message, spell
+from tests.sim.batch_wire import ANTHROPIC_BATCHES, call, members
+from tests.sim.wire import ask, dial, message, spell
 
 MANY = 3000
 DAY = 24 * 60 * 60
