@@ -12,7 +12,7 @@ from muster.domain.run import Driver
 from muster.testing.sim import RehearsalProcess
 
 from .shell import Shell
-from .test_sights import BATCH
+from .test_progress import BATCH
 
 ANTHROPIC, OPENAI = "anthropic/claude-haiku-5-5", "openai/gpt-5-mini"
 OFTEN = ("--poll-interval", "0.05")

@@ -1,4 +1,4 @@
-"""The door of the room: what the engine knows of an agent."""
+"""The seam of the agents: what the engine knows of one."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass

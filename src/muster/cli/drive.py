@@ -13,7 +13,7 @@ from typing import Protocol
 from muster.app import Muster
 from muster.app.runs.handle import RunHandle
 from muster.app.runs.runs import require_not_driven
-from muster.cli.terminal.progress import Display, ProgressState, run_sight, shown
+from muster.cli.terminal.progress import Display, ProgressState, run_progress, shown
 from muster.domain.batch import Batch
 from muster.domain.entry import Event
 from muster.domain.errors import Conflict, Interrupted, RunFailed
@@ -32,23 +32,25 @@ class CallProgress:
 
     async def look(self, run: Run, on_wire: int, batches: Sequence[Batch] = ()) -> ProgressState:
         """Return what is to be seen."""
-        return run_sight(run, on_wire, batches)
+        return run_progress(run, on_wire, batches)
 
 
-async def drive(muster: Muster, handle: RunHandle, display: Display, sights: ProgressSource | None = None) -> Run:
+async def drive(
+    muster: Muster, handle: RunHandle, display: Display, progress_source: ProgressSource | None = None
+) -> Run:
     """Wait for a run that this process drives; gives it when it is completed or detached, and raises anything else."""
-    awaited, sights = Awaited(muster), sights or CallProgress()
+    awaited, progress_source = Awaited(muster), progress_source or CallProgress()
     Stopper(muster, display.tell, batches=lambda: awaited.submitted).install()
 
     async def look() -> ProgressState:
-        return await sights.look(await handle.run(), muster.runs.calls_on_wire, await awaited.look())
+        return await progress_source.look(await handle.run(), muster.runs.calls_on_wire, await awaited.look())
 
     with display:
         try:
             run = await shown(handle.wait(), look, display)
         except Conflict as error:
             raise await _who(muster, handle, error) from error
-        display.show(await sights.look(run, 0), last=True)
+        display.show(await progress_source.look(run, 0), last=True)
     return completed(run)
 
 
@@ -216,17 +218,17 @@ class FreshEvents:
 
 
 @dataclass(slots=True)
-class PartingWords:
-    """What is said to somebody who leaves; filled in as soon as it is known."""
+class InterruptAdvice:
+    """What is printed after Ctrl-C; filled in as soon as it is known."""
 
     words: str = "interrupted"
     ways: tuple[str, ...] = ()
 
 
 @contextmanager
-def parting() -> Iterator[PartingWords]:
+def interruptible() -> Iterator[InterruptAdvice]:
     """Turn Ctrl-C inside the block into an error that says how to go on."""
-    said = PartingWords()
+    said = InterruptAdvice()
     try:
         yield said
     except KeyboardInterrupt:

@@ -137,7 +137,7 @@ class RunOutcome:
 class RunEnding(Protocol):
     """How runs of one workload end."""
 
-    def sights(self, muster: Muster) -> ProgressSource:
+    def progress_source(self, muster: Muster) -> ProgressSource:
         """Look at a run while it is driven."""
 
     async def outcome(
@@ -151,7 +151,7 @@ async def drive_and_conclude(
 ) -> int:
     """Drive a run to its end and report it; returns the exit code, and raises what stopped the run."""
     try:
-        run = await drive(muster, handle, display(common), ending.sights(muster))
+        run = await drive(muster, handle, display(common), ending.progress_source(muster))
     except MusterError as error:
         found = await _what_is_there(muster, await handle.run(), ending, wanted, common)
         if found is None or not common.json:

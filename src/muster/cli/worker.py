@@ -59,10 +59,10 @@ async def _serve(muster: Muster, common: CommonOptions, concurrency: int, until_
     def on_error(run: RunId, error: MusterError) -> None:
         warn(f"run {run} could not be driven: {error.message}")
 
-    crew = muster.worker(most=concurrency, on_end=on_end, on_error=on_error)
-    Stopper(muster, warn, on_first=crew.close).install()
+    engine_worker = muster.worker(most=concurrency, on_end=on_end, on_error=on_error)
+    Stopper(muster, warn, on_first=engine_worker.close).install()
     note(common, f"working for {muster.settings.database}, {concurrency} runs at a time")
-    await crew.serve(until_idle=until_idle)
+    await engine_worker.serve(until_idle=until_idle)
     await _tell_unknown(muster, common)
 
 

@@ -1,1 +1,1 @@
-"""What is remembered: runs, journal, ledger and events, behind one door."""
+"""What is remembered: runs, journal, ledger and events, behind one seam."""

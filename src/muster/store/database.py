@@ -1,4 +1,4 @@
-"""A store over any database: the shared parts put behind the door, reads on one connection, writes on another."""
+"""A store over any database: the shared parts that implement the seam, reads on one connection, writes on another."""
 
 import asyncio
 import time

@@ -6,7 +6,7 @@ import math
 import pytest
 
 from muster.engine.batches.base import Patience
-from muster.engine.batches.parking import Waiters
+from muster.engine.batches.parked_calls import Waiters
 from muster.engine.batches.quietness import Quietness, QuietWatch, let_ready_tasks_run
 from muster.testing.clock import FakeClock
 

@@ -6,27 +6,27 @@ from typing import TYPE_CHECKING, Any
 from muster.app import Muster, Patience
 from muster.app.views.runs import batch_view
 from muster.cli.batches.words import batch_name, batch_summary
-from muster.cli.drive import PartingWords, parting
+from muster.cli.drive import InterruptAdvice, interruptible
 from muster.cli.options import BatchArgument, PatienceOptions
 from muster.cli.session import with_muster
 from muster.cli.terminal.output import CommonOptions, answer, fail_with, note, print_json
-from muster.cli.terminal.progress import MutedDisplay, ProgressState, batch_sight, display, shown
+from muster.cli.terminal.progress import MutedDisplay, ProgressState, batch_progress, display, shown
 from muster.domain.batch import OVER, Batch, BatchState
 from muster.domain.ids import RunId
 
 if TYPE_CHECKING:
     pass
 if TYPE_CHECKING:
-    Errand = Callable[[Muster, Batch], Awaitable[Batch]]
+    BatchAction = Callable[[Muster, Batch], Awaitable[Batch]]
 
 
 def fetch(common: CommonOptions, patience: PatienceOptions, batch: BatchArgument) -> int:
     """Wait for a batch and store its results."""
 
-    async def errand(muster: Muster, found: Batch) -> Batch:
+    async def action(muster: Muster, found: Batch) -> Batch:
         return await muster.batches.fetch(found)
 
-    over, runs = _run(common, patience, batch, errand)
+    over, runs = _run(common, patience, batch, action)
     if over.state is BatchState.COLLECTED:
         return _tell(common, over, runs)
     told = {"code": f"batch_{over.state}", "message": _summary(over), "suggestions": _ways_on(runs)}
@@ -36,13 +36,13 @@ def fetch(common: CommonOptions, patience: PatienceOptions, batch: BatchArgument
 def cancel(common: CommonOptions, patience: PatienceOptions, batch: BatchArgument) -> int:
     """Cancel a batch at the provider; keep the results it has."""
 
-    async def errand(muster: Muster, found: Batch) -> Batch:
+    async def action(muster: Muster, found: Batch) -> Batch:
         return await muster.batches.cancel(found)
 
-    return _tell(common, *_run(common, patience, batch, errand))
+    return _tell(common, *_run(common, patience, batch, action))
 
 
-def say_how_to_go_on(said: PartingWords, batch: Batch) -> None:
+def say_how_to_go_on(said: InterruptAdvice, batch: Batch) -> None:
     """Put down what is said to somebody who does not wait for a batch."""
     way = f"muster batch fetch {batch.id}"
     goes_on = batch.state in (BatchState.RUNNING, BatchState.ENDED)
@@ -50,7 +50,7 @@ def say_how_to_go_on(said: PartingWords, batch: Batch) -> None:
     said.words, said.ways = f"interrupted; {batch_name(batch)} {where}; go on with: {way}", (way,)
 
 
-def _run(common: CommonOptions, patience: Patience, reference: str, errand: "Errand") -> tuple[Batch, list[RunId]]:
+def _run(common: CommonOptions, patience: Patience, reference: str, action: "BatchAction") -> tuple[Batch, list[RunId]]:
     """Do something that may take long to a batch, and give it with the runs that can be gone on with."""
 
     async def work(muster: Muster) -> tuple[Batch, list[RunId]]:
@@ -58,16 +58,16 @@ def _run(common: CommonOptions, patience: Patience, reference: str, errand: "Err
         say_how_to_go_on(said, batch)
 
         async def look() -> ProgressState:
-            return batch_sight(await muster.batches.get(batch.id))
+            return batch_progress(await muster.batches.get(batch.id))
 
         if batch.state in OVER:
-            over = await errand(muster, batch)
+            over = await action(muster, batch)
         else:
             with display(common, stays=False) as screen:
-                over = await shown(errand(muster, batch), look, screen)
+                over = await shown(action(muster, batch), look, screen)
         return over, list(await muster.batches.resumable(over.id))
 
-    with parting() as said:
+    with interruptible() as said:
         return with_muster(common, work, patience=patience)
 
 
@@ -97,12 +97,12 @@ def watch(common: CommonOptions, patience: PatienceOptions, batch: BatchArgument
         say_how_to_go_on(said, found)
         with MutedDisplay() if common.json else display(common, stays=False) as screen:
             lines = _JsonLines()
-            show = lines if common.json else lambda seen: screen.show(batch_sight(seen))
+            show = lines if common.json else lambda seen: screen.show(batch_progress(seen))
             async for seen in muster.batches.watch(found):
                 show(seen)
             return seen
 
-    with parting() as said:
+    with interruptible() as said:
         over = with_muster(common, work, patience=patience)
     if not common.json:
         note(common, batch_summary(over))

@@ -19,7 +19,7 @@ from muster.domain.errors import BadArgument
 if TYPE_CHECKING:
     from rich.console import Console
 if TYPE_CHECKING:
-    Errand = Callable[[Muster, Batch], Awaitable[Batch]]
+    BatchAction = Callable[[Muster, Batch], Awaitable[Batch]]
 
 
 def list_batches(

@@ -7,7 +7,7 @@ from muster.app import Muster, Patience
 from muster.app.batches import HeldBatch, Reconciled
 from muster.app.views.runs import reconciliation_view
 from muster.cli.batches.words import batch_name, some_batches
-from muster.cli.drive import parting
+from muster.cli.drive import interruptible
 from muster.cli.line import Option
 from muster.cli.options import PatienceOptions
 from muster.cli.session import with_muster
@@ -42,7 +42,7 @@ def reconcile(
     async def work(muster: Muster) -> "list[Found]":
         return await _reconcile(muster, common, patience, resubmit)
 
-    with parting() as said:
+    with interruptible() as said:
         said.words, said.ways = "interrupted; what was found is kept", ("muster batch reconcile",)
         found = with_muster(common, work, patience=patience)
     return _tell(common, found)

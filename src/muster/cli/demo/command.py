@@ -12,12 +12,12 @@ from rich.table import Table
 
 from muster.app import Muster, open_muster
 from muster.cli.demo import work
+from muster.cli.demo.environment import DemoEnvironment, DemoFailed, set_up
 from muster.cli.demo.examination import DemoSuite, examine
-from muster.cli.demo.stage import DemoFailed, DemoStage, set_up
 from muster.cli.drive import completed
 from muster.cli.suites.table import tell_report
 from muster.cli.terminal.output import CommonOptions, answer, fail_with
-from muster.cli.terminal.progress import Display, MutedDisplay, display, run_sight
+from muster.cli.terminal.progress import Display, MutedDisplay, display, run_progress
 from muster.domain.canonical import digest
 from muster.domain.entry import Entry, EntryKind
 from muster.domain.money import from_usd, show_usd, to_usd
@@ -150,23 +150,23 @@ class DemoOutcome:
 
 async def play(display: Display) -> DemoOutcome:
     """Play it from beginning to end."""
-    async with set_up() as stage, open_muster(settings=stage.settings) as muster:
+    async with set_up() as demo, open_muster(settings=demo.settings) as muster:
         with display:
             display.tell("A rehearsal server stands in for the provider: no key is needed, nothing is spent.")
-            await _work_and_kill(stage, muster, display)
+            await _work_and_kill(demo, muster, display)
             run, kept = await _resume(muster, display)
-            before = await stage.audit()
+            before = await demo.audit()
             replay = await _replay(muster, run, display)
-            after = await stage.audit()
+            after = await demo.audit()
         proof = await _prove(muster, run, after.by_digest)
         return DemoOutcome(
             run=run, kept=kept, proof=proof, replay=replay, replay_requests=after.requests - before.requests
         )
 
 
-async def _work_and_kill(stage: DemoStage, muster: Muster, display: Display) -> None:
+async def _work_and_kill(demo: DemoEnvironment, muster: Muster, display: Display) -> None:
     """Act one and two: another process works, and is killed while calls are on the wire."""
-    async with stage.child() as child:
+    async with demo.child() as child:
         calls = len(work.LETTERS) * work.SAMPLES
         budget = show_usd(from_usd(work.BUDGET))
         display.tell(f"Process {child.pid} begins a run of {calls} calls with a budget of {budget}.")
@@ -186,7 +186,7 @@ async def _until_in_full_swing(muster: Muster, child: Process, display: Display)
         if found:
             run = found[0]
             on_wire = run.calls.total - run.calls.done
-            display.show(run_sight(run, on_wire))
+            display.show(run_progress(run, on_wire))
             if run.calls.done >= KILL_AFTER and on_wire:
                 return run
         await asyncio.sleep(LOOK_SECONDS)
@@ -216,10 +216,10 @@ async def _drive(muster: Muster, run: Run, display: Display) -> Run:
     handle = muster.runs.drive(run)
     waiting = asyncio.ensure_future(handle.wait())
     while not waiting.done():
-        display.show(run_sight(await handle.run(), muster.runs.calls_on_wire))
+        display.show(run_progress(await handle.run(), muster.runs.calls_on_wire))
         await asyncio.wait({waiting}, timeout=LOOK_SECONDS)
     ended = await waiting
-    display.show(run_sight(ended, 0), last=True)
+    display.show(run_progress(ended, 0), last=True)
     return completed(ended)
 
 

@@ -94,13 +94,13 @@ async def _examine(folder: Path, display: Display) -> DemoSuite:
 async def _run(muster: Muster, folder: Path, display: Display) -> Run:
     spec = {"path": [str(folder)], "agents": list(AGENTS), "judge": JUDGE}
     handle = await muster.start("suite", spec)
-    sights = SuiteProgress(muster)
+    progress_source = SuiteProgress(muster)
 
     async def look() -> ProgressState:
-        return await sights.look(await handle.run(), muster.runs.calls_on_wire)
+        return await progress_source.look(await handle.run(), muster.runs.calls_on_wire)
 
     run = await shown(handle.wait(), look, display)
-    display.show(await sights.look(run, 0), last=True)
+    display.show(await progress_source.look(run, 0), last=True)
     return completed(run)
 
 

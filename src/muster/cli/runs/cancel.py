@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 from muster.app import Muster
 from muster.app.views.runs import whole_run_view
 from muster.cli.batches.words import batch_name, some_batches, standing
-from muster.cli.drive import PartingWords, parting
+from muster.cli.drive import InterruptAdvice, interruptible
 from muster.cli.options import PatienceOptions, RunArgument
 from muster.cli.runs.words import summary
 from muster.cli.session import with_muster
 from muster.cli.terminal.output import CommonOptions, answer
-from muster.cli.terminal.progress import Display, ProgressState, display, run_sight, shown
+from muster.cli.terminal.progress import Display, ProgressState, display, run_progress, shown
 from muster.domain.batch import UNDER_WAY, Batch
 from muster.domain.run import Run
 
@@ -32,12 +32,12 @@ def cancel(
         view = whole_run_view(canceled, await muster.runs.batches_of(canceled.id))
         return "\n".join(_words(canceled, left)), view
 
-    with parting() as said:
+    with interruptible() as said:
         text, data = with_muster(common, work, patience=patience)
     answer(common, data, lambda console: console.print(text, soft_wrap=True))
 
 
-async def _cancel(muster: Muster, reference: str, display: Display, said: PartingWords) -> Run:
+async def _cancel(muster: Muster, reference: str, display: Display, said: InterruptAdvice) -> Run:
     run = await muster.runs.find(reference)
     batches = await muster.runs.batches_under_way(run.id)
     if run.is_driven or not batches:
@@ -55,7 +55,7 @@ async def _with_batches(muster: Muster, run: Run, batches: Sequence[Batch], disp
     async def look() -> ProgressState:
         fresh = [await muster.batches.get(batch.id) for batch in batches]
         left = [batch for batch in fresh if batch.state in UNDER_WAY]
-        return run_sight(await muster.runs.get(run.id), 0, left)
+        return run_progress(await muster.runs.get(run.id), 0, left)
 
     return await shown(muster.runs.cancel(run.id), look, display)
 

@@ -26,7 +26,7 @@ from muster.cli.outcome import (
 from muster.cli.runs.words import new_run_words
 from muster.cli.suites.table import tell_report
 from muster.cli.terminal.output import CommonOptions, note, warn
-from muster.cli.terminal.progress import ProgressState, facts, run_sight
+from muster.cli.terminal.progress import ProgressState, facts, run_progress
 from muster.domain.batch import Batch
 from muster.domain.entry import Event
 from muster.domain.run import Run
@@ -115,7 +115,7 @@ def _first_words(found: SuitePlan) -> str:
 class SuiteEnding:
     """Ends suite runs."""
 
-    def sights(self, muster: Muster) -> ProgressSource:
+    def progress_source(self, muster: Muster) -> ProgressSource:
         """Look at a run while it is driven."""
         return SuiteProgress(muster)
 
@@ -161,7 +161,7 @@ class SuiteProgress:
         """Return what is to be seen."""
         async for event in self._events.of(run):
             self._take(event)
-        usual = run_sight(run, on_wire, batches)
+        usual = run_progress(run, on_wire, batches)
         if self._total is None:  # calls are another unit, so nothing is counted before the cases are
             return replace(usual, total=None, done=0)
         ended = ", ".join(f"{count:,} {status.replace('_', ' ')}" for status, count in self._counts.items())

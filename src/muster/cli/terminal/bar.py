@@ -70,21 +70,21 @@ class BarDisplay:
         self._progress.under = ""  # what was waited for is past, one way or another
         self._progress.stop()
 
-    def show(self, sight: ProgressState, *, last: bool = False) -> None:
+    def show(self, state: ProgressState, *, last: bool = False) -> None:
         """Draw how it stands."""
         now = time.time()
-        self._progress.under = clean(f"{sight.waits}{age(sight, now)}") if sight.waits else ""
-        total = None if sight.total is None else max(sight.total, 1)
+        self._progress.under = clean(f"{state.waits}{age(state, now)}") if state.waits else ""
+        total = None if state.total is None else max(state.total, 1)
         shown: dict[str, Any] = {
-            "title": sight.title,
-            "count": "" if sight.total is None else f"{sight.done:,}/{total:,} {sight.unit}",
-            "time": span(now - (self._began if sight.waits or sight.since is None else sight.since)),
-            "words": clean(sight.words),
+            "title": state.title,
+            "count": "" if state.total is None else f"{state.done:,}/{total:,} {state.unit}",
+            "time": span(now - (self._began if state.waits or state.since is None else state.since)),
+            "words": clean(state.words),
         }
         if self._task is None:
-            self._task = self._progress.add_task("", total=total, completed=sight.done, **shown)
+            self._task = self._progress.add_task("", total=total, completed=state.done, **shown)
         else:
-            self._progress.update(self._task, total=total, completed=sight.done, **shown)
+            self._progress.update(self._task, total=total, completed=state.done, **shown)
 
     def tell(self, text: str) -> None:
         """Print above the bar."""

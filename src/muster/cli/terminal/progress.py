@@ -29,7 +29,7 @@ class ProgressState:
     since: float | None = None  # when that, or the whole, began
 
 
-def run_sight(run: Run, on_wire: int, batches: Sequence[Batch] = ()) -> ProgressState:
+def run_progress(run: Run, on_wire: int, batches: Sequence[Batch] = ()) -> ProgressState:
     """Look at a run, and at the batches that it waits for."""
     return ProgressState(
         title=f"run {run.id}",
@@ -41,7 +41,7 @@ def run_sight(run: Run, on_wire: int, batches: Sequence[Batch] = ()) -> Progress
     )
 
 
-def batch_sight(batch: Batch) -> ProgressState:
+def batch_progress(batch: Batch) -> ProgressState:
     """Look at one batch."""
     title, since = f"batch {batch.id}", began([batch])
     if batch.done is None:
@@ -91,7 +91,7 @@ class Display(Protocol):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None: ...
 
-    def show(self, sight: ProgressState, *, last: bool = False) -> None:
+    def show(self, state: ProgressState, *, last: bool = False) -> None:
         """Show how it stands."""
 
     def tell(self, text: str) -> None:
@@ -133,7 +133,7 @@ class SilentDisplay:
     ) -> None:
         pass
 
-    def show(self, sight: ProgressState, *, last: bool = False) -> None:
+    def show(self, state: ProgressState, *, last: bool = False) -> None:
         """Show nothing."""
 
     def tell(self, text: str) -> None:
@@ -155,25 +155,25 @@ class LineDisplay(SilentDisplay):
         self._printed: ProgressState | None = None
         self._printed_at = float("-inf")
 
-    def show(self, sight: ProgressState, *, last: bool = False) -> None:
+    def show(self, state: ProgressState, *, last: bool = False) -> None:
         """Print how it stands, if it is time."""
         now = time.monotonic()
-        begins_to_wait = bool(sight.waits) and (self._printed is None or not self._printed.waits)
+        begins_to_wait = bool(state.waits) and (self._printed is None or not self._printed.waits)
         due = last or begins_to_wait or now - self._printed_at >= SECONDS_BETWEEN_LINES
-        alive = sight.since is not None and now - self._printed_at >= SECONDS_BETWEEN_SIGNS_OF_LIFE
-        begun = last or bool(sight.done or sight.total or sight.waits)
-        if (sight != self._printed and due and begun) or alive:
-            self._printed, self._printed_at = sight, now
-            warn(line(sight, time.time()))
+        alive = state.since is not None and now - self._printed_at >= SECONDS_BETWEEN_SIGNS_OF_LIFE
+        begun = last or bool(state.done or state.total or state.waits)
+        if (state != self._printed and due and begun) or alive:
+            self._printed, self._printed_at = state, now
+            warn(line(state, time.time()))
 
 
-def line(sight: ProgressState, now: float) -> str:
-    """Put a sight on one line."""
-    count = "" if sight.total is None else f"{sight.done:,} of {sight.total:,} {sight.unit} done, "
-    waits = f"; {sight.waits}" if sight.waits else ""
-    return f"{sight.title}: {count}{sight.words}{waits}{age(sight, now)}"
+def line(state: ProgressState, now: float) -> str:
+    """Return a state of progress as one line."""
+    count = "" if state.total is None else f"{state.done:,} of {state.total:,} {state.unit} done, "
+    waits = f"; {state.waits}" if state.waits else ""
+    return f"{state.title}: {count}{state.words}{waits}{age(state, now)}"
 
 
-def age(sight: ProgressState, now: float) -> str:
+def age(state: ProgressState, now: float) -> str:
     """Return in brackets since when it goes on."""
-    return "" if sight.since is None else f" ({span(now - sight.since)})"
+    return "" if state.since is None else f" ({span(now - state.since)})"

@@ -11,24 +11,24 @@ class AnswerWriter:
 
     def __init__(self, secrets: Sequence[str] = ()) -> None:
         self._secrets = secrets
-        self._curtain, self._cleaner = StreamRedactor(secrets), TerminalCleaner()
+        self._redactor, self._cleaner = StreamRedactor(secrets), TerminalCleaner()
         self._parts: list[str] = []
         self._shown = ""  # the last piece that was written
 
     def __call__(self, key: str, delta: str) -> None:
         """Write some more."""
-        self._show(self._curtain.feed(delta))
+        self._show(self._redactor.feed(delta))
 
     def start_over(self) -> None:
         """Print that what was written so far does not count."""
         if any(self._parts):
             self.break_line()
             warn("(the answer broke off; it is asked for again)")
-        self._parts, self._curtain, self._cleaner = [], StreamRedactor(self._secrets), TerminalCleaner()
+        self._parts, self._redactor, self._cleaner = [], StreamRedactor(self._secrets), TerminalCleaner()
 
     def break_line(self) -> None:
         """End the line that is being written."""
-        self._show(self._curtain.finish())
+        self._show(self._redactor.finish())
         self._write(self._cleaner.finish())
         if self._shown and not self._shown.endswith("\n"):
             self._write("\n")

@@ -21,7 +21,7 @@ from muster.cli.outcome import (
     write_reports,
 )
 from muster.cli.terminal.output import CommonOptions, note, warn
-from muster.cli.terminal.progress import ProgressState, display, run_sight
+from muster.cli.terminal.progress import ProgressState, display, run_progress
 from muster.cli.verify.options import VerifyArguments, VerifyDispatchOptions
 from muster.cli.verify.table import tell_left_behind, tell_report
 from muster.cli.verify.words import first_words, tell_nothing
@@ -92,7 +92,7 @@ async def carry_out(muster: Muster, order: VerifyOrder, common: CommonOptions) -
 class VerifyEnding:
     """Ends verifications."""
 
-    def sights(self, muster: Muster) -> ProgressSource:
+    def progress_source(self, muster: Muster) -> ProgressSource:
         """Look at a run while it is driven."""
         return VerifyProgress(muster)
 
@@ -137,7 +137,7 @@ class VerifyProgress:
         """Return what is to be seen."""
         async for event in self._events.of(run):
             self._take(event)
-        usual = run_sight(run, on_wire, batches)
+        usual = run_progress(run, on_wire, batches)
         return ProgressState(
             title=usual.title,
             words=", ".join(part for part in (self._words, usual.words) if part),
@@ -191,7 +191,7 @@ class RepairEnding(VerifyEnding):
         if repair.again is None or repair.again.handle is None:
             return repair.before
         note(common, first_words(repair.again))
-        return await drive(muster, repair.again.handle, display(common), self.sights(muster))
+        return await drive(muster, repair.again.handle, display(common), self.progress_source(muster))
 
 
 def _words(first: ConcludedVerification, repair: Repair) -> str:

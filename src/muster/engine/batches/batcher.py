@@ -21,7 +21,7 @@ from muster.engine.batches.base import Asker, BatchServices
 from muster.engine.batches.collect import Collector
 from muster.engine.batches.dismiss import Dismisser
 from muster.engine.batches.follow import Follower, Poller, Step
-from muster.engine.batches.parking import Outcome, Parked, Waiters
+from muster.engine.batches.parked_calls import Outcome, Parked, Waiters
 from muster.engine.batches.quietness import Quietness, QuietWatch, let_ready_tasks_run
 from muster.engine.batches.resolve import BatchResolver, Claims, lost
 from muster.engine.batches.results import own_folder

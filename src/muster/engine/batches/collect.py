@@ -17,7 +17,7 @@ from muster.domain.errors import TryLater
 from muster.engine.batches.base import Asker, BatchServices, NotThere, PollDelays
 from muster.engine.batches.dismiss import PAGE, Dismisser
 from muster.engine.batches.follow import unread
-from muster.engine.batches.parking import Waiters
+from muster.engine.batches.parked_calls import Waiters
 from muster.engine.batches.resolve import rejection
 from muster.engine.batches.results import Ended, OddLines, ResultReader, Splitter, Spool, missing
 from muster.store.base import Advance, ResultPage

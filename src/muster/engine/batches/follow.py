@@ -24,7 +24,7 @@ from muster.domain.errors import (
 from muster.domain.ids import BatchId, RunId
 from muster.engine.batches.base import Asker, BatchServices, PollDelays
 from muster.engine.batches.dismiss import Dismisser
-from muster.engine.batches.parking import Waiters
+from muster.engine.batches.parked_calls import Waiters
 from muster.engine.clock import Clock
 from muster.store.base import Advance, Store
 

@@ -1,6 +1,6 @@
 """The branch of the call path for batches: a call waits for the batch that holds it, or is parked for the next one.
 
-A parked call has no seat: it takes no place in its run, at the limiter or in a map, and its run's clock may stop.
+A parked call takes no place in its run, at the limiter or in a map, and its run's clock may stop.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from muster.domain.entry import AttemptId, Entry, EntryState
 from muster.domain.errors import LeftWaiting, RecordedFailure, RetriesExhausted, TryLater
 from muster.domain.ids import BatchId
 from muster.domain.run import Fallback
-from muster.engine.batches.parking import Outcome, Parked
+from muster.engine.batches.parked_calls import Outcome, Parked
 from muster.engine.calls.state import CallServices, CallState, require_unicode
 from muster.engine.driven_run import CallGuard, CallJournal, DrivenRun
 from muster.engine.mapping import item_under_way

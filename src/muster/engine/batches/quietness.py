@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from muster.engine.batches.base import Patience
-from muster.engine.batches.parking import Waiters
+from muster.engine.batches.parked_calls import Waiters
 from muster.engine.clock import Clock
 
 READY_TURNS = 10  # of the event loop: from a freed place to the call that takes it there are four

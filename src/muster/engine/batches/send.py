@@ -27,7 +27,7 @@ from muster.domain.errors import (
 from muster.domain.ids import BatchId
 from muster.engine.batches.base import BatchServices, PollDelays
 from muster.engine.batches.dismiss import Dismisser
-from muster.engine.batches.parking import Parked
+from muster.engine.batches.parked_calls import Parked
 from muster.engine.batches.resolve import BatchResolver, Claims
 from muster.store.base import BatchWriter
 

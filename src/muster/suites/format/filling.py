@@ -32,11 +32,11 @@ class FilledCase:
 
 
 def filled(
-    case: Case, complaints: Complaints, variables: Mapping[str, str], dataset: DatasetForm | None, shelf: SuiteFiles
+    case: Case, complaints: Complaints, variables: Mapping[str, str], dataset: DatasetForm | None, files: SuiteFiles
 ) -> Iterator[FilledCase]:
     """Return what comes of a resolved case, verified; rows are read only for a case that is good so far."""
     if dataset is not None and not complaints.flaws:
-        yield from _from_rows(case, complaints, variables, dataset, shelf)
+        yield from _from_rows(case, complaints, variables, dataset, files)
         return
     try:
         case = CaseTemplate(case).fill(variables) if variables and dataset is None else case
@@ -63,12 +63,12 @@ def _doubt_undefined(case: Case, complaints: Complaints) -> None:
 
 
 def _from_rows(
-    case: Case, complaints: Complaints, variables: Mapping[str, str], dataset: DatasetForm, shelf: SuiteFiles
+    case: Case, complaints: Complaints, variables: Mapping[str, str], dataset: DatasetForm, files: SuiteFiles
 ) -> Iterator[FilledCase]:
     try:
         filling = _Filling(case, complaints, variables, dataset)
         empty = True
-        for row in rows(shelf.find(dataset.file)):
+        for row in rows(files.find(dataset.file)):
             empty = False
             yield filling.case(row)
         if empty:

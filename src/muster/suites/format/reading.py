@@ -47,7 +47,7 @@ class SuiteReader:
         if not path.exists():
             raise NotFound(f"no such file: {path}")
         self.path, self.file = path, shown(path)
-        self.shelf = SuiteFiles(path.parent)
+        self.files = SuiteFiles(path.parent)
         self.tree = Map(1)
         self.head: HeadForm | None = None  # None when it does not fit
         self.prompt: str | None = None
@@ -108,7 +108,7 @@ class SuiteReader:
 
     def _read_prompt(self) -> None:
         try:
-            path = self.shelf.beside(PROMPT)
+            path = self.files.beside(PROMPT)
             text = "" if path is None else whole_text(path, MOST_PROMPT)
         except Unreadable as error:
             file = shown(self.path.parent / PROMPT)

@@ -39,12 +39,12 @@ _CONFIG = "evaluator_config"
 class CaseResolver:
     """Resolves the cases of one suite."""
 
-    def __init__(self, head: HeadForm, shelf: SuiteFiles, file: str, *, partial: bool = False) -> None:
-        self._head, self._shelf, self._file, self._partial = head, shelf, file, partial
+    def __init__(self, head: HeadForm, files: SuiteFiles, file: str, *, partial: bool = False) -> None:
+        self._head, self._files, self._file, self._partial = head, files, file, partial
 
     def resolve(self, form: CaseForm, line: int, complaints: Complaints) -> Case:
         """Return the case; it counts only if nothing was complained about."""
-        return _Resolution(self._head, self._shelf, form, complaints, self._file, partial=self._partial).case(
+        return _Resolution(self._head, self._files, form, complaints, self._file, partial=self._partial).case(
             self._file, line
         )
 
@@ -53,10 +53,10 @@ class _Resolution:
     """The work on one case."""
 
     def __init__(
-        self, head: HeadForm, shelf: SuiteFiles, form: CaseForm, complaints: Complaints, file: str, *, partial: bool
+        self, head: HeadForm, files: SuiteFiles, form: CaseForm, complaints: Complaints, file: str, *, partial: bool
     ) -> None:
         self._partial = partial  # parts are missing that were complained about: what follows from that is not told
-        self._head, self._shelf, self._form, self._say = head, shelf, form, complaints.say
+        self._head, self._files, self._form, self._say = head, files, form, complaints.say
         self._doubt = complaints.doubt
         self._config: EvaluatorForm = form.evaluator_config
         self._file = file
@@ -91,7 +91,7 @@ class _Resolution:
             rubric=self._rubric(),
             golden=self._own_golden(),
             process=tuple(config.process_cmd),
-            process_folder=str(self._shelf.home_of(config.process_cmd)) if config.process_cmd else "",
+            process_folder=str(self._files.home_of(config.process_cmd)) if config.process_cmd else "",
             judge_prompt=config.judge_prompt,
         )
         self._require_work(found)
@@ -102,7 +102,7 @@ class _Resolution:
         """Refuse a command that leads out of the project, or whose files are missing."""
         if not case.process:
             return
-        folders, refused = self._shelf.folders, False
+        folders, refused = self._files.folders, False
         for index, message in leaving(case.process, folders):
             refused = True
             self._say((_CONFIG, "process_cmd", index), message)
@@ -161,7 +161,7 @@ class _Resolution:
         if form.schema_file is None:
             return form.inline_schema
         try:
-            found = json.loads(self._shelf.text(form.schema_file))
+            found = json.loads(self._files.text(form.schema_file))
             if not isinstance(found, dict):
                 raise Unreadable(f"{form.schema_file}: a JSON Schema must be an object")
             if wrong := flaw_of(found) or schema_flaw(found):
@@ -190,7 +190,7 @@ class _Resolution:
         # Golden files may stand in a folder with the name of the suite, or of its file.
         folders = tuple(dict.fromkeys((self._head.skill_or_agent, Path(self._file).stem)))
         try:
-            text = self._shelf.text(name, folders)
+            text = self._files.text(name, folders)
         except Unreadable as error:
             self._say(place, error.message)
             return None

@@ -195,8 +195,8 @@ def _resolve(reading: SuiteReader, written: WrittenCase) -> Iterator[FilledCase]
         return
     for place, code, message in lenient(form):
         complaints.doubt(place, message, code)
-    case = CaseResolver(head, reading.shelf, reading.file).resolve(form, written.line, complaints)
-    yield from filled(case, complaints, {**head.variables, **form.variables}, form.dataset, reading.shelf)
+    case = CaseResolver(head, reading.files, reading.file).resolve(form, written.line, complaints)
+    yield from filled(case, complaints, {**head.variables, **form.variables}, form.dataset, reading.files)
 
 
 def _look_at_rest(reading: SuiteReader, written: WrittenCase) -> None:
@@ -209,7 +209,7 @@ def _look_at_rest(reading: SuiteReader, written: WrittenCase) -> None:
     head = reading.head or HeadForm(schema_version=1, skill_or_agent="unknown")
     if reading.head is not None and isinstance(written.tree.get("id"), str):
         require_id(form.id, head.skill_or_agent, written.complaints.say)
-    case = CaseResolver(head, reading.shelf, reading.file, partial=True).resolve(form, written.line, written.complaints)
+    case = CaseResolver(head, reading.files, reading.file, partial=True).resolve(form, written.line, written.complaints)
     if not (reading.tree.get("variables") or form.variables or form.dataset):
         verify(case, written.complaints)
 

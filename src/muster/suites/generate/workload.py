@@ -161,25 +161,25 @@ async def generate(ctx: Context, spec: Any) -> Json:
     """Have cases written; gives those that were taken, and why others were not."""
     wanted = _read(spec)
     known = msgspec.convert(await ctx.step("known", lambda: msgspec.to_builtins(_look(wanted))), Known)
-    desk = GeneratedCases(known, wanted.description)
+    generated = GeneratedCases(known, wanted.description)
     failure, number, fruitless = "", 0, 0
     most = _SPARE + 2 * ceil(wanted.count / A_ROUND)
-    while desk.missing(wanted.count) and number < most and fruitless < _FRUITLESS and not failure:
+    while generated.missing(wanted.count) and number < most and fruitless < _FRUITLESS and not failure:
         number += 1
-        request = question_for(desk.subject(), min(A_ROUND, desk.missing(wanted.count)), desk.reasons)
+        request = question_for(generated.subject(), min(A_ROUND, generated.missing(wanted.count)), generated.reasons)
         taken = 0
         try:
-            taken = desk.take(await ctx.call(wanted.agent, request, key=f"round/{number}"), wanted.count)
+            taken = generated.take(await ctx.call(wanted.agent, request, key=f"round/{number}"), wanted.count)
         except (CallFailed, TryLater) as error:
-            failure = _failure(error, desk)
+            failure = _failure(error, generated)
         fruitless = 0 if taken else fruitless + 1
     return {
         "skill": known.skill,
         "asked": wanted.count,
-        "cases": desk.cases,
+        "cases": generated.cases,
         "rounds": number,
-        "rejected": dict(desk.rejected),
-        "reasons": desk.all_reasons[:_KEPT],
+        "rejected": dict(generated.rejected),
+        "reasons": generated.all_reasons[:_KEPT],
         "failure": failure,
     }
 
@@ -193,7 +193,7 @@ def _look(spec: Spec) -> Known:
     return Known(skill=suite.name, prompt=suite.prompt or "", cases=cases)
 
 
-def _failure(error: WireError, desk: GeneratedCases) -> str:
+def _failure(error: WireError, generated: GeneratedCases) -> str:
     """Return why generation cannot continue; an answer of a program in another shape is only rejected.
 
     It is told as the journal has it, so that a replay says the same.
@@ -203,5 +203,5 @@ def _failure(error: WireError, desk: GeneratedCases) -> str:
     message = str(record.get("message", "the call failed"))
     if record.get("code") != BadOutput.code:
         return message
-    desk.spoil(message)
+    generated.spoil(message)
     return ""

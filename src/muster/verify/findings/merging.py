@@ -52,13 +52,13 @@ class _Cluster:
 def merge(findings_by_agent: Sequence[tuple[str, Sequence[Finding]]]) -> tuple[Merged, ...]:
     """Merge the findings of some agents, the worst first; an agent may be there more than once."""
     given = ((_order(finding), finding, agent) for agent, findings in findings_by_agent for finding in findings)
-    shelf = _Shelf()
+    index = _ClusterIndex()
     for _, finding, agent in sorted(given, key=lambda item: (item[0], item[2])):
-        cluster = shelf.find(finding, agent)
+        cluster = index.find(finding, agent)
         if cluster is None:
-            cluster = shelf.add(finding)
+            cluster = index.add(finding)
         cluster.members[agent] = finding
-    return tuple(cluster.merged() for cluster in shelf.clusters)
+    return tuple(cluster.merged() for cluster in index.clusters)
 
 
 def in_order(findings: Iterable[Finding]) -> list[Finding]:
@@ -95,7 +95,7 @@ def _order(finding: Finding) -> tuple[object, ...]:
     )
 
 
-class _Shelf:
+class _ClusterIndex:
     """Finds the cluster of a finding by what it has in common with it, near its lines."""
 
     def __init__(self) -> None:

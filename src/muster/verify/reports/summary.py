@@ -293,9 +293,9 @@ class VerifyReport:
         if waves := [str(wave) for wave in self.not_started]:
             done = "started" if self.run.state is RunState.COMPLETED else "done"
             yield f"wave{'s' * (len(waves) > 1)} {listed(waves, str)} {'were' if len(waves) > 1 else 'was'} not {done}"
-        yield from self._sight_flaws()
+        yield from self._coverage_flaws()
 
-    def _sight_flaws(self) -> Iterator[str]:
+    def _coverage_flaws(self) -> Iterator[str]:
         """Return what was not verified: where nothing was checked nothing has passed."""
         if not self.waves and not self.not_started:
             yield "there was no agent to run"

@@ -108,13 +108,13 @@ def test_a_file_is_bounded_and_text(tmp_path: Path) -> None:
 def test_a_file_that_many_name_is_read_once(tmp_path: Path) -> None:
     folder = project(tmp_path)
     path = write(folder, "first", "a.txt")
-    shelf = SuiteFiles(folder)
-    assert shelf.text("a.txt") == "first"
+    files = SuiteFiles(folder)
+    assert files.text("a.txt") == "first"
     path.unlink()
-    assert shelf.text("a.txt") == "first"
+    assert files.text("a.txt") == "first"
     for index in range(100):
         write(folder, str(index), f"{index}.txt")
-        assert shelf.text(f"{index}.txt") == str(index)
+        assert files.text(f"{index}.txt") == str(index)
 
 
 def test_a_command_is_meant_from_the_folder_that_has_its_file(tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_a_command_is_meant_from_the_folder_that_has_its_file(tmp_path: Path) ->
     root = folder.parent.parent
     write(root, "", "scripts/judge.py")
     write(folder, "", "own.py")
-    shelf = SuiteFiles(folder)
-    assert shelf.home_of(["python3", "scripts/judge.py"]) == root.resolve()
-    assert shelf.home_of(["python3", "own.py"]) == folder.resolve()
-    assert shelf.home_of(["python3", "-m", "judge", "../../etc/passwd"]) == folder.resolve()
+    files = SuiteFiles(folder)
+    assert files.home_of(["python3", "scripts/judge.py"]) == root.resolve()
+    assert files.home_of(["python3", "own.py"]) == folder.resolve()
+    assert files.home_of(["python3", "-m", "judge", "../../etc/passwd"]) == folder.resolve()

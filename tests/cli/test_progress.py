@@ -7,7 +7,7 @@ import pytest
 
 from muster.app import Patience
 from muster.cli.options import patience_of
-from muster.cli.terminal.progress import LineDisplay, ProgressState, batch_sight, line, waiting
+from muster.cli.terminal.progress import LineDisplay, ProgressState, batch_progress, line, waiting
 from muster.cli.terminal.times import rough, since, span
 from muster.domain.batch import Batch, BatchEndpoint, BatchState
 from muster.domain.errors import BadArgument
@@ -50,7 +50,7 @@ def test_one_batch_is_named_with_its_state_and_many_are_counted() -> None:
 )
 def test_a_batch_fits_on_one_line(changes: dict[str, object], words: str) -> None:
     batch = replace(BATCH, **changes)  # type: ignore[arg-type]
-    assert line(batch_sight(batch), now=1010.0 + 200) == words
+    assert line(batch_progress(batch), now=1010.0 + 200) == words
 
 
 def test_lines_tell_changes_and_not_that_time_goes_by(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""The stage of the demo: a temporary folder, the rehearsal server, the process to be killed; nothing stays behind."""
+"""The environment of the demo: a temporary folder, the rehearsal server, the process to be killed; nothing stays."""
 
 import asyncio
 import json
@@ -26,7 +26,7 @@ class DemoFailed(MusterError):
     code = "demo"
 
 
-class DemoStage:
+class DemoEnvironment:
     """Where the demo happens."""
 
     def __init__(self, folder: Path, addresses: Mapping[str, str]) -> None:
@@ -68,8 +68,8 @@ class DemoStage:
 
 
 @asynccontextmanager
-async def set_up() -> AsyncIterator[DemoStage]:
-    """Set up the stage and clear it away."""
+async def set_up() -> AsyncIterator[DemoEnvironment]:
+    """Set up the environment and remove it afterwards."""
     with tempfile.TemporaryDirectory(prefix="muster-demo-") as name:
         folder = Path(name)
         script = folder / "script.json"
@@ -80,7 +80,7 @@ async def set_up() -> AsyncIterator[DemoStage]:
             sys.executable, "-m", "muster.sim", *options, stdin=PIPE, stdout=PIPE, start_new_session=True
         )
         async with ended(server):
-            yield DemoStage(folder, await _addresses(server))
+            yield DemoEnvironment(folder, await _addresses(server))
 
 
 async def _addresses(server: Process) -> Mapping[str, str]:
