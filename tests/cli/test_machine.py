@@ -1,9 +1,14 @@
 """`muster sim`, `store`, `doctor`, and what all commands share."""
 
+import fcntl
 import json
 import os
+import pty
 import signal
 import socket
+import struct
+import subprocess
+import termios
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
@@ -14,10 +19,11 @@ from muster import __version__
 from muster.cli.frame import answered
 from muster.cli.terminal.output import CommonOptions
 
-from .shell import Shell
+from .shell import COMMAND, Shell
 
 CERTIFICATE = Path(__file__).parents[1] / "agents" / "tls" / "localhost.pem"
 
+POLLING = ("--poll-interval", "--deadline")
 WAITING = ("--linger", "--poll-interval", "--deadline", "--max-parked")
 COMMANDS: dict[str, tuple[str, ...]] = {
     "demo": (),
@@ -40,7 +46,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "runs list": ("--limit", "--state"),
     "runs show": ("--calls", "--events"),
     "runs watch": (),
-    "runs cancel": WAITING,
+    "runs cancel": POLLING,
     "runs resume": ("--budget", "--detach", *WAITING),
     "runs fork": ("--from", "--budget", *WAITING),
     "runs replay": (),
@@ -49,9 +55,9 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "runs delete": (),
     "batch list": ("--state", "--limit"),
     "batch show": ("--lines",),
-    "batch watch": WAITING,
-    "batch fetch": WAITING,
-    "batch cancel": WAITING,
+    "batch watch": POLLING,
+    "batch fetch": POLLING,
+    "batch cancel": POLLING,
     "batch reconcile": ("--resubmit", "--grace", *WAITING),
     "batch stats": ("--since",),
     "worker": ("--concurrency", "--until-idle", *WAITING),
@@ -68,6 +74,30 @@ def test_every_command_explains_its_options(shell: Shell, command: str) -> None:
     assert result.code == 0
     for option in (*COMMANDS[command], "--json", "--quiet", "--home"):
         assert option in result.out
+
+
+@pytest.mark.parametrize(("columns", "width"), [(60, 60), (0, 80)])
+def test_errors_are_wrapped_on_a_terminal_and_nowhere_else(shell: Shell, columns: int, width: int) -> None:
+    words = ("run", "nowhere", "--agent", "sim/echo", "--report", "pdf=x", "--home", str(shell.folder / "home"))
+    plain = shell.muster(*words).err.splitlines()
+    assert (len(plain), len(plain[0]) > width) == (1, True)
+    leader, follower = pty.openpty()
+    with os.fdopen(leader, "rb") as screen:
+        fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        done = subprocess.run([*COMMAND, *words], cwd=shell.folder, env=shell.environment, stderr=follower, check=False)
+        os.close(follower)
+        shown = screen.read1().decode().splitlines()
+    assert done.returncode == 2
+    assert len(shown) > 1
+    assert max(map(len, shown)) <= width
+    assert " ".join(line.strip() for line in shown) == plain[0]
+
+
+@pytest.mark.parametrize(
+    ("command", "option"), [("plan", "--detach"), ("runs cancel", "--linger"), ("batch fetch", "--max-parked")]
+)
+def test_options_that_would_do_nothing_are_not_offered(shell: Shell, command: str, option: str) -> None:
+    assert option not in shell.muster(*command.split(), "--help").out
 
 
 def test_the_help_names_every_command(shell: Shell) -> None:

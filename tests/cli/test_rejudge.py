@@ -50,3 +50,21 @@ def test_only_the_new_judge_is_asked_and_its_word_decides_the_exit_code(shell: S
 
     missing = shell.muster("runs", "rejudge", "nobody", "--judge", "stern", "--json")
     assert (missing.code, missing.error()["code"]) == (5, "not_found")
+
+
+def test_what_leaves_nothing_to_do_is_refused(shell: Shell) -> None:
+    shell.write("desk.yaml", SUITE)
+    ran = shell.muster("run", "desk.yaml", "--agent", "sim/echo", "--judge", "sim/echo", "--evaluator", "rules")
+    assert ran.code == 1
+    for words, reason in (
+        (("rejudge", "last", "--judge", "sim/echo", "--evaluator", "rules"), "there is nothing to judge"),
+        (("rejudge", "last", "--judge", "sim/echo"), "with --evaluator rules there is nothing to judge"),
+        (
+            ("rejudge", "last", "--judge", "sim/echo", "--evaluator", "all", "--linger", "3"),
+            "--linger is about batches",
+        ),
+        (("resume", "last", "--budget", "0"), "a budget must be more than 0, not 0"),
+    ):
+        told = shell.muster("runs", *words)
+        assert (told.code, told.out) == (2, "")
+        assert reason in told.err

@@ -203,6 +203,8 @@ BAD = greets(PASSES).replace("schema_version: 1", "schema_version: 7")
         (("empty", "--agent", "sim/echo"), 5, ["no suite in empty"]),
         (("passes.yaml", "--agent", "sim/echo", "--filter", "other/*"), 5, ["other/*"]),
         (("passes.yaml", "--agent", "sim/echo", "--tags", "smoke"), 5, ["smoke"]),
+        (("passes.yaml", "--agent", "sim/echo", "--linger", "5"), 2, ["--linger is about batches", "--dispatch batch"]),
+        (("passes.yaml", "--agent", "sim/echo", "--no-cache"), 2, ["--no-cache is about batches", "--dispatch batch"]),
         (("/", "--agent", "sim/echo"), 2, ["/ is the root of the file system", "name the folder"]),
         (("nowhere", "--agent", "sim/echo"), 5, ["nowhere"]),
         (("passes.yaml", "--replay", "no-such-run"), 5, ["'no-such-run'"]),

@@ -164,4 +164,7 @@ def test_every_example_fits(home: Home) -> None:
 
 def test_another_name_is_refused_with_those_there_are(home: Home) -> None:
     found = home.muster("schema", "suites", "--json")
-    assert (found.code, found.error()["suggestions"]) == (2, ["suite", "verify", "toml"])
+    assert (found.code, found.error()["suggestions"]) == (
+        2,
+        [f"muster schema {name}" for name in ("suite", "verify", "toml")],
+    )

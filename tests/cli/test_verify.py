@@ -104,7 +104,7 @@ REFUSED: list[tuple[list[str], str]] = [
     (["plan", "src", "--detach"], "none of these agents is asked in one"),
     (["src", "--live", "--detach"], "with --live there are none"),
     (["src", "--live", "--fallback", "live"], "--fallback is about batches"),
-    (["src", "--batch", "--fallback", "maybe"], "no way to fall back"),
+    (["src", "--batch", "--fallback", "maybe"], "--fallback must be one of fail, live, not 'maybe'"),
     (["src", "--agent", "nobody"], "one of checker, reviewer"),
     (["src", "--wave", "3"], "verify.yaml has no wave 3"),
     (["src", "--agent", "reviewer", "--wave", "1"], "none of the given agents"),

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from muster.app import Patience
 from muster.app.costs import Quoting
 from muster.app.suites.plan import SuitePlan
 from muster.cli.options import DispatchOptions, RunTerms
@@ -169,7 +170,7 @@ async def test_a_judge_that_nobody_named_an_agent_without_a_key_and_an_unknown_o
 
 
 async def test_judging_anew_without_a_key_for_the_judge_is_told_before_a_run_is_stored(tmp_path: Path) -> None:
-    order = SuiteOrder(terms=RunTerms(), sending=DispatchOptions(dispatch=LIVE))
+    order = SuiteOrder(terms=RunTerms(), sending=DispatchOptions(dispatch=LIVE), patience=Patience())
     async with stage(tmp_path, variables=NO_KEYS) as s:
         a_suite(tmp_path, a_case("one"))
         run = await s.run(agents=["sim/echo"])

@@ -24,7 +24,9 @@ def completion(common: CommonOptions, shell: Annotated[str, Argument(values=SHEL
     """
     found = get_completion_class(shell) if shell in SHELLS else None
     if found is None:
-        raise BadArgument(f"there is no completion for {shell!r}", suggestions=SHELLS)
+        raise BadArgument(
+            f"there is no completion for {shell!r}", suggestions=tuple(f"muster completion {name}" for name in SHELLS)
+        )
     root = click.get_current_context().find_root()
     script = found(root.command, {}, "muster", VARIABLE).source()
     answer(common, {"shell": shell, "script": script}, lambda console: console.out(script, highlight=False))

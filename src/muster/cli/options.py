@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 from muster.app import Muster, Patience
@@ -31,7 +31,20 @@ TemperatureOption = Annotated[
 SeedOption = Annotated[
     int | None, Option("--seed", metavar="N", heading=SAMPLING, help="The random seed, where it is supported.")
 ]
+ADD_BATCH = "add --dispatch batch"
 LONGEST_POLL = 300.0
+PollOption = Annotated[
+    float | None,
+    Option("--poll-interval", metavar="S", shown="5", help="Seconds between the first status requests for a batch."),
+]
+DeadlineOption = Annotated[
+    float | None, Option("--deadline", metavar="S", shown="86400", help="Maximum seconds to wait for one batch.")
+]
+
+
+def polling_of(poll_interval: PollOption = None, deadline: DeadlineOption = None) -> Patience:
+    """Check what was given to a command that waits for batches and makes none."""
+    return patience_of(poll_interval=poll_interval, deadline=deadline)
 
 
 def patience_of(
@@ -41,16 +54,8 @@ def patience_of(
             "--linger", metavar="S", shown="60", help="Maximum seconds that a call waits for others to share its batch."
         ),
     ] = None,
-    poll_interval: Annotated[
-        float | None,
-        Option(
-            "--poll-interval", metavar="S", shown="5", help="Seconds between the first status requests for a batch."
-        ),
-    ] = None,
-    deadline: Annotated[
-        float | None,
-        Option("--deadline", metavar="S", shown="86400", help="Maximum seconds to wait for one batch."),
-    ] = None,
+    poll_interval: PollOption = None,
+    deadline: DeadlineOption = None,
     max_parked: Annotated[
         int | None,
         Option("--max-parked", metavar="N", shown="20000", help="Maximum number of calls waiting in batches."),
@@ -77,7 +82,16 @@ def _check(option: str, given: float | None, wanted: str, fits: bool) -> None:
         raise BadArgument(f"{option} must be {wanted}, not {given:g}")
 
 
+def refuse_useless(patience: Patience, *, batch: bool) -> None:
+    """Refuse options about batches where every call is live."""
+    usual, options = Patience(), {"linger": "--linger", "poll_first": "--poll-interval", "max_parked": "--max-parked"}
+    for field, option in {**options, "deadline": "--deadline"}.items():
+        if not batch and getattr(patience, field) != getattr(usual, field):
+            raise BadArgument(f"{option} is about batches, and this run has none", suggestions=(ADD_BATCH,))
+
+
 PatienceOptions = Annotated[Patience, Bundle(patience_of, "Waiting for batches")]
+PollingOptions = Annotated[Patience, Bundle(polling_of, "Waiting for batches")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,41 +107,50 @@ class DispatchOptions:
         return self.dispatch.mode == "batch"
 
 
+ModeOption = Annotated[str, Option("--dispatch", values=Mode, help="Batches cost less and take minutes to hours.")]
+FallbackOption = Annotated[
+    str, Option("--fallback", values=Fallback, help="What to do with calls that failed in 3 batches.")
+]
+NoCacheOption = Annotated[
+    bool, Option("--no-cache", help="In batches, do not mark shared prefixes for the provider's cache.")
+]
+
+
 def sending_of(
-    dispatch: Annotated[
-        str, Option("--dispatch", values=Mode, help="Batches cost less and take minutes to hours.")
-    ] = "live",
+    dispatch: ModeOption = "live",
     detach: Annotated[
         bool, Option("--detach", help="Submit the batches and exit; continue later in any process.")
     ] = False,
-    fallback: Annotated[
-        str, Option("--fallback", values=Fallback, help="What to do with calls that failed in 3 batches.")
-    ] = "fail",
-    no_cache: Annotated[
-        bool, Option("--no-cache", help="In batches, do not mark shared prefixes for the provider's cache.")
-    ] = False,
+    fallback: FallbackOption = "fail",
+    no_cache: NoCacheOption = False,
 ) -> DispatchOptions:
     """Check what was given."""
+    planned = planned_of(dispatch, fallback, no_cache)
+    if detach and not planned.batch:
+        raise BadArgument("--detach leaves batches to the provider, and this run has none", suggestions=(ADD_BATCH,))
+    return replace(planned, detach=detach)
+
+
+def planned_of(
+    dispatch: ModeOption = "live", fallback: FallbackOption = "fail", no_cache: NoCacheOption = False
+) -> DispatchOptions:
+    """Check what was given about a run that is only planned."""
     mode = mode_of(dispatch)
-    if detach and mode is not Mode.BATCH:
-        raise BadArgument(
-            "--detach leaves batches to the provider, and this run has none", suggestions=("add --dispatch batch",)
-        )
-    if mode is not Mode.BATCH and (fallback != Fallback.FAIL or no_cache):
-        raise BadArgument("--fallback and --no-cache are about batches", suggestions=("add --dispatch batch",))
-    return DispatchOptions(
-        dispatch=Dispatch(mode=mode, fallback=fallback_of(fallback), cache=not no_cache), detach=detach
-    )
+    useless = "--fallback" if fallback != Fallback.FAIL else "--no-cache" if no_cache else ""
+    if mode is not Mode.BATCH and useless:
+        raise BadArgument(f"{useless} is about batches, and this run has none", suggestions=(ADD_BATCH,))
+    return DispatchOptions(dispatch=Dispatch(mode=mode, fallback=fallback_of(fallback), cache=not no_cache))
 
 
 def fallback_of(name: str) -> Fallback:
     """Read what becomes of calls that failed in batches."""
     if name not in list(Fallback):
-        raise BadArgument(f"{name!r} is no way to fall back", suggestions=tuple(Fallback))
+        raise BadArgument(f"--fallback must be one of {', '.join(Fallback)}, not {name!r}")
     return Fallback(name)
 
 
 SendingOptions = Annotated[DispatchOptions, Bundle(sending_of, "Dispatch")]
+PlannedOptions = Annotated[DispatchOptions, Bundle(planned_of, "Dispatch")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

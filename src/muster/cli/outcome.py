@@ -67,7 +67,7 @@ class Reportable:
 def wanted_format(name: str, formats: Sequence[str]) -> str:
     """Read the name of a format."""
     if name not in formats:
-        raise BadArgument(f"there is no report format {name!r}", suggestions=(f"one of {', '.join(formats)}",))
+        raise BadArgument(f"unknown report format {name!r}; use one of {', '.join(formats)}")
     return name
 
 

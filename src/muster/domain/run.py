@@ -54,7 +54,7 @@ def mode_of(word: str) -> Mode:
     try:
         return Mode(word)
     except ValueError:
-        raise BadArgument(f"{word!r} is not a dispatch mode", suggestions=("live", "batch")) from None
+        raise BadArgument(f"the dispatch must be live or batch, not {word!r}") from None
 
 
 class Fallback(StrEnum):

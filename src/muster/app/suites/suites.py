@@ -162,6 +162,10 @@ class Suites:
         spec = read_spec({**before.spec, **given, "generate": False})
         if spec.judge is None:
             raise BadArgument("no judge given", suggestions=("add --judge AGENT",))
+        if spec.evaluator not in (None, "judge", "all"):
+            raise BadArgument(
+                f"with --evaluator {spec.evaluator} there is nothing to judge", suggestions=("add --evaluator judge",)
+            )
         self._agents.require(spec.judge)
         origin = Origin(run=before.id, reuse=Reuse.REPLIES)
         return await self.start(spec, options, origin=origin, detach=detach)

@@ -7,7 +7,7 @@ from muster.app import Muster, Patience
 from muster.app.views.runs import batch_view
 from muster.cli.batches.words import batch_name, batch_summary
 from muster.cli.drive import InterruptAdvice, interruptible
-from muster.cli.options import BatchArgument, PatienceOptions
+from muster.cli.options import BatchArgument, PollingOptions
 from muster.cli.session import with_muster
 from muster.cli.terminal.output import CommonOptions, answer, fail_with, note, print_json
 from muster.cli.terminal.progress import MutedDisplay, ProgressState, batch_progress, display, shown
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     BatchAction = Callable[[Muster, Batch], Awaitable[Batch]]
 
 
-def fetch(common: CommonOptions, patience: PatienceOptions, batch: BatchArgument) -> int:
+def fetch(common: CommonOptions, patience: PollingOptions, batch: BatchArgument) -> int:
     """Wait for a batch and store its results."""
 
     async def action(muster: Muster, found: Batch) -> Batch:
@@ -33,7 +33,7 @@ def fetch(common: CommonOptions, patience: PatienceOptions, batch: BatchArgument
     return fail_with(common, told, 1, _data(over, runs))
 
 
-def cancel(common: CommonOptions, patience: PatienceOptions, batch: BatchArgument) -> int:
+def cancel(common: CommonOptions, patience: PollingOptions, batch: BatchArgument) -> int:
     """Cancel a batch at the provider; keep the results it has."""
 
     async def action(muster: Muster, found: Batch) -> Batch:
@@ -89,7 +89,7 @@ def _ways_on(runs: list[RunId]) -> list[str]:
     return [f"muster runs resume {run}" for run in runs]
 
 
-def watch(common: CommonOptions, patience: PatienceOptions, batch: BatchArgument) -> None:
+def watch(common: CommonOptions, patience: PollingOptions, batch: BatchArgument) -> None:
     """Follow a batch until it ends; fetch its results unless another process does."""
 
     async def work(muster: Muster) -> Batch:

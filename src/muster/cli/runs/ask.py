@@ -21,6 +21,7 @@ from muster.cli.options import (
     SeedOption,
     SendingOptions,
     TemperatureOption,
+    refuse_useless,
 )
 from muster.cli.runs.words import saving_words, tokens_line, tool_line
 from muster.cli.session import with_muster
@@ -60,6 +61,7 @@ def ask(
     allow_unpriced: Annotated[bool, Option("--allow-unpriced", help="Allow a model without a known price.")] = False,
 ) -> int:
     """Ask one question and print the answer."""
+    refuse_useless(patience, batch=sending.batch)
     question = Question(
         agent=agent,
         prompt=_prompt(prompt),

@@ -7,7 +7,7 @@ from muster.app import Muster
 from muster.app.views.runs import whole_run_view
 from muster.cli.batches.words import batch_name, some_batches, standing
 from muster.cli.drive import InterruptAdvice, interruptible
-from muster.cli.options import PatienceOptions, RunArgument
+from muster.cli.options import PollingOptions, RunArgument
 from muster.cli.runs.words import summary
 from muster.cli.session import with_muster
 from muster.cli.terminal.output import CommonOptions, answer
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def cancel(
     common: CommonOptions,
-    patience: PatienceOptions,
+    patience: PollingOptions,
     run: RunArgument,
 ) -> None:
     """Cancel a run and its batches; its replies stay and can be reused."""

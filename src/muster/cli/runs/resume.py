@@ -21,6 +21,7 @@ from muster.cli.terminal.progress import display
 from muster.domain.errors import state_verb
 from muster.domain.money import show_usd
 from muster.domain.run import Run, RunState
+from muster.settings import parse_budget
 
 BudgetOption = Annotated[
     str | None,
@@ -61,6 +62,7 @@ async def prepare_resume(
     muster: Muster, common: CommonOptions, reference: str, budget: str | None, *, here: bool = True
 ) -> Run:
     """Return the run to go on with; what would keep this process from its batches is told before anything changes."""
+    parse_budget(budget)  # raises for one that is refused, also where the run is over
     before = await muster.runs.find(reference)
     if before.workload in ENDINGS and _is_over(before):
         # Whoever lost its exit code, because the process died after its last commit, gets it here.

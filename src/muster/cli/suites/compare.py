@@ -41,9 +41,9 @@ def compare(
 ) -> int:
     """Compare two suite runs, paired by case and epoch. Exits 1 if B is worse or the evidence is not enough."""
     if format_ not in (TERMINAL, MARKDOWN):
-        raise BadArgument(f"there is no format {format_!r}", suggestions=(TERMINAL, MARKDOWN))
+        raise BadArgument(f"--format must be {TERMINAL} or {MARKDOWN}, not {format_!r}")
     if inconclusive not in (OK, FAIL):
-        raise BadArgument(f"--inconclusive is {OK} or {FAIL}, not {inconclusive!r}", suggestions=(OK, FAIL))
+        raise BadArgument(f"--inconclusive must be {OK} or {FAIL}, not {inconclusive!r}")
     terms = ComparisonTerms(threshold=threshold, alpha=alpha, margin=margin, accept_unsure=inconclusive == OK)
 
     async def work(muster: Muster) -> RunComparison:

@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from muster.app import Muster
+from muster.app import Muster, Patience
 from muster.app.costs import Quoting
 from muster.app.runs.options import RunOptions, require_name
 from muster.app.suites.plan import SuitePlan
 from muster.app.suites.suites import AnswerSource, SuiteChoice
 from muster.app.suites.values import NOTHING, SuiteSpec, read_spec, report_json
 from muster.cli.drive import FreshEvents, ProgressSource
-from muster.cli.options import DispatchOptions, RunTerms
+from muster.cli.options import DispatchOptions, RunTerms, refuse_useless
 from muster.cli.outcome import (
     SUITE_FORMATS,
     Reportable,
@@ -39,21 +39,30 @@ class SuiteOrder:
 
     terms: RunTerms
     sending: DispatchOptions
+    patience: Patience
     reports: tuple[WantedReport, ...] = ()
 
     @staticmethod
     def of(
-        terms: RunTerms, sending: DispatchOptions, common: CommonOptions, inputs: Sequence[str | None] = ()
+        terms: RunTerms,
+        sending: DispatchOptions,
+        patience: Patience,
+        common: CommonOptions,
+        inputs: Sequence[str | None] = (),
     ) -> "SuiteOrder":
         """Check what was said before anything is opened."""
         require_name(terms.name)
         parse_budget(terms.budget)
         reports = wanted_reports(terms.reports, SUITE_FORMATS, common, inputs)
-        return SuiteOrder(terms=terms, sending=sending, reports=reports)
+        return SuiteOrder(terms=terms, sending=sending, patience=patience, reports=reports)
 
     def options(self, muster: Muster) -> RunOptions:
         """Return the options of the run."""
         return self.terms.options(muster, self.sending.dispatch)
+
+    def require_use(self, spec: SuiteSpec) -> None:
+        """Refuse options about batches in a run that has none, neither of its agents nor of its judge."""
+        refuse_useless(self.patience, batch=self.sending.batch or spec.judge_dispatch == "batch")
 
 
 async def carry_out(
@@ -61,6 +70,7 @@ async def carry_out(
 ) -> int:
     """Run suites as they were chosen; returns the exit code."""
     spec = await muster.suites.spec(chosen, source)
+    order.require_use(spec)
     options = order.options(muster)
     found = muster.suites.plan(spec, options.dispatch, Quoting.FIRST if source.asks else Quoting.NONE, keep=True)
     known = source.run is not None or chosen.only_failed is not None
@@ -76,6 +86,7 @@ async def judge_again(
 ) -> int:
     """Judge the answers of a run anew; returns the exit code."""
     before = await muster.suites.find(reference)
+    order.require_use(read_spec(before.spec))
     options = order.options(muster)
     handle = await muster.suites.rejudge(before, said, options, detach=order.sending.detach)
     judged = f"the answers of run {before.id} are judged by {said['judge']}; no agent is asked anew"

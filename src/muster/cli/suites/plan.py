@@ -12,7 +12,7 @@ from muster.app.suites.suites import AnswerSource
 from muster.app.suites.values import MOST_TOOL_TURNS
 from muster.app.views.suites import plan_view
 from muster.cli.line import Option
-from muster.cli.options import SendingOptions
+from muster.cli.options import PlannedOptions
 from muster.cli.session import with_muster
 from muster.cli.suites.order import tell_warnings
 from muster.cli.suites.run import ChosenOptions
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def plan(
     common: CommonOptions,
     chosen: ChosenOptions,
-    sending: SendingOptions,
+    sending: PlannedOptions,
     budget: Annotated[
         str | None, Option("--budget", metavar="USD", help="Check whether this budget would be enough.")
     ] = None,

@@ -50,7 +50,7 @@ def review(
         _list(common, run)
         return
     if opinion is None:
-        raise BadArgument("say what you think of the verdict", suggestions=("right", "wrong", "borderline"))
+        raise BadArgument("the opinion is missing: add right, wrong or borderline after the case")
     draft = ReviewDraft(case=case, opinion=opinion, note=note_, by=by, epoch=epoch, subject=subject)
     _add(common, run, draft)
 

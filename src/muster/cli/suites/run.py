@@ -22,6 +22,7 @@ from muster.cli.terminal.output import CommonOptions
 from muster.domain.run import Mode
 
 CASES, JUDGING = "Cases", "Judging"  # headings
+JUDGED = ("judge", "all")  # the evaluators that ask a judge
 EVALUATORS = ("rules", "golden", "process", "judge", "all")
 
 
@@ -138,7 +139,7 @@ def run(
     ] = None,
 ) -> int:
     """Run suites and print the results."""
-    order = SuiteOrder.of(terms, sending, common, (replay, reuse, chosen.only_failed))
+    order = SuiteOrder.of(terms, sending, patience, common, (replay, reuse, chosen.only_failed))
 
     async def work(muster: Muster) -> int:
         return await carry_out(muster, chosen, await muster.suites.source(replay=replay, reuse=reuse), order, common)
@@ -160,7 +161,8 @@ def rejudge(
         int | None, Option("--judge-samples", metavar="N", min=1, help="The number of judge samples.")
     ] = None,
     evaluator: Annotated[
-        str | None, Option("--evaluator", metavar="E", help="judge or all, also for cases that rules decided.")
+        str | None,
+        Option("--evaluator", metavar="E", values=JUDGED, help="Judge every case, also those that rules decided."),
     ] = None,
     threshold: Annotated[
         float | None, Option("--threshold", metavar="X", min=0, max=1, help="The lowest score that passes.")
@@ -168,7 +170,7 @@ def rejudge(
 ) -> int:
     """Judge the answers of a suite run again; the answers are not paid for again."""
     said = {"judge": judge, "judge_samples": judge_samples, "evaluator": evaluator, "threshold": threshold}
-    order = SuiteOrder.of(terms, sending, common, (run,))
+    order = SuiteOrder.of(terms, sending, patience, common, (run,))
 
     async def work(muster: Muster) -> int:
         return await judge_again(muster, run, said, order, common)

@@ -1,8 +1,10 @@
 """What a command says: answers on standard output, everything else on standard error; texts of strangers made safe."""
 
 import json
+import os
 import re
 import sys
+import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +36,7 @@ class CommonOptions:
 
 
 PIPE_WIDTH = 160
+USUAL_WIDTH = 80  # of a terminal that does not say
 LOG_LINES = 20
 
 
@@ -115,12 +118,32 @@ def fail_with(common: CommonOptions, told: Mapping[str, Any], exit_code: int, da
         print_json(envelope if data is None else envelope | {"data": data})
     else:
         # A program's own words may be lines: they stay below the one that they belong to.
-        warn("error: " + "\n    ".join(told["message"].rstrip().split("\n")))
+        warn("\n    ".join(_wrapped(f"error: {told['message'].rstrip()}", "  ")))
         quote_log(str(told.get("log", "")), above=told["message"])
         for suggestion in told["suggestions"]:
             if suggestion not in told["message"]:
-                warn(f"  {suggestion}")
+                warn("\n".join(_wrapped(f"  {suggestion}", "    ")))
     return exit_code
+
+
+def _wrapped(text: str, indent: str) -> list[str]:
+    """Return the lines of a text, on a terminal none wider than it; commands stay whole, for those who copy them."""
+    if not sys.stderr.isatty():
+        return text.split("\n")
+    width = _terminal_width()
+    return [
+        "\n".join(textwrap.wrap(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False))
+        if len(line) > width and not line.startswith("  muster ")
+        else line
+        for line in text.split("\n")
+    ]
+
+
+def _terminal_width() -> int:
+    try:
+        return os.get_terminal_size(sys.stderr.fileno()).columns or USUAL_WIDTH
+    except OSError:
+        return USUAL_WIDTH
 
 
 _SEQUENCE = re.compile(

@@ -75,7 +75,7 @@ def _one_or_more(value: Any) -> Any:
     return value if isinstance(value, list) else [value]
 
 
-def _globs(value: Any) -> Any:
+def _globs_one_or_more(value: Any) -> Any:
     listed = v.one_or_more(value)
     if not isinstance(listed, list) or not all(map(v.is_string, listed)):
         raise ValueError('must be a glob or a list of globs, such as "src/**/*.py"')
@@ -84,7 +84,7 @@ def _globs(value: Any) -> Any:
 
 AgentName = Annotated[v.Text, AfterValidator(_refusing(name_flaw))]
 Glob = Annotated[v.Word, AfterValidator(_refusing(glob_flaw))]
-Globs = Annotated[list[Glob], BeforeValidator(_globs)]
+Globs = Annotated[list[Glob], BeforeValidator(_globs_one_or_more)]
 CommandWords = Annotated[list[v.CommandWord], BeforeValidator(_no_shell), AfterValidator(_refusing(command_flaw))]
 ExitCode = Annotated[v.Natural, Field(le=255)]
 ExitCodes = Annotated[list[ExitCode], BeforeValidator(_one_or_more), Field(min_length=1)]
