@@ -13,6 +13,12 @@ def test_a_new_suite_is_valid_and_clean(shell: Shell) -> None:
     assert shell.muster("lint", "my-agent").code == 0
 
 
+def test_quiet_it_says_nothing(shell: Shell) -> None:
+    result = shell.muster("init", "my-agent", "--quiet")
+    assert (result.code, result.out, result.err) == (0, "", "")
+    assert (shell.folder / "my-agent" / "cases.yaml").is_file()
+
+
 def test_nothing_is_overwritten(shell: Shell) -> None:
     (shell.folder / "taken").mkdir()
     kept = shell.write("taken/cases.yaml", "mine")

@@ -178,8 +178,12 @@ def test_a_hook_sees_the_index_of_the_commit_that_is_made(repository: Repository
 async def test_outside_of_a_repository_nothing_can_be_asked(tmp_path: Path) -> None:
     git = Git(tmp_path)
     for asked in (git.changed(), git.staged(), git.listed(tmp_path)):
-        with pytest.raises(BadArgument, match="not in a git repository"):
+        with pytest.raises(BadArgument, match="not in a git repository") as caught:
             await asked
+        assert caught.value.suggestions == (
+            "create one with git init",
+            "or name the files to verify: muster verify PATH…",
+        )
 
 
 async def test_a_repository_that_git_refuses_is_told_and_not_passed_over(tmp_path: Path) -> None:

@@ -19,10 +19,11 @@ def init(
     done = Project(common.home).create(name, kind)
     data = created_view(done)
     next_steps = (f"muster validate {name}", _first_use(done))
+    lines = [] if common.quiet else [*data["files"], "next: " + "   ·   ".join(next_steps)]
     answer(
         common,
         data,
-        lambda console: console.print("\n".join([*data["files"], "next: " + "   ·   ".join(next_steps)])),
+        lambda console: console.print("\n".join(lines), soft_wrap=True, end="\n" * bool(lines)),
     )
 
 

@@ -77,7 +77,7 @@ class Git:
         if root is None:
             raise BadArgument(
                 f"{self._folder} is not in a git repository",
-                suggestions=("or name the files to verify: muster verify PATH…", "create one with git init"),
+                suggestions=("create one with git init", "or name the files to verify: muster verify PATH…"),
             )
         return root
 

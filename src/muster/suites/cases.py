@@ -3,8 +3,10 @@
 import asyncio
 import hashlib
 import json
-from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
 from functools import partial
 from itertools import count, islice
 from pathlib import Path
@@ -13,7 +15,7 @@ from typing import Any
 import msgspec
 
 from muster.domain.canonical import Json
-from muster.domain.errors import BadArgument, BadFile, Conflict, NotFound
+from muster.domain.errors import BadArgument, BadFile, Conflict, NotFound, did_you_mean
 from muster.engine.context import Context
 from muster.suites.case import Case
 from muster.suites.format.reading import find_suites
@@ -41,6 +43,8 @@ from muster.text.files import shown, whole_text
 
 LONGEST_PROMPT = 1_000_000  # bytes
 MOST_WARNINGS = 20
+MOST_UNSELECTED = 1000  # ids that are kept to hint at
+SHOWN_UNSELECTED = 10
 _LONGEST_SUITE = 100  # characters of its name in an id that is made here
 
 
@@ -82,6 +86,44 @@ class Warnings:
         self.first += flaws[: MOST_WARNINGS - len(self.first)]
 
 
+class UnselectedCases:
+    """The first ids and the tags of cases that were not selected, for hints at what a filter could have named."""
+
+    def __init__(self) -> None:
+        self._ids: list[str] = []
+        self._tags: dict[str, None] = {}
+        self._count = 0
+
+    def take(self, case: Case) -> None:
+        """Note one more, as long as there is room."""
+        self._count += 1
+        if len(self._ids) < MOST_UNSELECTED:
+            self._ids.append(case.id)
+            self._tags |= dict.fromkeys(case.tags)
+
+    def hints(self, spec: SuiteSpec) -> tuple[str, ...]:
+        """Return what to type instead of a filter or tags that select nothing."""
+        found: list[str] = []
+        if spec.filter is not None:
+            names = {name: id_ for id_ in self._ids for name in (id_, id_.partition("/")[2])}
+            if not any(fnmatchcase(name, spec.filter) for name in names):
+                found += did_you_mean(tuple(dict.fromkeys(names[near] for near in _close(spec.filter, names))))
+        if spec.tags:
+            near = (name for tag in spec.tags for name in _close(tag, self._tags))
+            found += did_you_mean(tuple(dict.fromkeys(near)))
+            found.append(f"tags: {_listed(list(self._tags), len(self._tags))}" if self._tags else "no case has a tag")
+        return (*found, f"cases: {_listed(self._ids, self._count)}") if self._ids else tuple(found)
+
+
+def _close(wanted: str, known: Iterable[str]) -> list[str]:
+    return get_close_matches(wanted.strip("*"), list(known), n=3)
+
+
+def _listed(names: Sequence[str], count: int) -> str:
+    shown = ", ".join(names[:SHOWN_UNSELECTED])
+    return shown if count <= SHOWN_UNSELECTED else f"{shown} and {count - SHOWN_UNSELECTED:,} more"
+
+
 class CaseReader:
     """Goes through the suites of a spec once, case by case, and counts.
 
@@ -95,6 +137,7 @@ class CaseReader:
         _require_distinct(self._prompts)
         self._infos: list[SuiteInfo] = []
         self._asked = 0
+        self._unselected = UnselectedCases()
         self.warnings = Warnings()
 
     def cases(self) -> Iterator[Case]:
@@ -103,7 +146,7 @@ class CaseReader:
         for suite in self._suites:
             yield from self._of(suite, seen)
         if not any(info.cases for info in self._infos):
-            raise NotFound(_nothing(self._spec), suggestions=("muster validate PATH", "leave the filter out"))
+            raise NotFound(_nothing(self._spec), suggestions=self._unselected.hints(self._spec))
 
     def outline(self) -> SuiteSnapshot:
         """Return what is known before the first case is read."""
@@ -125,6 +168,7 @@ class CaseReader:
         self.warnings.take(suite.doubts)
         for case, told in suite.cases_to_run():
             if not selection.takes(case):
+                self._unselected.take(case)
                 continue
             self.warnings.take(told)
             if len(self._suites) > 1:  # one alone sees to it by itself

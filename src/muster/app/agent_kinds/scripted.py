@@ -36,7 +36,7 @@ def suggestions(name: str, declared: Iterable[str], providers: Iterable[str]) ->
 def _near(name: str, declared: Iterable[str], providers: Iterable[str]) -> list[str]:
     """Return the agents that may have been meant: declared, scripted, or a model of a known provider."""
     provider, slash, model = name.partition("/")
-    if slash and model and (like := get_close_matches(provider, [*providers, "sim"], n=1)):
+    if slash and model and (like := get_close_matches(provider, [*providers, "sim"], n=1, cutoff=0.7)):
         return [f"{like[0]}/{model}"]
     known = [*declared, *(f"sim/{part}" for part in BEHAVIORS)]
     if near := get_close_matches(name, known, n=1):

@@ -332,11 +332,13 @@ def _check(declaration: Declaration, choice: VerifyChoice) -> None:
     names, waves = [agent.name for agent in declaration.agents], declaration.waves
     for name in choice.agents:
         if name not in names:
-            raise BadArgument(f"{declaration.file} has no agent {name!r}", suggestions=(f"one of {', '.join(names)}",))
+            raise BadArgument(
+                f"no agent is called {name!r} in {declaration.file}", suggestions=(f"use one of {', '.join(names)}",)
+            )
     for wave in choice.waves:
         if wave not in waves:
             raise BadArgument(
-                f"{declaration.file} has no wave {wave}", suggestions=(f"one of {', '.join(map(str, waves))}",)
+                f"no wave {wave} in {declaration.file}", suggestions=(f"use one of {', '.join(map(str, waves))}",)
             )
     if choice.agents and choice.waves and not any(_is_asked(agent, choice) for agent in declaration.agents):
         raise BadArgument("none of the given agents is in the given waves")
