@@ -38,7 +38,7 @@ def test_a_key_is_made_once_for_its_owner_and_never_shown(home: Home) -> None:
     assert stat.S_IMODE(private.stat().st_mode) == 0o600
     body = private.read_text().splitlines()[1]
     again = home.muster("evidence", "keygen")
-    assert (again.code, private.read_text().splitlines()[1]) == (4, body)
+    assert (again.code, private.read_text().splitlines()[1]) == (2, body)
     assert body not in found.out + found.err + again.out + again.err
     assert home.muster("evidence", "keygen", "-o", "other.key").code == 0
     assert (home.folder / "other.key.pub").exists()
@@ -106,6 +106,14 @@ def test_any_changed_byte_exits_1_and_the_file_is_named(home: Home, archive: Pat
     assert found.envelope()["data"].items() >= {"valid": False, "where": "verdicts.jsonl"}.items()
 
 
+@pytest.mark.parametrize("content", [b"", b"just text\n", b"x" * 5000, b'{"a": 1}\n'])
+def test_a_file_that_never_was_an_archive_exits_2(home: Home, content: bytes) -> None:
+    (home.folder / "notes.txt").write_bytes(content)
+    for command in ("verify", "rescore"):
+        found = home.muster("evidence", command, "notes.txt")
+        assert (found.code, "notes.txt: is not an evidence archive" in found.err) == (2, True)
+
+
 def test_another_key_than_the_signers_exits_1(home: Home, archive: Path) -> None:
     home.muster("evidence", "keygen", "-o", "other.key")
     found = home.muster("evidence", "verify", "e.tar", "--public-key", "other.key.pub")
@@ -161,7 +169,7 @@ def test_figures_and_verdicts_that_are_not_right_exit_1_and_are_named(home: Home
         (("verify", "nowhere.tar"), 5),
         (("rescore", "nowhere.tar"), 5),
         (("verify", "."), 2),
-        (("verify", "text.tar"), 1),
+        (("verify", "text.tar"), 2),
         (("verify", "e.tar", "--public-key", "nowhere.pub"), 5),
         (("export", "nowhere", "-o", "x.tar"), 5),
         (("export", "last"), 2),

@@ -137,6 +137,12 @@ def test_the_rehearsal_answers_by_script_and_tells_a_bad_file(shell: Shell) -> N
     assert "bad.yaml" in result.err
 
 
+@pytest.mark.parametrize("option", ["--script", "--faults"])
+def test_a_rehearsal_file_that_is_missing_exits_5(shell: Shell, option: str) -> None:
+    result = shell.muster("sim", option, "nowhere.yaml")
+    assert (result.code, result.err) == (5, "error: no such file: nowhere.yaml\n")
+
+
 def test_a_port_that_is_taken_exits_2(shell: Shell) -> None:
     with shell.start("sim") as process:
         assert process.stdout is not None

@@ -105,21 +105,33 @@ REFUSED: list[tuple[list[str], str]] = [
     (["src", "--live", "--detach"], "with --live there are none"),
     (["src", "--live", "--fallback", "live"], "--fallback is about batches"),
     (["src", "--batch", "--fallback", "maybe"], "--fallback must be one of fail, live, not 'maybe'"),
-    (["src", "--agent", "nobody"], "no agent is called 'nobody' in verify.yaml\n  use one of checker, reviewer"),
-    (["src", "--wave", "3"], "no wave 3 in verify.yaml"),
     (["src", "--agent", "reviewer", "--wave", "1"], "none of the given agents"),
     (["src", "--report", "html=x.html"], "one of terminal, markdown, json, sarif, junit"),
     (["src", "--report", "json=-", "--json"], "none beside --json"),
     (["src", "--budget", "0"], "a budget must be more than 0"),
     (["src", "--name", "last"], "cannot be the name"),
-    (["nowhere.py"], "no such file or folder"),
     (["pipe"], "pipe"),
     (["../outside.py"], "is not below"),
     (["src/logo.png"], "cannot be verified: binary"),
     (["plan"], "no files given"),
-    (["./plan"], "./plan: no such file or folder"),
     (["--agents", "broken.yaml", "src"], "broken.yaml:1"),
 ]
+
+
+NOT_FOUND = [
+    (["src", "--agent", "nobody"], "no agent is called 'nobody' in verify.yaml\n  use one of checker, reviewer"),
+    (["src", "--wave", "3"], "no wave 3 in verify.yaml"),
+    (["nowhere.py"], "no such file or folder: nowhere.py"),
+    (["./plan"], "no such file or folder: ./plan"),
+    (["--agents", "nowhere.yaml", "src"], "no such file: nowhere.yaml"),
+]
+
+
+def test_what_is_not_there_exits_5_before_anything_is_stored(home: VerifyHome) -> None:
+    for words, said in NOT_FOUND:
+        found = home.verify(*words)
+        assert (found.code, said in found.err) == (5, True), found
+    assert home.runs() == []
 
 
 def test_what_cannot_be_done_as_it_was_said_is_refused_before_anything_is_stored(home: VerifyHome) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from muster.domain.call import Message, Role, Stop, ToolCall
-from muster.domain.errors import BadArgument, BadFile
+from muster.domain.errors import BadArgument, BadFile, NotFound
 from muster.domain.script import ECHO, Line, Rule, Script
 from muster.sim.faults import Fault, FaultKind, Faults, ScriptedFault
 from muster.sim.files import load_faults, load_script, read_faults, read_script
@@ -183,5 +183,5 @@ def test_a_file_that_does_not_do_is_named_with_its_place(tmp_path: Path, name: s
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(BadFile, match="cannot be read"):
+    with pytest.raises(NotFound, match=r"no such file: .*none\.yaml"):
         load_script(tmp_path / "none.yaml")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from muster.domain.errors import BadArgument, BadFile
+from muster.domain.errors import BadArgument, BadFile, NotFound
 from muster.verify.files import MOST_TOLD, Bounds, FileSelection, Selected, select
 from muster.verify.verification import LeftOut, Limits, Verifier
 from tests.git.repository import Repository
@@ -84,9 +84,10 @@ async def test_a_path_out_of_the_root_is_an_error(repository: Repository, tmp_pa
 
 
 async def test_a_path_that_does_not_exist_is_an_error(repository: Repository) -> None:
-    for name in ("nothing.py", "x" * 5000):
-        with pytest.raises(BadFile):
-            await chosen(repository.folder, name)
+    with pytest.raises(NotFound, match=r"no such file or folder: nothing\.py"):
+        await chosen(repository.folder, "nothing.py")
+    with pytest.raises(BadFile):
+        await chosen(repository.folder, "x" * 5000)
 
 
 async def test_exactly_one_way_of_choosing_is_given(tmp_path: Path) -> None:

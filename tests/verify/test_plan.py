@@ -7,7 +7,7 @@ import pytest
 
 from muster.app.costs import Quoting
 from muster.app.verify.verifications import Prepared, VerifyChoice, VerifyFolders, declared
-from muster.domain.errors import BadArgument, BadConfiguration
+from muster.domain.errors import BadConfiguration, NotFound
 from muster.domain.run import Dispatch, Mode, RunState
 from muster.verify.files import FileSelection
 from muster.verify.spec import stored
@@ -88,7 +88,7 @@ async def test_who_verifies_is_the_named_file_else_the_folders_own_else_the_ship
 @pytest.mark.parametrize("choice", [{"waves": (3,)}, {"agents": ("nobody",)}])
 async def test_a_part_that_does_not_exist_is_refused(tmp_path: Path, choice: dict[str, Any]) -> None:
     async with stage(tmp_path) as s:
-        with pytest.raises(BadArgument, match="has no"):
+        with pytest.raises(NotFound, match=r"^no (wave|agent) "):
             await prepared(s, **choice)
 
 

@@ -43,7 +43,7 @@ from msgspec import Meta
 
 from muster.domain.call import Stop, ToolCall
 from muster.domain.canonical import Json
-from muster.domain.errors import BadArgument, BadFile
+from muster.domain.errors import BadArgument, BadFile, NotFound
 from muster.domain.script import ECHO, Line, Rule, Script
 from muster.sim.faults import Fault, FaultKind, Faults, Op, ScriptedFault, kinds_of
 from muster.text.documents.toml_reader import toml_flaw
@@ -235,6 +235,8 @@ def _convert(found: Json, kind: type[T], name: str) -> T:
 def _load(path: Path) -> Json:
     try:
         return _parse(path, path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise NotFound(f"no such file: {path}") from None
     except OSError as error:
         raise BadFile(str(path), f"cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:

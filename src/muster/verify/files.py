@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from muster.domain.errors import BadArgument, BadFile
+from muster.domain.errors import BadArgument, BadFile, NotFound
 from muster.git.repository import Git
 from muster.text.redaction import Redactor
 from muster.verify.markers import read_markers
@@ -229,7 +229,7 @@ def _look_up(folder: Path, root: Path, name: str) -> tuple[str, bool]:
         )
     try:
         if not path.exists():
-            raise BadFile(name, "no such file or folder")
+            raise NotFound(f"no such file or folder: {name}")
     except OSError as error:  # a name too long, a folder that may not be looked into
         raise BadFile(name, f"cannot be read: {error.strerror}") from error
     return place, path.is_dir()

@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from muster.domain.errors import BadArgument, BadConfiguration, BadFile, Conflict, MusterError, NotFound
+from muster.domain.errors import BadArgument, BadConfiguration, BadFile, MusterError, NotFound
 from muster.suites.evidence.keys import key_id, load_private_key, load_public_key, make_keys, public_pem
 
 
@@ -25,7 +25,7 @@ def test_a_new_key_belongs_to_its_owner_and_signs(tmp_path: Path) -> None:
 @pytest.mark.parametrize("there", ["evidence.key", "evidence.key.pub"])
 def test_nothing_is_overwritten_and_no_half_of_a_pair_is_left(tmp_path: Path, there: str) -> None:
     (tmp_path / there).write_text("mine")
-    with pytest.raises(Conflict, match="never overwritten"):
+    with pytest.raises(BadArgument, match="never overwritten"):
         make_keys(tmp_path / "evidence.key")
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {there: "mine"}
 

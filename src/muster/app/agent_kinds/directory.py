@@ -13,7 +13,7 @@ from muster.app.agent_kinds.providers import PROVIDERS, BatchAgents, ModelEntry,
 from muster.domain.agent import Command, Profile
 from muster.domain.batch import BatchEndpoint
 from muster.domain.call import Request, ask
-from muster.domain.errors import BadConfiguration
+from muster.domain.errors import BadConfiguration, NotFound
 from muster.domain.run import LIVE, Dispatch, Fallback, Mode
 from muster.domain.script import Script
 from muster.settings import Settings
@@ -167,7 +167,10 @@ class AgentDirectory:
         )
 
     def _scripted(self, profile: Profile, section: ModelSection) -> Agent:
-        script = None if section.script is None else self._load_script(self._settings.folder / section.script)
+        try:
+            script = None if section.script is None else self._load_script(self._settings.folder / section.script)
+        except NotFound as error:
+            raise BadConfiguration(f"agents.{profile.name}.script: {error.message}") from None
         return load("scripted:make_scripted")(section, profile=profile, script=script)
 
     def _model(self, entry: ModelEntry) -> Agent:

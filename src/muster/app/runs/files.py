@@ -201,7 +201,8 @@ def _records(path: Path) -> Iterator[tuple[bytes, dict[str, Any]]]:
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise BadFile(str(path), f"is not an exported run: {error}", line=number) from error
     except (OSError, EOFError) as error:
-        raise BadFile(str(path), f"cannot be read: {error}") from error
+        why = getattr(error, "strerror", None) or error
+        raise BadFile(str(path), f"cannot be read: {why}") from error
 
 
 def _open(path: Path, suffix: str, mode: str) -> IO[bytes]:

@@ -17,7 +17,7 @@ from muster.app.runs.options import RunOptions
 from muster.app.runs.runs import Runs
 from muster.app.verify.plan import VerifyPlan, VerifyPlanner, goes_into_batches
 from muster.app.verify.repair import Fixed, fix
-from muster.domain.errors import BadArgument, BadFile
+from muster.domain.errors import BadArgument, BadFile, NotFound
 from muster.domain.money import Microdollars
 from muster.domain.run import LIVE, TERMINAL, Dispatch, Run, RunState
 from muster.git.repository import Git
@@ -332,12 +332,12 @@ def _check(declaration: Declaration, choice: VerifyChoice) -> None:
     names, waves = [agent.name for agent in declaration.agents], declaration.waves
     for name in choice.agents:
         if name not in names:
-            raise BadArgument(
+            raise NotFound(
                 f"no agent is called {name!r} in {declaration.file}", suggestions=(f"use one of {', '.join(names)}",)
             )
     for wave in choice.waves:
         if wave not in waves:
-            raise BadArgument(
+            raise NotFound(
                 f"no wave {wave} in {declaration.file}", suggestions=(f"use one of {', '.join(map(str, waves))}",)
             )
     if choice.agents and choice.waves and not any(_is_asked(agent, choice) for agent in declaration.agents):

@@ -40,6 +40,12 @@ def header(name: str, size: int) -> bytes:
     return before + b"%06o\0 " % (sum(before) + sum(after) + 8 * ord(" ")) + after
 
 
+def is_archive(block: bytes) -> bool:
+    """Return whether a file with this first block is an evidence archive, be it damaged."""
+    name = block[:100].rstrip(b"\0").decode("ascii", "backslashreplace")
+    return NAME.fullmatch(name) is not None or block[257:262] == b"ustar"
+
+
 class TarWriter:
     """Writes members one after the other, each as it comes; needs a file that can seek."""
 

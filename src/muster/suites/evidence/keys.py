@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_pem_public_key
 from securesystemslib.signer import SSlibKey  # type: ignore[attr-defined]
 
-from muster.domain.errors import BadArgument, BadConfiguration, BadFile, Conflict, NotFound
+from muster.domain.errors import BadArgument, BadConfiguration, BadFile, NotFound
 from muster.suites.evidence.layout import MOST_KEY
 
 PRIVATE = stat.S_IRUSR | stat.S_IWUSR
@@ -49,7 +49,7 @@ def _write_new(path: Path, data: bytes, mode: int) -> None:
     try:
         handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode)
     except FileExistsError:
-        raise Conflict(f"{path} exists; a key is never overwritten", suggestions=("name another file",)) from None
+        raise BadArgument(f"{path} exists; a key is never overwritten", suggestions=("name another file",)) from None
     except OSError as error:
         raise BadArgument(f"{path} cannot be written: {error.strerror}") from error
     try:

@@ -13,7 +13,7 @@ from securesystemslib.signer import CryptoSigner, SSlibKey  # type: ignore[attr-
 
 from muster.domain.canonical import Json, canonical
 from muster.domain.errors import BadFile, NotFound
-from muster.suites.evidence.archive import ArchiveMember, Scan, scan
+from muster.suites.evidence.archive import BLOCK, ArchiveMember, Scan, is_archive, scan
 from muster.suites.evidence.keys import key_id, parse_public_key, public_pem
 from muster.suites.evidence.layout import MOST_KEY, MOST_STATEMENT, PUBLIC_KEY, STATEMENT, EvidenceFault
 
@@ -106,13 +106,18 @@ class ArchiveVerification:
 
 
 def open_archive(path: Path) -> BinaryIO:
-    """Open an archive for reading."""
+    """Open an archive for reading; raises BadFile for a file that never was one."""
     try:
-        return path.open("rb")
+        file = path.open("rb")
+        if not is_archive(file.read(BLOCK)):
+            file.close()
+            raise BadFile(str(path), "is not an evidence archive: muster evidence export writes one")
+        file.seek(0)
     except FileNotFoundError:
         raise NotFound(f"no such file: {path}") from None
     except OSError as error:
         raise BadFile(str(path), f"cannot be read: {error.strerror}") from error
+    return file
 
 
 def verify(path: Path, public_key: Ed25519PublicKey | None = None) -> ArchiveVerification:
