@@ -183,6 +183,8 @@ async def test_a_case_that_no_suite_would_take_is_rejected(tmp_path: Path) -> No
     result = await generated(tmp_path, writing([broken], [written(TOPICS[1])]))
     assert result["rejected"] == {"invalid": 1}
     assert str(tmp_path) not in result["reasons"][0]
+    # The model is told it in the words of the requests that are stored.
+    assert "'(' is no regular expression: missing )" in result["reasons"][0]
 
 
 def test_only_the_fields_that_are_a_models_to_write_are_taken() -> None:
