@@ -1,5 +1,6 @@
 """A small house for the proofs of batches: a folder, a rehearsal server in this process, and an open Muster."""
 
+import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -11,15 +12,17 @@ from muster.app import Muster, open_muster
 from muster.domain.agent import Timeouts
 from muster.domain.batch import Batch
 from muster.domain.canonical import Json
+from muster.domain.ids import BatchId
 from muster.domain.run import Dispatch, Fallback, Mode, Run, RunState
 from muster.engine.batches.base import Patience
+from muster.engine.clock import Clock, SystemClock
 from muster.settings import load_settings
 from muster.sim.audit import Audit
 from muster.sim.files import read_faults
 from muster.sim.options import Options
 from muster.sim.server import Server, serve
 from tests.chaos.books import Books, books_of, check_books, check_paid_once
-from tests.chaos.stage import HASTY, declare_prices, until
+from tests.chaos.stage import HASTY, LOOK_SECONDS, declare_prices, until
 from tests.chaos.work import ANTHROPIC, OPENAI
 from tests.engine.batches import work  # registers the workloads in this process
 
@@ -27,8 +30,17 @@ __all__ = ["ANTHROPIC", "OPENAI", "PROVIDERS", "House", "batch", "open_house", "
 
 PROVIDERS = (ANTHROPIC, OPENAI)
 QUICK = Patience(settle=0.02, poll_first=0.01, poll_longest=0.05, grace=0.3)
-IMPATIENT = replace(QUICK, deadline=1.5)  # does not wait for results that never come
-SOON = Timeouts(connect=5.0, idle=1.0, call=3.0, grace=0.5)
+NEVER_QUIET = replace(QUICK, settle=100_000.0, linger=100_000.0)  # flushes full batches only
+SOON = Timeouts(connect=60.0, idle=3.0, call=3.0, grace=0.5)
+
+
+class HurriedClock(SystemClock):
+    """The time of this machine, which a test can move ahead."""
+
+    ahead = 0.0
+
+    def monotonic(self) -> float:
+        return super().monotonic() + self.ahead
 
 
 def batch(*, fallback: Fallback = Fallback.FAIL, batches: int = 3) -> Dispatch:
@@ -79,15 +91,33 @@ class House:
         timeouts: Timeouts = SOON,
         batch_timeouts: Timeouts = SOON,
         environment: Mapping[str, str] | None = None,
+        clock: Clock | None = None,
     ) -> AsyncIterator[Muster]:
         """Open the store of this folder."""
         settings = load_settings(
             folder=self.folder, environment=self.environment if environment is None else environment
         )
         async with open_muster(
-            settings=settings, policy=HASTY, timeouts=timeouts, batch_timeouts=batch_timeouts, patience=patience
+            settings=settings,
+            clock=clock,
+            policy=HASTY,
+            timeouts=timeouts,
+            batch_timeouts=batch_timeouts,
+            patience=patience,
         ) as muster:
             yield muster
+
+    @asynccontextmanager
+    async def open_impatient(self, **rest: Any) -> AsyncIterator[Muster]:
+        """Open the store for somebody whose time to wait is over when results were once read in vain."""
+        clock = HurriedClock()
+        async with self.open(clock=clock, **rest) as muster:
+            hurrying = asyncio.create_task(_hurry(muster, clock))
+            try:
+                yield muster
+            finally:
+                hurrying.cancel()
+                await asyncio.wait({hurrying})
 
     async def check(self, muster: Muster, run: Run) -> Books:
         """Everything that must hold of a run that is over, whatever happened."""
@@ -102,6 +132,17 @@ class House:
         assert not books.uncertain
         assert books.run.spent.billed == self.audit.cost
         return books
+
+
+async def _hurry(muster: Muster, clock: HurriedClock) -> None:
+    """Move the time beyond every deadline whenever the results of another batch turn out to lack something."""
+    seen: set[BatchId] = set()
+    while True:
+        lacking = {made.id for made in await muster.batches.list() if made.note.endswith("fetched again")}
+        if lacking - seen:
+            clock.ahead += 2 * QUICK.deadline
+        seen |= lacking
+        await asyncio.sleep(LOOK_SECONDS)
 
 
 @asynccontextmanager
@@ -165,4 +206,4 @@ async def wait_for(condition: Callable[[], bool]) -> None:
     async def holds() -> bool:
         return condition()
 
-    await until(holds, 30.0)
+    await until(holds)

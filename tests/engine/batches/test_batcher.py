@@ -18,6 +18,7 @@ from muster.domain.run import Dispatch, Fallback, Mode, Run, RunState
 from muster.engine.batches.base import Patience, PollDelays
 from muster.engine.context import Context
 from muster.testing.batches import MemoryBatches
+from tests.engine.batches.house import NEVER_QUIET, HurriedClock
 from tests.engine.house import House, echo, house
 
 BATCH = Dispatch(mode=Mode.BATCH)
@@ -70,8 +71,7 @@ async def test_turns_go_in_lockstep(tmp_path: Path) -> None:
 
 async def test_a_full_batch_is_not_waited_for(tmp_path: Path) -> None:
     batches = MemoryBatches(limits=BatchLimits(requests=10, bytes=10_000))
-    never_quiet = Patience(settle=1000.0, linger=1000.0, poll_first=0.01, poll_longest=0.02)
-    async with house(tmp_path, batches=batches, patience=never_quiet, puppet=echo()) as place:
+    async with house(tmp_path, batches=batches, patience=NEVER_QUIET, puppet=echo()) as place:
         await drive(place, questions, batches, spec=10)
     assert [len(taken) for taken in batches.taken] == [10]
 
@@ -254,7 +254,7 @@ async def test_endless_results_are_read_as_far_as_what_was_asked_can_reach(
 
 async def test_endless_results_that_lack_an_answer_leave_the_run_waiting(tmp_path: Path) -> None:
     batches = Endless(ENDLESS["a line of a member"], lacks=True)
-    async with house(tmp_path, batches=batches, patience=replace(HASTY, deadline=0.3), puppet=echo()) as place:
+    async with house(tmp_path, batches=batches, patience=replace(HASTY, deadline=3.0), puppet=echo()) as place:
         run = await drive(place, questions, batches, spec=4)
     assert (run.state, run.ended_reason) == (RunState.WAITING, "batch_lost")
     assert [len(taken) for taken in batches.taken] == [4]
@@ -326,17 +326,18 @@ async def test_the_shared_beginning_of_messages_is_marked_where_the_answer_has_t
 
 
 async def test_a_run_in_batch_is_shown_as_waiting_and_its_clock_stands_still(tmp_path: Path) -> None:
-    batches = MemoryBatches()
-    async with house(tmp_path, batches=batches, patience=HASTY, puppet=echo()) as place:
-        run = await place.create(questions, spec=2, dispatch=BATCH, timeout=0.5)
+    batches, clock = MemoryBatches(), HurriedClock()
+    async with house(tmp_path, clock=clock, batches=batches, patience=HASTY, puppet=echo()) as place:
+        run = await place.create(questions, spec=2, dispatch=BATCH, timeout=60.0)
         driving = asyncio.ensure_future(place.engine.drive(run.id))
         await batches.arrived.get()
         while (await place.store.runs.get(run.id)).state is not RunState.WAITING:  # type: ignore[union-attr]
             await place.store.changes.wait(1.0)
+        clock.ahead += 3600.0
         batches.end()
         done = await driving
     assert done.state is RunState.COMPLETED
-    assert done.active < 0.5
+    assert done.active < 60.0
 
 
 async def test_a_canceled_run_takes_its_batch_along(tmp_path: Path) -> None:
@@ -354,8 +355,8 @@ async def test_a_canceled_run_takes_its_batch_along(tmp_path: Path) -> None:
 
 
 async def test_a_batch_that_others_still_need_is_not_canceled(tmp_path: Path) -> None:
-    batches = MemoryBatches()
-    async with house(tmp_path, batches=batches, patience=HASTY, puppet=echo()) as place:
+    batches = MemoryBatches(limits=BatchLimits(requests=4, bytes=10_000))
+    async with house(tmp_path, batches=batches, patience=NEVER_QUIET, puppet=echo()) as place:
         one, two = [await place.create(questions, spec=2, dispatch=BATCH) for _ in range(2)]
         drives = [asyncio.ensure_future(place.engine.drive(run.id)) for run in (one, two)]
         await batches.arrived.get()

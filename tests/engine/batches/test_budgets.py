@@ -13,7 +13,6 @@ from muster.domain.run import RunState
 from muster.domain.script import BYTES_PER_TOKEN
 from tests.chaos.books import Books, books_of
 from tests.engine.batches.house import (
-    IMPATIENT,
     House,
     ask_all,
     batch,
@@ -112,7 +111,7 @@ async def test_a_cap_that_pays_for_some_pays_for_just_those(
 async def test_a_cap_is_kept_among_faults(house: House, agent: str, most: int) -> None:
     house.play(rates={"member/500": 0.2, "expired": 0.2, "missing": 0.1, "member/400": 0.1}, at_most_per_digest=2)
     cap = 12 * most
-    async with house.open(patience=IMPATIENT) as muster:
+    async with house.open_impatient() as muster:
         asked = await ask_all(muster, agent, ASKED, batch(batches=10), max_tokens=MAX_TOKENS, budget_usd=dollars(cap))
         run, _ = await give_up_and_go_on(muster, asked)
         books = await house.check(muster, run)

@@ -21,8 +21,9 @@ from muster.testing.clock import FakeClock
 from tests.chaos.books import books_of
 from tests.engine.batches.house import (
     ANTHROPIC,
-    IMPATIENT,
+    NEVER_QUIET,
     PROVIDERS,
+    QUICK,
     House,
     batch,
     batches_of,
@@ -153,10 +154,15 @@ async def test_canceling_the_batch_of_a_run_that_was_left_lets_it_ask_the_rest_a
         await finish(house, clock, muster, run)
 
 
-async def test_a_batch_that_another_run_needs_goes_on(
-    house: House, clock: FakeClock, muster: Muster, agent: str
-) -> None:
+async def test_a_batch_that_another_run_needs_goes_on(house: House, clock: FakeClock, agent: str) -> None:
     one, two = questions(15, "one"), questions(25, "two")
+    async with house.open(patience=replace(NEVER_QUIET, most_requests=len(one) + len(two))) as muster:
+        await cancel_one_of_two(house, clock, muster, agent, one, two)
+
+
+async def cancel_one_of_two(
+    house: House, clock: FakeClock, muster: Muster, agent: str, one: dict[str, str], two: dict[str, str]
+) -> None:
     first = await muster.start("survey", survey(agent, one), dispatch=batch())
     second = await muster.start("survey", survey(agent, two), dispatch=batch())
     await to_the_middle(house, clock, first, muster)
@@ -233,8 +239,7 @@ async def test_a_lost_result_of_a_canceled_batch_is_not_refunded_and_not_asked_a
     house: House, clock: FakeClock, agent: str
 ) -> None:
     house.play({"fault": "missing"})
-    # A download that a slow machine breaks off would lack more than the one result.
-    async with house.open(patience=replace(IMPATIENT, deadline=4.0), batch_timeouts=Timeouts()) as muster:
+    async with house.open_impatient(batch_timeouts=Timeouts()) as muster:
         handle = await muster.start("survey", survey(agent, ASKED), dispatch=batch())
         made = await to_the_middle(house, clock, handle, muster)
         with pytest.raises(BatchLost, match="lack 1 answers"):
@@ -254,7 +259,7 @@ async def test_whoever_comes_next_cancels_the_unresolved_batch_of_a_canceled_run
     house: House, clock: FakeClock, agent: str
 ) -> None:
     house.play({"fault": "cut_after", "op": "batch_create"}, {"fault": "500", "op": "batch_list", "times": "always"})
-    async with house.open(patience=IMPATIENT) as muster:
+    async with house.open(patience=replace(QUICK, deadline=6.0)) as muster:
         run = await (await muster.start("survey", survey(agent, ASKED), dispatch=batch())).wait()
         [made] = await batches_of(muster, run)
         assert (run.state, made.state) == (RunState.WAITING, BatchState.SENT)

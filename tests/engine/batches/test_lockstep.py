@@ -11,8 +11,7 @@ from muster.domain.batch import Tally
 from muster.domain.run import Run, RunState
 from muster.engine.batches.base import Patience
 from tests.engine.batches.house import (
-    ANTHROPIC,
-    OPENAI,
+    NEVER_QUIET,
     PROVIDERS,
     House,
     batch,
@@ -110,8 +109,9 @@ async def test_ten_live_runs_beside_them_neither_delay_batches_nor_are_delayed(t
 
 async def test_two_runs_in_one_process_share_their_batches(house: House) -> None:
     # The runs start one after the other, and on a slow machine the last may start long after the first.
-    async with house.open(patience=replace(PATIENCE, settle=1.5)) as muster:
-        runs = await asyncio.gather(talk(muster, ANTHROPIC), talk(muster, ANTHROPIC), talk(muster, OPENAI))
+    patience = replace(NEVER_QUIET, most_requests=2 * CONVERSATIONS)
+    async with house.open(patience=patience) as muster:
+        runs = await asyncio.gather(*(talk(muster, agent) for agent in (*PROVIDERS, *PROVIDERS)))
         assert all(run.state is RunState.COMPLETED for run in runs)
     sizes = sorted((theirs["provider"], theirs["requests"]) for theirs in house.batches)
-    assert sizes == [("anthropic", 400)] * TURNS + [("openai", 200)] * TURNS
+    assert sizes == [("anthropic", 400)] * TURNS + [("openai", 400)] * TURNS

@@ -10,12 +10,12 @@ import pytest
 from muster.app import Muster
 from muster.domain.agent import Timeouts
 from muster.domain.batch import BatchProgress, BatchState, Tally
-from muster.domain.errors import BatchLost
+from muster.domain.errors import BatchLost, CallFailed, InvalidRequest, TryLater
 from muster.domain.run import Fallback, RunState
 from muster.engine.batches.base import Patience
 from muster.engine.context import Context
 from muster.testing.batches import MemoryBatches
-from tests.engine.batches.house import IMPATIENT, House, ask_all, batch, batches_of, check_answered, questions, told
+from tests.engine.batches.house import House, ask_all, batch, batches_of, check_answered, questions, told
 from tests.engine.batches.test_batcher import drive
 from tests.engine.house import echo
 from tests.engine.house import house as engine_house
@@ -27,7 +27,7 @@ KEY = "question/00007"
 
 @pytest.fixture
 async def impatient(house: House) -> AsyncIterator[Muster]:
-    async with house.open(patience=IMPATIENT) as opened:
+    async with house.open_impatient() as opened:
         yield opened
 
 
@@ -78,7 +78,7 @@ async def test_a_batch_that_was_given_up_by_hand_is_not_one_of_the_tries(
 async def test_whoever_comes_back_later_finds_results_that_are_whole_by_then(house: House, agent: str) -> None:
     results = "batch_results" if agent.startswith("anthropic") else "file_content"
     house.play({"fault": "truncated", "op": results, "times": "always"})
-    async with house.open(patience=IMPATIENT) as muster:
+    async with house.open_impatient() as muster:
         run = await ask_all(muster, agent, ASKED)
         assert (run.state, run.ended_reason) == (RunState.WAITING, "batch_lost")
     house.play()
@@ -108,7 +108,7 @@ async def test_the_lines_before_a_cut_count_and_a_download_that_always_breaks_ca
 @pytest.mark.parametrize("answered", [-5, 10**20])
 async def test_counts_that_cannot_be_right_buy_nothing_again(tmp_path: Path, answered: int) -> None:
     batches = Miscounting(answered)
-    patience = Patience(settle=0.03, poll_first=0.01, poll_longest=0.02, deadline=0.3)
+    patience = Patience(settle=0.03, poll_first=0.01, poll_longest=0.02, deadline=3.0)
     async with engine_house(tmp_path, batches=batches, patience=patience, puppet=echo()) as place:
         run = await drive(place, four_questions, batches)
     assert (run.state, run.ended_reason) == (RunState.WAITING, "batch_lost")
@@ -129,6 +129,41 @@ class Miscounting(MemoryBatches):
         lines = [line async for line in super().results(source, timeouts)]
         for line in lines[1:]:
             yield line
+
+
+class Breaking(ObedientBatches):
+    """Refuses one question, leaves the answer to another out of its results, and breaks off when it is read again."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda text: InvalidRequest("no") if text == "question 3" else text)
+        self.downloads = 0
+
+    async def results(self, source: str, timeouts: Timeouts) -> AsyncGenerator[bytes, None]:
+        self.downloads += 1
+        lines = [line async for line in super().results(source, timeouts)]
+        for line in lines[:3] if self.downloads == 1 else lines[1:2]:
+            yield line
+        if self.downloads > 1:
+            raise TryLater("cut")
+
+
+async def test_results_that_break_off_when_they_are_read_again_do_not_lack_more_than_before(tmp_path: Path) -> None:
+    async def survey(ctx: Context, spec: Any) -> Any:
+        async def one(number: int) -> str:
+            try:
+                return (await ctx.call("puppet", f"question {number}", key=f"q/{number}")).text
+            except CallFailed as error:
+                return error.code
+
+        return await ctx.gather(*(one(number) for number in range(4)))
+
+    batches = Breaking()
+    patience = Patience(settle=0.03, poll_first=0.01, poll_longest=0.02, deadline=3.0)
+    async with engine_house(tmp_path, batches=batches, patience=patience, puppet=echo()) as place:
+        run = await drive(place, survey, batches)
+    assert (run.state, run.ended_reason) == (RunState.WAITING, "batch_lost")
+    assert "its results lack 1 answers" in str(run.error)
+    assert batches.downloads > 1
 
 
 async def four_questions(ctx: Context, spec: Any) -> Any:

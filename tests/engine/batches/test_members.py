@@ -8,7 +8,6 @@ from muster.app import Muster
 from muster.domain.batch import BatchState, Tally
 from muster.domain.run import Fallback, RunState
 from tests.engine.batches.house import (
-    IMPATIENT,
     House,
     ask_all,
     batch,
@@ -136,7 +135,7 @@ def of_all() -> list[dict[str, Any]]:
 
 async def test_all_faults_of_members_at_once_end_each_in_one_way(house: House, agent: str) -> None:
     house.play(*of_all())
-    async with house.open(patience=IMPATIENT) as muster:
+    async with house.open_impatient() as muster:
         run = await ask_all(muster, agent, ASKED)
         [first, *_] = await batches_of(muster, run)
         assert (first.state, first.tally) == (BatchState.ENDED, Tally(succeeded=11, errored=6, expired=1))

@@ -15,7 +15,7 @@ MANY = 3000
 
 async def fetch_while_resuming(house: House, clock: FakeClock, agent: str) -> None:
     """Bring the results of a run that was left into the store in the same moments in which it looks for them."""
-    async with house.open(patience=replace(QUICK, settle=0.5)) as muster:
+    async with house.open(patience=replace(QUICK, settle=3.0, most_requests=MANY)) as muster:
         spec = {"agent": agent, "count": MANY, "turns": 1}
         handle = await muster.start("conversations", spec, dispatch=batch(), detach=True)
         run = await handle.wait()

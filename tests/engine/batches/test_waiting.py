@@ -1,5 +1,6 @@
 """What can go wrong while a batch is waited for: what passes is outlived, and nothing is taken for failed."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from muster.app import Muster
 from muster.domain.batch import BatchState
 from muster.domain.run import RunState
-from tests.engine.batches.house import ANTHROPIC, House, ask_all, batches_of, check_answered, questions
+from tests.engine.batches.house import ANTHROPIC, QUICK, House, ask_all, batches_of, check_answered, questions
 
 ASKED = questions(12)
 
@@ -22,13 +23,12 @@ async def test_polls_that_fail_are_outlived(house: House, muster: Muster, agent:
 
 
 @pytest.mark.parametrize("kind", ["late_404", "unknown_status", "no_results_url"])
-async def test_what_a_provider_says_for_a_while_only_is_outlived(
-    house: House, muster: Muster, agent: str, kind: str
-) -> None:
+async def test_what_a_provider_says_for_a_while_only_is_outlived(house: House, agent: str, kind: str) -> None:
     house.play({"fault": kind, "looks": 4})
-    run = await ask_all(muster, agent, ASKED)
-    check_answered(run, ASKED)
-    await house.check_to_the_cent(muster, run)
+    async with house.open(patience=replace(QUICK, grace=60.0)) as muster:
+        run = await ask_all(muster, agent, ASKED)
+        check_answered(run, ASKED)
+        await house.check_to_the_cent(muster, run)
     assert len(house.batches) == 1
 
 

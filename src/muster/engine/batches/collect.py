@@ -52,19 +52,23 @@ class Collector:
         Answers that the provider counts and that are not in its results are paid for: their members wait, and the
         results are fetched again after growing pauses.
         """
-        delays = PollDelays(self._patience, self._random)
+        delays, fewest = PollDelays(self._patience, self._random), batch.requests
         for download in count(1):
             with self._waiters.answering():  # but not while it pauses: others need not wait for that
-                lacking = await self._collect(batch, until, last=download >= self._patience.downloads)
+                lacking = await self._collect(batch, until, fewest, last=download >= self._patience.downloads)
             if lacking is None:
                 return
+            fewest = lacking or fewest
             delay = delays.delay()
             if self._clock.monotonic() + delay >= until:
                 raise unread(batch, f"lack {lacking} answers" if lacking else "break off")
             await self._clock.sleep(delay)
 
-    async def _collect(self, batch: Batch, until: float, *, last: bool) -> int | None:
-        """Read the results once; returns how many answers are lacking when they must be fetched again."""
+    async def _collect(self, batch: Batch, until: float, fewest: int, *, last: bool) -> int | None:
+        """Read the results once; returns how many answers are lacking when they must be fetched again.
+
+        Those are not more than before, also when this time the results break off earlier.
+        """
         if not await self._waiting(batch):  # whoever settled the last page died over it
             self._spooling(batch).clear()
             await self._finish(batch, Shortfall.NONE)
@@ -78,8 +82,8 @@ class Collector:
         cut = waiting and any(odd.cut or odd.endless for odd in odds)  # the rest may hold what is lacking
         unreadable = waiting and any(odd.unreadable for odd in odds)
         if lacking or cut or (unreadable and not last):
-            await self._note_lacking(batch, lacking)
-            return lacking
+            await self._note_lacking(batch, min(lacking, fewest))
+            return min(lacking, fewest)
         for odd in filter(None, odds):
             await self._tell(batch, odd)
         await self._finish(batch, progress.shortfall)
