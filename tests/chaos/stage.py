@@ -203,10 +203,10 @@ class Stage:
         async with open_muster(settings=settings, timeouts=timeouts, policy=HASTY, patience=BRISK) as muster:
             yield muster
 
-    def in_flight(self) -> int:
-        """Say how many requests the server is answering now; starts its audit over."""
-        self.sim.reset()
-        return self.sim.audit().max_in_flight
+    async def wire_is_closed(self) -> bool:
+        """Return whether the server is answering nobody any more; starts its audit over."""
+        await asyncio.to_thread(self.sim.reset)
+        return (await asyncio.to_thread(self.sim.audit)).max_in_flight == 0
 
 
 async def until(condition: Callable[[], Awaitable[bool]], patience: float = PATIENCE) -> None:

@@ -39,7 +39,7 @@ tool_done = "$.message.content[?@.type=='tool_result'].tool_use_id"
 tool_result = "$.message.content[?@.type=='tool_result'].content"
 permission = "$.request.tool_name"
 budget_usd = 6.00  # more than the dearest mood costs: more than was reserved would stop the run
-idle_secs = 4
+idle_secs = 12  # longer than so many programs take to start on a busy machine
 concurrency = {concurrency}
 working_dir = "work"
 env = {{ SCRIPTED_CLI_AUDIT = {audit}, CREW = {crew} }}
