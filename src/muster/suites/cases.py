@@ -170,7 +170,8 @@ class CaseReader:
             if not selection.takes(case):
                 self._unselected.take(case)
                 continue
-            self.warnings.take(told)
+            if told:
+                self.warnings.take(told)
             if len(self._suites) > 1:  # one alone sees to it by itself
                 case = self._distinct(case, seen)
             count += 1

@@ -131,7 +131,7 @@ class Miscounting(MemoryBatches):
             yield line
 
 
-class Breaking(ObedientBatches):
+class Breaking(MemoryBatches):
     """Refuses one question, leaves the answer to another out of its results, and breaks off when it is read again."""
 
     def __init__(self) -> None:

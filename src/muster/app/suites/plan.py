@@ -1,5 +1,6 @@
 """What a suite run would do and cost, found out before anything is stored or spent."""
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -75,6 +76,7 @@ class SuitePlanner:
         self._quoter = Quoter(self._directory, self._dispatch, self._quoting)
         self._agents: dict[str, Load] = {}
         self._judge = NOTHING
+        self._unquoted: Counter[str] = Counter()  # calls to agents that are not asked again what they cost
         self._commands = self._tools = 0
 
     def _survey(self, reading: CaseReader, *, keep: bool) -> SuitePlan:
@@ -90,6 +92,8 @@ class SuitePlanner:
                 count += 1
                 if not (case.skip or case.flaw):
                     self._visit(unit)
+        for agent, calls in self._unquoted.items():
+            self._agents[agent] = self._agents[agent].plus(Load(calls=calls, most_calls=calls))
         snapshot = reading.snapshot(0)
         return SuitePlan(
             suites=len(snapshot.suites),
@@ -114,8 +118,12 @@ class SuitePlanner:
         if self._spec.answers is None:
             agent = unit.subject.agent
             calls = 1 + len(unit.case.follow_ups)
-            load = self._load(unit, agent, self._turns, calls, self._dispatch.mode)
-            self._agents[agent] = self._agents.get(agent, NOTHING).plus(load)
+            before = self._agents.setdefault(agent, NOTHING)
+            if self._quoter.wants(agent):
+                load = self._load(unit, agent, self._turns, calls, self._dispatch.mode)
+                self._agents[agent] = before.plus(load)
+            else:
+                self._unquoted[agent] += calls
 
     def _visit_judge(self, unit: Unit) -> None:
         if self._spec.judge is None:
@@ -124,13 +132,15 @@ class SuitePlanner:
                 suggestions=("add --judge AGENT", "or --evaluator rules, to leave what rules cannot say unjudged"),
             )
         mode = self._dispatch.mode if self._spec.judge_dispatch is None else Mode(self._spec.judge_dispatch)
-        load = self._load(unit, self._spec.judge, self._samples, self._spec.judge_samples, mode)
+        calls = self._spec.judge_samples
+        if self._quoter.wants(self._spec.judge):
+            load = self._load(unit, self._spec.judge, self._samples, calls, mode)
+        else:
+            load = Load(calls=calls, most_calls=calls)
         self._judge = self._judge.plus(load)
 
     def _load(self, unit: Unit, agent: str, requests: Requests, calls: int, mode: Mode) -> Load:
         """Add up requests: after short answers the least that they cost, after long ones the most."""
-        if not self._quoter.wants(agent):
-            return Load(calls=calls, most_calls=calls)
         return self._quoter.load(agent, requests(unit, SHORT), requests(unit, self._long(unit)), calls, mode)
 
     def _turns(self, unit: Unit, answer: str) -> list[Request]:

@@ -113,6 +113,11 @@ def _dataset(value: Any) -> Any:
     return {"file": value} if isinstance(value, str) else value
 
 
+# Forms that were left out: made once, since making one costs as much as validating a whole message.
+_NOTHING_EXPECTED = ExpectedForm()
+_USUAL_EVALUATOR = EvaluatorForm()
+
+
 class DatasetForm(Form):
     """Rows that become cases."""
 
@@ -140,8 +145,8 @@ class CaseForm(Form):
     variables: dict[v.Word, v.Text] = Field(default_factory=dict)
     dataset: Annotated[DatasetForm, BeforeValidator(_dataset)] | None = None
     input: InputForm
-    expected: ExpectedForm = Field(default_factory=lambda: ExpectedForm())
-    evaluator_config: EvaluatorForm = Field(default_factory=lambda: EvaluatorForm())
+    expected: ExpectedForm = Field(default_factory=lambda: _NOTHING_EXPECTED)
+    evaluator_config: EvaluatorForm = Field(default_factory=lambda: _USUAL_EVALUATOR)
 
 
 class DefaultsForm(Form):

@@ -49,7 +49,7 @@ class _Table:
 
 def unknown_names(form: type[Form], tree: Any, place: Place = ()) -> Iterator[UnknownName]:
     """Return the unknown names of a mapping that is meant for a form, and of all mappings below it."""
-    if not isinstance(tree, Mapping) or _all_known(form, tree):
+    if not isinstance(tree, Mapping):
         return
     table = _table(form)
     for name, value in tree.items():
@@ -62,19 +62,6 @@ def unknown_names(form: type[Form], tree: Any, place: Place = ()) -> Iterator[Un
                     yield from unknown_names(table.below[name], item, (*place, name, index))
             else:
                 yield from unknown_names(table.below[name], value, (*place, name))
-
-
-def _all_known(form: type[Form], tree: Any) -> bool:
-    """Return whether every name is known, in a mapping and in all below it; nearly all cases are written so."""
-    table = _table(form)
-    if not tree.keys() <= table.known:
-        return False
-    for name, below in table.below.items():
-        value = tree.get(name)
-        for item in value if isinstance(value, list) else (value,):
-            if isinstance(item, dict) and not _all_known(below, item):
-                return False
-    return True
 
 
 def _unknown(form: type[Form], name: str, place: Place) -> UnknownName:

@@ -77,12 +77,14 @@ class SuiteReader:
                 complaints.flaws.append(self.flaw(tree))
                 yield WrittenCase(tree=None, line=line, form=None, complaints=complaints)
                 continue
-            complaints.take_names(unknown_names(CaseForm, tree))
-            try:
-                form = CaseForm.model_validate(tree)
-            except ValidationError as error:
-                complaints.take(error)
-                rest = rest_of(tree, places_of(error), f"{self.name}/line-{line}")
+            form = _whole(tree)
+            if form is None:
+                complaints.take_names(unknown_names(CaseForm, tree))
+                try:
+                    form = CaseForm.model_validate(tree)
+                except ValidationError as error:
+                    complaints.take(error)
+                    rest = rest_of(tree, places_of(error), f"{self.name}/line-{line}")
             yield WrittenCase(tree=tree, line=line, form=form, complaints=complaints, rest=rest)
 
     def flaw(self, error: Unreadable) -> Flaw:
@@ -115,6 +117,14 @@ class SuiteReader:
             self.flaws.append(Flaw(file=file, line=error.line, message=error.message))
         else:
             self.prompt = text if text.strip() else None
+
+
+def _whole(tree: Any) -> CaseForm | None:
+    """Return the form of a case that has only known fields and fits; None when something is to be said about it."""
+    try:
+        return CaseForm.model_validate(tree, extra="forbid")
+    except ValidationError:
+        return None
 
 
 def _source(path: Path) -> YamlFile | TomlFile:

@@ -34,6 +34,7 @@ from muster.text.json_schema import schema_flaw
 LONGEST_ID = 200
 
 _CONFIG = "evaluator_config"
+_ROLES = {str(role): role for role in Role}
 
 
 class CaseResolver:
@@ -70,7 +71,7 @@ class _Resolution:
             suite=self._head.skill_or_agent,
             file=file,
             line=line,
-            messages=tuple(Message(role=Role(said.role), text=said.content) for said in form.input.messages),
+            messages=tuple([Message(role=_ROLES[said.role], text=said.content) for said in form.input.messages]),
             description=form.description,
             tags=tuple(form.tags or defaults.tags),
             skip=form.skip or "",
@@ -84,7 +85,7 @@ class _Resolution:
             seed=form.seed,
             timeout=form.timeout_secs or defaults.timeout_secs,
             threshold=self._threshold(),
-            accepts=tuple(Quality(name) for name in form.accepts),
+            accepts=tuple([Quality(name) for name in form.accepts]),
             evaluator=config.evaluator or defaults.evaluator,
             output=self._output(),
             tool_sequence=self._tool_sequence(),
@@ -95,13 +96,12 @@ class _Resolution:
             judge_prompt=config.judge_prompt,
         )
         self._require_work(found)
-        self._require_command(found)
+        if found.process:
+            self._require_command(found)
         return found
 
     def _require_command(self, case: Case) -> None:
         """Refuse a command that leads out of the project, or whose files are missing."""
-        if not case.process:
-            return
         folders, refused = self._files.folders, False
         for index, message in leaving(case.process, folders):
             refused = True
@@ -129,23 +129,23 @@ class _Resolution:
             self._say((), "nothing is expected of the answer: add a check, a rubric, a golden file or a command")
 
     def _agents(self) -> tuple[str, ...]:
-        if self._form.agent is not None and self._form.agents:
+        one, several = self._form.agent, self._form.agents
+        if one is not None and several:
             self._say(("agents",), "write agent or agents, not both")
-        return (self._form.agent,) if self._form.agent is not None else tuple(dict.fromkeys(self._form.agents))
+        return (one,) if one is not None else tuple(dict.fromkeys(several)) if several else ()
 
     def _threshold(self) -> float | None:
-        if self._form.threshold is not None and self._config.effectiveness_threshold is not None:
+        own, effective = self._form.threshold, self._config.effectiveness_threshold
+        if own is not None and effective is not None:
             self._say(("threshold",), "write threshold or effectiveness_threshold, not both")
-        own = self._form.threshold
-        return self._config.effectiveness_threshold if own is None else own
+        return effective if own is None else own
 
     def _output(self) -> tuple[OutputCheck, ...]:
         checks = self._form.expected.output
-        return tuple(self._check(check, ("expected", "output", index)) for index, check in enumerate(checks))
+        return tuple([self._check(check, ("expected", "output", index)) for index, check in enumerate(checks)])
 
     def _check(self, form: CheckForm, place: Place) -> OutputCheck:
-        turns = 1 + len(self._form.input.follow_ups)
-        if form.turn is not None and form.turn > turns and not self._partial:
+        if form.turn is not None and form.turn > (turns := 1 + len(self._form.input.follow_ups)) and not self._partial:
             answers = f"{turns} answers" if turns > 1 else "one answer"
             self._say((*place, "turn"), f"the case has only {answers}")
         return OutputCheck(
@@ -205,17 +205,21 @@ class _Resolution:
 
     def _tool_sequence(self) -> tuple[ToolExpectation, ...]:
         return tuple(
-            ToolExpectation(tool=form.tool, args_match=form.args_match, order=form.order)
-            for form in self._form.expected.tool_sequence
+            [
+                ToolExpectation(tool=form.tool, args_match=form.args_match, order=form.order)
+                for form in self._form.expected.tool_sequence
+            ]
         )
 
     def _rubric(self) -> tuple[RubricItem, ...]:
         forms = self._form.expected.rubric
+        if not forms:
+            return ()
         names = [form.id for form in forms]
         for index, name in enumerate(names):
             if name in names[:index] and not (self._partial and name == STAND_IN):
                 self._say(("expected", "rubric", index, "id"), f"duplicate item {name!r}")
-        if forms and not sum(form.weight for form in forms) > 0:
+        if not sum(form.weight for form in forms) > 0:
             self._say(("expected", "rubric"), "the weights must add up to more than 0")
         return tuple(self._item(form, ("expected", "rubric", index)) for index, form in enumerate(forms))
 
@@ -245,6 +249,8 @@ class _Resolution:
 
     def _tools(self) -> tuple[ScriptedTool, ...]:
         forms = self._form.input.tools
+        if not forms:
+            return ()
         names = [form.name for form in forms]
         for index, form in enumerate(forms):
             if form.name in names[:index] and not (self._partial and form.name == STAND_IN):
@@ -273,19 +279,24 @@ class _Resolution:
 
 def is_usable_id(name: str, suite: str) -> bool:
     """Return whether an id can stand in keys and tables."""
-    complaints: list[str] = []
-    require_id(name, suite, lambda _, message: complaints.append(message))
-    return not complaints
+    return not _id_flaws(name, suite)
 
 
 def require_id(name: str, suite: str, say: Any) -> None:
     """Complain about an id that cannot stand in keys and tables."""
+    for message in _id_flaws(name, suite):
+        say(("id",), message)
+
+
+def _id_flaws(name: str, suite: str) -> list[str]:
+    found = []
     if not name.startswith(f"{suite}/") or len(name) == len(suite) + 1:
-        say(("id",), f"an id must be {suite}/ and a name")
+        found.append(f"an id must be {suite}/ and a name")
     if len(name) > LONGEST_ID:
-        say(("id",), f"an id has {LONGEST_ID} characters at most")
+        found.append(f"an id has {LONGEST_ID} characters at most")
     if not name.isprintable() or name != name.strip():
-        say(("id",), "an id must have printable characters only, and no spaces at its ends")
+        found.append("an id must have printable characters only, and no spaces at its ends")
+    return found
 
 
 Complaint = tuple[int, str]  # the number of the word, and what is wrong with it

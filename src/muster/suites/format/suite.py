@@ -9,7 +9,7 @@ from typing import Any
 from muster.domain.canonical import Json
 from muster.suites.case import DEFAULT_THRESHOLD, Case
 from muster.suites.format.filling import FilledCase, filled, verify
-from muster.suites.format.forms import CaseForm, CheckForm, EvaluatorForm, HeadForm, RubricForm
+from muster.suites.format.forms import CaseForm, HeadForm, RubricForm
 from muster.suites.format.reading import SuiteReader, WrittenCase
 from muster.suites.format.resolve import LONGEST_ID, CaseResolver, is_usable_id, require_id
 from muster.text.documents.tree import MOST_FLAWS, Flaw, Place, Unreadable
@@ -20,36 +20,37 @@ NOTHING = 1e-9  # a score reaches a threshold that is higher by this, so that su
 Finding = tuple[Place, str, str]  # where, its code, what
 
 _CONFIG = "evaluator_config"
+_ANY_SCORE = "with a threshold of 0 the case passes with any score"
+_ANY_ANSWER = "with a golden_threshold of 0 every answer passes"
 
 
 def lenient(form: CaseForm) -> Iterator[Finding]:
     """Return the thresholds and weights of a case that let a failing answer pass."""
     yield from lenient_thresholds(form)
-    yield from _lenient_weights(form)
+    if form.expected.rubric:
+        yield from _lenient_weights(form)
 
 
 def lenient_thresholds(form: CaseForm) -> Iterator[Finding]:
     """Return the thresholds of a case that let a failing answer pass; these can be told of a part of a case too."""
     config = form.evaluator_config
-    thresholds = (
-        (("threshold",), form.threshold),
-        ((_CONFIG, "effectiveness_threshold"), config.effectiveness_threshold),
-    )
-    for place, threshold in thresholds:
-        if threshold is not None and threshold <= NOTHING:
-            yield place, "zero-threshold", "with a threshold of 0 the case passes with any score"
-    yield from _lenient_golden(config, (_CONFIG,))
+    if _is_zero(form.threshold):
+        yield ("threshold",), "zero-threshold", _ANY_SCORE
+    if _is_zero(config.effectiveness_threshold):
+        yield (_CONFIG, "effectiveness_threshold"), "zero-threshold", _ANY_SCORE
+    if _is_zero(config.golden_threshold):
+        yield (_CONFIG, "golden_threshold"), "zero-threshold", _ANY_ANSWER
     for index, check in enumerate(form.expected.output):
-        yield from _lenient_golden(check, ("expected", "output", index))
+        if _is_zero(check.golden_threshold):
+            yield ("expected", "output", index, "golden_threshold"), "zero-threshold", _ANY_ANSWER
     for index, item in enumerate(form.expected.rubric):
-        if item.auto_check is not None:
-            yield from _lenient_golden(item.auto_check, ("expected", "rubric", index, "auto_check"))
+        if item.auto_check is not None and _is_zero(item.auto_check.golden_threshold):
+            place = ("expected", "rubric", index, "auto_check", "golden_threshold")
+            yield place, "zero-threshold", _ANY_ANSWER
 
 
-def _lenient_golden(form: CheckForm | EvaluatorForm, place: Place) -> Iterator[Finding]:
-    if form.golden_threshold is not None and form.golden_threshold <= NOTHING:
-        message = "with a golden_threshold of 0 every answer passes"
-        yield (*place, "golden_threshold"), "zero-threshold", message
+def _is_zero(threshold: float | None) -> bool:
+    return threshold is not None and threshold <= NOTHING
 
 
 def _lenient_weights(form: CaseForm) -> Iterator[Finding]:

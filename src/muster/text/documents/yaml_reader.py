@@ -251,25 +251,36 @@ class _YamlParser:
 
     def _mapping(self, start: Any, depth: int) -> Map:
         """Build a mapping; of all that is done for a file most is done here, so that every call counts."""
-        found, following = Map(_line(start)), self._event
+        found, following = Map(start.start_mark.line + 1), self._event
         lines = found.lines
         event: Any
+        mark: Any
         while type(event := following()) is events.ScalarEvent:
-            key = _key(event, found)
-            self._weight += len(key) + _WORD
+            key, mark = event.value, event.start_mark
+            if key in found or key == "<<":
+                key = _key(event, found)
             value = following()
-            self._level += _STEPS.get(type(value), 0)
-            found[key] = self._build(value, depth + 1)
-            lines[key] = _line(event)
+            if type(value) is events.ScalarEvent and value.tag is None and value.anchor is None:
+                text = value.value
+                found[key] = scalar(text) if value.implicit[0] else text
+                self._add(len(key) + len(text) + 2 * _WORD, value)
+            else:
+                self._level += _STEPS.get(type(value), 0)
+                self._weight += len(key) + _WORD
+                found[key] = self._build(value, depth + 1)
+            lines[key] = mark.line + 1
         self._level += _STEPS.get(type(event), 0)
         if type(event) is not events.MappingEndEvent:
             _key(event, found)
         return _merged(found) if _MERGE in found else found
 
     def _list(self, start: Any, depth: int) -> Items:
-        found = Items(_line(start))
-        while type(event := self._next()) is not events.SequenceEndEvent:
-            found.add(self._build(event, depth + 1), event.start_mark.line + 1)
+        found, following = Items(start.start_mark.line + 1), self._event
+        while type(event := following()) is not events.SequenceEndEvent:
+            self._level += _STEPS.get(type(event), 0)
+            found.append(self._build(event, depth + 1))
+            found.lines.append(event.start_mark.line + 1)
+        self._level -= 1
         return found
 
     def _alias(self, event: Any) -> Any:
