@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import fsum
+from typing import Any
 
 from muster.domain.errors import BadArgument
 from muster.domain.money import NOTHING, Microdollars
@@ -79,7 +80,7 @@ _BITS = {status: 1 << place for place, status in enumerate(Status)}
 class _Columns:
     """What is kept of each case, one column a figure."""
 
-    __slots__ = ("b", "epochs", "n", "nn", "passed", "score", "ss", "statuses", "y")
+    __slots__ = ("_all", "b", "epochs", "n", "nn", "passed", "score", "ss", "statuses", "y")
 
     def __init__(self) -> None:
         self.statuses = array("B")  # a bit for each that was seen
@@ -88,11 +89,13 @@ class _Columns:
         # As in CaseSums: b epochs have a score, with n samples of it.
         self.b, self.n = array("L"), array("L")
         self.y, self.ss, self.nn = array("d"), array("d"), array("d")
+        counts, sums = (self.epochs, self.passed, self.b, self.n), (self.score, self.y, self.ss, self.nn)
+        self._all: tuple[array[Any], ...] = (self.statuses, *counts, *sums)
 
     def grow(self) -> None:
         """Make room for one case more."""
-        for name in self.__slots__:
-            getattr(self, name).append(0)
+        for column in self._all:
+            column.append(0)
 
 
 class SubjectTally:

@@ -6,6 +6,7 @@ from statistics import fmean
 
 from muster.domain.money import Microdollars
 from muster.suites.case import Case, Evaluator
+from muster.suites.journal import Subject
 from muster.suites.reports.run import SuiteRun
 from muster.suites.statistics import settle
 from muster.suites.verdict import CaseResult, CheckResult, ItemScore, Status
@@ -77,18 +78,24 @@ class CaseRows:
 
     async def __aiter__(self) -> AsyncIterator[CaseRow]:
         """Yield the rows in the order of the cases, then of the subjects."""
+        usual = self._labels(self._suite.subjects)
         self._next = await anext(self._results, None)
         async for case in self._suite.cases():
             found = await self._take(case.id)
             used = 0
-            for subject in self._suite.spec.tested_on(case, self._suite.snapshot):
-                mine = tuple(result for result in found if result.subject == subject.label)
+            tested = self._suite.spec.tested_on
+            for subject in self._labels(tested(case, self._suite.snapshot)) if case.agents or case.flaw else usual:
+                mine = tuple([result for result in found if result.subject == subject])
                 used += len(mine)
-                yield _row(case, subject.label, mine, self._suite)
+                yield _row(case, subject, mine, self._suite)
             self.stray += len(found) - used
         while self._next is not None:
             self.stray += 1
             self._next = await anext(self._results, None)
+
+    @staticmethod
+    def _labels(subjects: tuple[Subject, ...]) -> tuple[str, ...]:
+        return tuple(subject.label for subject in subjects)
 
     async def _take(self, case: str) -> list[CaseResult]:
         found = []

@@ -1,6 +1,6 @@
 """The summary of a suite run, made in one pass over the store: figures, what did not pass, what is missing."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import log
@@ -246,7 +246,8 @@ class _Gathering:
         self.troubles: list[CaseLine] = []
         self.waits: list[CaseLine] = []
         self.lines: list[CaseLine] = []
-        self._of: dict[str, _OfSubject] = {}
+        self._of: defaultdict[str, _OfSubject] = defaultdict(_OfSubject)
+        self._rows = 0
         self._odd: Counter[str] = Counter()
         self.judges: set[str] = set()  # who said something that counts
 
@@ -255,16 +256,28 @@ class _Gathering:
         self.counts[row.status] += 1
         self.expected += len(row.results) + row.missing
         self.missing += row.missing
-        self._of.setdefault(row.subject, _OfSubject()).add(row)
+        self._of[row.subject].add(row)
         for result in row.results:
-            self._odd.update(_oddities(result))
-            self.judges.update(said.by for said in result.judgements if said.items or said.passed is not None)
-        rows = self.counts.total()
+            self._add_oddities(result)
+            for said in result.judgements:
+                if said.items or said.passed is not None:
+                    self.judges.add(said.by)
+        self._rows += 1
         kept = self.troubles if row.status in NOT_PASSED else self.waits if row.status is Status.WAITING else None
-        line = _line(row) if kept is not None or rows <= LISTED else None
+        line = _line(row) if kept is not None or self._rows <= LISTED else None
         if line is not None and kept is not None and len(kept) < KEPT:
             kept.append(line)
-        self.lines = [*self.lines, line] if line is not None and rows <= LISTED else []
+        self.lines = [*self.lines, line] if line is not None and self._rows <= LISTED else []
+
+    def _add_oddities(self, result: CaseResult) -> None:
+        """Count what makes a result less sure than it looks."""
+        for check in result.checks:
+            self._odd["broken"] += check.broken
+        for item in result.items:
+            self._odd["unjudged"] += item.score is None
+            self._odd["misquoted"] += item.quoted is False
+        for judgement in result.judgements:
+            self._odd["failures"] += len(judgement.failures)
 
     def subjects(self) -> tuple[SubjectLine, ...]:
         """Return the subjects, the best first."""
@@ -274,7 +287,7 @@ class _Gathering:
 
     def warnings(self) -> tuple[str, ...]:
         """Return what a reader must know about the figures."""
-        return tuple(f"{count(number, _NOUNS[odd])} {_ODD[odd]}." for odd, number in sorted(self._odd.items()))
+        return tuple(f"{count(number, _NOUNS[odd])} {_ODD[odd]}." for odd, number in sorted((+self._odd).items()))
 
 
 class _OfSubject:
@@ -311,16 +324,6 @@ class _OfSubject:
         )
 
 
-def _oddities(result: CaseResult) -> Counter[str]:
-    """Count what makes a result less sure than it looks."""
-    found: Counter[str] = Counter()
-    found["unjudged"] = sum(item.score is None for item in result.items)
-    found["misquoted"] = sum(item.quoted is False for item in result.items)
-    found["failures"] = sum(len(judgement.failures) for judgement in result.judgements)
-    found["broken"] = sum(check.broken for check in result.checks)
-    return +found
-
-
 def _line(row: CaseRow) -> CaseLine:
     telling = row.telling
     return CaseLine(
@@ -345,6 +348,7 @@ def _money_warnings(facts: RunFacts) -> tuple[str, ...]:
 
 BINS = 20
 LEAST_SECONDS, MOST_SECONDS = 0.001, 1000.0  # the axis of times is logarithmic
+_SECONDS_AXIS = log(MOST_SECONDS / LEAST_SECONDS)
 TICKS = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
 
 
@@ -363,7 +367,7 @@ class Histogram:
 
     def add_seconds(self, seconds: float) -> None:
         """Count a time; what is off the axis stands at its end."""
-        place = log(max(seconds, LEAST_SECONDS) / LEAST_SECONDS) / log(MOST_SECONDS / LEAST_SECONDS)
+        place = log(max(seconds, LEAST_SECONDS) / LEAST_SECONDS) / _SECONDS_AXIS
         self.seconds[_bin(place)] += 1
 
 
