@@ -3,7 +3,8 @@
 import ast
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 import muster
@@ -47,19 +48,19 @@ USERS = {"cli.demo.work", "cli.demo.child"}
 OPTIONAL = {"psycopg": "store", "claude_agent_sdk": "agents"}
 
 
-def modules() -> Iterator[tuple[str, ast.Module]]:
+@cache  # every worker collects this file, and only some run what is in it
+def modules() -> Mapping[str, ast.Module]:
+    found = {}
     for path in sorted(SOURCE.rglob("*.py")):
         parts = path.relative_to(SOURCE).with_suffix("").parts
         name = ".".join(part for part in parts if part != "__init__" or len(parts) == 1)
-        yield name, ast.parse(path.read_text(encoding="utf-8"))
-
-
-MODULES = dict(modules())
+        found[name] = ast.parse(path.read_text(encoding="utf-8"))
+    return found
 
 
 def imports(module: str) -> Iterator[str]:
     """Every module that a file names: imports at any depth, under TYPE_CHECKING, and by importlib."""
-    for node in ast.walk(MODULES[module]):
+    for node in ast.walk(modules()[module]):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -82,7 +83,7 @@ def allowed(room: str, target: str) -> bool:
 def test_every_module_imports_only_what_its_room_may() -> None:
     wrong = [
         f"{module} may not import {name}"
-        for module in MODULES
+        for module in modules()
         for name in imports(module)
         if name.startswith("muster.") and name != "muster.__version__"
         if not allowed(module.split(".")[0], name.removeprefix("muster."))
@@ -91,13 +92,13 @@ def test_every_module_imports_only_what_its_room_may() -> None:
 
 
 def test_only_what_is_written_as_a_user_would_imports_the_package_itself() -> None:
-    assert {module for module in MODULES if "muster" in imports(module)} <= USERS
+    assert {module for module in modules() if "muster" in imports(module)} <= USERS
 
 
 def test_optional_packages_stay_in_their_adapters() -> None:
     wrong = [
         f"{module} may not import {name}"
-        for module in MODULES
+        for module in modules()
         for name in imports(module)
         if OPTIONAL.get(name.split(".")[0], module.split(".")[0]) != module.split(".")[0]
     ]
@@ -155,7 +156,7 @@ MOST_HIDDEN = 40
 
 def hidden_imports() -> Iterator[str]:
     """Imports inside of functions."""
-    for module, tree in MODULES.items():
+    for module, tree in modules().items():
         functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
         inside = {node for function in functions for node in ast.walk(function)}
         found = [node for node in inside if isinstance(node, ast.Import | ast.ImportFrom)]
@@ -184,7 +185,7 @@ def reaches(module: ast.Module) -> Iterator[str]:
 
 
 def test_edges_use_no_private_attribute() -> None:
-    edges = {module: tree for module, tree in MODULES.items() if module.split(".")[0] in EDGES}
+    edges = {module: tree for module, tree in modules().items() if module.split(".")[0] in EDGES}
     assert {module: found for module, tree in edges.items() if (found := list(reaches(tree)))} == {}
     private = ast.parse("muster._backend.store.runs; self._muster._backend; self._own; getattr(m, '_backend')")
     assert set(reaches(private)) == {"muster._backend", "self._muster._backend", "getattr(m, '_backend')"}
@@ -197,8 +198,8 @@ ASSEMBLY = {"app.backend", "app.opening"}
 def defined_in(module: str) -> set[str]:
     """Names that a module defines itself, rather than imports."""
     named = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-    found = {node.name for node in MODULES[module].body if isinstance(node, named)}
-    for node in MODULES[module].body:
+    found = {node.name for node in modules()[module].body if isinstance(node, named)}
+    for node in modules()[module].body:
         targets = (
             node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
         )
@@ -210,11 +211,11 @@ def defined_in(module: str) -> set[str]:
 
 def test_edges_take_from_the_application_layer_only_what_it_defines_or_offers() -> None:
     wrong = []
-    for module in (module for module in MODULES if module.split(".")[0] in EDGES):
+    for module in (module for module in modules() if module.split(".")[0] in EDGES):
         for name in imports(module):
             place = name.removeprefix("muster.")
             source, _, leaf = place.rpartition(".")
-            value = name.startswith("muster.app.") and source in MODULES and place not in MODULES
+            value = name.startswith("muster.app.") and source in modules() and place not in modules()
             if value and (source in ASSEMBLY or leaf not in defined_in(source)):
                 wrong.append(f"{module} takes {leaf} from {source}")
     assert wrong == []
@@ -233,7 +234,7 @@ ENVIRONMENT = {"environ", "getenv", "environb"}
 def test_the_environment_is_read_in_one_place() -> None:
     readers = {
         module
-        for module, tree in MODULES.items()
+        for module, tree in modules().items()
         for node in ast.walk(tree)
         if (isinstance(node, ast.Attribute) and node.attr in ENVIRONMENT)
         or (isinstance(node, ast.ImportFrom) and node.module == "os" and ENVIRONMENT & {one.name for one in node.names})
@@ -253,7 +254,7 @@ def test_a_forbidden_import_would_be_noticed() -> None:
 
 
 def classes() -> Counter[str]:
-    return Counter(node.name for tree in MODULES.values() for node in tree.body if isinstance(node, ast.ClassDef))
+    return Counter(node.name for tree in modules().values() for node in tree.body if isinstance(node, ast.ClassDef))
 
 
 def test_a_class_name_means_one_thing() -> None:

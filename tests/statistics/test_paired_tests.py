@@ -4,7 +4,7 @@ from functools import cache
 from random import Random
 
 import pytest
-from scipy.stats import beta  # type: ignore[import-untyped]
+import scipy  # type: ignore[import-untyped]  # its parts are loaded when they are used
 
 from muster.statistics.paired_tests import lower_limit
 from muster.statistics.sample_size import needed_for_margin, spread_of
@@ -39,7 +39,7 @@ def limits(runs: int, cases: int, epochs: int, loss: float, gain: float) -> list
 @pytest.mark.parametrize(("cases", "lost"), [(20, 0), (60, 1), (200, 7)])
 def test_where_cases_only_regress_the_limit_is_the_exact_one(cases: int, lost: int) -> None:
     found = lower_limit([-1.0] * lost + [0.0] * (cases - lost), alpha=ALPHA, resamples=4000)
-    assert found == pytest.approx(-beta.ppf(1 - ALPHA, lost + 1, cases - lost), rel=0.08)
+    assert found == pytest.approx(-scipy.stats.beta.ppf(1 - ALPHA, lost + 1, cases - lost), rel=0.08)
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ from random import Random
 
 import numpy
 import pytest
+import scipy  # type: ignore[import-untyped]  # its parts are loaded when they are used
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats as scipy_stats  # type: ignore[import-untyped]
 
 from muster.domain.errors import BadArgument
 from muster.statistics.intervals import Interval, bootstrap_mean, percentile, student, wilson
@@ -22,7 +22,7 @@ SCORES = st.lists(st.floats(0, 1), min_size=1, max_size=30)
 @settings(max_examples=80, deadline=None)
 def test_wilson_is_what_scipy_says(counts: tuple[int, int], confidence: float) -> None:
     passed, n = counts
-    expected = scipy_stats.binomtest(passed, n).proportion_ci(confidence, method="wilson")
+    expected = scipy.stats.binomtest(passed, n).proportion_ci(confidence, method="wilson")
     found = wilson(passed, n, confidence)
     assert (found.low, found.high) == pytest.approx((expected.low, expected.high), abs=1e-9)
     assert 0 <= found.low <= passed / n <= found.high <= 1
@@ -38,7 +38,7 @@ def test_wilson_of_nothing_is_everything_and_nonsense_is_refused() -> None:
 @given(st.integers(0, 3000), st.integers(0, 3000))
 @settings(max_examples=80, deadline=None)
 def test_mcnemar_is_the_exact_binomial_test(b: int, c: int) -> None:
-    expected = scipy_stats.binomtest(b, b + c, 0.5).pvalue if b + c else 1.0
+    expected = scipy.stats.binomtest(b, b + c, 0.5).pvalue if b + c else 1.0
     assert mcnemar_exact(b, c) == pytest.approx(expected, rel=1e-8, abs=1e-300)
     assert mcnemar_exact(b, c) == mcnemar_exact(c, b)
 
@@ -132,7 +132,7 @@ def test_a_bootstrap_lies_among_the_values_and_is_the_same_for_the_same_seed(val
 def test_a_bootstrap_agrees_with_scipy_where_there_are_many_values() -> None:
     random = Random(3)
     values = [random.betavariate(5, 2) for _ in range(200)]
-    expected = scipy_stats.bootstrap(
+    expected = scipy.stats.bootstrap(
         (values,), numpy.mean, n_resamples=2000, method="percentile", rng=numpy.random.default_rng(1)
     ).confidence_interval
     found = bootstrap_mean(values)
@@ -145,13 +145,13 @@ def test_many_values_get_the_normal_interval() -> None:
     values = [random.random() for _ in range(1001)]
     found = bootstrap_mean(values)
     assert found is not None
-    expected = scipy_stats.norm.interval(0.95, numpy.mean(values), scipy_stats.sem(values))
+    expected = scipy.stats.norm.interval(0.95, numpy.mean(values), scipy.stats.sem(values))
     assert (found.low, found.high) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(("freedom", "tolerance"), [(4, 0.01), (9, 0.001), (50, 0.0001)])
 def test_the_wider_levels_are_those_of_student(freedom: int, tolerance: float) -> None:
-    assert student(0.95, freedom) == pytest.approx(float(scipy_stats.t.ppf(0.975, freedom)), rel=tolerance)
+    assert student(0.95, freedom) == pytest.approx(float(scipy.stats.t.ppf(0.975, freedom)), rel=tolerance)
 
 
 @pytest.mark.parametrize(("n", "least"), [(8, 0.90), (30, 0.92)])
@@ -170,7 +170,7 @@ def test_a_bootstrap_interval_holds_the_truth_about_as_often_as_it_says(n: int, 
 def test_a_randomization_is_what_scipy_says() -> None:
     random = Random(6)
     differences = [random.gauss(0.08, 0.3) for _ in range(60)]
-    expected = scipy_stats.permutation_test(
+    expected = scipy.stats.permutation_test(
         (differences,), numpy.sum, permutation_type="samples", n_resamples=5000, rng=numpy.random.default_rng(1)
     ).pvalue
     assert randomization_test(differences, resamples=5000) == pytest.approx(expected, abs=0.02)
