@@ -4,7 +4,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from .test_rooms import MODULES
+from .test_rooms import modules
 
 # Each with the words to use instead. The words that a name is made of are compared, so every form has to be listed.
 # There are no exceptions: what is stored under such a word ("desk", "mood") is a text, not a name.
@@ -72,7 +72,7 @@ def names_in(tree: ast.Module) -> Iterator[str]:
 def test_no_name_is_a_metaphor() -> None:
     found = {
         f"{module}: {name} (use: {WORDS[word]})"
-        for module, tree in MODULES.items()
+        for module, tree in modules().items()
         for name in [*module.split("."), *names_in(tree)]
         for word in words_of(name)
         if word in WORDS

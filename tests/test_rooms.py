@@ -106,7 +106,7 @@ def test_optional_packages_stay_in_their_adapters() -> None:
 
 
 def test_the_ground_needs_only_the_standard_library() -> None:
-    grounds = [module for module in MODULES if module.split(".")[0] == "domain"]
+    grounds = [module for module in modules() if module.split(".")[0] == "domain"]
     foreign = {f"{module} imports {name}" for module in grounds for name in imports(module)}
     known = {*sys.stdlib_module_names, "muster"}
     assert {one for one in foreign if one.rpartition(" ")[2].split(".")[0] not in known} == set()
@@ -118,7 +118,7 @@ SPAWNING = {"create_subprocess_exec", "create_subprocess_shell", "posix_spawn", 
 
 
 def test_features_open_no_store_process_or_connection_themselves() -> None:
-    features = {module: tree for module, tree in MODULES.items() if module.split(".")[0] in ("suites", "verify")}
+    features = {module: tree for module, tree in modules().items() if module.split(".")[0] in ("suites", "verify")}
     wrong = {f"{module}: {name}" for module in features for name in imports(module) if _leads_past(name)}
     for module, tree in features.items():
         names = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
@@ -143,7 +143,7 @@ BY_COMPUTED_NAME = {
 def test_modules_are_imported_by_computed_names_only_through_tables() -> None:
     found = {
         module
-        for module, tree in MODULES.items()
+        for module, tree in modules().items()
         for node in ast.walk(tree)
         if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in ("import_module", "__import__")
         if not (node.args and isinstance(node.args[0], ast.Constant))

@@ -56,7 +56,9 @@ class Project:
     def schema(self, what: str) -> Mapping[str, Any]:
         """Return the JSON Schema of a suite, of verify.yaml or of muster.toml: `suite`, `verify` or `toml`."""
         if what not in SCHEMAS:
-            raise BadArgument(f"there is no schema {what!r}", suggestions=tuple(f"muster schema {name}" for name in SCHEMAS))
+            raise BadArgument(
+                f"there is no schema {what!r}", suggestions=tuple(f"muster schema {name}" for name in SCHEMAS)
+            )
         return SCHEMAS[what]()
 
     def create(self, name: str, kind: str = "suite", *, below: str | Path = "") -> CreatedFolder:
