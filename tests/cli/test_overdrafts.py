@@ -102,7 +102,7 @@ def test_a_verification_that_passed_over_its_budget_is_no_success(shell: Shell) 
 def test_a_worker_tells_it(desk: Shell) -> None:
     run = desk.submit("ask", {"agent": "dear", "prompt": "hello"}, budget_usd="1")
     done = desk.muster("worker", "--until-idle")
-    assert f"run {run}: budget of run {run} is exceeded: $7.50 of $1.00 is spent" in done.err
+    assert f"\nbudget of run {run} is exceeded: $7.50 of $1.00 is spent" in done.err
     assert (done.code, "1 of 1 runs exceeded a budget" in done.err) == (1, True)
     desk.submit("ask", {"agent": "dear", "prompt": "again"}, budget_usd="1")
     again = desk.muster("worker", "--until-idle", "--json")

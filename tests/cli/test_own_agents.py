@@ -82,7 +82,7 @@ def test_a_setting_that_is_not_known_is_told_with_its_own_line(shell: Shell) -> 
         ),
         (program("kill -9 $$"), "bad_exit", "SIGKILL"),
         (program(READ), "bad_output", "it gave no output"),
-        (program(READ + 'echo {"content": 1', mode="exec"), "bad_output", "failed to parse proposal"),
+        (program(READ + 'echo {"content": 1', mode="exec"), "bad_output", "the output is not a valid proposal"),
         (section("python", 'function = "functions:breaks"'), "agent_failed", "raised ZeroDivisionError"),
     ],
 )

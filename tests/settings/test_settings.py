@@ -99,7 +99,7 @@ def test_budgets_are_read_exactly(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "place", "said"),
     [
-        ("[agents.a]\nkind = openai\n", ":2:8", "Invalid value"),
+        ("[agents.a]\nkind = openai\n", ":2:8", "invalid value: write a string in quotes"),
         ("[budget\n", ":1:8", "Expected"),
         ("a = 1\na = 2\n", ":2:6", "Cannot overwrite"),
         ("[budget]\nrun_usd = 5\n[pool]\nslots = 2\n", ":3:1", "unknown key 'pool'"),
@@ -108,7 +108,7 @@ def test_budgets_are_read_exactly(tmp_path: Path) -> None:
         ('[agents.a]\nkind = "openai"\napi_key = "sk-1"\n', ":3:1", "key_env"),
         ('[agents.a]\nkind = "openai"\nmax_tokens = 0\n', ":3:1", "agents.a.max_tokens"),
         ("[budget]\nrun_usd = [1", ":2:13", "Unclosed array"),
-        ("[budget]\nrun_usd =", ":2:10", "Invalid value"),
+        ("[budget]\nrun_usd =", ":2:10", "invalid value: "),
         ("[budget]\r\nrun_usd = [1\r\n", ":3:1", "Unclosed array"),
         ("[budget]\nrun_usd = -1\n", ":2:1", "must be more than 0"),
         ("[budget]\nrun_usd = 0\n", ":2:1", "must be more than 0"),

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated
 
 from muster.app import Muster, Patience
@@ -42,9 +42,16 @@ DeadlineOption = Annotated[
 ]
 
 
-def polling_of(poll_interval: PollOption = None, deadline: DeadlineOption = None) -> Patience:
+def polling_of(
+    poll_interval: PollOption = None,
+    deadline: DeadlineOption = None,
+    linger: Annotated[float | None, Option("--linger", hidden=True, help="Nothing: no batch is made here.")] = None,
+    max_parked: Annotated[
+        int | None, Option("--max-parked", hidden=True, help="Nothing: no batch is made here.")
+    ] = None,
+) -> Patience:
     """Check what was given to a command that waits for batches and makes none."""
-    return patience_of(poll_interval=poll_interval, deadline=deadline)
+    return patience_of(linger, poll_interval, deadline, max_parked)
 
 
 def patience_of(
@@ -116,6 +123,16 @@ NoCacheOption = Annotated[
 ]
 
 
+def planned_of(
+    dispatch: ModeOption = "live",
+    fallback: FallbackOption = "fail",
+    no_cache: NoCacheOption = False,
+    detach: Annotated[bool, Option("--detach", hidden=True, help="Nothing: a plan submits no batch.")] = False,
+) -> DispatchOptions:
+    """Check what was given about a run that is only planned."""
+    return sending_of(dispatch, detach, fallback, no_cache)
+
+
 def sending_of(
     dispatch: ModeOption = "live",
     detach: Annotated[
@@ -125,21 +142,15 @@ def sending_of(
     no_cache: NoCacheOption = False,
 ) -> DispatchOptions:
     """Check what was given."""
-    planned = planned_of(dispatch, fallback, no_cache)
-    if detach and not planned.batch:
-        raise BadArgument("--detach leaves batches to the provider, and this run has none", suggestions=(ADD_BATCH,))
-    return replace(planned, detach=detach)
-
-
-def planned_of(
-    dispatch: ModeOption = "live", fallback: FallbackOption = "fail", no_cache: NoCacheOption = False
-) -> DispatchOptions:
-    """Check what was given about a run that is only planned."""
     mode = mode_of(dispatch)
     useless = "--fallback" if fallback != Fallback.FAIL else "--no-cache" if no_cache else ""
     if mode is not Mode.BATCH and useless:
         raise BadArgument(f"{useless} is about batches, and this run has none", suggestions=(ADD_BATCH,))
-    return DispatchOptions(dispatch=Dispatch(mode=mode, fallback=fallback_of(fallback), cache=not no_cache))
+    if detach and mode is not Mode.BATCH:
+        raise BadArgument("--detach leaves batches to the provider, and this run has none", suggestions=(ADD_BATCH,))
+    return DispatchOptions(
+        dispatch=Dispatch(mode=mode, fallback=fallback_of(fallback), cache=not no_cache), detach=detach
+    )
 
 
 def fallback_of(name: str) -> Fallback:

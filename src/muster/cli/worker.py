@@ -52,7 +52,7 @@ async def _serve(muster: Muster, common: CommonOptions, concurrency: int, until_
         ended.append(run)
         over = run.overdraft
         if over is not None:
-            warn(f"run {run.id}: {over['message']}")
+            warn(str(over["message"]) if run.id in str(over["message"]) else f"run {run.id}: {over['message']}")
         if not common.json:
             say(clean(summary(run)))
 

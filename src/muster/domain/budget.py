@@ -99,7 +99,9 @@ class Refused:
 
 def _named(level: str) -> str:
     kind, _, name = level.partition(":")
-    return f"of run {name}" if kind in ("run", "lineage") else level
+    if kind in ("run", "lineage"):
+        return f"of run {name}"
+    return f"of the day {name} (day_usd)" if kind == "day" else level
 
 
 Decision = Granted | Wait | Refused

@@ -455,6 +455,7 @@ class RunFailed(MusterError):
 
     def __init__(self, run: str, state: str, reason: str | None, error: Mapping[str, Any] | None) -> None:
         why = str((error or {}).get("message") or reason or "no reason recorded")
+        why = why.replace(f"budget of run {run}", "its budget")  # which names the run already
         resume = () if state == "completed" else (f"go on with: {resume_command(run, reason, error)}",)
         super().__init__(
             f"run {run} {state_verb(state)}: {why}", suggestions=(*(error or {}).get("suggestions", ()), *resume)

@@ -174,7 +174,7 @@ def parse_budget(amount: str | float | None) -> Microdollars | None:
         return None
     cap = from_usd(amount)
     if cap <= 0:
-        raise BadArgument(f"a budget must be more than 0, not {amount}", suggestions=("leave it out for no cap",))
+        raise BadArgument(f"a budget must be more than 0, not {amount}", suggestions=("leave it out for none",))
     return cap
 
 

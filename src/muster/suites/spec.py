@@ -10,6 +10,7 @@ from muster.domain.canonical import Json, digest
 from muster.domain.errors import BadArgument
 from muster.suites.case import DEFAULT_THRESHOLD, Case
 from muster.suites.journal import Subject, SuiteSnapshot
+from muster.text.complaints import validation_words
 
 MOST_EPOCHS = 1000
 MOST_SAMPLES = 25
@@ -91,8 +92,8 @@ def read_spec(spec: Json) -> SuiteSpec:
     try:
         return SuiteSpec.model_validate(spec)
     except ValidationError as error:
-        flaws = "; ".join(f"{'.'.join(map(str, flaw['loc'])) or 'spec'}: {flaw['msg']}" for flaw in error.errors())
-        raise BadArgument(f"not a valid spec of a suite run: {flaws}") from None
+        flaws = (f"{'.'.join(map(str, flaw['loc'])) or 'spec'}: {validation_words(flaw)}" for flaw in error.errors())
+        raise BadArgument(f"not a valid suite run: {'; '.join(flaws)}") from None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

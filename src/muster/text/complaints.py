@@ -14,10 +14,16 @@ _LONGEST = 300
 _WORDS = {
     "missing": "missing",
     "string_type": "must be a string",
+    "extra_forbidden": "unknown name",
     "int_type": "must be an integer",
+    "int_parsing": "must be an integer",
+    "int_from_float": "must be an integer",
     "float_type": "must be a number",
+    "float_parsing": "must be a number",
     "bool_type": "must be true or false",
+    "bool_parsing": "must be true or false",
     "list_type": "must be a list",
+    "tuple_type": "must be a list",
     "dict_type": "must be a mapping",
     "model_type": "must be a mapping",
     "finite_number": "must be a finite number",
@@ -91,7 +97,7 @@ class Complaints:
     def take(self, error: ValidationError) -> None:
         """Note every validation error of a form."""
         for place, detail in zip(places_of(error), error.errors(include_url=False), strict=True):
-            self.say(place, _words(detail))
+            self.say(place, validation_words(detail))
 
 
 def places_of(error: ValidationError) -> list[Place]:
@@ -100,7 +106,8 @@ def places_of(error: ValidationError) -> list[Place]:
     return [tuple(step for step in detail["loc"] if step != "[key]") for detail in error.errors(include_url=False)]
 
 
-def _words(detail: Mapping[str, Any]) -> str:
+def validation_words(detail: Mapping[str, Any]) -> str:
+    """Return what is wrong with a value, from one detail of a ValidationError."""
     kind, context = detail["type"], detail.get("ctx", {})
     if kind == "value_error":
         return str(context["error"])

@@ -188,25 +188,26 @@ async def test_an_error_of_a_provider_is_shown_in_its_own_words_with_its_cost(
 async def test_bare_text_is_no_proposal_and_is_shown(processes: ProcessRegistry) -> None:
     error = await failure(processes, says("not json at all " + "x" * 500))
     assert isinstance(error, BadOutput)
-    assert "failed to parse proposal" in error.message
+    assert "the output is not a valid proposal" in error.message
     assert "not json at all " + "x" * 184 in error.message
     assert "x" * 185 not in error.message
 
 
 async def test_bare_text_is_no_evaluation(processes: ProcessRegistry) -> None:
     error = await failure(processes, says("good work"), EVALUATE)
-    assert "failed to parse evaluations" in error.message
+    assert "the output is not a valid list of evaluations" in error.message
     assert "good work" in error.message
 
 
 async def test_a_proposal_is_no_evaluation(processes: ProcessRegistry) -> None:
-    assert "failed to parse evaluations" in (await failure(processes, says(spelled(PROPOSAL)), EVALUATE)).message
+    error = await failure(processes, says(spelled(PROPOSAL)), EVALUATE)
+    assert "the output is not a valid list of evaluations" in error.message
 
 
 async def test_too_much_broken_json_is_a_bad_output(processes: ProcessRegistry) -> None:
     error = await failure(processes, "cat >/dev/null; yes '{\"a\":' | head -n 200000")
     assert isinstance(error, BadOutput)
-    assert "failed to parse proposal: there is too much broken JSON" in error.message
+    assert "the output is not a valid proposal: there is too much broken JSON" in error.message
 
 
 async def test_an_exit_with_an_error_shows_the_code_and_the_log(processes: ProcessRegistry) -> None:

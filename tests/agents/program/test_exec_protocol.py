@@ -33,7 +33,7 @@ def test_a_proposal_keeps_what_else_it_says() -> None:
     [{"content": "x"}, {"thought_process": "x"}, {"thought_process": 1, "content": "x"}, {**PROPOSAL, "content": None}],
 )
 def test_a_proposal_needs_both_texts(value: Json) -> None:
-    with pytest.raises(BadOutput, match="failed to parse proposal"):
+    with pytest.raises(BadOutput, match="the output is not a valid proposal"):
         proposed(value)
 
 
@@ -101,7 +101,7 @@ def test_without_candidates_in_the_context_any_target_will_do() -> None:
     ],
 )
 def test_an_evaluation_that_is_none_is_refused_with_its_place(item: Json, why: str) -> None:
-    with pytest.raises(BadOutput, match=rf"failed to parse evaluations: evaluations\[1\].*{why}"):
+    with pytest.raises(BadOutput, match=rf"the output is not a valid list of evaluations: evaluations\[1\].*{why}"):
         evaluated({"target_id": "A", "score": 1}, item)
 
 
@@ -174,7 +174,7 @@ def test_only_named_candidates_are_evaluated(candidates: Json) -> None:
 
 @pytest.mark.parametrize("result", [None, 7, True, [PROPOSAL], {"content": "x"}, {}])
 def test_only_text_in_an_envelope_is_coerced(result: Json) -> None:
-    with pytest.raises(BadOutput, match="failed to parse proposal: the result in the envelope"):
+    with pytest.raises(BadOutput, match="the output is not a valid proposal: the result in the envelope"):
         proposed(envelope(result=result))
 
 

@@ -197,7 +197,7 @@ PHASES = {
         text=lambda data: str(data["content"]),
     ),
     EVALUATE: ExecPhase(
-        noun="evaluations",
+        noun="list of evaluations",
         example='{"evaluations": [{"target_id": "…", "score": 0.5, "justification": "…"}]}',
         is_own=is_evaluations,
         read=lambda value, context: read_evaluations(value, candidates_of(context)),
@@ -270,7 +270,7 @@ def _answer(
 def _failed(phase: ExecPhase, error: BadOutput, output: bytes, cost: Microdollars | None = None) -> BadOutput:
     begins = readable(output[: 4 * _OUTPUT_QUOTED])[:_OUTPUT_QUOTED].strip()
     return BadOutput(
-        f"failed to parse {phase.noun}: {error.message}; its output begins: {begins}",
+        f"the output is not a valid {phase.noun}: {error.message}; it begins: {begins}",
         cost=cost,
         suggestions=error.suggestions,
     )

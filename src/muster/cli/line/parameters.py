@@ -23,6 +23,7 @@ class ParameterDeclaration:
 
     `values` are shown and offered, and the command itself checks them: its errors have codes of their own.
     `bare` is the value of an option that stands without one; `shown` is the default in words where it is None.
+    `hidden` is an option that is taken and does nothing here, so that words for another command can stay as they are.
     """
 
     def __init__(
@@ -38,7 +39,9 @@ class ParameterDeclaration:
         heading: str = OPTIONS,
         when_more: str = "",
         complete: Completer | None = None,
+        hidden: bool = False,
     ) -> None:
+        self.hidden = hidden
         self.names, self.least, self.most, self.bare = names, min, max, bare
         self.values = tuple(values)
         self.help = f"{help} One of {', '.join(self.values)}." if metavar and self.values else help
@@ -135,6 +138,7 @@ def _made(parameter: inspect.Parameter, declared: ParameterDeclaration, kind: An
     elif declared.bare is not None:
         given |= {"is_flag": False, "flag_value": declared.bare}
     names = [parameter.name, *declared.names]
+    given["hidden"] = declared.hidden
     return CliOption(names, heading=declared.heading, shown=declared.shown, multiple=many, **given)
 
 
@@ -252,6 +256,6 @@ def by_heading(parameters: Iterable[click.Parameter]) -> Iterator[tuple[str, lis
     """Yield the options under each heading: those without one first, else in the order of their declaration."""
     found: dict[str, list[click.Parameter]] = {OPTIONS: []}
     for each in parameters:
-        if isinstance(each, click.Option):
+        if isinstance(each, click.Option) and not each.hidden:
             found.setdefault(each.heading if isinstance(each, CliOption) else COMMON, []).append(each)
     yield from ((heading, options) for heading, options in found.items() if options)

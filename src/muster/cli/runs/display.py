@@ -76,7 +76,7 @@ def _facts(run: Run, pooled: RunBatches) -> list[tuple[str, Text]]:
     found += [("money", _money(run)), ("calls", _calls(run, pooled)), ("time", _time(run))]
     if run.dispatch.mode is Mode.BATCH or pooled.batches:
         found.append(("batches", _batches(pooled)))
-    return [*found, ("go on", Text("\n".join(_ways_on(run, pooled)), style="cyan"))]
+    return [*found, ("next", Text("\n".join(_ways_on(run, pooled)), style="cyan"))]
 
 
 def _batches(pooled: RunBatches) -> Text:
@@ -103,8 +103,8 @@ def _money(run: Run) -> Text:
     if spent.reserved:
         text.append(f", {show_usd(spent.reserved)} reserved")
     if run.total.settled == spent.settled:
-        return text.append("  (no cap)" if run.cap is None else f"  of {show_usd(run.cap)}", style="dim")
-    cap = "(no cap)" if run.cap is None else f"of {show_usd(run.cap)}"
+        return text.append("  (no budget)" if run.cap is None else f"  of {show_usd(run.cap)}", style="dim")
+    cap = "(no budget)" if run.cap is None else f"of {show_usd(run.cap)}"
     everything = f"{show_usd(run.total.settled)} {cap}, with the runs that it was resumed from or as"
     return text.append(f"\n{everything}", style="dim")
 

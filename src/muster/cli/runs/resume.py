@@ -66,7 +66,7 @@ async def prepare_resume(
     before = await muster.runs.find(reference)
     if before.workload in ENDINGS and _is_over(before):
         # Whoever lost its exit code, because the process died after its last commit, gets it here.
-        note(common, f"run {before.id} is completed; this is what it came to")
+        note(common, f"run {before.id} is completed; its result:")
         return before
     held = await muster.runs.batches_of(before.id)
     after = await muster.prepare_resume(before.id, budget_usd=budget, here=here)
@@ -98,7 +98,7 @@ def replay(common: CommonOptions, run: RunArgument) -> int:
 
     async def prepare(muster: Muster) -> Run:
         made = await muster.runs.replay(run)
-        note(common, f"run {made.id} replays run {_origin(made)}; nobody is asked")
+        note(common, f"run {made.id} replays run {_origin(made)}; no agent is called")
         return made
 
     return go_on(common, prepare, None, allow_unpriced=True)  # a replay pays for nothing and waits for nobody

@@ -89,7 +89,7 @@ async def judge_again(
     order.require_use(read_spec(before.spec))
     options = order.options(muster)
     handle = await muster.suites.rejudge(before, said, options, detach=order.sending.detach)
-    judged = f"the answers of run {before.id} are judged by {said['judge']}; no agent is asked anew"
+    judged = f"the answers of run {before.id} are judged by {said['judge']}; no agent is called again"
     note(common, f"{judged}; this is {new_run_words(options.budget)}")
     return await drive_and_conclude(muster, handle, SuiteEnding(), order.reports, common)
 
@@ -101,7 +101,7 @@ def _source_words(source: AnswerSource) -> str:
     where = source.answers or f"run {source.run.id if source.run else ''}"
     if not source.replays:
         return f"; what {where} knows is reused"
-    return f"; answers come from {where} and {'nobody' if source.answers is None else 'no agent'} is asked"
+    return f"; answers come from {where} and {'no agent or judge' if source.answers is None else 'no agent'} is called"
 
 
 def tell_warnings(found: SuitePlan, spec: SuiteSpec) -> None:

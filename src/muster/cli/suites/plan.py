@@ -81,9 +81,9 @@ def _notes(found: SuitePlan, cap: int | None) -> list[str]:
     if found.commands:
         lines.append(f"{found.commands:,} commands of process evaluators are run on this machine")
     if found.judge.calls:
-        lines.append("the most counts one repair for each verdict, which judges seldom need")
+        lines.append("the maximum includes one repair of each verdict, which judges seldom need")
     if found.may_call_tools:
-        lines.append(f"the most counts {MOST_TOOL_TURNS} rounds of tool calls for each turn of a case with tools")
+        lines.append(f"the maximum includes {MOST_TOOL_TURNS} rounds of tool calls in each turn of a case with tools")
     return [*lines, *bound_words(found.all, cap)]
 
 
@@ -98,7 +98,7 @@ def bound_words(load: Load, cap: int | None) -> list[str]:
         agents = ", ".join(load.unbounded)
         lines = [f"no maximum exists for {agents}: declare budget_usd or a price in muster.toml"]
     elif load.most:
-        lines = [f"the most counts every attempt that can be paid: up to {ATTEMPTS} of a call whose answer is lost"]
+        lines = [f"the maximum includes every attempt that can cost money: up to {ATTEMPTS} when answers are lost"]
     else:
         lines = []
     if cap is None:

@@ -95,5 +95,5 @@ def _whom(part: PlannedAgent) -> str:
 def _notes(found: VerifyPlan, cap: int | None) -> list[str]:
     lines = [*(f"left out: {one}" for one in left_out(found.left_out)), *redactions(found)]
     if any(not part.verifier.command for part in found.parts):
-        lines.append("the most counts one repair for each call, which models seldom need; later waves may not begin")
+        lines.append("the maximum includes one repair of each call, which are rare; later waves may not begin")
     return [*lines, *bound_words(found.all, cap)]

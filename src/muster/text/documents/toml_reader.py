@@ -109,6 +109,8 @@ def toml_flaw(said: str, text: str) -> tuple[str, int, int]:
     """Return what is wrong, its line and its column; the library gives no place at the end of a text."""
     place = _PLACE.search(said)
     what = _PLACE.sub("", said)
+    if what == "Invalid value":
+        what = 'invalid value: write a string in quotes, "like this", a number, true or false, [a list] or {a = table}'
     if place is not None and place[1]:
         return what, int(place[1]), int(place[2])
     read = text.replace("\r\n", "\n")  # as the library does

@@ -181,17 +181,21 @@ def agent_flaws(agents: Sequence[AgentReport], quote: Quote) -> Iterator[str]:
     """Return which agents did not pass, and why."""
     bad = [agent for agent in agents if not fine(agent)]
     for agent in bad[:NAMED]:
-        yield f"agent {quote(agent.agent)} {_ending(agent)}{because(agent.why, quote)}"
+        yield f"agent {quote(agent.agent)} {_ending(agent, quote)}"
     if len(bad) > NAMED:
         yield f"{count(len(bad) - NAMED, 'more agent')} did not pass"
 
 
-def _ending(agent: AgentReport) -> str:
+def _ending(agent: AgentReport, quote: Quote) -> str:
+    if agent.ending is Ending.BROKEN and agent.why.startswith("no report"):  # which says the same, and for how much
+        how_much, _, reason = agent.why.partition(": ")
+        return f"gave {how_much}{because(reason, quote)}"
+    because_of = because(agent.why, quote)
     if agent.ending is Ending.FAILED:
-        return "failed"
+        return f"failed{because_of}"
     if agent.ending is Ending.BROKEN:
-        return "gave no valid report"
-    return f"is reported as {agent.ending}, but its numbers do not agree"
+        return f"gave no valid report{because_of}"
+    return f"is reported as {agent.ending}, but its numbers do not agree{because_of}"
 
 
 def wave_flaws(waves: Sequence[WaveReport], quote: Quote) -> Iterator[str]:
