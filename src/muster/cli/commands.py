@@ -148,7 +148,7 @@ COMMANDS = {
     "completion": CommandEntry("Print the completion script for bash, zsh or fish.", "completion:completion"),
 }
 
-ABOUT = """Runs fleets of AI agents as durable work: answered once, paid once, inside a hard budget.
+ABOUT = """Runs calls to AI agents as durable work: answered once, paid once, inside a hard budget.
 
 RUN is an id, the beginning of one, a name (the newest with it), or `last`."""
 

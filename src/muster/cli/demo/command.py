@@ -152,7 +152,7 @@ async def play(display: Display) -> DemoOutcome:
     """Play it from beginning to end."""
     async with set_up() as demo, open_muster(settings=demo.settings) as muster:
         with display:
-            display.tell("A rehearsal server stands in for the provider: no key is needed, nothing is spent.")
+            display.tell("A simulated server stands in for the provider: no key is needed, nothing is spent.")
             await _work_and_kill(demo, muster, display)
             run, kept = await _resume(muster, display)
             before = await demo.audit()

@@ -86,7 +86,7 @@ async def set_up() -> AsyncIterator[DemoEnvironment]:
 async def _addresses(server: Process) -> Mapping[str, str]:
     line = await server.stdout.readline() if server.stdout else b""
     if not line:
-        raise DemoFailed("the rehearsal server did not start", suggestions=("muster sim says why",))
+        raise DemoFailed("the simulated server did not start", suggestions=("muster sim says why",))
     found: dict[str, str] = json.loads(line)
     return found
 
