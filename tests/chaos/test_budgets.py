@@ -9,6 +9,7 @@ import pytest
 
 from muster.agents.anthropic import wire
 from muster.agents.prices import price_of
+from muster.domain.agent import Timeouts
 from muster.domain.call import Message, Request, Role, Usage
 from muster.domain.money import Microdollars, show_usd, to_usd
 from muster.domain.price import Price
@@ -24,6 +25,7 @@ MODEL = work.ANTHROPIC.partition("/")[2]
 MAX_TOKENS = 4096
 SIZE = 800  # bytes of a question, and of its echo
 PAYABLE = 50
+PATIENT = Timeouts(connect=60.0, idle=30.0, call=30.0)  # what a slow machine broke off would be paid too
 HONEST = {"rates": {"429": 0.1, "500": 0.08, "529": 0.05}, "at_most_per_digest": 3}
 DISHONEST = {
     "rates": {"429": 0.05, "500": 0.05},
@@ -65,7 +67,16 @@ def paid(audit: Audit) -> Microdollars:
 
 def order(stage: Stage, calls: int, **rest: Any) -> Order:
     """All at once: as many calls under way as there are."""
-    return stage.order(calls, concurrency=calls, window=calls, size=SIZE, mixed=False, max_tokens=MAX_TOKENS, **rest)
+    return stage.order(
+        calls,
+        concurrency=calls,
+        window=calls,
+        size=SIZE,
+        mixed=False,
+        max_tokens=MAX_TOKENS,
+        timeouts=PATIENT,
+        **rest,
+    )
 
 
 def check_stopped_by_budget(ended: Ended) -> None:

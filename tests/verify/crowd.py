@@ -15,7 +15,7 @@ LINES = 24
 LIMITS = Limits(chunk_bytes=4_500)  # some files to a chunk: many chunks
 AT_OPENAI = ("hallucination-detector", "test-generator")
 OF_WAVES = {1: 3, 2: 2}  # agents
-UNHURRIED = 0.3  # seconds without a new call after which a batch leaves: a busy machine must not make two of one
+UNHURRIED = 1.5  # seconds without a new call after which a batch leaves: a busy machine must not make two of one
 
 LOW = a_report(said("f007.py", 5, "low"), said("f007.py", 9, "medium"))
 SCRIPT: Mapping[str, Any] = {
