@@ -71,5 +71,5 @@ def _run(user: str | None, command: list[Path | str]) -> None:
         check=True,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.STDOUT,
-        timeout=60,
+        timeout=200,
     )

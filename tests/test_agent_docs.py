@@ -105,7 +105,7 @@ def test_the_readme_on_programs_can_be_pasted_into_a_shell(tmp_path: Path) -> No
     command.chmod(0o755)
     environment = {"PATH": f"{command.parent}:{os.environ['PATH']}", "LANG": "C.UTF-8", "HOME": str(tmp_path)}
     done = subprocess.run(
-        ["bash", "-e", "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60
+        ["bash", "-e", "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=200
     )
     assert done.returncode == 0, done.stderr
     first, second, *sheet = done.stdout.splitlines()

@@ -59,7 +59,7 @@ class Machine:
             **variables,
         }
         done = subprocess.run(
-            ["bash", "-e", "-c", script], cwd=self.folder, env=environment, capture_output=True, text=True, timeout=60
+            ["bash", "-e", "-c", script], cwd=self.folder, env=environment, capture_output=True, text=True, timeout=200
         )
         assert "Traceback" not in done.stderr, done.stderr
         return done.returncode

@@ -87,7 +87,7 @@ def test_the_first_example_is_a_whole_program(tmp_path: Path) -> None:
         env={"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": str(tmp_path)},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=200,
     )
     assert (done.returncode, done.stdout) == (0, shown), done.stderr
 

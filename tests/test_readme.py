@@ -22,7 +22,7 @@ def blocks(language: str, text: str = README) -> list[str]:
 
 def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
     environment = {**BARE, "HOME": str(folder)}
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60)
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=200)
 
 
 def test_the_program_in_the_readme_runs(tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ def test_the_commands_that_need_no_key_run_in_their_order(folder: Path, capsys: 
         assert (folder / made).stat().st_size > 0
 
     (folder / "program.py").write_text(blocks("python")[0])
-    done = subprocess.run([sys.executable, "program.py"], cwd=folder, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "program.py"], cwd=folder, capture_output=True, text=True, timeout=200)
     assert done.stdout == "True\n", done.stderr
 
 

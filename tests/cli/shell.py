@@ -13,7 +13,7 @@ from typing import Any
 from tests import forkserver
 
 COMMAND = (sys.executable, "-m", "muster")
-PATIENCE = 60.0
+PATIENCE = 200.0
 
 WORKLOADS = """
 import muster

@@ -14,8 +14,8 @@ import pytest
 
 from .shell import Shell
 
-SECONDS = 60
-LIMIT = 120
+SECONDS = 200
+LIMIT = 200
 
 Offers = Callable[[str], set[str]]
 

@@ -39,12 +39,12 @@ def test_a_run_on_a_full_disk_stops_and_is_resumed_when_there_is_room(tmp_path: 
     (tmp_path / "muster.toml").write_text('[workloads]\nimport = ["work"]\n')
     environment = {**ENVIRONMENT, "HOME": str(tmp_path)}
     program = [sys.executable, "-c", FULL]
-    full = subprocess.run(program, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60)
+    full = subprocess.run(program, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=200)
     assert full.returncode == 0, full.stderr
     assert "nothing was half-written" in full.stdout
 
     command = [sys.executable, "-m", "muster", "runs", "resume", "filling", "--json"]
-    resumed = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60)
+    resumed = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=200)
     assert resumed.returncode == 0, resumed.stderr
     data = json.loads(resumed.stdout)["data"]
     assert (data["state"], data["calls"]["done"]) == ("completed", 400)

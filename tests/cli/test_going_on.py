@@ -9,6 +9,14 @@ from .shell import Shell, line_with
 
 MODEL = "anthropic/claude-haiku-5-5"
 
+# An agent whose answer waits until it is told to come.
+WAITS = """
+[agents.waits]
+kind = "program"
+mode = "plain"
+command = ["sh", "-c", "echo begun >> begun; until [ -e go ]; do sleep 0.05; done; cat"]
+"""
+
 
 def tickets(number: int) -> list[str]:
     return [f"ticket {i}" for i in range(number)]
@@ -103,9 +111,9 @@ def test_detached_it_waits_for_a_worker(shell: Shell) -> None:
 
 def test_a_run_of_a_killed_process_is_resumed_and_nothing_known_is_paid_again(shell: Shell) -> None:
     shell.declare_workloads()
-    with RehearsalProcess(latency_ms=400) as rehearsal:
+    with RehearsalProcess(latency_ms=2000) as rehearsal:
         shell.use(rehearsal)
-        run = shell.submit("triage", {"agent": MODEL, "tickets": tickets(24)}, concurrency=4)
+        run = shell.submit("triage", {"agent": MODEL, "tickets": tickets(12)}, concurrency=4)
         with shell.start("runs", "resume", run) as process:
             line_with(process.stderr, "4 on the wire")
             process.kill()
@@ -118,24 +126,24 @@ def test_a_run_of_a_killed_process_is_resumed_and_nothing_known_is_paid_again(sh
     assert result.code == 0
     assert f"{uncertain} calls were uncertain" in result.err
     assert 1 <= uncertain <= 5  # on the wire, and one that was ready
-    assert paid.calls <= 24 + uncertain
+    assert paid.calls <= 12 + uncertain
 
 
 def test_two_processes_do_not_drive_one_run(shell: Shell) -> None:
     shell.declare_workloads()
-    with RehearsalProcess(latency_ms=300) as rehearsal:
-        shell.use(rehearsal)
-        run = shell.submit("triage", {"agent": MODEL, "tickets": tickets(24)}, concurrency=2)
-        with shell.start("runs", "resume", run) as first:
-            line_with(first.stderr, "on the wire")
-            second = shell.muster("runs", "resume", run)
-            deleted = shell.muster("runs", "delete", run)
-            exported = shell.muster("runs", "export", run, "-o", "file")
-            assert first.wait() == 0
-        paid = rehearsal.audit().calls
+    with (shell.folder / "muster.toml").open("a", encoding="utf-8") as settings:
+        settings.write(WAITS)
+    run = shell.submit("triage", {"agent": "waits", "tickets": tickets(6)}, concurrency=2)
+    with shell.start("runs", "resume", run) as first:
+        line_with(first.stderr, "on the wire")
+        second = shell.muster("runs", "resume", run)
+        deleted = shell.muster("runs", "delete", run)
+        exported = shell.muster("runs", "export", run, "-o", "file")
+        shell.write("go", "")
+        assert first.wait() == 0
     assert second.code == deleted.code == exported.code == 4
     assert f"process {first.pid} on" in second.err
-    assert paid == 24
+    assert (shell.folder / "begun").read_text().split() == ["begun"] * 6
 
 
 def test_watch_follows_a_run_of_another_process_until_it_dies(shell: Shell) -> None:

@@ -24,9 +24,9 @@ def submit(shell: Shell, number: int) -> str:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_the_first_signal_waits_for_calls_on_the_wire(shell: Shell, number: signal.Signals) -> None:
-    with RehearsalProcess(latency_ms=500) as rehearsal:
+    with RehearsalProcess(latency_ms=2000) as rehearsal:
         shell.use(rehearsal)
-        run = submit(shell, 12)
+        run = submit(shell, 8)
         with shell.start("runs", "resume", run) as process:
             line_with(process.stderr, "2 on the wire")
             process.send_signal(number)
@@ -40,7 +40,7 @@ def test_the_first_signal_waits_for_calls_on_the_wire(shell: Shell, number: sign
     assert "Traceback" not in told
     assert (stopped["state"], stopped["calls"]["uncertain"]) == ("interrupted", 0)
     assert resumed.data()["state"] == "completed"
-    assert paid == 12
+    assert paid == 8
 
 
 @pytest.mark.parametrize("numbers", [(signal.SIGINT, signal.SIGINT), (signal.SIGTERM, signal.SIGINT)])

@@ -49,7 +49,7 @@ def test_what_is_not_part_of_the_commit_is_not_asked_about(home: VerifyHome) -> 
     home.repository.write("src/fine.py", "x = 2\n")
     below = home.folder / "src"
     command = ["git", *IDENTITY, "commit", "--message", "one of them", "--", "fine.py"]
-    done = subprocess.run(command, cwd=below, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, cwd=below, capture_output=True, text=True, timeout=200)
     assert (done.returncode, commits(home)) == (0, 2)
     assert "over 1 file passed" in done.stderr
     assert not (below / ".muster").exists()

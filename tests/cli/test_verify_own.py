@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
+import pytest
 
 ROOT = Path(__file__).parent.parent.parent
 SCHEMA = ROOT / "tests/suites/reports/sarif_schema.json"
@@ -30,12 +31,13 @@ def verify(folder: Path, agents: Path, report: Path) -> dict[str, Any]:
     options = ["--agents", str(agents), "--home", str(folder / "home"), "--report", f"sarif={report}", "--json"]
     environment = {"PATH": f"{TOOLS}:/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": str(folder)}
     command = [sys.executable, "-m", "muster", "verify", *files, *options]
-    done = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, timeout=120)
+    done = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, timeout=400)
     found: dict[str, Any] = json.loads(done.stdout)
     assert done.returncode == (0 if found["ok"] else 1)
     return found
 
 
+@pytest.mark.timeout(900)  # they read the whole program, twice
 def test_real_checkers_look_at_our_own_source_and_the_sarif_report_is_sound(tmp_path: Path) -> None:
     report = tmp_path / "report.sarif"
     assert verify(tmp_path, declare(tmp_path), report)["ok"]

@@ -505,7 +505,7 @@ async def test_a_call_that_ends_by_itself_while_another_is_being_closed_holds_no
 
     async with house(tmp_path, slow=Puppet(slow), quick=Puppet(quick)) as h:
         run = await h.create(leaves_both)
-        done = await asyncio.wait_for(h.engine.drive(run.id), 20)
+        done = await asyncio.wait_for(h.engine.drive(run.id), 120)
         assert done.state is RunState.COMPLETED
         await check_books(h.store, run.id)
 

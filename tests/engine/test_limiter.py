@@ -26,7 +26,7 @@ async def take(limiter: Limiter, tokens: int = 1) -> Place:
 
 
 async def enter(limiter: Limiter, tokens: int = 1) -> Place:
-    return await asyncio.wait_for(take(limiter, tokens), 1)
+    return await asyncio.wait_for(take(limiter, tokens), 60)
 
 
 def leave(limiter: Limiter, place: Place, outcome: object = None) -> None:
@@ -63,7 +63,7 @@ async def test_one_that_gives_up_in_the_line_leaves_no_hole() -> None:
     leave(limiter, first)
     for quitter in quitters:
         quitter.cancel()  # at the very moment one was let on, one in, and one still stands in the line
-    place = await asyncio.wait_for(patient, 1)
+    place = await asyncio.wait_for(patient, 60)
     assert limiter.in_flight == 1
     leave(limiter, place)
     assert (limiter.in_flight, limiter._inside) == (0, 0)
@@ -98,7 +98,7 @@ async def test_requests_a_minute_are_kept() -> None:
     assert burst == 7  # a tenth of the minute's allowance at once, and one
     assert 0 < await clock.someone_sleeps() <= 1
     clock.advance(1.0)
-    leave(limiter, await asyncio.wait_for(waiting, 1))
+    leave(limiter, await asyncio.wait_for(waiting, 60))
 
 
 async def test_tokens_a_minute_are_kept() -> None:
@@ -108,7 +108,7 @@ async def test_tokens_a_minute_are_kept() -> None:
     waiting = asyncio.create_task(take(limiter, 10))
     assert await clock.someone_sleeps() == pytest.approx(44.0)
     clock.advance(44.1)
-    await asyncio.wait_for(waiting, 1)
+    await asyncio.wait_for(waiting, 60)
 
 
 async def test_a_retry_after_pauses_the_whole_lane_up_to_a_cap() -> None:
@@ -118,7 +118,7 @@ async def test_a_retry_after_pauses_the_whole_lane_up_to_a_cap() -> None:
     waiting = asyncio.create_task(take(limiter))
     assert await clock.someone_sleeps() == 60.0
     clock.advance(60.0)
-    await asyncio.wait_for(waiting, 1)
+    await asyncio.wait_for(waiting, 60)
 
 
 def test_a_wave_of_refusals_shrinks_the_window_once() -> None:

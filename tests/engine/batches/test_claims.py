@@ -20,7 +20,7 @@ async def test_a_process_that_gave_up_looking_leaves_the_batch_to_others(house: 
         [made] = await batches_of(worker, run)
         assert (made.driver, made.lease_until) == (None, 0.0)
         held: list[HeldBatch] = []
-        [given_up] = await asyncio.wait_for(person.batches.reconcile(resubmit=True, on_held=held.append), 20.0)
+        [given_up] = await asyncio.wait_for(person.batches.reconcile(resubmit=True, on_held=held.append), 120.0)
         assert (given_up.batch.state, held) == (BatchState.ABANDONED, [])
 
 
@@ -44,5 +44,5 @@ async def test_whoever_reconciles_is_told_who_is_at_a_batch_and_since_when(house
         assert (held[0].batch.id, held[0].by) == (made.id, worker._backend.engine.driver)
         assert held[0].batch.claimed_at == made.claimed_at
         await worker._backend.engine.batcher.close()  # the worker lets go of it
-        [given_up] = await asyncio.wait_for(reconciling, 20.0)
+        [given_up] = await asyncio.wait_for(reconciling, 120.0)
         assert given_up.batch.state is BatchState.ABANDONED

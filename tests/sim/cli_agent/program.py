@@ -39,7 +39,7 @@ def run(folder: Path, *arguments: str, prompt: str | None = None, **environment:
         input=None if prompt is None else prompt.encode(),
         stdin=subprocess.DEVNULL if prompt is None else None,
         capture_output=True,
-        timeout=30,
+        timeout=200,
     )
     lines = [
         json.loads(line) for line in done.stdout.splitlines() if line.startswith(b'{"type": "') and line[-1:] == b"}"

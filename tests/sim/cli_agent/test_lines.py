@@ -119,7 +119,7 @@ def test_permission_can_be_given_and_refused(tmp_path: Path) -> None:
             env=BARE,
             input=json.dumps(answer).encode() + b"\n",
             capture_output=True,
-            timeout=30,
+            timeout=200,
         )
         lines = [json.loads(line) for line in done.stdout.splitlines()]
         [asked] = [line for line in lines if line["type"] == "control_request"]

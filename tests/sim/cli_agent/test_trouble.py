@@ -92,7 +92,7 @@ def test_children_stay_in_its_group_or_leave_it(tmp_path: Path, escape: bool) ->
         stdout=subprocess.PIPE,
         start_new_session=True,
     )
-    output, _ = process.communicate(timeout=30)  # they do not hold its output
+    output, _ = process.communicate(timeout=200)  # they do not hold its output
     assert json.loads(output.splitlines()[-1])["result"] == "left"
     children = carrying(f"MARK={mark}")
     try:
