@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 # How long an example takes says something about the machine, not about what is tested.
-settings.register_profile("house", deadline=None, max_examples=60)
+settings.register_profile("house", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("house")
 
 # Whoever starts the tests with nohup, or in the background of a script, has these ignored, which commands inherit.

@@ -1,6 +1,7 @@
 """What docs/REHEARSAL.md tells is true: its commands run in their order, and no fault, field or option is left out."""
 
 import json
+import random
 import re
 import shlex
 import signal
@@ -9,7 +10,7 @@ import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator
-from contextlib import ExitStack, chdir
+from contextlib import ExitStack, chdir, suppress
 from pathlib import Path
 
 import msgspec
@@ -39,11 +40,17 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def script() -> str:
-    """Return all that is to be typed, with a port that is free now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    return "\n".join(re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)).replace(PORT, str(port))
+    """Return all that is to be typed, with a port that is free."""
+    return "\n".join(re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)).replace(PORT, str(free_port()))
+
+
+def free_port() -> int:
+    """Return a port below those that the system gives to whoever asks for any: nobody takes it meanwhile."""
+    while True:
+        port = random.randrange(20_000, 32_000)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 def server(stack: ExitStack, words: list[str]) -> subprocess.Popen[bytes]:
@@ -68,7 +75,7 @@ def test_the_commands_run_in_their_order(folder: Path, capsys: pytest.CaptureFix
                 assert run(words[1:]) == 0, (statement, capsys.readouterr())
                 answers.append(capsys.readouterr().out)
             elif words[:1] == ["curl"]:
-                with urllib.request.urlopen(words[-1], timeout=10) as answer:
+                with urllib.request.urlopen(words[-1], timeout=60) as answer:
                     audit = json.load(answer)
             elif words[:1] != ["export"]:
                 subprocess.run(["bash", "-e", "-c", statement], cwd=folder, check=True)

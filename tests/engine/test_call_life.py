@@ -8,6 +8,7 @@ import asyncio
 import resource
 import sqlite3
 import tempfile
+import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from itertools import count, product
@@ -39,6 +40,7 @@ PACES = (0, 1, 2, 4, None)  # passes of each loop; None: until there is nothing 
 PACE = st.sampled_from((*PACES, 0, None))
 TURNS = 2000  # that a call may take to come to a step
 PATIENCE = 200  # turns that everything may take to come to its end
+SECONDS = 120.0  # and that in any case: the threads that write may be slow
 UNLIMITED = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
 
 STEPS = ("opening", "reserved", "gated", "sent", "answered", "refused", "pausing")
@@ -376,15 +378,17 @@ class CallLife(RuleBasedStateMachine):
 
     def serve_until_let_go(self) -> None:
         """Answer what is asked, and let the clocks go on, until nobody drives the run any more."""
-        for _ in range(PATIENCE):
+        until = time.monotonic() + SECONDS
+        for turn in count():
             if not any(process.busy for process in self.processes):
                 return
+            if turn > PATIENCE and time.monotonic() > until:
+                raise AssertionError("a driver does not let go of the run")
             while self.provider.open:
                 self.provider.finish(0, 10)
             for process in self.processes:
                 process.clock.advance(2.0)
             self.let(None)
-        raise AssertionError("a driver does not let go of the run")
 
     def newest_attempt(self, key: str, epoch: int) -> int:
         return int(max(one["n"] for one in self.look().attempts if (one["key"], one["epoch"]) == (key, epoch)))

@@ -26,7 +26,7 @@ from .batch_wire import (
 )
 from .wire import Answer, ask, dial, message, one_fault, spell
 
-BRIEFLY = 0.05
+BRIEFLY = 1.0
 FORM = "multipart/form-data; boundary=xyz"
 
 

@@ -12,7 +12,7 @@ from muster.sim.server import serve
 
 from .wire import OPENAI, Line, ask, dial, message, one_fault
 
-BRIEFLY = 0.05
+BRIEFLY = 1.0
 
 
 @pytest.mark.parametrize(("kind", "paid"), [("cut_before", 0), ("cut_after", 1)])

@@ -20,7 +20,7 @@ from muster.store.sqlite_connection import SqliteConnection
 from muster.testing.stores import NOW, driven, new_run, opening, replied, settling
 from muster.testing.stores.values import DRIVER, OTHER
 
-PATIENCE = 20.0
+PATIENCE = 120.0
 TABLES = ("journal", "requests", "outcomes", "attempts", "events", "traits")
 
 

@@ -21,7 +21,7 @@ from muster.store.sqlite_connection import SqliteConnection
 from muster.store.writer import WriteGroup, Writer
 from muster.testing.stores import NOW, OTHER, driven, new_run, opening, replied, settling
 
-PATIENCE = 20.0
+PATIENCE = 120.0
 
 
 def counted(database: DatabaseConnection, items: Sequence[int]) -> Sequence[int | MusterError]:

@@ -41,18 +41,18 @@ def test_a_pattern_that_is_none_is_broken(pattern: str) -> None:
 
 
 def test_a_pattern_that_takes_for_ever_is_broken_in_about_a_second() -> None:
-    begun = time.monotonic()
+    begun = time.thread_time()  # of the processor, as the limit is
     found = check("regex", r"^(a|aa)+$", "a" * 5000 + "b")
-    assert time.monotonic() - begun < 60  # without a limit it would take longer than the universe is old
+    assert time.thread_time() - begun < 30  # without a limit it would take longer than the universe is old
     assert (found.passed, found.broken) == (False, True)
     assert "too long" in found.why
 
 
 def test_many_places_share_the_time_of_one() -> None:
-    begun = time.monotonic()
+    begun = time.thread_time()
     hostile = "[" + ",".join(['"' + "a" * 3000 + 'b"'] * 50) + "]"
     assert check("regex", r"^(a|aa)+$", hostile, field="$[*]").broken
-    assert time.monotonic() - begun < 5
+    assert time.thread_time() - begun < 25  # one after the other they would take 50 s
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ from tests.suites.stage import QUICK, playing
 ANTHROPIC = "anthropic/claude-haiku-5-5"
 OPENAI = "openai/gpt-5-mini"
 BRISK = Patience(settle=0.05, poll_first=0.01, poll_longest=0.05, grace=0.2)
-HASTY = Timeouts(connect=1.0, idle=0.1, call=0.2, grace=0.1)
+HASTY = Timeouts(connect=60.0, idle=2.0, call=2.0, grace=0.5)
 CODE = "def add(one, other):\n    return one + other\n"
 PENDING = ".muster/pending"
 

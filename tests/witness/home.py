@@ -19,7 +19,7 @@ from tests import forkserver
 
 WITNESS = Path(__file__).parent.parent / "data/witness"
 KEY = "witness-test-key"
-PATIENCE = 60.0
+PATIENCE = 200.0
 STATE = "sim.json"
 
 

@@ -108,7 +108,9 @@ async def test_absurd_usage_within_range_is_an_overdraft_and_no_sum_overflows(
     assert saving.cost == sum(found.cost for found in batches)
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(
     lies=st.lists(
         st.tuples(

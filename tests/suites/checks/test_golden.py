@@ -62,10 +62,10 @@ def test_likeness_is_never_less_than_what_a_heuristic_diff_finds(left: list[str]
 
 
 def test_huge_texts_are_compared_in_bounded_time_and_never_too_high() -> None:
-    begun = time.monotonic()
+    begun = time.thread_time()  # of the processor: others may use it too
     many = [str(number) for number in range(30_000)]
     assert line_ratio(many, [*many[:-1], "x"]) == pytest.approx(29_999 / 30_000)
     mixed = [str(number * 7919 % 30_000) for number in range(30_000)]
     assert 0 <= line_ratio(many, mixed) < 0.1
     assert line_ratio(["a", "b"] * 15_000, ["b", "a", "a"] * 10_000) <= 1
-    assert time.monotonic() - begun < 10
+    assert time.thread_time() - begun < 10
