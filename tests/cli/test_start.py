@@ -4,6 +4,8 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import pytest
+
 from muster.cli.commands import COMMANDS
 from muster.cli.line import CommandEntry
 
@@ -54,6 +56,31 @@ def test_what_the_table_says_of_a_command_is_what_its_own_help_begins_with() -> 
     told = {path: entry for path, entry in entries(COMMANDS) if not entry.commands}
     assert len(told) > 40
     assert [path for path, entry in told.items() if not own_words(entry).startswith(entry.line)] == []
+
+
+def test_the_help_of_a_command_whose_options_are_quick_to_load_is_in_the_table_as_a_whole() -> None:
+    quick = {path: entry for path, entry in entries(COMMANDS) if entry.arguments and not entry.commands}
+    assert {path: own_words(entry) for path, entry in quick.items()} == {
+        path: entry.line for path, entry in quick.items()
+    }
+
+
+@pytest.mark.parametrize("command", [path for path, entry in entries(COMMANDS) if entry.arguments])
+def test_the_help_of_such_a_command_loads_neither_the_application_nor_a_library_but_click(
+    command: str, shell: Shell
+) -> None:
+    found = loaded(shell, *command.split(), "--help")
+    assert "click" in found
+    assert not found & {
+        "pydantic",
+        "msgspec",
+        "rich",
+        "yaml",
+        "asyncio",
+        "muster.app",
+        "muster.engine",
+        "muster.settings",
+    }
 
 
 def own_words(entry: CommandEntry) -> str:

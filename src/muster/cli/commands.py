@@ -110,7 +110,7 @@ COMMANDS = {
     "plan": CommandEntry(
         "Show how many calls and tokens a run would need, and what it could cost.", "suites.plan:plan"
     ),
-    "run": CommandEntry("Run suites and print the results.", "suites.run:run"),
+    "run": CommandEntry("Run suites and print the results.", "suites.run:run", arguments="suites.options:RunArguments"),
     "runs": CommandEntry("Show, continue, export and delete runs.", commands=RUNS),
     "batch": CommandEntry("Show, fetch, cancel and reconcile batches.", commands=BATCH),
     "report": CommandEntry(
@@ -129,6 +129,7 @@ COMMANDS = {
         "Exit code 0 means that everything was checked and passed.",
         "verify.command:verify",
         VERIFY,
+        arguments="verify.options:VerifyCommandArguments",
     ),
     "review": CommandEntry(
         "Add a review of a verdict, or list reviews and their agreement with the judge.",

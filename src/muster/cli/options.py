@@ -3,21 +3,23 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-from muster.app import Muster, Patience
-from muster.app.runs.options import RunOptions
-from muster.cli.completers import batch_ids, run_names
 from muster.cli.line import Argument, Bundle, Option
 from muster.domain.errors import BadArgument
+from muster.domain.patience import Patience
 from muster.domain.run import Dispatch, Fallback, Mode, mode_of
 
+if TYPE_CHECKING:
+    from muster.app import Muster
+    from muster.app.runs.options import RunOptions
+
 RunArgument = Annotated[
-    str, Argument(metavar="RUN", complete=run_names, help="An id, the beginning of one, a name, or `last`.")
+    str, Argument(metavar="RUN", complete="run_names", help="An id, the beginning of one, a name, or `last`.")
 ]
 BatchArgument = Annotated[
     str,
-    Argument(metavar="ID", complete=batch_ids, help="Our id, the beginning of it, the provider's id, or `last`."),
+    Argument(metavar="ID", complete="batch_ids", help="Our id, the beginning of it, the provider's id, or `last`."),
 ]
 
 SAMPLING = "Sampling"  # a heading
@@ -175,7 +177,7 @@ class RunTerms:
     reports: tuple[str, ...] = ()
     allow_unpriced: bool = False
 
-    def options(self, muster: Muster, dispatch: Dispatch) -> RunOptions:
+    def options(self, muster: "Muster", dispatch: Dispatch) -> "RunOptions":
         """Return the options of the run."""
         return muster.runs.options(
             budget_usd=self.budget,

@@ -13,7 +13,7 @@ from click.core import augment_usage_errors
 from click.shell_completion import CompletionItem
 
 from muster.cli.frame import answered
-from muster.cli.line.parameters import COMMON, CliArgument, Option, Taken, by_heading, parameters_of
+from muster.cli.line.parameters import COMMON, Bundle, CliArgument, Option, Taken, bundled, by_heading, parameters_of
 from muster.cli.terminal.output import CommonOptions, print_json, say
 
 ROOM = "muster.cli"
@@ -28,12 +28,15 @@ Function = Callable[..., int | None]
 class CommandEntry:
     """A line of the table of commands: the words for the help, and MODULE:FUNCTION below `muster.cli`, or a function.
 
-    With `commands` it is a group; the function is then what the group does when none of them is named.
+    With `commands` it is a group; the function is then what the group does when none of them is named. `arguments` is
+    the place of a class that has the options of the command as its fields, and needs no module that takes long to
+    load: a help is written without the function. The function gets an object of it.
     """
 
     about: str
     place: str | Function = ""
     commands: Mapping[str, "CommandEntry"] = field(default_factory=dict)
+    arguments: str = ""
 
     @property
     def line(self) -> str:
@@ -42,15 +45,29 @@ class CommandEntry:
 
     def load(self) -> Function:
         """Return the function; loads its module."""
-        if not isinstance(self.place, str):
-            return self.place
-        module, _, name = self.place.partition(":")
-        gc.disable()  # what a module makes stays: looking for garbage among it took a twentieth of a short command
-        try:
-            found: Function = getattr(importlib.import_module(f"{ROOM}.{module}"), name)
-        finally:
-            gc.enable()
+        found: Function = _load(self.place) if isinstance(self.place, str) else self.place
         return found
+
+    def taken(self) -> tuple[Taken, ...]:
+        """Return what the command takes besides the shared options; loads no more than it must."""
+        if not self.arguments:
+            return parameters_of(self.load(), skip=1)
+        return (bundled("arguments", Bundle(_load(self.arguments))),)
+
+    def help(self) -> str:
+        """Return what the command's own help says first; it may say more than the table."""
+        is_whole = bool(self.arguments or self.commands)
+        return self.about if is_whole else inspect.cleandoc(self.load().__doc__ or "")
+
+
+def _load(place: str) -> Any:
+    """Return what has this place, MODULE:NAME below `muster.cli`; loads the module."""
+    module, _, name = place.partition(":")
+    gc.disable()  # what a module makes stays: looking for garbage among it took a twentieth of a short command
+    try:
+        return getattr(importlib.import_module(f"{ROOM}.{module}"), name)
+    finally:
+        gc.enable()
 
 
 class VersionAsked(Exception):
@@ -133,14 +150,14 @@ class CliCommand(_Shared):
 
     allow_extra_args = True  # refused here, with advice
 
-    def __init__(self, name: str | None, function: Function) -> None:
-        self.taken: tuple[Taken, ...] = parameters_of(function, skip=1)
-        self.function = function
+    def __init__(self, name: str | None, entry: CommandEntry) -> None:
+        self.taken: tuple[Taken, ...] = entry.taken()
+        self.entry = entry
         own = [each for one in self.taken for each in one.parameters]
         super().__init__(
             name,
             params=[*own, *self.shared_parameters()],
-            help=inspect.cleandoc(function.__doc__ or ""),
+            help=entry.help(),
             context_settings=SETTINGS,
         )
 
@@ -156,7 +173,7 @@ class CliCommand(_Shared):
     def invoke(self, ctx: click.Context) -> int:
         """Call the function; returns the exit code."""
         common, given = _joined(ctx), ctx.params
-        return answered(common, lambda: self.function(common, **{one.name: one.make(given) for one in self.taken}))
+        return answered(common, lambda: self.entry.load()(common, **{one.name: one.make(given) for one in self.taken}))
 
 
 class CliGroup(_Shared, click.Group):
@@ -194,7 +211,7 @@ class CliGroup(_Shared, click.Group):
             return None
         if entry is None:
             raise click.NoSuchCommand(cmd_name, possibilities=[*self.entry.commands, HELP], ctx=ctx)
-        return CliGroup(cmd_name, entry) if entry.commands else CliCommand(cmd_name, entry.load())
+        return CliGroup(cmd_name, entry) if entry.commands else CliCommand(cmd_name, entry)
 
     def default(self) -> "DefaultCommand | None":
         """Return what the group does when the words name none of its commands."""
@@ -258,8 +275,8 @@ class DefaultCommand(CliCommand):
     """What a group does when the words name none of its commands; its help is that of the group too."""
 
     def __init__(self, group: CliGroup) -> None:
-        super().__init__(group.name, group.entry.load())
-        self.group, self.help = group, group.entry.about
+        super().__init__(group.name, group.entry)
+        self.group = group
 
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write how it is typed, without and with a command."""

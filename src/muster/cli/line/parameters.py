@@ -1,5 +1,6 @@
 """Parameters of click, read from annotations: `limit: Annotated[int, Option("--limit", min=1, help="…")] = 20`."""
 
+import importlib
 import inspect
 import math
 import re
@@ -18,10 +19,19 @@ COMMON = "Common options"  # of those that every command takes, and of what clic
 Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
 
+def _by_name(name: str) -> Completer:
+    def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        found: Completer = getattr(importlib.import_module("muster.cli.completers"), name)
+        return found(ctx, param, incomplete)
+
+    return complete
+
+
 class ParameterDeclaration:
     """What an annotation says of a parameter besides its type.
 
     `values` are shown and offered, and the command itself checks them: its errors have codes of their own.
+    `complete` may name a function of the module `completers`, which is loaded when something is to be completed.
     `bare` is the value of an option that stands without one; `shown` is the default in words where it is None.
     `hidden` is an option that is taken and does nothing here, so that words for another command can stay as they are.
     """
@@ -38,7 +48,7 @@ class ParameterDeclaration:
         shown: str = "",
         heading: str = OPTIONS,
         when_more: str = "",
-        complete: Completer | None = None,
+        complete: Completer | str | None = None,
         hidden: bool = False,
     ) -> None:
         self.hidden = hidden
@@ -47,7 +57,8 @@ class ParameterDeclaration:
         self.help = f"{help} One of {', '.join(self.values)}." if metavar and self.values else help
         self.metavar = metavar or "|".join(self.values)
         self.shown, self.heading, self.when_more = shown, heading, when_more
-        self.complete = complete or (_offer(self.values) if self.values else None)
+        named = _by_name(complete) if isinstance(complete, str) else complete
+        self.complete = named or (_offer(self.values) if self.values else None)
 
 
 class Option(ParameterDeclaration):
@@ -83,7 +94,7 @@ def parameters_of(function: Callable[..., Any], *, skip: int = 0) -> tuple[Taken
 def _taken(parameter: inspect.Parameter) -> Taken:
     annotation, declared = get_args(parameter.annotation)
     if isinstance(declared, Bundle):
-        return _bundled(parameter.name, declared)
+        return bundled(parameter.name, declared)
     kind, many = _kind(annotation)
     made = _made(parameter, declared, kind, many)
 
@@ -96,7 +107,8 @@ def _taken(parameter: inspect.Parameter) -> Taken:
     return Taken(name=parameter.name, parameters=(made,), make=value)
 
 
-def _bundled(name: str, bundle: Bundle) -> Taken:
+def bundled(name: str, bundle: Bundle) -> Taken:
+    """Return a parameter that is made by the function of a bundle."""
     inner = parameters_of(bundle.make)
     parameters = tuple(_under(bundle.heading, each) for one in inner for each in one.parameters)
 

@@ -8,14 +8,14 @@ from rich.table import Table
 from muster.app import Muster
 from muster.app.costs import ATTEMPTS, Load
 from muster.app.suites.plan import SuitePlan
-from muster.app.suites.suites import AnswerSource
+from muster.app.suites.suites import AnswerSource, SuiteChoice
 from muster.app.suites.values import MOST_TOOL_TURNS
 from muster.app.views.suites import plan_view
 from muster.cli.line import Option
 from muster.cli.options import PlannedOptions
 from muster.cli.session import with_muster
+from muster.cli.suites.options import ChosenOptions
 from muster.cli.suites.order import tell_warnings
-from muster.cli.suites.run import ChosenOptions
 from muster.cli.terminal.output import CommonOptions, answer
 from muster.cli.terminal.table import Column, filled, fitting
 from muster.domain.money import show_usd
@@ -39,7 +39,8 @@ def plan(
     """Show how many calls and tokens a run would need, and what it could cost."""
 
     async def work(muster: Muster) -> SuitePlan:
-        spec = await muster.suites.spec(chosen, AnswerSource())
+        choice = SuiteChoice(given=chosen.given, only_failed=chosen.only_failed)
+        spec = await muster.suites.spec(choice, AnswerSource())
         found = muster.suites.plan(spec, sending.dispatch)
         tell_warnings(found, spec)
         return found

@@ -4,13 +4,13 @@ from typing import Annotated
 
 from muster.app import Muster
 from muster.cli.completers import run_names
-from muster.cli.line import Argument, Bundle, Option
-from muster.cli.options import PatienceOptions, RunTerms, terms_with
+from muster.cli.line import Argument, Option
+from muster.cli.options import PatienceOptions
 from muster.cli.outcome import VERIFY_FORMATS, wanted_reports
 from muster.cli.runs.resume import BudgetOption, UnpricedOption, go_on, prepare_resume
 from muster.cli.session import with_muster
 from muster.cli.terminal.output import CommonOptions
-from muster.cli.verify.options import AskedOptions, VerifySendingOptions
+from muster.cli.verify.options import VerifyCommandArguments
 from muster.cli.verify.order import VerifyOrder, carry_out
 from muster.domain.run import Run
 
@@ -43,21 +43,13 @@ def resume(
     return go_on(common, prepare, patience, allow_unpriced=allow_unpriced, wanted=wanted)
 
 
-FORMATS = "terminal, markdown, json, sarif or junit"
-
-
-def verify(
-    common: CommonOptions,
-    asked: AskedOptions,
-    sent: VerifySendingOptions,
-    terms: Annotated[RunTerms, Bundle(terms_with(FORMATS), "Run")],
-    patience: PatienceOptions,
-    fix: Annotated[bool, Option("--fix", help="Apply the changes that findings propose, and verify again.")] = False,
-) -> int:
+def verify(common: CommonOptions, arguments: VerifyCommandArguments) -> int:
     """Verify files."""
-    order = VerifyOrder.of(asked, sent, terms, common, fix=fix)
+    terms = arguments.terms
+    order = VerifyOrder.of(arguments.asked, arguments.sent, terms, common, fix=arguments.fix)
 
     async def work(muster: Muster) -> int:
         return await carry_out(muster, order, common)
 
+    patience = arguments.patience
     return with_muster(common, work, allow_unpriced=terms.allow_unpriced, patience=patience, create=True)

@@ -1,17 +1,19 @@
-"""The options that choose what is verified and by whom. Shared by `verify` and `verify plan`."""
+"""The options that choose what is verified and by whom, shared by `verify` and `verify plan`; quick to load."""
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-from muster.app.verify.values import FileSelection
-from muster.app.verify.verifications import VerifyChoice
-from muster.cli.completers import agent_names
 from muster.cli.line import Argument, Bundle, Option
 from muster.cli.line.parameters import files
-from muster.cli.options import DispatchOptions, fallback_of
+from muster.cli.options import DispatchOptions, PatienceOptions, RunTerms, fallback_of, terms_with
 from muster.domain.errors import BadArgument
 from muster.domain.run import Dispatch, Fallback, Mode
+
+if TYPE_CHECKING:
+    pass
+
+FORMATS = "terminal, markdown, json, sarif or junit"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,30 +31,8 @@ class VerifyArguments:
     agents_file: Path | None = None
     model: str | None = None
 
-    def selection(self, markers: Path) -> FileSelection:
-        """Return how files are chosen; with --changed a word is the commit to compare with."""
-        changed = self.changed is not None
-        return FileSelection(
-            paths=() if changed else self.paths,
-            changed=changed,
-            ref=self._commit() if changed else None,
-            staged=self.staged,
-            pending=markers if self.pending else None,
-        )
-
-    def choice(self, *, live: bool, cache: bool) -> VerifyChoice:
-        """Return who verifies, and how."""
-        return VerifyChoice(
-            agents_file=self.agents_file,
-            model=self.model,
-            waves=self.waves,
-            agents=self.agents,
-            keep_going=self.keep_going,
-            live=live,
-            cache=cache,
-        )
-
-    def _commit(self) -> str | None:
+    def commit(self) -> str | None:
+        """Return the commit to compare with; with --changed a word is one."""
         words = [*([self.changed] if self.changed else []), *self.paths]
         if len(words) > 1:
             raise BadArgument(
@@ -100,7 +80,7 @@ def asked_of(
         ),
     ] = None,
     model: Annotated[
-        str | None, Option("--model", metavar="M", complete=agent_names, help="The model of agents that name none.")
+        str | None, Option("--model", metavar="M", complete="agent_names", help="The model of agents that name none.")
     ] = None,
 ) -> VerifyArguments:
     """Collect what was given."""
@@ -161,3 +141,14 @@ def verify_sending_of(
 
 
 VerifySendingOptions = Annotated[VerifyDispatchOptions, Bundle(verify_sending_of, "Dispatch")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifyCommandArguments:
+    """What `muster verify` takes."""
+
+    asked: AskedOptions
+    sent: VerifySendingOptions
+    terms: Annotated[RunTerms, Bundle(terms_with(FORMATS), "Run")]
+    patience: PatienceOptions
+    fix: Annotated[bool, Option("--fix", help="Apply the changes that findings propose, and verify again.")] = False

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from muster.app import Muster
 from muster.app.runs.options import RunOptions, require_name
-from muster.app.verify.verifications import ConcludedVerification, Repair, VerifyRequest
+from muster.app.verify.values import FileSelection
+from muster.app.verify.verifications import ConcludedVerification, Repair, VerifyChoice, VerifyRequest
 from muster.app.views.verify import concluded_view
 from muster.cli.drive import FreshEvents, ProgressSource, drive
 from muster.cli.options import RunTerms
@@ -66,10 +67,25 @@ def request_of(
     muster: Muster, asked: VerifyArguments, sent: VerifyDispatchOptions, options: RunOptions
 ) -> VerifyRequest:
     """Return what the options of the command ask for in the folder of this process."""
+    changed = asked.changed is not None
     return VerifyRequest(
         folder=Path.cwd(),
-        selection=asked.selection(muster.settings.verify.pending),
-        choice=asked.choice(live=sent.live, cache=sent.cache),
+        selection=FileSelection(
+            paths=() if changed else asked.paths,
+            changed=changed,
+            ref=asked.commit() if changed else None,
+            staged=asked.staged,
+            pending=muster.settings.verify.pending if asked.pending else None,
+        ),
+        choice=VerifyChoice(
+            agents_file=asked.agents_file,
+            model=asked.model,
+            waves=asked.waves,
+            agents=asked.agents,
+            keep_going=asked.keep_going,
+            live=sent.live,
+            cache=sent.cache,
+        ),
         options=options,
         detach=sent.sending.detach,
     )

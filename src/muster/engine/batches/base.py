@@ -8,26 +8,11 @@ from typing import TypeVar
 from muster.agents.base import Directory
 from muster.domain.agent import Timeouts
 from muster.domain.errors import BatchLost, TryLater, UnknownModel, WireError
+from muster.domain.patience import Patience as Patience  # who waits for batches takes it from here
 from muster.domain.run import Driver
 from muster.engine.clock import Clock
 from muster.engine.killpoints import KillPoints
 from muster.store.base import Store
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Patience:
-    """Seconds and counts; the defaults suit batches that take minutes to hours."""
-
-    settle: float = 0.2  # nothing new for so long means that everything that can be parked is parked
-    linger: float = 60.0  # the longest that a call waits for others to join its batch
-    max_parked: int = 20_000  # calls in memory; more wait before they are parked
-    most_requests: int | None = None  # lower than the provider's own limit
-    most_bytes: int | None = None
-    poll_first: float = 5.0
-    poll_longest: float = 300.0
-    deadline: float = 86_400.0  # how long this process waits for one batch
-    grace: float = 120.0  # how long a created batch may take to show in the provider's list, or a 404 to pass
-    downloads: int = 3  # of results that lack answers, or with lines that cannot be read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
