@@ -97,7 +97,7 @@ def test_what_was_fetched_meanwhile_costs_nothing_on_resume(shell: Shell, slow_b
     before = slow_batches.audit()
     resumed = shell.muster("runs", "resume", data["run"], "--json").data()
     after = slow_batches.audit()
-    assert f"go on with: muster runs resume {data['run']}" in fetched.out
+    assert f"continue with: muster runs resume {data['run']}" in fetched.out
     assert (resumed["state"], resumed["parked"]) == ("completed", 0)
     assert (before.calls, after.calls, after.requests - before.requests) == (1, 1, 0)
 

@@ -100,6 +100,14 @@ def test_options_that_would_do_nothing_are_not_offered(shell: Shell, command: st
     assert option not in shell.muster(*command.split(), "--help").out
 
 
+def test_tables_in_a_pipe_are_not_filled_up_with_spaces(shell: Shell) -> None:
+    shell.muster("ask", "sim/echo", "hello")
+    for words in (["runs", "list"], ["store", "info"]):
+        lines = shell.muster(*words).out.splitlines()
+        assert len(lines) > 2
+        assert [line for line in lines if line.endswith(" ")] == []
+
+
 def test_the_help_names_every_command(shell: Shell) -> None:
     for arguments in (("--help",), ()):
         result = shell.muster(*arguments)

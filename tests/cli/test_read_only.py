@@ -50,6 +50,7 @@ def test_a_sub_folder_uses_the_store_above_it_and_gets_none_of_its_own(shell: Sh
         ("baseline remove x", 5),
         ("baseline set x y", 5),
         ("runs rejudge x --judge sim/echo", 5),
+        ("runs import nowhere.jsonl", 5),
         ("store info", 5),
         ("store vacuum", 5),
         ("doctor", 0),

@@ -38,7 +38,7 @@ def test_a_batch_that_was_created_is_found_and_paid_once(shell: Shell, rehearsal
     assert result.code == 0
     assert f"batch {run['batches'][0]['id']}" in result.out
     assert ": found: " in result.out
-    assert f"go on with: muster runs resume {run['id']}" in result.out
+    assert f"continue with: muster runs resume {run['id']}" in result.out
     assert shell.muster("runs", "resume", run["id"], *OFTEN).code == 0
     audit = rehearsal.audit()
     assert (audit.calls, len(audit.batches)) == (1, 1)
@@ -85,7 +85,7 @@ def test_told_to_resubmit_it_warns_gives_up_and_names_the_run(shell: Shell, rehe
     assert result.code == 0
     assert "may be paid twice" in result.err
     assert ": given up: " in result.out
-    assert f"go on with: muster runs resume {run['id']}" in result.out
+    assert f"continue with: muster runs resume {run['id']}" in result.out
     assert run["uncertain_usd"] > 0
     resumed = shell.muster("runs", "resume", run["id"], *OFTEN, "--json").data()
     assert (resumed["state"], [batch["state"] for batch in resumed["batches"]]) == (

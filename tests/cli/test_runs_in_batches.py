@@ -64,7 +64,7 @@ def test_a_signal_while_it_waits_leaves_the_batch_to_the_provider(
     run = shell.run("last")
     assert process.returncode == 4
     assert "1 batch goes on at the provider, and nothing is lost" in told
-    assert f"go on with: muster runs resume {run['id']}" in told
+    assert f"continue with: muster runs resume {run['id']}" in told
     assert (run["state"], run["parked"]) == ("interrupted", 1)
     resumed = shell.muster("runs", "resume", run["id"], *OFTEN, "--deadline", "0.1")
     assert (resumed.code, len(endless_batches.audit().batches)) == (4, 1)

@@ -36,7 +36,7 @@ def test_the_first_signal_waits_for_calls_on_the_wire(shell: Shell, number: sign
         paid = rehearsal.audit().calls
     assert process.returncode == 4
     assert "on the wire are waited for; press Ctrl-C again to cut them (their cost becomes uncertain)" in told
-    assert f"run {run} is interrupted; go on with: muster runs resume {run}" in told
+    assert f"run {run} is interrupted; continue with: muster runs resume {run}" in told
     assert "Traceback" not in told
     assert (stopped["state"], stopped["calls"]["uncertain"]) == ("interrupted", 0)
     assert resumed.data()["state"] == "completed"

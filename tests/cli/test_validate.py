@@ -44,7 +44,7 @@ def test_all_flaws_of_all_suites_are_told_and_exit_2(shell: Shell) -> None:
     assert lines[0] == "a.yaml:5: greeter/one: tags: must be a list"
     assert lines[1].startswith("a.yaml:7: greeter/one: expected.output[0].kind: must be 'contains', ")
     assert lines[2].startswith("b.yaml:2:1: not valid YAML")
-    assert lines[3:] == ["error: 3 flaws"]
+    assert lines[3:] == ["error: 3 problems"]
     envelope: dict[str, Any] = shell.muster("validate", "a.yaml", "b.yaml", "--json").envelope()
     assert (envelope["ok"], envelope["error"]["code"]) == (False, "bad_file")
     told = envelope["data"]["suites"][0]["flaws"][0]
@@ -90,7 +90,7 @@ def test_a_missing_path_is_told_beside_the_flaws_of_the_others(shell: Shell) -> 
     write(shell, "y2/verify.yaml", "agents: 1\n")
     found = shell.muster("validate", "y", "nothere", "y2", "neither")
     assert found.code == 2, found
-    for words in ("y/cases.yaml:5: ", "y/cases.yaml:7: ", "y2/verify.yaml:1: ", "nothere", "neither", "3 flaws"):
+    for words in ("y/cases.yaml:5: ", "y/cases.yaml:7: ", "y2/verify.yaml:1: ", "nothere", "neither", "3 problems"):
         assert words in found.err
     told = shell.muster("validate", "y", "nothere", "--json").envelope()
     assert (told["error"]["code"], "nothere" in told["error"]["message"]) == ("bad_file", True)

@@ -69,8 +69,8 @@ NOTHING = [
     (["--changed"], "no file differs from HEAD"),
     (["--changed", "main"], "no file differs from main"),
     (["--staged"], "no file is staged"),
-    (["--pending"], "there is no marker in .muster/pending"),
-    (["empty"], "there is no file in empty"),
+    (["--pending"], "no marker in .muster/pending"),
+    (["empty"], "no files in empty"),
     (["logos"], "the only file is left out"),
 ]
 

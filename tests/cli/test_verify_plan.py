@@ -19,7 +19,7 @@ def test_a_plan_says_who_would_look_at_what_and_what_it_can_cost(home: VerifyHom
     told = home.verify("plan", "src", "--budget", "5")
     assert told.out.startswith("2 files, 0.0 of 8,000 kB, 2 waves, 2 agents, 2 calls, agents from verify.yaml\n")
     assert "left out: src/logo.png (binary)" in told.out
-    assert "a budget of $5.00 is enough for" in told.out
+    assert "a budget of $5.000000 is enough for" in told.out
     assert home.runs() == []
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from muster.domain.budget import GRANTED, Balance, Granted, Level, Refused, Wait, decide
 from muster.domain.call import Usage
 from muster.domain.errors import BadArgument
-from muster.domain.money import Microdollars, from_usd, show_usd, to_usd
+from muster.domain.money import Microdollars, from_usd, show_usd, to_usd, usd_format
 from muster.domain.price import Price, Rates
 from muster.settings import parse_budget
 
@@ -123,3 +123,16 @@ def test_a_text_is_an_amount_only_as_people_write_it(text: str) -> None:
 
 def test_an_amount_may_begin_or_end_with_its_point() -> None:
     assert (from_usd(".5"), from_usd("5."), from_usd("05"), from_usd(0.00001)) == (500_000, 5_000_000, 5_000_000, 10)
+
+
+def test_amounts_beside_each_other_have_one_number_of_places() -> None:
+    amounts = (0, 1_613, 5_000_000, None, -20_000)
+    usd = usd_format(*amounts)
+    assert [usd(amount) for amount in amounts if amount is not None] == [
+        "$0.000000",
+        "$0.001613",
+        "$5.000000",
+        "-$0.020000",
+    ]
+    assert usd_format(0, 10_000)(0) == "$0.00"
+    assert usd_format()(1_000_000) == "$1.00"

@@ -61,7 +61,7 @@ def completed(run: Run) -> Run:
     if run.state is RunState.INTERRUPTED:
         go_on = f"muster runs resume {run.id}"
         why = f" ({run.error['message']})" if run.error else ""
-        raise Interrupted(f"run {run.id} is interrupted{why}; go on with: {go_on}", suggestions=(go_on,))
+        raise Interrupted(f"run {run.id} is interrupted{why}; continue with: {go_on}", suggestions=(go_on,))
     raise RunFailed(run.id, str(run.state), run.ended_reason, run.error)
 
 
@@ -104,7 +104,7 @@ PATIENCE = 10.0  # seconds after the second signal for a workload that does not 
 
 def _leave_at_once() -> None:
     """End the process as a crash would; the store knows what to do with that."""
-    words = "the workload does not let go: ended as by a crash; go on with: muster runs resume last\n"
+    words = "the workload does not let go: ended as by a crash; continue with: muster runs resume last\n"
     os.write(2, words.encode())
     os._exit(4)
 

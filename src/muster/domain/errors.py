@@ -442,6 +442,13 @@ def state_verb(state: str) -> str:
     return _STATE_VERBS.get(state, f"is {state}")
 
 
+def after_run(run: str, message: str) -> str:
+    """Return a message as the end of a sentence that names the run: its id is not repeated, nor that it ended."""
+    if message.startswith(f"run {run} was "):
+        return ""
+    return ": " + message.replace(f"budget of run {run}", "its budget")
+
+
 def did_you_mean(near: Sequence[str]) -> tuple[str, ...]:
     """Return the suggestion of names that are like one that is not known; nothing when none is."""
     return (f"did you mean {' or '.join(near)}?",) if near else ()
@@ -454,11 +461,10 @@ class RunFailed(MusterError):
     exit_code = 1
 
     def __init__(self, run: str, state: str, reason: str | None, error: Mapping[str, Any] | None) -> None:
-        why = str((error or {}).get("message") or reason or "no reason recorded")
-        why = why.replace(f"budget of run {run}", "its budget")  # which names the run already
-        resume = () if state == "completed" else (f"go on with: {resume_command(run, reason, error)}",)
+        why = after_run(run, str((error or {}).get("message") or reason or "no reason recorded"))
+        resume = () if state == "completed" else (f"continue with: {resume_command(run, reason, error)}",)
         super().__init__(
-            f"run {run} {state_verb(state)}: {why}", suggestions=(*(error or {}).get("suggestions", ()), *resume)
+            f"run {run} {state_verb(state)}{why}", suggestions=(*(error or {}).get("suggestions", ()), *resume)
         )
         self.run, self.state, self.reason, self.error = run, state, reason, error
 

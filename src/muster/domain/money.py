@@ -1,8 +1,10 @@
 """Money in integer microdollars: amounts, the lanes they are booked in, and prices of tokens."""
 
 import re
+from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 from enum import StrEnum
+from functools import partial
 from typing import NewType
 
 from muster.domain.errors import BadArgument
@@ -60,6 +62,17 @@ def to_usd(amount: int) -> float:
 
 def show_usd(amount: int) -> str:
     """Write an amount for a person: cents when it is round, all six places when it is not."""
-    sign, micro = ("-", -amount) if amount < 0 else ("", amount)
-    places = 2 if micro % 10_000 == 0 else 4 if micro % 100 == 0 else 6
-    return f"{sign}${micro / 1_000_000:.{places}f}"
+    return _spelled(amount, _places(amount))
+
+
+def usd_format(*amounts: int | None) -> Callable[[int], str]:
+    """Return what writes these amounts with one number of places, as many as the longest of them needs."""
+    return partial(_spelled, places=max((_places(amount) for amount in amounts if amount is not None), default=2))
+
+
+def _places(amount: int) -> int:
+    return 2 if amount % 10_000 == 0 else 4 if amount % 100 == 0 else 6
+
+
+def _spelled(amount: int, places: int) -> str:
+    return f"{'-' * (amount < 0)}${abs(amount) / 1_000_000:.{places}f}"

@@ -14,7 +14,7 @@ from muster.cli.terminal.table import Column, fitted
 from muster.cli.terminal.times import local, rough, span
 from muster.domain.batch import OVER, Batch, BatchState
 from muster.domain.ids import RunId
-from muster.domain.money import show_usd
+from muster.domain.money import usd_format
 
 RUNS = 10
 LEAST_MISSED = ("saved", "age", "provider", "done")
@@ -23,13 +23,15 @@ LEAST_MISSED = ("saved", "age", "provider", "done")
 def batches_table(batches: Sequence[Batch], now: float, width: int) -> Table:
     """Draw batches, the newest first; what there is no room for is left out, but never ids and costs."""
     states = [Text(batch.state, style=COLOURS[batch.state]) for batch in batches]
+    saved = [batch.live_cost - batch.cost for batch in batches]
+    usd = usd_format(*(batch.cost for batch in batches), *saved)
     columns = [
         Column("batch", [batch.id for batch in batches], right=False),
         Column("provider", [batch.endpoint.kind for batch in batches], right=False),
         Column("state", states, right=False),
         Column("done", [f"{_done(batch):,}/{batch.requests:,}" for batch in batches]),
-        Column("cost", [show_usd(batch.cost) for batch in batches]),
-        Column("saved", [show_usd(batch.live_cost - batch.cost) for batch in batches]),
+        Column("cost", [usd(batch.cost) for batch in batches]),
+        Column("saved", [usd(amount) for amount in saved]),
         Column("age", [rough(now - batch.created_at) for batch in batches]),
     ]
     return fitted(columns, LEAST_MISSED, width)
@@ -75,9 +77,10 @@ def _what(batch: Batch) -> list[tuple[str, str | Text]]:
 
 def _money(batch: Batch) -> str:
     if batch.state not in OVER:
-        return f"{show_usd(batch.reserved)} reserved, {show_usd(batch.cost)} booked so far"
-    saved = batch.live_cost - batch.cost
-    return f"{show_usd(batch.cost)}, live would have been {show_usd(batch.live_cost)}: {show_usd(saved)} saved"
+        usd = usd_format(batch.reserved, batch.cost)
+        return f"{usd(batch.reserved)} reserved, {usd(batch.cost)} booked so far"
+    usd, saved = usd_format(batch.cost, batch.live_cost), batch.live_cost - batch.cost
+    return f"{usd(batch.cost)}, live would have been {usd(batch.live_cost)}: {usd(saved)} saved"
 
 
 def _time(batch: Batch) -> str:
@@ -107,7 +110,7 @@ def _why(batch: Batch) -> list[tuple[str, str | Text]]:
             ways = [f"muster batch show {batch.id} --lines"]
         case _:
             ways = []
-    return [*found, ("go on", Text("\n".join(ways), style="cyan"))] if ways else found
+    return [*found, ("next", Text("\n".join(ways), style="cyan"))] if ways else found
 
 
 def figures(found: BatchStats, begin: float) -> Table:
@@ -152,7 +155,5 @@ def _times(durations: Durations | None) -> str:
 
 def _saved_money(found: BatchStats) -> str:
     saved = f" ({100 * found.saving / found.live_cost:.0f}%)" if found.live_cost else ""
-    return (
-        f"{show_usd(found.cost)}, live would have been {show_usd(found.live_cost)}: "
-        f"{show_usd(found.saving)} saved{saved}"
-    )
+    usd = usd_format(found.cost, found.live_cost)
+    return f"{usd(found.cost)}, live would have been {usd(found.live_cost)}: {usd(found.saving)} saved{saved}"

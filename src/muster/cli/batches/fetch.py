@@ -47,7 +47,7 @@ def say_how_to_go_on(said: InterruptAdvice, batch: Batch) -> None:
     way = f"muster batch fetch {batch.id}"
     goes_on = batch.state in (BatchState.RUNNING, BatchState.ENDED)
     where = "goes on at the provider" if goes_on else f"stays {batch.state}"
-    said.words, said.ways = f"interrupted; {batch_name(batch)} {where}; go on with: {way}", (way,)
+    said.words, said.ways = f"interrupted; {batch_name(batch)} {where}; continue with: {way}", (way,)
 
 
 def _run(common: CommonOptions, patience: Patience, reference: str, action: "BatchAction") -> tuple[Batch, list[RunId]]:
@@ -72,7 +72,7 @@ def _run(common: CommonOptions, patience: Patience, reference: str, action: "Bat
 
 
 def _tell(common: CommonOptions, batch: Batch, runs: list[RunId]) -> int:
-    lines = [_summary(batch), *(f"go on with: {way}" for way in _ways_on(runs))]
+    lines = [_summary(batch), *(f"continue with: {way}" for way in _ways_on(runs))]
     answer(common, _data(batch, runs), lambda console: console.print("\n".join(lines), soft_wrap=True))
     return 0
 

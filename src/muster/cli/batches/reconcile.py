@@ -77,7 +77,7 @@ def _tell(common: CommonOptions, found: "list[Found]") -> int:
     still_open = [one for one, _ in found if one.error is not None]
     data = reconciliation_view(found)
     lines = [_line(one) for one, _ in found] or ["nothing to reconcile"]
-    lines += [f"go on with: muster runs resume {run}" for run in data["resumable"]]
+    lines += [f"continue with: muster runs resume {run}" for run in data["resumable"]]
     if not common.json:
         answer(common, data, lambda console: console.print("\n".join(lines), soft_wrap=True))
     elif not still_open:

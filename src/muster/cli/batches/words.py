@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from muster.domain.batch import Batch, BatchState, Tally
-from muster.domain.money import show_usd
+from muster.domain.money import usd_format
 
 COLOURS: Mapping[BatchState, str] = {
     BatchState.PLANNED: "cyan",
@@ -44,7 +44,8 @@ def tally_words(tally: Tally) -> str:
 
 def money_words(cost: int, live_cost: int) -> str:
     """Return what batches cost and what live calls would have cost."""
-    return f"batch {show_usd(cost)}, live would have been {show_usd(live_cost)}"
+    usd = usd_format(cost, live_cost)
+    return f"batch {usd(cost)}, live would have been {usd(live_cost)}"
 
 
 def batch_name(batch: Batch) -> str:

@@ -159,8 +159,8 @@ def leave(common: CommonOptions, run: Run, found: RunBatches, workers: int) -> i
     ways = ways_on(run, found)
     named = " and ".join(batch_name(batch) for batch in batches)
     lines = [f"run {run.id} waits for {calls(found.saving.parked)} in {named}"]
-    lines += [f"go on with: {ways[0]}", *(f"look at it with: {way}" for way in ways[1:])]
-    lines += ["a worker is there to go on with it too"] if workers else []
+    lines += [f"continue with: {ways[0]}", *(f"look at it with: {way}" for way in ways[1:])]
+    lines += ["a worker can continue it too"] if workers else []
     told = "\n".join(lines)
     answer(common, left_run_view(run, found, workers), lambda out: out.print(told, soft_wrap=True))
     return 0

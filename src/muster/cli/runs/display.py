@@ -20,7 +20,7 @@ from muster.domain.call import Reply, ToolCall, Trace
 from muster.domain.canonical import Json
 from muster.domain.entry import Entry
 from muster.domain.errors import LeftWaiting
-from muster.domain.money import show_usd
+from muster.domain.money import show_usd, usd_format
 from muster.domain.run import Mode, Run
 
 if TYPE_CHECKING:
@@ -95,17 +95,18 @@ def _ways_on(run: Run, pooled: RunBatches) -> tuple[str, ...]:
 
 def _money(run: Run) -> Text:
     spent = run.spent
-    text = Text(f"{show_usd(spent.billed)} spent")
+    usd = usd_format(spent.billed, spent.imputed, spent.uncertain, spent.reserved, run.total.settled, run.cap)
+    text = Text(f"{usd(spent.billed)} spent")
     if spent.imputed:
-        text.append(f", {show_usd(spent.imputed)} covered by a subscription")
+        text.append(f", {usd(spent.imputed)} covered by a subscription")
     if spent.uncertain:
-        text.append(f", {show_usd(spent.uncertain)} uncertain", style="yellow")
+        text.append(f", {usd(spent.uncertain)} uncertain", style="yellow")
     if spent.reserved:
-        text.append(f", {show_usd(spent.reserved)} reserved")
+        text.append(f", {usd(spent.reserved)} reserved")
+    cap = "(no budget)" if run.cap is None else f"of {usd(run.cap)}"
     if run.total.settled == spent.settled:
-        return text.append("  (no budget)" if run.cap is None else f"  of {show_usd(run.cap)}", style="dim")
-    cap = "(no budget)" if run.cap is None else f"of {show_usd(run.cap)}"
-    everything = f"{show_usd(run.total.settled)} {cap}, with the runs that it was resumed from or as"
+        return text.append(f"  {cap}", style="dim")
+    everything = f"{usd(run.total.settled)} {cap}, with the runs that it was resumed from or as"
     return text.append(f"\n{everything}", style="dim")
 
 
@@ -170,15 +171,17 @@ class AttemptRow(Protocol):
 
 def runs_table(runs: Sequence[Run], now: float, width: int) -> Table:
     """Draw runs, the newest first; what there is no room for is left out, but never ids and costs."""
+    paid = [run.spent.billed + run.spent.imputed for run in runs]
+    usd = usd_format(*paid, *(run.spent.uncertain for run in runs))
     columns = [
         Column("run", [run.id for run in runs], right=False),
         Column("what", [_what(run) for run in runs], right=False, folds=True, least=NARROW),
         Column("state", [Text(run.state, style=COLOURS[run.state]) for run in runs], right=False),
         Column("done", [f"{run.calls.done}/{run.calls.total}" for run in runs]),
-        Column("spent", [show_usd(run.spent.billed + run.spent.imputed) for run in runs]),
+        Column("spent", [usd(amount) for amount in paid]),
     ]
     if any(run.spent.uncertain for run in runs):
-        amounts = [show_usd(run.spent.uncertain) if run.spent.uncertain else "" for run in runs]
+        amounts = [usd(run.spent.uncertain) if run.spent.uncertain else "" for run in runs]
         columns.append(Column("uncertain", amounts))
     columns.append(Column("age", [rough(now - run.created_at) for run in runs]))
     return fitted(columns, RUNS_LEAST_MISSED, width)
@@ -192,13 +195,14 @@ def calls_table(entries: Sequence[Entry], width: int) -> Table:
     """Draw calls in the order they were made; what there is no room for is left out, but never keys and costs."""
     replies = [entry.reply for entry in entries]
     paid = [None if entry.reused_from else reply for entry, reply in zip(entries, replies, strict=True)]
+    usd = usd_format(*(reply.cost for reply in paid if reply is not None))
     columns = [
         Column("key", [Text(clean(entry.key)) for entry in entries], right=False, folds=True, least=WIDE),
         Column("agent", [Text(clean(entry.agent or "")) for entry in entries], right=False, folds=True, least=NARROW),
         Column("state", [_state(entry) for entry in entries], right=False, folds=True, least=NARROW),
         Column("attempts", ["reused" if entry.reused_from else str(entry.attempts) for entry in entries]),
         Column("quality", ["" if reply is None else str(reply.quality) for reply in replies], right=False),
-        Column("cost", ["" if reply is None else show_usd(reply.cost) for reply in paid]),
+        Column("cost", ["" if reply is None else usd(reply.cost) for reply in paid]),
         Column("time", ["" if reply is None else f"{reply.timings.shown:.1f} s" for reply in replies]),
     ]
     return fitted(columns, CALLS_LEAST_MISSED, width)
@@ -277,7 +281,8 @@ def _attempt_line(attempt: Any, told: Json) -> str:
     over = ", budget exceeded" if attempt.cost > attempt.reserved else ""
     message = (attempt.error or {}).get("message", "")
     why = f": {message}" if message and message != told else ""
-    cost = f"{show_usd(attempt.cost)} of {show_usd(attempt.reserved)} reserved, {attempt.lane}{over}"
+    usd = usd_format(attempt.cost, attempt.reserved)
+    cost = f"{usd(attempt.cost)} of {usd(attempt.reserved)} reserved, {attempt.lane}{over}"
     return clean(f"{attempt.n}  {attempt.state}, {cost}{why}")
 
 

@@ -9,7 +9,7 @@ from muster.app import Muster
 from muster.app.runs.options import require_name
 from muster.cli.line import Argument, Option
 from muster.cli.line.parameters import files
-from muster.cli.options import PatienceOptions, SendingOptions
+from muster.cli.options import PatienceOptions, SendingOptions, refuse_useless
 from muster.cli.runs.resume import drive_any
 from muster.cli.session import with_muster
 from muster.cli.terminal.output import CommonOptions
@@ -55,6 +55,7 @@ def start(
 ) -> int:
     """Start a run of one of your own workloads and wait for its end."""
     _refuse_ours(workload)
+    refuse_useless(patience, batch=sending.batch)
     require_name(name)
     spec = read_input(input_)
 

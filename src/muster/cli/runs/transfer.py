@@ -40,5 +40,5 @@ def import_(
         run = await muster.runs.import_(file)
         return run, whole_run_view(run, await muster.runs.batches_of(run.id))
 
-    run, data = with_muster(common, work, create=True)
+    run, data = with_muster(common, work, create=file.exists())  # a missing file makes no store
     answer(common, data, lambda console: console.print(f"imported: {summary(run)}", soft_wrap=True))

@@ -8,7 +8,7 @@ from muster.cli.batches.words import money_words
 from muster.cli.terminal.output import clean
 from muster.domain.call import Reply, ToolCall, Usage
 from muster.domain.entry import Event
-from muster.domain.errors import resume_command, state_verb
+from muster.domain.errors import after_run, resume_command, state_verb
 from muster.domain.money import show_usd
 from muster.domain.run import Run, RunState
 
@@ -49,7 +49,7 @@ def summary(run: Run) -> str:
     reused = f", {run.calls.reused} of them reused" if run.calls.reused else ""
     failed = f", {run.calls.failed} failed" if run.calls.failed else ""
     uncertain = f", {show_usd(run.spent.uncertain)} uncertain" if run.spent.uncertain else ""
-    why = f": {run.error['message']}" if run.error and "message" in run.error else ""
+    why = after_run(run.id, str(run.error["message"])) if run.error and "message" in run.error else ""
     money = show_usd(run.spent.billed + run.spent.imputed)
     done = "1 call" if run.calls.done == 1 else f"{run.calls.done} calls"
     return f"run {run.id}{name} {state_verb(run.state)}: {done} done{reused}{failed}, {money}{uncertain}{why}"

@@ -1,5 +1,6 @@
 """`muster plan`: what a suite run would do and cost; spends nothing and stores nothing."""
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,7 +19,7 @@ from muster.cli.suites.options import ChosenOptions
 from muster.cli.suites.order import tell_warnings
 from muster.cli.terminal.output import CommonOptions, answer
 from muster.cli.terminal.table import Column, filled, fitting
-from muster.domain.money import show_usd
+from muster.domain.money import show_usd, usd_format
 from muster.settings import parse_budget
 
 if TYPE_CHECKING:
@@ -60,13 +61,14 @@ def parse_cap(budget: str | None) -> int | None:
 def _tell(console: "Console", found: SuitePlan, cap: int | None) -> None:
     rows = [*found.agents.items(), *([("judge", found.judge)] if found.judge.calls else []), ("together", found.all)]
     loads = [load for _, load in rows]
+    usd = usd_of(loads)
     columns = [
         Column("who", [who for who, _ in rows], right=False, folds=True),
         Column("calls", [f"{load.calls:,}" for load in loads]),
         Column("calls at most", [f"{load.most_calls:,}" for load in loads]),
         Column("tokens at most", [f"{load.tokens:,}" for load in loads]),
-        Column("about, at least", [show_usd(load.least) for load in loads]),
-        Column("at most", [most_words(load) for load in loads]),
+        Column("about, at least", [usd(load.least) for load in loads]),
+        Column("at most", [most_words(load, usd) for load in loads]),
     ]
     shown = fitting(columns, ("tokens at most", "calls at most", "about, at least"), console.width, 2)
     table = filled(Table(box=None, pad_edge=False, header_style="bold"), shown)
@@ -88,9 +90,14 @@ def _notes(found: SuitePlan, cap: int | None) -> list[str]:
     return [*lines, *bound_words(found.all, cap)]
 
 
-def most_words(load: Load) -> str:
+def usd_of(loads: Sequence[Load]) -> Callable[[int], str]:
+    """Return what writes the amounts of some loads with one number of places."""
+    return usd_format(*(amount for load in loads for amount in (load.least, 0 if load.unbounded else load.most)))
+
+
+def most_words(load: Load, usd: Callable[[int], str] = show_usd) -> str:
     """Write the most that calls can cost."""
-    return "no maximum" if load.unbounded else show_usd(load.most)
+    return "no maximum" if load.unbounded else usd(load.most)
 
 
 def bound_words(load: Load, cap: int | None) -> list[str]:
@@ -107,4 +114,5 @@ def bound_words(load: Load, cap: int | None) -> list[str]:
     if load.unbounded:
         return [*lines, f"a budget of {show_usd(cap)} may be exceeded by what these agents report"]
     enough = "is enough for" if load.most <= cap else "may stop this run before its end, but will not be exceeded:"
-    return [*lines, f"a budget of {show_usd(cap)} {enough} {show_usd(load.most)} at most"]
+    usd = usd_format(cap, load.most)
+    return [*lines, f"a budget of {usd(cap)} {enough} {usd(load.most)} at most"]

@@ -22,7 +22,7 @@ from muster.app.suites.values import (
 )
 from muster.cli.terminal.output import clean
 from muster.cli.terminal.table import Column, fitted
-from muster.domain.money import show_usd
+from muster.domain.money import usd_format
 from muster.text.words import count, one_line, percent, seconds_of
 
 MOST_TROUBLES = 50
@@ -99,9 +99,10 @@ def _facts(report: SuiteReport) -> Iterator[str]:
         yield f"judged by {clean(run.judge)}"
     if run.seconds is not None:
         yield seconds_of(run.seconds)
-    yield show_usd(run.cost) + (f" of {show_usd(run.cap)}" if run.cap is not None else "")
+    usd = usd_format(run.cost, run.cap, max(run.saved, 0))
+    yield usd(run.cost) + (f" of {usd(run.cap)}" if run.cap is not None else "")
     if run.saved > 0:
-        yield f"{show_usd(run.saved)} saved by batches"
+        yield f"{usd(run.saved)} saved by batches"
 
 
 def _subjects(report: SuiteReport, width: int) -> Table:
@@ -133,10 +134,11 @@ def _columns(report: SuiteReport, width: int) -> list[Column]:
     columns.append(Column("score", [Text(score_of(one.score)) for one in found]))
     if width >= WIDEST:
         columns.append(Column("score from–to", [_spread(one) for one in found], titled=False))
+    usd = usd_format(*(one.cost for one in found))
     columns += [
         Column("p50", [Text(seconds_of(one.p50)) for one in found]),
         Column("p95", [Text(seconds_of(one.p95)) for one in found]),
-        Column("cost", [Text(show_usd(one.cost)) for one in found]),
+        Column("cost", [Text(usd(one.cost)) for one in found]),
     ]
     return [
         *columns,

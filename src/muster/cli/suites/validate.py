@@ -52,7 +52,7 @@ def refused(common: CommonOptions, flaws: Sequence[Flaw], data: Any, missing: Se
         warn(str(flaw))
     for error in missing:
         warn(f"error: {error.message}")
-    warn(f"error: {len(flaws)} {'flaw' if len(flaws) == 1 else 'flaws'}")
+    warn(f"error: {len(flaws)} {'problem' if len(flaws) == 1 else 'problems'}")
     return 2
 
 

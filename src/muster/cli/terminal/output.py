@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from muster.domain.errors import MusterError, exit_code_of
 
@@ -38,6 +38,7 @@ class CommonOptions:
 PIPE_WIDTH = 160
 USUAL_WIDTH = 80  # of a terminal that does not say
 LOG_LINES = 20
+_FILLED_UP = re.compile(r" +\n")
 
 
 def console(*, stderr: bool = False) -> "Console":
@@ -45,8 +46,24 @@ def console(*, stderr: bool = False) -> "Console":
     from rich.console import Console
 
     file = sys.stderr if stderr else sys.stdout
-    width = None if file.isatty() else PIPE_WIDTH
-    return Console(file=file, width=width, highlight=False, markup=False, emoji=False)
+    if file.isatty():
+        return Console(file=file, highlight=False, markup=False, emoji=False)
+    return Console(file=TrimmedFile(file), width=PIPE_WIDTH, highlight=False, markup=False, emoji=False)  # type: ignore[arg-type]
+
+
+class TrimmedFile:
+    """A file into which lines are written without the spaces that fill a table up at its right."""
+
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
+
+    def write(self, text: str) -> int:
+        """Write whole lines."""
+        self._file.write(_FILLED_UP.sub("\n", text))
+        return len(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
 
 
 def answer(common: CommonOptions, data: Any, tell: Callable[["Console"], None]) -> None:

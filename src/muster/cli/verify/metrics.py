@@ -16,7 +16,7 @@ from muster.cli.terminal.output import CommonOptions, answer, clean
 from muster.cli.terminal.table import Column, fitted
 from muster.cli.terminal.times import local, since, span
 from muster.cli.verify.table import TITLES, WIDE
-from muster.domain.money import show_usd
+from muster.domain.money import usd_format
 from muster.text.words import count, percent
 
 
@@ -83,17 +83,20 @@ def _times(durations: Durations | None) -> str:
 
 
 def _cost(found: VerifyMetrics) -> str:
-    words = show_usd(found.cost)
-    if found.cost_per_cycle is not None:
-        words += f", {show_usd(round(found.cost_per_cycle))} a cycle"
+    cycle = None if found.cost_per_cycle is None else round(found.cost_per_cycle)
+    usd = usd_format(found.cost, cycle, found.live, found.uncertain)
+    words = usd(found.cost)
+    if cycle is not None:
+        words += f", {usd(cycle)} a cycle"
     if found.live != found.cost:
-        words += f"; live would have been {show_usd(found.live)}"
-    return words + (f"; {show_usd(found.uncertain)} uncertain" if found.uncertain else "")
+        words += f"; live would have been {usd(found.live)}"
+    return words + (f"; {usd(found.uncertain)} uncertain" if found.uncertain else "")
 
 
 def _agents(found: VerifyMetrics, width: int) -> Table:
     """Draw the agents; what there is no room for is left out, but never names and costs."""
     agents = found.agents
+    usd = usd_format(*(one.cost for one in agents))
     columns = [
         Column("agent", [Text(clean(one.agent)) for one in agents], right=False, folds=True, least=WIDE),
         Column("reports", [f"{one.reports:,}" for one in agents]),
@@ -102,6 +105,6 @@ def _agents(found: VerifyMetrics, width: int) -> Table:
         Column("broken", [f"{one.endings.get(Ending.BROKEN, 0):,}" for one in agents]),
         *(Column(title, [f"{getattr(one.counts, name):,}" for one in agents]) for name, title in TITLES.items()),
         Column("rejected", [f"{one.counts.rejected:,}" for one in agents]),
-        Column("cost", [show_usd(one.cost) for one in agents]),
+        Column("cost", [usd(one.cost) for one in agents]),
     ]
     return fitted(columns, LEAST_MISSED, width)

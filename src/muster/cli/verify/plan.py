@@ -9,13 +9,12 @@ from muster.app.verify.verifications import Prepared
 from muster.app.views.verify import verify_plan_view
 from muster.cli.line import Option
 from muster.cli.session import with_muster
-from muster.cli.suites.plan import bound_words, most_words, parse_cap
+from muster.cli.suites.plan import bound_words, most_words, parse_cap, usd_of
 from muster.cli.terminal.output import CommonOptions, answer, clean
 from muster.cli.terminal.table import Column, fitted
 from muster.cli.verify.options import AskedOptions, VerifySendingOptions
 from muster.cli.verify.order import request_of
 from muster.cli.verify.words import extent, left_out, redactions, tell_nothing
-from muster.domain.money import show_usd
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -68,6 +67,7 @@ def plan_table(found: VerifyPlan, width: int) -> "Table":
     """Draw who would be asked; what there is no room for is left out, but never names and the most it can cost."""
     parts, total = found.parts, found.all
     loads = [*((part.load, not part.verifier.command) for part in parts), (total, True)]
+    usd = usd_of([load for load, _ in loads])
     columns = [
         Column("wave", [*(str(part.verifier.wave) for part in parts), ""]),
         Column("agent", [*(part.verifier.name for part in parts), "together"], right=False, folds=True, least=WIDE),
@@ -76,8 +76,8 @@ def plan_table(found: VerifyPlan, width: int) -> "Table":
         Column("calls", [f"{load.calls:,}" for load, _ in loads]),
         Column("calls\nat most", [f"{load.most_calls:,}" for load, _ in loads]),
         Column("tokens", [f"{load.tokens:,}" if paid else "" for load, paid in loads]),
-        Column("about,\nat least", [show_usd(load.least) if paid else "" for load, paid in loads]),
-        Column("at most", [most_words(load) if paid else "" for load, paid in loads]),
+        Column("about,\nat least", [usd(load.least) if paid else "" for load, paid in loads]),
+        Column("at most", [most_words(load, usd) if paid else "" for load, paid in loads]),
     ]
     table = fitted(columns, LEAST_MISSED, width)
     for row in table.rows[-2:-1]:

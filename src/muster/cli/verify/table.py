@@ -14,7 +14,7 @@ from muster.app.verify.verifications import LeftBehind
 from muster.cli.terminal.output import clean
 from muster.cli.terminal.table import Column, fitted
 from muster.cli.verify.words import left_out_by_why
-from muster.domain.money import show_usd
+from muster.domain.money import usd_format
 from muster.domain.run import RunState
 from muster.text.words import count, one_line, seconds_of
 
@@ -88,6 +88,7 @@ def _agents(report: VerifyReport, width: int) -> Table:
     names = [*((one.wave, one.agent) for one in agents), *((one.wave, one.agent) for one in absent)]
     endings = [Text(SIGNS[agent.ending], style=COLOURS[agent.ending]) for agent in agents]
     endings += [Text(words, style="bright_black")] * len(absent)
+    usd = usd_format(*(one.cost for one in agents))
     columns = [
         Column("wave", [str(wave) for wave, _ in names]),
         Column("agent", [Text(clean(name)) for _, name in names], right=False, folds=True, least=WIDE),
@@ -96,7 +97,7 @@ def _agents(report: VerifyReport, width: int) -> Table:
         Column("coverage", ["" if one.coverage is None else f"{one.coverage:.0f}%" for one in agents] + blank),
         *(_counted(title, agents, severity, SHADES[severity], len(absent)) for severity, title in TITLES.items()),
         _counted("rejected", agents, "rejected", "magenta", len(absent)),
-        Column("cost", [show_usd(one.cost) if one.cost else "" for one in agents] + blank),
+        Column("cost", [usd(one.cost) if one.cost else "" for one in agents] + blank),
     ]
     told = [column for column in columns if column.name not in ("score", "coverage") or any(column.cells)]
     return fitted(told, LEAST_MISSED, width)
@@ -175,6 +176,7 @@ def _facts(report: VerifyReport) -> Iterator[str]:
     yield run.dispatch
     if run.seconds is not None:
         yield seconds_of(run.seconds)
-    yield show_usd(cost.known) + (f", live would have been {show_usd(cost.live)}" if cost.batches else "")
+    usd = usd_format(cost.known, cost.live if cost.batches else None)
+    yield usd(cost.known) + (f", live would have been {usd(cost.live)}" if cost.batches else "")
     if report.cleared:
         yield f"{count(len(report.cleared), 'marker')} cleared"

@@ -79,7 +79,7 @@ def tell_nothing(common: CommonOptions, selection: FileSelection, prepared: Prep
         text = "\n".join([f"nothing was verified: {why}", *(f"  left out: {one}" for one in named)])
         answer(common, data, lambda console: console.print(text, soft_wrap=True))
         return 0
-    ways = [*(f"left out: {one}" for one in named), "with --allow-empty this is no failure"]
+    ways = [*(f"left out: {one}" for one in named), "add --allow-empty to exit 0 when there is nothing to verify"]
     return fail_with(common, {"code": NOTHING, "message": f"nothing to verify: {why}", "suggestions": ways}, 1, data)
 
 
@@ -92,5 +92,5 @@ def _why(selection: FileSelection, prepared: Prepared) -> str:
     if selection.staged:
         return "no file is staged"
     if selection.pending is not None:
-        return f"there is no marker in {selection.pending}"
-    return f"there is no file in {', '.join(selection.paths)}"
+        return f"no marker in {selection.pending}"
+    return f"no files in {', '.join(selection.paths)}"
