@@ -38,12 +38,12 @@ def test_an_sdk_that_builds_no_commands_says_which_would_fit(module: Any) -> Non
         def __init__(self, **_: Any) -> None:
             pass
 
-    with pytest.raises(BadConfiguration, match=f"claude-agent-sdk {module.__version__} does not fit") as caught:
+    with pytest.raises(BadConfiguration, match=f"claude-agent-sdk {module.__version__} is not supported") as caught:
         Sdk(module, Other).command(OPTIONS, None)
     assert "0.2.182" in caught.value.suggestions[0]
 
 
-def test_an_sdk_that_lacks_an_option_does_not_fit(module: Any) -> None:
+def test_an_sdk_that_lacks_an_option_is_not_supported(module: Any) -> None:
     with pytest.raises(BadConfiguration, match="an_option_of_tomorrow"):
         load().command(OPTIONS | {"an_option_of_tomorrow": 1}, None)
 
