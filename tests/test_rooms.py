@@ -58,8 +58,13 @@ def modules() -> Mapping[str, ast.Module]:
     return found
 
 
-def imports(module: str) -> Iterator[str]:
+@cache
+def imports(module: str) -> tuple[str, ...]:
     """Every module that a file names: imports at any depth, under TYPE_CHECKING, and by importlib."""
+    return tuple(_imports(module))
+
+
+def _imports(module: str) -> Iterator[str]:
     for node in ast.walk(modules()[module]):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
