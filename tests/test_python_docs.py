@@ -33,7 +33,7 @@ PAGE = (ROOT / "docs" / "PYTHON.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"```python\n(.*?)```\n(?:```text\n(.*?)```\n)?", PAGE, re.DOTALL)
 SERVER = "http://127.0.0.1:8766/anthropic"
 BRISK = Patience(settle=0.05, poll_first=0.2, poll_longest=0.2)
-BATCH_MS = 2000  # a run is let go of long before its batch ends
+BATCH_MS = 5000  # a run is let go of long before its batch ends
 PARTS: list[tuple[str, type]] = [
     ("`m`", muster.Muster),
     ("`m.runs`", Runs),

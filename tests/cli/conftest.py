@@ -15,8 +15,8 @@ def shell(tmp_path: Path) -> Shell:
 
 @pytest.fixture
 def slow_batches() -> Iterator[RehearsalProcess]:
-    """A provider whose batches take long enough to leave them alone."""
-    with RehearsalProcess(batch_ms=1500) as process:
+    """A provider whose batches take long enough to leave them, and to find them under way with the next command."""
+    with RehearsalProcess(batch_ms=6000) as process:
         yield process
 
 

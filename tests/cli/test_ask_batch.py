@@ -36,7 +36,7 @@ def test_json_gives_the_answer_with_its_batch(shell: Shell, rehearsal: Rehearsal
 
 
 def test_while_it_waits_it_says_for_what_and_how_far_that_is(shell: Shell) -> None:
-    with RehearsalProcess(batch_ms=1500) as rehearsal:
+    with RehearsalProcess(batch_ms=4000) as rehearsal:
         shell.use(rehearsal)
         by_time = shell.muster("ask", ANTHROPIC, "hello", *BATCH)
         by_count = shell.muster("ask", OPENAI, "hello", *BATCH)
@@ -48,7 +48,7 @@ def test_while_it_waits_it_says_for_what_and_how_far_that_is(shell: Shell) -> No
 
 
 def test_on_a_terminal_nothing_of_the_waiting_is_left_over(shell: Shell) -> None:
-    with RehearsalProcess(batch_ms=1000) as rehearsal:
+    with RehearsalProcess(batch_ms=4000) as rehearsal:
         shell.use(rehearsal)
         code, shown = on_terminal(shell, "ask", ANTHROPIC, "hello", *BATCH)
     assert code == 0

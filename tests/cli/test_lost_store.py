@@ -10,7 +10,7 @@ from muster.testing.sim import RehearsalProcess
 from .shell import Shell, line_with
 
 MODEL = "anthropic/claude-haiku-5-5"
-TICKETS = 400
+TICKETS = 80
 
 
 def moved(home: Path) -> None:
@@ -27,7 +27,7 @@ def moved(home: Path) -> None:
 def test_a_run_whose_store_is_gone_stops_and_pays_nothing_more(shell: Shell, harm: object, words: str) -> None:
     assert callable(harm)
     shell.declare_workloads()
-    with RehearsalProcess(latency_ms=50) as rehearsal:
+    with RehearsalProcess(latency_ms=500) as rehearsal:
         shell.use(rehearsal)
         run = shell.submit(
             "triage", {"agent": MODEL, "tickets": [f"ticket {i}" for i in range(TICKETS)]}, concurrency=4

@@ -47,7 +47,7 @@ def driving(shell: Shell, *space: str) -> "Iterator[subprocess.Popen[str]]":
         try:
             until = time.monotonic() + PATIENCE
             while not (shell.folder / "started").exists():
-                assert process.poll() is None, process.communicate()
+                assert process.poll() is None or (shell.folder / "started").exists(), process.communicate()
                 assert time.monotonic() < until
             yield process
         finally:

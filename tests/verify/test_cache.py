@@ -13,7 +13,7 @@ from tests.verify.stage import ANTHROPIC, CODE, GOOD_REVIEW, OPENAI, WavesStage,
 
 LONG = {"a.py": CODE * 200, "b.py": CODE * 200}
 TWO_CHUNKS = Limits(chunk_bytes=15_000)
-SLOW = replace(replying(reviewer=GOOD_REVIEW), latency_ms=120)
+SLOW = replace(replying(reviewer=GOOD_REVIEW), latency_ms=1500)
 NAMES = ("one", "two", "three")
 OWN: dict[str, Any] = {"type": "object", "properties": {"mood": {"type": ["string", "null"]}}}
 
