@@ -62,7 +62,8 @@ async def left(muster: Muster, agent: str, count: int) -> str:
 async def test_several_who_collect_one_batch_do_not_disturb_each_other(tmp_path: Path, agent: str) -> None:
     clock = FakeClock()
     async with serve(Options(batch_ms=60_000), clock=clock.now) as server:
-        async with opened(server, tmp_path) as first, opened(server, tmp_path) as second:
+        together = replace(HASTY, settle=3.0, most_requests=3000)
+        async with opened(server, tmp_path, together) as first, opened(server, tmp_path) as second:
             run = await left(first, agent, 3000)
             clock.advance(60)
             batch = await first.batches.find("last")
@@ -95,7 +96,7 @@ async def test_what_another_process_found_out_counts_here_too(tmp_path: Path) ->
 
 async def test_a_batch_that_may_be_a_strangers_is_never_canceled(tmp_path: Path) -> None:
     clock = FakeClock(time.time())  # the provider's clock must fit ours, or nothing is adopted
-    patient = replace(HASTY, grace=3.0)
+    patient = replace(HASTY, grace=15.0)
     faults = Faults(script=(ScriptedFault(fault=Fault(kind=FaultKind.CUT_BEFORE, op=Op.BATCH_CREATE)),))
     async with serve(Options(batch_ms=60_000, faults=faults), clock=clock.now) as server:
         async with opened(server, tmp_path / "a", patient) as ours, opened(server, tmp_path / "b") as theirs:
@@ -110,8 +111,10 @@ async def test_a_batch_that_may_be_a_strangers_is_never_canceled(tmp_path: Path)
             await asyncio.wait({canceling}, timeout=1.0)
             clock.advance(60)
             assert len(await (await theirs.resume(other)).result()) == 5
-            await asyncio.wait({canceling}, timeout=20)
+            while not (await ours.batches.find("last")).rejected:
+                await ours._backend.store.changes.wait(0.2)
             assert (await ours.batches.find("last")).rejected == ("msgbatch_sim_00000001",)
+            await asyncio.wait({canceling}, timeout=60)
         audit = server.audit
     assert [batch["canceled"] for batch in audit.batches] == [0]
     assert audit.calls == 5

@@ -16,7 +16,7 @@ PROGRAM = """
 [agents.slow]
 kind = "program"
 mode = "plain"
-command = ["bash", "-c", "sleep 0.6; echo answered"]
+command = ["bash", "-c", "sleep {seconds}; echo answered"]
 {more}
 """
 
@@ -33,8 +33,8 @@ async def timed(ctx: Context, spec: dict[str, float]) -> str:
         return f"{error.code}: {error.message}"
 
 
-async def outcome(folder: Path, more: str, **spec: float) -> str:
-    (folder / "muster.toml").write_text(PROGRAM.format(more=more))
+async def outcome(folder: Path, seconds: float, more: str, **spec: float) -> str:
+    (folder / "muster.toml").write_text(PROGRAM.format(seconds=seconds, more=more))
     settings = load_settings(folder=folder, environment={"PATH": os.environ["PATH"]})
     async with open_muster(settings=settings) as muster:
         return str(await _result(muster, spec))
@@ -49,15 +49,16 @@ async def _result(muster: Muster, spec: dict[str, float]) -> object:
     [
         ("", {}, "answered"),
         ("timeout_secs = 0.2", {}, "timed_out: agent 'slow': timed out after 0.2s"),
-        ("timeout_secs = 0.2", {"timeout": 8.0}, "answered"),  # the call names its own time
-        ("timeout_secs = 8", {"timeout": 0.2}, "timed_out: agent 'slow': timed out after 0.2s"),
+        ("timeout_secs = 0.2", {"timeout": 60.0}, "answered"),  # the call names its own time
+        ("timeout_secs = 60", {"timeout": 0.2}, "timed_out: agent 'slow': timed out after 0.2s"),
         ("idle_secs = 0.2", {}, "stalled: agent 'slow': wrote nothing for 0.2s"),
         ("idle_secs = 0.2", {"left": 10.0}, "stalled: agent 'slow': wrote nothing for 0.2s"),
-        ("", {"left": 10.0}, "answered"),
+        ("", {"left": 60.0}, "answered"),
         ("timeout_secs = 0.2", {"left": 10.0}, "timed_out: agent 'slow': timed out after 0.2s"),
     ],
 )
 async def test_the_limits_hold_as_they_are_written(
     tmp_path: Path, more: str, spec: dict[str, float], ends: str
 ) -> None:
-    assert (await outcome(tmp_path, more, **spec)).startswith(ends)
+    seconds = 0.6 if ends == "answered" else 60.0
+    assert (await outcome(tmp_path, seconds, more, **spec)).startswith(ends)

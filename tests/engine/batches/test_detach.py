@@ -20,7 +20,7 @@ from tests.engine.batches.house import House, batch, batches_of, check_answered,
 
 ASKED = questions(30)
 VARIABLES = {"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}
-SECONDS = 60.0
+SECONDS = 200.0
 
 
 @pytest.fixture
