@@ -58,11 +58,11 @@ def postgres() -> Iterator[str]:
     data = folder / "data"
     _run(user, [where / "initdb", "-D", data, "-U", "muster", "-A", "trust", "--no-sync"])
     options = f"-c listen_addresses='' -c unix_socket_directories={folder} -c fsync=off"
-    _run(user, [where / "pg_ctl", "-D", data, "-w", "-l", folder / "log", "-o", options, "start"])
+    _run(user, [where / "pg_ctl", "-D", data, "-w", "-t", "180", "-l", folder / "log", "-o", options, "start"])
     try:
         yield f"host={folder} user=muster dbname=postgres"
     finally:
-        _run(user, [where / "pg_ctl", "-D", data, "-w", "-m", "immediate", "stop"])
+        _run(user, [where / "pg_ctl", "-D", data, "-w", "-t", "180", "-m", "immediate", "stop"])
         shutil.rmtree(folder)
 
 

@@ -79,7 +79,7 @@ def test_the_critic_judges_what_others_proposed(shell: Shell) -> None:
         input=json.dumps(asked),
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=200,
     )
     (evaluation,) = json.loads(done.stdout)["evaluations"]
     assert (evaluation["target_id"], evaluation["score"]) == ("a", 0.5)

@@ -26,7 +26,7 @@ print(json.dumps({"here": os.path.basename(os.getcwd()), "argument": sys.argv[1]
 async def command(ctx: Context, spec: Any) -> Any:
     made = Command(argv=(sys.executable, "score.py", "$HOME; `id`"), folder="scoring", environment={"MODE": "strict"})
     try:
-        return json.loads((await ctx.call(made, json.dumps(spec), key="score", timeout=20)).text)
+        return json.loads((await ctx.call(made, json.dumps(spec), key="score", timeout=120)).text)
     except BadExit as error:
         return error.record()["message"]
 
@@ -36,7 +36,7 @@ async def checker(ctx: Context, spec: Any) -> Any:
     said = f"import sys; print({spec['said']!r}, end=''); sys.exit({spec['exit']})"
     made = Command(argv=(sys.executable, "-c", said), exits=tuple(spec["exits"]) if spec["exits"] else None)
     try:
-        reply = await ctx.call(made, "", key="check", timeout=20)
+        reply = await ctx.call(made, "", key="check", timeout=120)
     except (BadExit, BadOutput) as error:
         return error.record()["message"]
     return [reply.text, None if reply.trace is None else reply.trace.exit]
@@ -68,7 +68,7 @@ async def silence(ctx: Context, spec: Any) -> Any:
 async def test_a_command_may_be_silent_as_long_as_it_may_run(tmp_path: Path) -> None:
     settings = load_settings(tmp_path / ".muster", environment={"PATH": os.environ["PATH"]}, folder=tmp_path)
     async with open_muster(settings=settings, timeouts=Timeouts(idle=0.05)) as muster:
-        patient = await muster.start("test-silence", {"seconds": 0.3, "timeout": 20})
+        patient = await muster.start("test-silence", {"seconds": 0.3, "timeout": 120})
         assert await patient.result() == ""
         hasty = await muster.start("test-silence", {"seconds": 60, "timeout": 0.2})
         assert await hasty.result() == "timed_out"

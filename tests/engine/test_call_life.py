@@ -194,7 +194,7 @@ class CallLife(RuleBasedStateMachine):
     def lock(self, pace: int | None) -> None:
         """Another process holds the write lock, as long as nobody unlocks."""
         self.strike("lock", self.processes)
-        self.holder = sqlite3.connect(self.path, isolation_level=None, timeout=10)
+        self.holder = sqlite3.connect(self.path, isolation_level=None, timeout=60)
         self.holder.execute("BEGIN IMMEDIATE")
         self.let(pace)
 
