@@ -333,7 +333,7 @@ async def test_a_spec_that_its_workload_refuses_is_refused_before_anything_is_st
     tmp_path: Path, how: str, workload: str, spec: Any
 ) -> None:
     async with muster.open(settings=settings(tmp_path)) as m:
-        with pytest.raises(BadArgument, match="not a valid spec"):
+        with pytest.raises(BadArgument, match="not a valid"):
             await getattr(m, how)(workload, spec)
         assert await m.runs.list() == []
 
@@ -352,3 +352,45 @@ async def test_a_spec_that_its_workload_takes_is_run(tmp_path: Path) -> None:
 async def test_a_spec_of_a_workload_that_only_workers_know_is_left_to_them(tmp_path: Path) -> None:
     async with muster.open(settings=settings(tmp_path)) as m:
         assert (await (await m.submit("elsewhere", {})).run()).state is RunState.QUEUED
+
+
+WRONG: dict[str, Any] = {
+    "no tokens": lambda m: m.ask("sim/echo", "hello", max_tokens=-4),
+    "tokens as text": lambda m: m.ask("sim/echo", "hello", max_tokens="4"),
+    "an empty prompt": lambda m: m.ask("sim/echo", "  "),
+    "no prompt": lambda m: m.ask("sim/echo", None),
+    "half of a character": lambda m: m.ask("sim/echo", "\ud800"),
+    "an agent that is a number": lambda m: m.ask(5, "hello"),
+    "an empty prompt as a spec": lambda m: m.start("ask", {"agent": "sim/echo", "prompt": ""}),
+    "one tag instead of a list": lambda m: m.start("test-letters", SPEC, tags="mail"),
+    "a name that is a number": lambda m: m.start("test-letters", SPEC, name=7),
+    "a timeout that is a text": lambda m: m.start("test-letters", SPEC, timeout="a"),
+    "a reference that is a number": lambda m: m.runs.find(5),
+    "an unknown state of runs": lambda m: m.runs.list(("bogus",)),
+    "an unknown state of batches": lambda m: m.batches.list(("zz",)),
+    "fewer than no runs": lambda m: m.runs.list((), -3),
+    "a moment that is a text": lambda m: m.batches.stats("7d"),
+    "another moment that is a text": lambda m: m.verify.metrics("7d"),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG)
+async def test_what_makes_no_sense_is_a_bad_argument_and_stores_nothing(tmp_path: Path, wrong: Any) -> None:
+    async with muster.open(settings=settings(tmp_path)) as m:
+        with pytest.raises(BadArgument):
+            await wrong(m)
+        assert await m.runs.list() == []
+
+
+async def test_a_question_to_nobody_is_refused_before_anything_is_stored_however_it_is_started(tmp_path: Path) -> None:
+    async with muster.open(settings=settings(tmp_path)) as m:
+        with pytest.raises(BadConfiguration):
+            await m.start("ask", {"agent": "nope/x", "prompt": "hello"})
+        assert await m.runs.list() == []
+
+
+async def test_a_suite_that_is_not_there_is_refused_before_anything_is_stored(tmp_path: Path) -> None:
+    async with muster.open(settings=settings(tmp_path)) as m:
+        with pytest.raises(NotFound):
+            await m.suites.start(muster.SuiteSpec(path=(str(tmp_path / "nope"),), agents=("sim/echo",)))
+        assert await m.runs.list() == []

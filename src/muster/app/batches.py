@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from muster.app.backend import Backend
+from muster.app.runs.options import require_limit, require_moment, state_of
 from muster.domain.batch import OVER, UNDER_WAY, Batch, BatchState
 from muster.domain.errors import BadArgument, BatchLost, BatchOpen, Conflict, MusterError, NotFound
 from muster.domain.ids import BatchId, RunId
@@ -60,9 +61,10 @@ class Batches:
             raise BadArgument(f"{reference!r} matches {len(found)} batches: {ids}")
         raise NotFound(f"batch {reference!r} not found", suggestions=("muster batch list",))
 
-    async def list(self, states: Sequence[BatchState] = (), limit: int = 100) -> Sequence[Batch]:
+    async def list(self, states: Sequence[BatchState | str] = (), limit: int = 100) -> Sequence[Batch]:
         """Return the newest batches."""
-        return await self._store.batches.select(states, limit)
+        require_limit(limit)
+        return await self._store.batches.select([state_of(BatchState, state) for state in states], limit)
 
     async def get(self, batch: BatchId) -> Batch:
         """Read a batch anew."""
@@ -120,7 +122,7 @@ class Batches:
 
     async def stats(self, since: float) -> BatchStats:
         """Return the figures of the batches that were planned since then."""
-        return batch_stats(await self._store.batches.since(since))
+        return batch_stats(await self._store.batches.since(require_moment(since)))
 
     async def under_way(self) -> Sequence[Batch]:
         """Return the batches that are not over."""

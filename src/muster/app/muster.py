@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from muster.app.agent_kinds.directory import Agents
 from muster.app.backend import Backend
 from muster.app.batches import Batches
-from muster.app.runs.ask import AskOutcome, Question, answer_of, outcome_of_question, start_question
+from muster.app.runs.ask import AskOutcome, Question, answer_of, outcome_of_question, read_question, start_question
 from muster.app.runs.handle import RunHandle
 from muster.app.runs.options import RunOptions
 from muster.app.runs.runs import Runs
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from muster.app.suites.suites import Suites
     from muster.app.verify.verifications import Verifications
 
-VERIFICATION = "waves"
+QUESTION, VERIFICATION = "ask", "waves"
 REPORTED = ("suite", VERIFICATION)  # workloads whose runs have reports
 
 
@@ -177,6 +177,8 @@ class Muster:
             concurrency=concurrency,
             dispatch=dispatch,
         )
+        if workload == QUESTION and origin is None:
+            return await self.start_question(read_question(spec), options, detach=detach, on_delta=on_delta)
         return await self.runs.start(workload, spec, options, detach=detach, on_delta=on_delta, origin=origin)
 
     async def submit(

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
@@ -93,11 +94,22 @@ class Request:
     environment: Mapping[str, str] | None = None  # variables for this call, of programs and CLI agents; no secrets
     volatile: Mapping[str, Json] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        """Refuse numbers that no agent can be asked with."""
+        if self.max_tokens is not None and not _is_number(self.max_tokens, 1):
+            raise BadArgument(f"max_tokens must be 1 or more, not {self.max_tokens!r}")
+        if self.temperature is not None and not _is_number(self.temperature, 0):
+            raise BadArgument(f"temperature must be 0 or more, not {self.temperature!r}")
+
     @property
     def prompt(self) -> str:
         """The last thing that the user said."""
         spoken = (message.text for message in reversed(self.messages) if message.role is Role.USER)
         return next(spoken, "")
+
+
+def _is_number(value: object, least: int) -> bool:
+    return isinstance(value, int | float) and least <= value < math.inf
 
 
 def ask(text: str, *, system: str = "") -> Request:

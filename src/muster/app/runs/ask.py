@@ -37,6 +37,17 @@ class Question:
     seed: int | None = None
     stream: bool = False
 
+    def __post_init__(self) -> None:
+        """Refuse what nobody can be asked."""
+        for name, text in (("agent", self.agent), ("prompt", self.prompt), ("system", self.system)):
+            if not isinstance(text, str):
+                raise BadArgument(f"{name} must be a string, not {type(text).__name__}")
+            if not is_text(text):
+                raise BadArgument(f"the {name} is not UTF-8")
+        if not self.prompt.strip():
+            raise BadArgument("the prompt is empty", suggestions=("write it after the agent, or pipe it in",))
+        self.request()
+
     def request(self) -> Request:
         """Return the request to the agent."""
         return Request(
@@ -73,6 +84,15 @@ async def ask(ctx: Context, spec: Any) -> Json:
     question = read_question(spec)
     reply = await ctx.call(question.agent, question.request(), key=KEY, stream=question.stream)
     return {"text": reply.text, "quality": str(reply.quality_given(())), "stop": str(reply.stop), "model": reply.model}
+
+
+def is_text(text: str) -> bool:
+    """Return whether a text can be written as UTF-8: half of a surrogate pair cannot."""
+    try:
+        text.encode("utf-8")
+    except UnicodeError:
+        return False
+    return True
 
 
 async def start_question(

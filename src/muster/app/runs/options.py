@@ -3,6 +3,9 @@
 import math
 import random
 from dataclasses import dataclass
+from enum import StrEnum
+from types import UnionType
+from typing import TypeVar
 
 from muster.domain.budget import Budgets
 from muster.domain.canonical import Json, plain_json
@@ -27,19 +30,55 @@ class RunOptions:
 
     def __post_init__(self) -> None:
         """Refuse what no run can be started with."""
-        if not 1 <= self.concurrency <= MOST_CONCURRENCY:
+        if not (_is(self.concurrency, int) and 1 <= self.concurrency <= MOST_CONCURRENCY):
             raise BadArgument(f"concurrency must be between 1 and {MOST_CONCURRENCY}, not {self.concurrency}")
-        if self.timeout is not None and not 0 < self.timeout < math.inf:
-            raise BadArgument(f"a timeout must be more than 0 seconds, not {self.timeout:g}")
+        if self.timeout is not None and not (_is(self.timeout, int | float) and 0 < self.timeout < math.inf):
+            raise BadArgument(f"a timeout must be more than 0 seconds, not {self.timeout}")
+        if not all(_is(tag, str) for tag in self.tags):
+            raise BadArgument(f"tags must be strings, not {self.tags!r}")
         require_name(self.name)
+
+
+def _is(value: object, kind: type | UnionType) -> bool:
+    """Return whether a value is of a type, whatever its annotation promised: programs are not always checked."""
+    return isinstance(value, kind) and not isinstance(value, bool)
 
 
 def require_name(name: str | None) -> None:
     """Refuse names that would stand for something else."""
-    if name is not None and (not name.strip() or name == "last" or not name.isprintable()):
+    if name is not None and (not _is(name, str) or not name.strip() or name == "last" or not name.isprintable()):
         raise BadArgument(
             f"{name!r} cannot be the name of a run", suggestions=("use a printable word, but not `last`",)
         )
+
+
+def require_reference(reference: str) -> None:
+    """Refuse what is not the name of anything."""
+    if not _is(reference, str):
+        raise BadArgument(f"a reference must be a string, not {type(reference).__name__}")
+
+
+def require_limit(limit: int) -> None:
+    """Refuse a number of rows that is none."""
+    if not _is(limit, int) or limit < 1:
+        raise BadArgument(f"limit must be 1 or more, not {limit!r}")
+
+
+def require_moment(since: float) -> float:
+    """Refuse a moment that is not a number of seconds since 1970."""
+    if not _is(since, int | float) or not math.isfinite(since):
+        raise BadArgument(f"since must be a time in seconds, as of time.time(), not {since!r}")
+    return since
+
+
+State = TypeVar("State", bound=StrEnum)
+
+
+def state_of(kind: type[State], name: str) -> State:
+    """Return the state with a name."""
+    if name not in list(kind):
+        raise BadArgument(f"{name!r} is not a state", suggestions=(f"one of {', '.join(kind)}",))
+    return kind(name)
 
 
 def new_run(

@@ -17,7 +17,14 @@ from muster.app.runs.details import (
 )
 from muster.app.runs.files import export_run, import_run
 from muster.app.runs.handle import RunHandle
-from muster.app.runs.options import RunOptions, descendant, new_run
+from muster.app.runs.options import (
+    RunOptions,
+    descendant,
+    new_run,
+    require_limit,
+    require_reference,
+    state_of,
+)
 from muster.domain.batch import Batch
 from muster.domain.budget import Budgets, require_left
 from muster.domain.canonical import Json
@@ -46,6 +53,7 @@ class Runs:
 
     async def find(self, reference: str) -> Run:
         """Return the run that an id, a unique beginning of one, a name (the newest with it) or `last` stands for."""
+        require_reference(reference)
         if reference == "last":
             runs = await self._store.runs.roots(limit=1)
             if not runs:
@@ -72,9 +80,11 @@ class Runs:
             if found is not None or len(runs) < limit:
                 return found
 
-    async def list(self, states: Iterable[RunState] = (), limit: int = 100) -> Sequence[Run]:
+    async def list(self, states: Iterable[RunState | str] = (), limit: int = 100) -> Sequence[Run]:
         """Return the newest runs, of some states or of all."""
-        return await self._store.runs.select(tuple(states), limit=limit)
+        require_limit(limit)
+        chosen = tuple(state_of(RunState, state) for state in states)
+        return await self._store.runs.select(chosen, limit=limit)
 
     async def get(self, run: RunId) -> Run:
         """Return a run as it is stored now."""
@@ -310,6 +320,8 @@ class Runs:
     ) -> RunOptions:
         """Return checked options; without a budget, that of the settings."""
         budget = parse_budget(budget_usd)
+        if isinstance(tags, str):
+            raise BadArgument(f"tags must be a list of strings, not {tags!r}", suggestions=(f"write [{tags!r}]",))
         return RunOptions(
             name=name,
             tags=tuple(tags),

@@ -19,7 +19,7 @@ from muster.app.suites.plan import SuitePlan, SuitePlanner
 from muster.app.suites.reviews import Baselines, ReviewDraft, find_result
 from muster.domain.errors import BadArgument, BadFile, NotFound
 from muster.domain.review import Review
-from muster.domain.run import CALLS_ONLY, LIVE, Dispatch, Origin, Reuse, Run
+from muster.domain.run import CALLS_ONLY, LIVE, REPLAYS, Dispatch, Origin, Reuse, Run
 from muster.store.base import Store
 from muster.suites.compare.runs import ComparisonTerms, RunComparison, Side, compare_runs
 from muster.suites.reports.run import SuiteRun, open_suite_run
@@ -145,12 +145,20 @@ class Suites:
         detach: bool = False,
         plan: SuitePlan | None = None,
     ) -> RunHandle:
-        """Start a suite run; from a plan that kept its cases, with these, whatever became of the files since."""
+        """Start a suite run; from a plan that kept its cases, with these, whatever became of the files since.
+
+        Without a plan one is made: what would keep the run from being done is raised before it is stored.
+        """
+        inherits = origin is not None and origin.reuse not in CALLS_ONLY  # the run it comes from has its cases
+        if plan is None and not inherits:
+            calls = origin is None or origin.reuse not in REPLAYS
+            dispatch = LIVE if options is None else options.dispatch
+            plan = self.plan(spec, dispatch, Quoting.FIRST if calls else Quoting.NONE, keep=True)
         known = None if plan is None else plan.surveyed
         if known is not None and known.spec != spec:
             raise BadArgument("the plan is of another spec", suggestions=("start the run with the spec of the plan",))
-        if origin is not None and origin.reuse not in CALLS_ONLY:
-            known = None  # the run it comes from has its cases
+        if inherits:
+            known = None
         before = None if known is None else known.record
         return await self._runs.start(WORKLOAD, spec.stored(), options, origin=origin, detach=detach, before=before)
 

@@ -13,7 +13,7 @@ from muster.app.backend import Backend
 from muster.app.costs import Quoting
 from muster.app.reports import RunReport, report_of_verification
 from muster.app.runs.handle import RunHandle
-from muster.app.runs.options import RunOptions
+from muster.app.runs.options import RunOptions, require_moment
 from muster.app.runs.runs import Runs
 from muster.app.verify.plan import VerifyPlan, VerifyPlanner, goes_into_batches
 from muster.app.verify.repair import Fixed, fix
@@ -292,7 +292,7 @@ class Verifications:
 
     async def metrics(self, since: float) -> VerifyMetrics:
         """Return figures over the verifications since then."""
-        return await verify_metrics(self._store, since)
+        return await verify_metrics(self._store, require_moment(since))
 
     async def _prepare(self, folder: Path, selection: FileSelection, choice: VerifyChoice) -> Prepared:
         declaration = await declared(self._settings, folder, choice.agents_file)

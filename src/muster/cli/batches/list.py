@@ -30,10 +30,9 @@ def list_batches(
     limit: Annotated[int, Option("--limit", metavar="N", min=1, max=1_000_000, help="How many.")] = 20,
 ) -> None:
     """List the newest batches."""
-    states = _states(state)
 
     async def work(muster: Muster) -> list[Batch]:
-        return list(await muster.batches.list(states, limit))
+        return list(await muster.batches.list(() if state is None else (state,), limit))
 
     batches = with_muster(common, work)
 
@@ -47,15 +46,6 @@ def list_batches(
             note(common, "there are no such batches" if state else f"there are no batches yet; try: {way}")
 
     answer(common, [batch_view(batch) for batch in batches], tell)
-
-
-def _states(name: str | None) -> tuple[BatchState, ...]:
-    if name is None:
-        return ()
-    try:
-        return (BatchState(name),)
-    except ValueError:
-        raise BadArgument(f"{name!r} is not a state", suggestions=(f"one of {', '.join(BatchState)}",)) from None
 
 
 def show(

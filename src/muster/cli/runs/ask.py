@@ -90,14 +90,12 @@ def ask(
 def _prompt(given: str | None) -> str:
     if given is None and (sys.stdin is None or sys.stdin.isatty()):
         raise BadArgument("there is no question", suggestions=("write it after the agent, or pipe it in",))
+    if given not in (None, "-"):
+        return given
     try:
-        text = sys.stdin.buffer.read().decode("utf-8") if given in (None, "-") else given
-        text.encode("utf-8")
+        return sys.stdin.buffer.read().decode("utf-8")
     except UnicodeError:
         raise BadArgument("the prompt is not UTF-8") from None
-    if not text.strip():
-        raise BadArgument("the prompt is empty", suggestions=("write it after the agent, or pipe it in",))
-    return text
 
 
 def conclude(common: CommonOptions, found: AskOutcome, *, printed: bool) -> int:

@@ -8,7 +8,6 @@ from muster.app.views.runs import whole_run_view
 from muster.cli.line import Option
 from muster.cli.session import with_muster
 from muster.cli.terminal.output import CommonOptions, answer, note
-from muster.domain.errors import BadArgument
 from muster.domain.run import Run, RunState
 
 if TYPE_CHECKING:
@@ -24,10 +23,9 @@ def list_runs(
     ] = None,
 ) -> None:
     """List the newest runs."""
-    states = _states(state)
 
     async def work(muster: Muster) -> tuple[list[Run], list[dict[str, Any]]]:
-        found = list(await muster.runs.list(states, limit))
+        found = list(await muster.runs.list(() if state is None else (state,), limit))
         views = [whole_run_view(run, await muster.runs.batches_of(run.id)) for run in found] if common.json else []
         return found, [_without_result(view) for view in views]
 
@@ -48,12 +46,3 @@ def list_runs(
 def _without_result(data: dict[str, Any]) -> dict[str, Any]:
     """Leave out what can be large."""
     return {name: value for name, value in data.items() if name != "result"}
-
-
-def _states(name: str | None) -> tuple[RunState, ...]:
-    if name is None:
-        return ()
-    try:
-        return (RunState(name),)
-    except ValueError:
-        raise BadArgument(f"{name!r} is not a state", suggestions=(f"one of {', '.join(RunState)}",)) from None
