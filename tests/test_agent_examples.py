@@ -22,10 +22,10 @@ ANSWERS = {
     "chatty": "You said 'a bridge of paper'. Tell me more!",
     "app": "That were 4 words.",
     "reverse": "repap fo egdirb a",
-    "rehearsal": "a bridge of paper",
+    "simulated": "a bridge of paper",
 }
 LOGS = {"critic": "critic: the phase is propose", "chatty": "chatty: 4 words came in"}
-COSTS = {"chatty": "$0.000013", "app": "$0.0002", "rehearsal": "$0.01"}
+COSTS = {"chatty": "$0.000013", "app": "$0.0002", "simulated": "$0.01"}
 
 
 @pytest.fixture
@@ -102,7 +102,7 @@ def test_json_has_the_tools_that_a_service_used(shell: Shell, app: str) -> None:
 
 
 def test_the_whole_call_of_a_cli_agent_is_shown(shell: Shell) -> None:
-    done = shell.muster("ask", "rehearsal", "MOOD:tools", "--json")
+    done = shell.muster("ask", "simulated", "MOOD:tools", "--json")
     data = done.data()
     assert [(call["name"], call["failed"]) for call in data["tool_calls"]] == [("Bash", False), ("Grep", True)]
     sheet = shell.muster("runs", "show", "last", "--call", "ask").out.splitlines()

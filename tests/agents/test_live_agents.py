@@ -300,7 +300,7 @@ REQUESTS = st.builds(
     messages=st.lists(st.builds(Message, role=st.sampled_from(Role), text=TEXTS), min_size=1, max_size=4).map(tuple),
     system=TEXTS,
     tools=st.lists(st.builds(Tool, name=TEXTS, description=TEXTS), max_size=2).map(tuple),
-    max_tokens=st.none() | st.integers(0, 100_000),
+    max_tokens=st.none() | st.integers(1, 100_000),
     temperature=st.none() | st.floats(0, 1),
     stop=st.lists(TEXTS, max_size=2).map(tuple),
     cache=st.sampled_from([None, "5m", "1h"]),

@@ -95,7 +95,7 @@ async def test_a_script_of_your_own_makes_any_name_known() -> None:
 TEXTS = st.text(max_size=200)
 
 
-@given(st.sampled_from(["echo", "refuse", "cut", "empty", "tool"]), TEXTS, TEXTS, st.integers(0, 50))
+@given(st.sampled_from(["echo", "refuse", "cut", "empty", "tool"]), TEXTS, TEXTS, st.integers(1, 50))
 async def test_no_reply_costs_more_than_was_quoted(name: str, text: str, system: str, max_tokens: int) -> None:
     agent = scripted(name, price=price_from_toml(3, 15, cache_write=3.75))
     request = replace(ask(text, system=system), max_tokens=max_tokens, tools=TOOLS)

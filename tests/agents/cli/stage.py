@@ -70,7 +70,7 @@ class Stage:
 
     def rehearsal(self, *arguments: str, **changes: Any) -> Agent:
         """Make the scripted CLI agent as it is documented, with some arguments more and other settings."""
-        section = declared("rehearsal")
+        section = declared("simulated")
         command = (*SCRIPTED, *section.command[3:], *arguments)
         return self.agent(msgspec.structs.replace(section, command=command, **changes))
 

@@ -110,4 +110,4 @@ def test_the_documentation_names_every_field_mood_and_step() -> None:
 
 def test_every_place_is_a_field_of_the_section() -> None:
     assert {place.name for place in fields(AnswerPaths)} <= set(CliSection.__struct_fields__)
-    assert declared("rehearsal").tool_failed is not None
+    assert declared("simulated").tool_failed is not None

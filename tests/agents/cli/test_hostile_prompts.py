@@ -24,7 +24,7 @@ HOSTILE = [
 
 @pytest.mark.parametrize("prompt", HOSTILE)
 async def test_a_hostile_prompt_arrives_unchanged(stage: Stage, prompt: str) -> None:
-    section = declared("rehearsal")
+    section = declared("simulated")
     argued = stage.agent(replace(section, command=(*SCRIPTED, "--", "{prompt}")))
     assert (await call(argued, prompt)).text == prompt
     assert (await call(stage.rehearsal(), prompt)).text == prompt
@@ -32,7 +32,7 @@ async def test_a_hostile_prompt_arrives_unchanged(stage: Stage, prompt: str) -> 
 
 
 async def test_a_prompt_that_would_be_an_option_is_refused_before_anything_starts(stage: Stage) -> None:
-    agent = stage.agent(replace(declared("rehearsal"), command=(*SCRIPTED, "{prompt}")))
+    agent = stage.agent(replace(declared("simulated"), command=(*SCRIPTED, "{prompt}")))
     with pytest.raises(NotStarted, match="the prompt begins with '-' and would be taken for an option") as caught:
         await call(agent, "--audit=/owned")
     assert (stage.started, caught.value.paid) == (0, Paid.NO)
@@ -40,7 +40,7 @@ async def test_a_prompt_that_would_be_an_option_is_refused_before_anything_start
 
 
 async def test_a_nul_is_refused_as_an_argument_and_taken_as_input(stage: Stage) -> None:
-    agent = stage.agent(replace(declared("rehearsal"), command=(*SCRIPTED, "--", "{prompt}")))
+    agent = stage.agent(replace(declared("simulated"), command=(*SCRIPTED, "--", "{prompt}")))
     with pytest.raises(NotStarted, match="agent 'one': the prompt contains a NUL character"):
         await call(agent, "a\0b")
     assert stage.started == 0
@@ -49,7 +49,7 @@ async def test_a_nul_is_refused_as_an_argument_and_taken_as_input(stage: Stage) 
 
 async def test_a_prompt_too_long_for_an_argument_is_refused_as_one_and_taken_as_input(stage: Stage) -> None:
     prompt = "wörd " * 50_000
-    agent = stage.agent(replace(declared("rehearsal"), command=(*SCRIPTED, "--", "{prompt}")))
+    agent = stage.agent(replace(declared("simulated"), command=(*SCRIPTED, "--", "{prompt}")))
     with pytest.raises(NotStarted, match="allows at most 131,071") as caught:
         await call(agent, prompt)
     assert "standard input" in caught.value.suggestions[0]
@@ -69,7 +69,7 @@ async def test_half_a_character_is_spelled_out(stage: Stage) -> None:
 
 
 async def test_a_system_prompt_has_its_own_place_where_there_is_one(stage: Stage) -> None:
-    section = replace(declared("rehearsal"), command=(*SCRIPTED, "--model={system}"))
+    section = replace(declared("simulated"), command=(*SCRIPTED, "--model={system}"))
     reply = await call(stage.agent(section), "hello", system="Be {brief}.")
     assert reply.text == "hello"
 

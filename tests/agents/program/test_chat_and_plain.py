@@ -161,7 +161,7 @@ async def test_a_chat_program_reads_what_was_sent(processes: ProcessRegistry) ->
 
 async def test_a_request_that_is_no_json_is_refused_before_anything_starts(processes: ProcessRegistry) -> None:
     with pytest.raises(InvalidRequest, match="cannot be written as JSON"):
-        await chatted(processes, "x", replace(ask("x"), temperature=float("nan")))
+        await chatted(processes, "x", replace(ask("x"), top_p=float("nan")))
 
 
 # ── chat: what comes out ──
