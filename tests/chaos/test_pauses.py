@@ -15,22 +15,22 @@ from tests.chaos.fleet import Order
 from tests.chaos.stage import Stage, until
 
 CALLS = 9  # one in three is streamed
-TIMEOUTS = Timeouts(connect=60.0, idle=5.0, call=5.4, grace=0.2)
-PAUSE = 6.0  # seconds: longer than a call may take, with its grace
+TIMEOUTS = Timeouts(connect=60.0, idle=9.0, call=9.4, grace=0.2)
+PAUSE = 10.0  # seconds: longer than a call may take, with its grace
 LARGE = 300_000  # bytes: more than is read at a time
 SETTINGS = """
 [agents.clerk]
 kind = "program"
 mode = "plain"
-timeout_secs = 5
-command = ["sh", "-c", "echo begun >> programs.log; sleep 2; cat; echo ended >> programs.log"]
+timeout_secs = 9
+command = ["sh", "-c", "echo begun >> programs.log; sleep 5; cat; echo ended >> programs.log"]
 """
 
 
 @pytest.fixture
 def slow(tmp_path: Path) -> Iterator[Stage]:
-    """A server that answers after two seconds: there is time to stop whoever waits for that."""
-    with RehearsalProcess(latency_ms=2000) as running:
+    """A server that answers after five seconds: there is time to stop whoever waits for that."""
+    with RehearsalProcess(latency_ms=5000) as running:
         yield Stage(tmp_path / "stage", running)
 
 
@@ -77,6 +77,6 @@ async def test_what_a_program_wrote_is_read_before_its_time_is_over(slow: Stage)
 
 
 async def test_an_answer_that_arrived_in_a_pause_is_read_before_the_time_of_the_run_is_over(slow: Stage) -> None:
-    books = await pause_on_the_wire(slow, slow.order(3, timeouts=TIMEOUTS, concurrency=3, timeout=5.0), 3, pause=6.5)
+    books = await pause_on_the_wire(slow, slow.order(3, timeouts=TIMEOUTS, concurrency=3, timeout=9.0), 3, pause=10.5)
     check_books(books)
     assert (books.uncertain, len(books.attempts)) == ([], 3)
