@@ -106,7 +106,7 @@ def test_the_whole_call_of_a_cli_agent_is_shown(shell: Shell) -> None:
     data = done.data()
     assert [(call["name"], call["failed"]) for call in data["tool_calls"]] == [("Bash", False), ("Grep", True)]
     sheet = shell.muster("runs", "show", "last", "--call", "ask").out.splitlines()
-    assert sheet[0] == "ask  rehearsal  done"
+    assert sheet[0] == "ask  simulated  done"
     for line in (
         "  [user] MOOD:tools",
         "  Bash(command='ls') → README.md",
