@@ -180,10 +180,7 @@ async def test_outside_of_a_repository_nothing_can_be_asked(tmp_path: Path) -> N
     for asked in (git.changed(), git.staged(), git.listed(tmp_path)):
         with pytest.raises(BadArgument, match="not in a git repository") as caught:
             await asked
-        assert caught.value.suggestions == (
-            "create one with git init",
-            "or name the files to verify: muster verify PATH…",
-        )
+        assert caught.value.suggestions == ("create one with git init, or go to a folder of one",)
 
 
 async def test_a_repository_that_git_refuses_is_told_and_not_passed_over(tmp_path: Path) -> None:

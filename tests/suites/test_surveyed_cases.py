@@ -149,7 +149,7 @@ DEEP = "- " + "[" * 70 + "]" * 70 + "\n"
         (JUDGED.format("one") + DEEP, "more than 64 levels deep"),
         (JUDGED.format("one") + "- {a: 1, a: 2, b: " + "[" * 70 + "]" * 70 + "}\n", "more than 64 levels deep"),
         (JUDGED.format("one") + " schema: 1\n", "not valid YAML"),
-        (JUDGED.format("one") + GOOD.format("two"), "wants a judge"),
+        (JUDGED.format("one") + GOOD.format("two"), "needs a judge"),
         (GOOD.format("one") + "---\na: 1\n", "a second document begins here"),
         (GOOD.format("one") + "cases: []\n", "stands here twice"),
         (GOOD.format("one") + "b: \x1b\n", "control character"),

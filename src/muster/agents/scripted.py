@@ -93,7 +93,7 @@ class ScriptedAgent:
 
     def _fail_as_scripted(self, request: Request) -> None:
         if self._behavior.fails:
-            raise InvalidRequest(f"{self._profile.name} refuses every request: that is its part", status=400)
+            raise InvalidRequest(f"{self._profile.name} always fails; that is its purpose", status=400)
         if not self._behavior.flaky:
             return
         digest = identify(self._profile.name, request).digest

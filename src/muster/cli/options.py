@@ -19,7 +19,17 @@ RunArgument = Annotated[
 ]
 BatchArgument = Annotated[
     str,
-    Argument(metavar="ID", complete="batch_ids", help="Our id, the beginning of it, the provider's id, or `last`."),
+    Argument(metavar="ID", complete="batch_ids", help="The id, the beginning of it, the provider's id, or `last`."),
+]
+
+RunBudgetOption = Annotated[
+    str | None,
+    Option(
+        "--budget",
+        metavar="USD",
+        shown="run_usd in muster.toml, else none",
+        help="The budget in dollars, a hard cap.",
+    ),
 ]
 
 SAMPLING = "Sampling"  # a heading
@@ -192,9 +202,7 @@ def terms_with(formats: str) -> Callable[..., RunTerms]:
     """Make what collects the terms of runs that can be reported in these formats."""
 
     def terms_of(
-        budget: Annotated[
-            str | None, Option("--budget", metavar="USD", help="The budget in dollars, a hard cap.")
-        ] = None,
+        budget: RunBudgetOption = None,
         concurrency: Annotated[
             int, Option("--concurrency", metavar="N", min=1, help="Maximum number of concurrent calls.")
         ] = 20,

@@ -42,7 +42,8 @@ def from_usd(amount: str | int | float | Decimal) -> Microdollars:
     micro = dollars * 1_000_000
     whole = int(micro)
     if micro != whole:
-        raise BadArgument(f"{amount!r} has more than six decimal places")
+        remedies = ("the smallest step is 0.000001",)
+        raise BadArgument(f"{amount!r} has more than six decimal places", suggestions=remedies)
     return Microdollars(whole)
 
 

@@ -76,8 +76,8 @@ class Git:
         root = await self.root()
         if root is None:
             raise BadArgument(
-                f"{self._folder} is not in a git repository",
-                suggestions=("create one with git init", "or name the files to verify: muster verify PATH…"),
+                f"{self._folder.absolute()} is not in a git repository",
+                suggestions=("create one with git init, or go to a folder of one",),
             )
         return root
 

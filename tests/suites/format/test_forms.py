@@ -312,7 +312,7 @@ def test_a_head_that_does_not_fit_is_told_with_its_lines(
 
 
 def test_cases_that_are_missing_are_told(tmp_path: Path) -> None:
-    assert flaws(write(tmp_path, HEAD)) == [(1, "", "cases: it is missing")]
+    assert flaws(write(tmp_path, HEAD)) == [(1, "", "cases: missing; a suite needs a list of cases")]
 
 
 def test_a_head_that_does_not_fit_hides_no_flaw_of_a_case(tmp_path: Path) -> None:

@@ -134,7 +134,7 @@ def test_everything_that_is_wrong_is_told_at_once_with_its_line(tmp_path: Path) 
     ("text", "line", "message"),
     [
         ("", 1, "the file is empty"),
-        ("- a\n", 1, "at the top there must be keys"),
+        ("- a\n", 1, "the file must be a mapping"),
         ("model: a\n", 1, "agents: missing"),
         ("\nagents: []\n", 2, "agents: is empty: at least one agent is needed"),
         ("agents: {a: {}}\n", 1, "agents: must be a list of agents"),

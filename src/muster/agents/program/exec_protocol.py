@@ -272,5 +272,5 @@ def _failed(phase: ExecPhase, error: BadOutput, output: bytes, cost: Microdollar
     return BadOutput(
         f"the output is not a valid {phase.noun}: {error.message}; it begins: {begins}",
         cost=cost,
-        suggestions=error.suggestions,
+        suggestions=(*error.suggestions, 'for a program that writes plain text, set mode = "plain" in muster.toml'),
     )

@@ -97,6 +97,11 @@ def _require_one(skill: str, description: str, extend: Path | None, output: Path
             suggestions=("use --extend alone, or --skill with --description",),
         )
     if extend is None and not (skill and description.strip()):
-        raise BadArgument("nothing to test is given", suggestions=("--skill NAME --description TEXT", "--extend DIR"))
+        given = "--skill" if skill else "--description" if description.strip() else ""
+        missing = {"--skill": "--description", "--description": "--skill"}.get(given)
+        raise BadArgument(
+            f"{given} needs {missing}" if given else "give --skill with --description, or --extend",
+            suggestions=("--skill NAME --description TEXT for a new suite", "--extend DIR to add cases to a suite"),
+        )
     if skill and not is_kebab(skill):
         raise BadArgument(f"{skill!r} is not a valid name of a skill", suggestions=("write it like code-reviewer",))

@@ -128,8 +128,8 @@ class SuitePlanner:
     def _visit_judge(self, unit: Unit) -> None:
         if self._spec.judge is None:
             raise BadConfiguration(
-                f"case {unit.case.id} ({unit.case.file}:{unit.case.line}) wants a judge, and none is named",
-                suggestions=("add --judge AGENT", "or --evaluator rules, to leave what rules cannot say unjudged"),
+                f"case {unit.case.id} ({unit.case.file}:{unit.case.line}) needs a judge, and none is given",
+                suggestions=("add --judge AGENT", "or add --evaluator rules, which leaves judged items out"),
             )
         mode = self._dispatch.mode if self._spec.judge_dispatch is None else Mode(self._spec.judge_dispatch)
         calls = self._spec.judge_samples

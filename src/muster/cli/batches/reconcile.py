@@ -26,7 +26,7 @@ def reconcile(
     common: CommonOptions,
     patience: PatienceOptions,
     resubmit: Annotated[
-        bool, Option("--resubmit", help="Give up batches that cannot be found; their calls may be paid twice.")
+        bool, Option("--resubmit", help="Submit calls of batches that cannot be found again; they may be paid twice.")
     ] = False,
     grace: Annotated[
         float | None,

@@ -66,7 +66,7 @@ async def prepare_resume(
     before = await muster.runs.find(reference)
     if before.workload in ENDINGS and _is_over(before):
         # Whoever lost its exit code, because the process died after its last commit, gets it here.
-        note(common, f"run {before.id} is completed; its result:")
+        note(common, f"run {before.id} has completed; its result:")
         return before
     held = await muster.runs.batches_of(before.id)
     after = await muster.prepare_resume(before.id, budget_usd=budget, here=here)

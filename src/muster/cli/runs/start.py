@@ -9,7 +9,7 @@ from muster.app import Muster
 from muster.app.runs.options import require_name
 from muster.cli.line import Argument, Option
 from muster.cli.line.parameters import files
-from muster.cli.options import PatienceOptions, SendingOptions, refuse_useless
+from muster.cli.options import PatienceOptions, RunBudgetOption, SendingOptions, refuse_useless
 from muster.cli.runs.resume import drive_any
 from muster.cli.session import with_muster
 from muster.cli.terminal.output import CommonOptions
@@ -43,7 +43,7 @@ def start(
             help="The input of the workload as JSON; - is standard input.",
         ),
     ] = "{}",
-    budget: Annotated[str | None, Option("--budget", metavar="USD", help="The budget in dollars, a hard cap.")] = None,
+    budget: RunBudgetOption = None,
     concurrency: Annotated[
         int, Option("--concurrency", metavar="N", min=1, help="Maximum number of concurrent calls.")
     ] = 20,

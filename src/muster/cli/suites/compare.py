@@ -31,7 +31,7 @@ def compare(
     alpha: Annotated[float, Option("--alpha", metavar="SHARE", help="The accepted rate of false alarms.")] = 0.05,
     margin: Annotated[
         float | None,
-        Option("--margin", metavar="SHARE", help="Test whether B is worse than A by at most this, like 0.05."),
+        Option("--margin", metavar="SHARE", help="Pass if B is not worse than A by more than this, like 0.05."),
     ] = None,
     inconclusive: Annotated[
         str, Option("--inconclusive", values=(OK, FAIL), help="Exit code when the evidence is not enough.")

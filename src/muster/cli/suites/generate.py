@@ -9,6 +9,7 @@ from muster.app.views.suites import generated_view
 from muster.cli.completers import agent_names
 from muster.cli.drive import drive
 from muster.cli.line import Option
+from muster.cli.options import RunBudgetOption
 from muster.cli.session import with_muster
 from muster.cli.terminal.output import CommonOptions, answer, clean, console, fail_with, note
 from muster.cli.terminal.progress import display
@@ -39,7 +40,7 @@ def generate(
     output: Annotated[
         Path | None, Option("--output", "-o", metavar="DIR", help="The folder of a new suite; default ./NAME.")
     ] = None,
-    budget: Annotated[str | None, Option("--budget", metavar="USD", help="The budget in dollars, a hard cap.")] = None,
+    budget: RunBudgetOption = None,
     allow_unpriced: Annotated[bool, Option("--allow-unpriced", help="Allow a model without a known price.")] = False,
 ) -> int:
     """Generate test cases with a model; each is validated and compared with the existing ones."""

@@ -11,9 +11,9 @@ from muster.cli.line import Argument
 from muster.cli.terminal.output import CommonOptions, answer, clean, fail, fail_with, warn
 from muster.domain.errors import NotFound
 
-PathsArgument = Annotated[list[Path], Argument(metavar="PATH...", help="Suites, or folders with suites.")]
+PathsArgument = Annotated[list[Path], Argument(metavar="PATH…", help="Suites, or folders with suites.")]
 AnyPathsArgument = Annotated[
-    list[Path], Argument(metavar="PATH...", help="Suites, files with verification agents, or folders with them.")
+    list[Path], Argument(metavar="PATH…", help="Suites, files with verification agents, or folders with them.")
 ]
 
 

@@ -32,8 +32,13 @@ class VerifyArguments:
     model: str | None = None
 
     def commit(self) -> str | None:
-        """Return the commit to compare with; with --changed a word is one."""
+        """Return the commit to compare with; with --changed a word is one, unless it is a file."""
         words = [*([self.changed] if self.changed else []), *self.paths]
+        if files := [path for path in self.paths if Path(path).exists()]:
+            raise BadArgument(
+                f"choose files in one way: {files[0]} or --changed",
+                suggestions=("muster verify PATH…", "or muster verify --changed, with a commit such as main after it"),
+            )
         if len(words) > 1:
             raise BadArgument(
                 "with --changed there is at most one word, the commit to compare with",

@@ -104,7 +104,7 @@ class SuiteReader:
         except ValidationError as error:
             complaints.take(error)
         if "cases" not in self.tree:
-            complaints.say(("cases",), "it is missing")
+            complaints.say(("cases",), "missing; a suite needs a list of cases")
         self.flaws += complaints.flaws
         self.doubts += complaints.doubts
 

@@ -124,7 +124,7 @@ class _YamlParser:
             raise Unreadable("the file is empty", 1)
         event = self._next()
         if type(event) is not events.MappingStartEvent:
-            raise _refused("at the top there must be keys with values", event)
+            raise _refused("the file must be a mapping: keys with values at its top", event)
         self._in_block = not event.flow_style
         return _line(event)
 
