@@ -270,7 +270,7 @@ def _apart(one: Interval | None, other: Interval | None) -> bool:
 
 
 # From the worst on: what was not even tried properly stands before what was tried and failed.
-WORST_FIRST = (Status.ERROR, Status.TIMED_OUT, Status.FAILED, Status.UNJUDGED, Status.SKIPPED)
+WORST_FIRST = (Status.ERROR, Status.TIMED_OUT, Status.FAILED, Status.UNJUDGED, Status.WAITING, Status.SKIPPED)
 
 
 def settle(statuses: Iterable[Status]) -> Status:

@@ -57,6 +57,7 @@ async def test_missing_results_are_no_success_even_of_a_completed_run(tmp_path: 
 
 
 @example([[Status.WAITING, Status.WAITING]])
+@example([[Status.PASSED, Status.PASSED], [Status.SKIPPED, Status.WAITING]])
 @example([[Status.PASSED, Status.WAITING], [Status.PASSED, Status.PASSED]])
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.lists(st.sampled_from(ENDINGS), min_size=1, max_size=2), min_size=1, max_size=4))
