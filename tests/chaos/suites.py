@@ -110,7 +110,8 @@ class Play:
     def command(self, *more: str) -> tuple[str, ...]:
         """Give the command that begins."""
         told = ("--agent", self.agent, "--judge", self.judge, "--epochs", str(self.epochs), "--evaluator", "all")
-        sent = ("--dispatch", self.dispatch, "--concurrency", str(self.concurrency), *BRISK)
+        brisk = BRISK if self.dispatch == "batch" else ()
+        sent = ("--dispatch", self.dispatch, "--concurrency", str(self.concurrency), *brisk)
         return ("run", FOLDER, *told, *sent, *more)
 
 

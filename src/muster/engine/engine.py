@@ -186,7 +186,7 @@ class Engine:
         """Mark the runs of dead drivers as interrupted, so that they hold no money and can be resumed."""
         expired = []
         for run in await self._with.store.runs.select(DRIVEN, limit=1000):
-            if run.id in self._drives or not self._abandoned(run):
+            if run.id in self._drives or not self.is_abandoned(run):
                 continue
             try:
                 claim = await self._with.store.leases.expire(
@@ -201,7 +201,8 @@ class Engine:
             self.batcher.cancel_orphans(orphans)
         return expired
 
-    def _abandoned(self, run: Run) -> bool:
+    def is_abandoned(self, run: Run) -> bool:
+        """Return whether a run has a driver that is dead, as far as one can tell from here."""
         driver = run.lease.driver
         if driver is None:
             return False  # nobody drives it: it was left waiting for its batches
@@ -297,7 +298,7 @@ class Engine:
     async def _claim(self, run: Run) -> Claim:
         if run.state in TERMINAL:
             raise Conflict(f"run {run.id} is {run.state}; terminal states are final")
-        if run.state in DRIVEN and run.lease.driver is not None and not self._abandoned(run):
+        if run.state in DRIVEN and run.lease.driver is not None and not self.is_abandoned(run):
             raise _driven(run)
         if run.cancel_requested:
             await self.sweep()

@@ -178,7 +178,9 @@ class Runs:
 
         If it is to be driven in this process (`here`), the batches that it waits for must be within reach.
         """
-        run = await self._let_go(await self.find(reference))
+        run = await self.find(reference)
+        if not self._engine.is_abandoned(run):
+            require_not_driven(run)
         cap = parse_budget(budget_usd)
         self._workloads.find(run.workload)
         if here:
@@ -197,14 +199,6 @@ class Runs:
         elif run.calls.done < run.calls.total:  # else what is left to do may cost nothing
             require_left(run.id, run.cap, run.total.settled)
         return await self.get(run.id)
-
-    async def _let_go(self, run: Run) -> Run:
-        """Return a run that nobody drives any more; raises Conflict while a living process does."""
-        if run.is_driven:
-            await self._engine.sweep()  # its driver may have died
-            run = await self.get(run.id)
-        require_not_driven(run)
-        return run
 
     async def require_batches(self, run: RunId) -> None:
         """Raise BadConfiguration when a batch that a run waits for is out of reach: a key is missing or another's."""
