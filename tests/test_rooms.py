@@ -156,6 +156,17 @@ def test_modules_are_imported_by_computed_names_only_through_tables() -> None:
     assert found == BY_COMPUTED_NAME
 
 
+def test_what_imports_by_name_has_its_own_name() -> None:
+    renamed = [
+        f"{module}: {ast.unparse(node)}"
+        for module, tree in modules().items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        if "importlib" in ast.unparse(node) and any(alias.asname for alias in node.names)
+    ]
+    assert renamed == []
+
+
 MOST_HIDDEN = 40
 
 
@@ -224,6 +235,41 @@ def test_edges_take_from_the_application_layer_only_what_it_defines_or_offers() 
             if value and (source in ASSEMBLY or leaf not in defined_in(source)):
                 wrong.append(f"{module} takes {leaf} from {source}")
     assert wrong == []
+
+
+def modules_of_the_application(tree: ast.Module) -> Iterator[str]:
+    """Imports of whole modules of `app`, through which anything could be reached."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name.startswith("muster."))
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("muster.app"):
+            names = (f"{node.module}.{alias.name}" for alias in node.names)
+            yield from (name for name in names if name.removeprefix("muster.") in modules())
+
+
+def test_edges_import_names_of_the_application_layer_not_its_modules() -> None:
+    edges = {module: tree for module, tree in modules().items() if module.split(".")[0] in EDGES}
+    found = {module: names for module, tree in edges.items() if (names := list(modules_of_the_application(tree)))}
+    assert found == {}
+    sneaky = ast.parse(
+        "from muster.app import opening; import muster.app.suites.suites as s; from muster.app import Muster"
+    )
+    assert list(modules_of_the_application(sneaky)) == ["muster.app.opening", "muster.app.suites.suites"]
+
+
+# What ends a command itself: a line that cannot be read, and an error that nobody expected.
+ERRORS_OF_THE_COMMAND_LINE = {"cli.main", "cli.frame", "cli.demo.command", "cli.terminal.output"}
+
+
+def test_edges_take_the_errors_of_outcomes_from_the_application_layer() -> None:
+    found = {
+        module
+        for module, tree in modules().items()
+        for node in ast.walk(tree)
+        if module.split(".")[0] in EDGES and isinstance(node, ast.Dict)
+        if {"code", "message"} <= {key.value for key in node.keys if isinstance(key, ast.Constant)}
+    }
+    assert found == ERRORS_OF_THE_COMMAND_LINE
 
 
 def test_there_is_no_room_without_a_use() -> None:

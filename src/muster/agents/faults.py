@@ -1,4 +1,4 @@
-"""Failures as providers report them, and the account they concern: a status and a complaint become one error. Pure."""
+"""Failures as providers report them, and the account they concern: a status and a message become one error. Pure."""
 
 import hashlib
 from collections.abc import Mapping
@@ -68,7 +68,7 @@ _KINDS: dict[int, type[WireError]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Complaint:
+class ErrorAnswer:
     """What a provider says went wrong, in its own words."""
 
     status: int
@@ -78,16 +78,16 @@ class Complaint:
     kind: type[WireError] | None = None  # when the words say more than the status
 
 
-def error_of(complaint: Complaint, account: Account) -> WireError:
-    """Return the error of the tree for a complaint, without the key."""
-    kind = complaint.kind or kind_of(complaint.status)
-    text = account.scrub(complaint.text.strip())[:MOST_MESSAGE] or "no reason given"
+def error_of(answer: ErrorAnswer, account: Account) -> WireError:
+    """Return the error of the tree for an answer that reports one, without the key."""
+    kind = answer.kind or kind_of(answer.status)
+    text = account.scrub(answer.text.strip())[:MOST_MESSAGE] or "no reason given"
     return kind(
-        f"{account.place} answered {complaint.status}: {text}",
-        status=complaint.status,
-        retry_after=complaint.retry_after,
-        request_id=complaint.request_id,
-        suggestions=_suggestions(kind, complaint.status, account),
+        f"{account.place} answered {answer.status}: {text}",
+        status=answer.status,
+        retry_after=answer.retry_after,
+        request_id=answer.request_id,
+        suggestions=_suggestions(kind, answer.status, account),
     )
 
 

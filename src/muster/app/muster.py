@@ -111,7 +111,11 @@ class Muster:
         system: str = "",
         schema: SchemaLike | None = None,
         max_tokens: int | None = None,
+        temperature: float | None = None,
+        seed: int | None = None,
         budget_usd: str | float | None = None,
+        name: str | None = None,
+        timeout: float | None = None,
         dispatch: str | Dispatch = LIVE,
     ) -> Reply:
         """Ask one question, durably, and return the reply; Overdraft holds it when it exceeded a budget.
@@ -125,8 +129,10 @@ class Muster:
             system=system,
             schema=None if schema is None else json_schema(schema),
             max_tokens=max_tokens,
+            temperature=temperature,
+            seed=seed,
         )
-        options = self.runs.options(budget_usd=budget_usd, dispatch=dispatch)
+        options = self.runs.options(budget_usd=budget_usd, name=name, timeout=timeout, dispatch=dispatch)
         handle = await self.start_question(question, options)
         try:
             await handle.result()

@@ -4,6 +4,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from muster.app.doctor import Diagnosis, examine
+from muster.app.views.errors import doctor_error
 from muster.app.views.project import doctor_view
 from muster.cli.terminal.output import CommonOptions, answer, clean, fail_with
 
@@ -32,8 +33,8 @@ def doctor(common: CommonOptions) -> int:
         mark, colour = MARKS[finding.state]
         return Text.assemble((f"{mark} ", colour), f"{finding.subject:<12} {clean(finding.words)}")
 
-    if common.json and broken:
-        told = {"code": "configuration", "message": broken[0].words, "suggestions": list(broken[0].suggestions)}
-        return fail_with(common, told, 3, data)
+    error = doctor_error(report)
+    if common.json and error is not None:
+        return fail_with(common, error, 3, data)
     answer(common, data, tell)
-    return 3 if broken else 0
+    return 0 if error is None else 3

@@ -12,12 +12,12 @@ from typing import Protocol
 
 from muster.app import Muster
 from muster.app.runs.handle import RunHandle
-from muster.app.runs.runs import require_not_driven
+from muster.app.runs.runs import require_completed, require_not_driven
 from muster.cli.terminal.progress import Display, ProgressState, run_progress, shown
 from muster.domain.batch import Batch
 from muster.domain.entry import Event
-from muster.domain.errors import Conflict, Interrupted, RunFailed
-from muster.domain.run import Run, RunState
+from muster.domain.errors import Conflict, Interrupted
+from muster.domain.run import Run
 
 
 class ProgressSource(Protocol):
@@ -39,8 +39,8 @@ async def drive(
     muster: Muster, handle: RunHandle, display: Display, progress_source: ProgressSource | None = None
 ) -> Run:
     """Wait for a run that this process drives; gives it when it is completed or detached, and raises anything else."""
-    awaited, progress_source = Awaited(muster), progress_source or CallProgress()
-    Stopper(muster, display.tell, batches=lambda: awaited.submitted).install()
+    awaited, progress_source = AwaitedBatches(muster), progress_source or CallProgress()
+    SignalHandler(muster, display.tell, batches=lambda: awaited.submitted).install()
 
     async def look() -> ProgressState:
         return await progress_source.look(await handle.run(), muster.runs.calls_on_wire, await awaited.look())
@@ -51,18 +51,7 @@ async def drive(
         except Conflict as error:
             raise await _who(muster, handle, error) from error
         display.show(await progress_source.look(run, 0), last=True)
-    return completed(run)
-
-
-def completed(run: Run) -> Run:
-    """Return the run if it is completed, or waits as it was told to; else raise what it came to."""
-    if run.state is RunState.COMPLETED or run.is_detached:
-        return run
-    if run.state is RunState.INTERRUPTED:
-        go_on = f"muster runs resume {run.id}"
-        why = f" ({run.error['message']})" if run.error else ""
-        raise Interrupted(f"run {run.id} is interrupted{why}; continue with: {go_on}", suggestions=(go_on,))
-    raise RunFailed(run.id, str(run.state), run.ended_reason, run.error)
+    return require_completed(run)
 
 
 async def _who(muster: Muster, handle: RunHandle, error: Conflict) -> Conflict:
@@ -77,7 +66,7 @@ async def _who(muster: Muster, handle: RunHandle, error: Conflict) -> Conflict:
 LOOK_SECONDS = 0.5
 
 
-class Awaited:
+class AwaitedBatches:
     """Looks them up now and then, and remembers them in between."""
 
     def __init__(self, muster: Muster) -> None:
@@ -122,7 +111,7 @@ def _none() -> int:
     return 0
 
 
-class Stopper:
+class SignalHandler:
     """Stops every run that this process drives when it is told to."""
 
     def __init__(
@@ -218,7 +207,7 @@ class FreshEvents:
 
 
 @dataclass(slots=True)
-class InterruptAdvice:
+class InterruptMessage:
     """What is printed after Ctrl-C; filled in as soon as it is known."""
 
     words: str = "interrupted"
@@ -226,9 +215,9 @@ class InterruptAdvice:
 
 
 @contextmanager
-def interruptible() -> Iterator[InterruptAdvice]:
+def interruptible() -> Iterator[InterruptMessage]:
     """Turn Ctrl-C inside the block into an error that says how to go on."""
-    said = InterruptAdvice()
+    said = InterruptMessage()
     try:
         yield said
     except KeyboardInterrupt:

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TextIO
+from typing import Any, Protocol, TextIO
 
 from rich.console import Console
 
@@ -12,6 +12,7 @@ from muster.app import Muster
 from muster.app.outputs import require_output
 from muster.app.reports import FORMATS, SUITE, VERIFICATION, AnyReport, SuiteReport, write_file
 from muster.app.runs.handle import RunHandle
+from muster.app.views.errors import not_passed
 from muster.cli.drive import ProgressSource, drive
 from muster.cli.runs.ask import leave
 from muster.cli.suites.table import tell_report
@@ -20,10 +21,6 @@ from muster.cli.terminal.progress import display
 from muster.cli.verify.table import tell_report as tell_verification
 from muster.domain.errors import BadArgument, MusterError, NotFound
 from muster.domain.run import Run
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
 
 TERMINAL = "terminal"
 STDOUT = "-"
@@ -207,8 +204,7 @@ def _tell(
 ) -> int:
     """Print how it ended; standard output belongs to a report that goes there."""
     if common.json and not found.ok:
-        told = {"code": "not_passed", "message": found.verdict, "suggestions": [*ways, found.closer]}
-        return fail_with(common, told, 1, found.data)
+        return fail_with(common, not_passed(found.verdict, [*ways, found.closer]), 1, found.data)
     if common.json or not _is_printed(wanted):
         answer(common, found.data, found.tell)
     elif not common.quiet:

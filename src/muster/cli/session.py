@@ -63,7 +63,7 @@ def require_store(common: CommonOptions) -> None:
 
 
 async def _sweep(muster: Muster) -> None:
-    """Bury the runs of dead drivers; a store that cannot be written to can still be read."""
+    """Mark the runs of dead drivers as interrupted; a store that cannot be written to can still be read."""
     shortage = await muster.store.shortage()
     if shortage is not None:
         warn(f"{shortage}; what it holds can be read, and nothing can be stored or started")

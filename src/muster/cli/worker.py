@@ -3,8 +3,9 @@
 from typing import Annotated, Any
 
 from muster.app import Muster
-from muster.app.views.runs import whole_run_view
-from muster.cli.drive import Stopper
+from muster.app.views.errors import overdrawn_runs
+from muster.app.views.runs import driven_runs_view
+from muster.cli.drive import SignalHandler
 from muster.cli.line import Option
 from muster.cli.options import PatienceOptions
 from muster.cli.runs.words import summary
@@ -27,24 +28,16 @@ def worker(
     """Process submitted runs, also those whose process died; exit code 1 if one exceeded a budget."""
     ended: list[Run] = []
 
-    async def work(muster: Muster) -> list[dict[str, Any]]:
+    async def work(muster: Muster) -> dict[str, Any]:
         await _serve(muster, common, concurrency, until_idle, ended)
-        return [whole_run_view(run, await muster.runs.batches_of(run.id)) for run in ended]
+        return driven_runs_view([(run, await muster.runs.batches_of(run.id)) for run in ended])
 
-    data = {"runs": with_muster(common, work, allow_unpriced=allow_unpriced, patience=patience, create=True)}
-    exceeded = [run.id for run in ended if run.overdraft is not None]
-    if exceeded:
-        return fail_with(common, _exceeded(exceeded, len(ended)), 1, data)
+    data = with_muster(common, work, allow_unpriced=allow_unpriced, patience=patience, create=True)
+    error = overdrawn_runs(ended)
+    if error is not None:
+        return fail_with(common, error, 1, data)
     answer(common, data, lambda console: None)
     return 0
-
-
-def _exceeded(runs: list[RunId], of: int) -> dict[str, Any]:
-    return {
-        "code": "overdraft",
-        "message": f"{len(runs)} of {of} runs exceeded a budget: {', '.join(runs)}",
-        "suggestions": [f"muster runs show {runs[0]}"],
-    }
 
 
 async def _serve(muster: Muster, common: CommonOptions, concurrency: int, until_idle: bool, ended: list[Run]) -> None:
@@ -60,7 +53,7 @@ async def _serve(muster: Muster, common: CommonOptions, concurrency: int, until_
         warn(f"run {run} could not be driven: {error.message}")
 
     engine_worker = muster.worker(most=concurrency, on_end=on_end, on_error=on_error)
-    Stopper(muster, warn, on_first=engine_worker.close).install()
+    SignalHandler(muster, warn, on_first=engine_worker.close).install()
     note(common, f"working for {muster.settings.database}, {concurrency} runs at a time")
     await engine_worker.serve(until_idle=until_idle)
     await _tell_unknown(muster, common)

@@ -235,7 +235,7 @@ def require_same(key: str, recorded: str, asked: str) -> None:
         )
 
 
-class Halt:
+class StopState:
     """Refuses new work of one run once it has been told to stop; a held refusal waits for `release`."""
 
     __slots__ = ("_held", "_released", "error")
@@ -282,7 +282,7 @@ class CallGuard:
 
     def __init__(self, levels: Levels) -> None:
         self._levels = levels
-        self.halt = Halt()
+        self.halt = StopState()
         self.excess: Excess | None = None  # the first call that cost more than was reserved for it
 
     @property

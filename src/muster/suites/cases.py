@@ -21,8 +21,8 @@ from muster.suites.case import Case
 from muster.suites.format.reading import find_suites
 from muster.suites.format.suite import Suite, open_suite
 from muster.suites.journal import (
-    MENDABLE,
     PAGE,
+    REPEATABLE,
     SNAPSHOT,
     Prompt,
     Subject,
@@ -328,7 +328,7 @@ async def keep_page(ctx: Context, tag: str, number: int, results: tuple[CaseResu
 
 def mendable(results: tuple[CaseResult, ...]) -> bool:
     """Return whether something in a page may come out otherwise when it is tried again."""
-    return any(result.status in MENDABLE for result in results)
+    return any(result.status in REPEATABLE for result in results)
 
 
 class Aside:

@@ -15,7 +15,7 @@ from muster.suites.verdict import CaseResult, Status
 SNAPSHOT = "suite"
 ANSWERS = "suite/answers"
 # Tried again by whoever resumes the run: agents that failed, and judges.
-MENDABLE = frozenset({Status.ERROR, Status.TIMED_OUT, Status.UNJUDGED})
+REPEATABLE = frozenset({Status.ERROR, Status.TIMED_OUT, Status.UNJUDGED})
 PAGE = 100  # cases, or results, in one entry of the journal at most
 
 

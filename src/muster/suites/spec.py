@@ -10,7 +10,7 @@ from muster.domain.canonical import Json, digest
 from muster.domain.errors import BadArgument
 from muster.suites.case import DEFAULT_THRESHOLD, Case
 from muster.suites.journal import Subject, SuiteSnapshot
-from muster.text.complaints import validation_words
+from muster.text.diagnostics import validation_words
 
 MOST_EPOCHS = 1000
 MOST_SAMPLES = 25

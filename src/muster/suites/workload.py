@@ -15,7 +15,7 @@ from muster.suites.case import Evaluator
 from muster.suites.cases import Aside, Unit, Units, keep_page, read_answers, read_in
 from muster.suites.checks.scoring import evaluators_of, not_asked, score, skipped
 from muster.suites.conversation import talk
-from muster.suites.journal import ANSWERS, MENDABLE, environment_key, results_key
+from muster.suites.journal import ANSWERS, REPEATABLE, environment_key, results_key
 from muster.suites.judge.command import ask_command
 from muster.suites.judge.rubric import judge
 from muster.suites.spec import SuiteSpec, read_spec
@@ -142,7 +142,7 @@ RULES = (Evaluator.RULES,)  # nobody needs to be asked
 
 async def examine(ctx: Context, unit: Unit, spec: SuiteSpec, answers: Mapping[str, str] | None) -> CaseResult:
     """Find out how a unit ends; what is known for good is not done again."""
-    if unit.known is not None and unit.known.status not in MENDABLE:
+    if unit.known is not None and unit.known.status not in REPEATABLE:
         return unit.known
     if unit.case.skip:
         return skipped(unit.case, unit.subject.label, unit.epoch)

@@ -49,7 +49,7 @@ class Seen:
     """An open page, and everything that it complained of or asked for."""
 
     page: Page
-    complaints: list[str] = field(default_factory=list)
+    diagnostics: list[str] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
 
     def rows(self) -> list[str]:
@@ -65,8 +65,8 @@ def look(browser: Browser) -> Iterator[Any]:
         contexts.append(context)
         context.set_default_timeout(5000)
         seen = Seen(context.new_page())
-        seen.page.on("console", lambda message: seen.complaints.append(message.text))
-        seen.page.on("pageerror", lambda error: seen.complaints.append(str(error)))
+        seen.page.on("console", lambda message: seen.diagnostics.append(message.text))
+        seen.page.on("pageerror", lambda error: seen.diagnostics.append(str(error)))
         seen.page.on("request", lambda request: seen.requests.append(request.url))
         seen.page.goto(path.as_uri())
         return seen
@@ -95,7 +95,7 @@ def test_a_failing_case_is_found_by_filter_and_its_conversation_is_read(look: An
     expect(panel.locator(".box.bad").last).to_contain_text("close_ticket was not called after count_tickets")
     page.keyboard.press("Escape")
     expect(panel).to_be_hidden()
-    assert seen.complaints == []
+    assert seen.diagnostics == []
     assert seen.requests == [shop_page.as_uri()]
 
 
@@ -155,7 +155,7 @@ def test_texts_of_strangers_are_shown_and_do_nothing(look: Any, tmp_path: Path) 
     assert page.locator("img, iframe, b").count() == 0
     assert page.locator("script").count() == 2
     assert page.evaluate("typeof boom") == "undefined"
-    assert seen.complaints == []
+    assert seen.diagnostics == []
     assert seen.requests == [path.as_uri()]
 
 
@@ -167,7 +167,7 @@ def test_a_run_without_results_is_a_page_too(look: Any, tmp_path: Path) -> None:
     )
     seen.page.get_by_role("button", name="a", exact=True).click()
     expect(seen.page.get_by_role("dialog")).to_contain_text("the run stopped before it came to this case")
-    assert seen.complaints == []
+    assert seen.diagnostics == []
 
 
 def test_money_looks_as_in_a_terminal_and_waiting_cases_are_told(look: Any, tmp_path: Path) -> None:

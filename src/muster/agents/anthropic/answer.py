@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from muster.agents.faults import Account, Complaint, error_of, plain, retry_after, unreadable
+from muster.agents.faults import Account, ErrorAnswer, error_of, plain, retry_after, unreadable
 from muster.agents.payload import arguments_of, reader, tokens_of
 from muster.agents.usage import Ceiling, Impossible, Stray, charge_of
 from muster.domain.call import Reply, Stop, Timings, ToolCall, Usage
@@ -126,7 +126,7 @@ def fault(status: int, headers: Mapping[str, str], body: bytes, account: Account
     """Return the error for an answer whose status is no success."""
     trouble = trouble_in(body)
     return error_of(
-        Complaint(
+        ErrorAnswer(
             status=status,
             text=trouble.message if trouble else plain(body),
             retry_after=retry_after(headers),
@@ -145,11 +145,11 @@ def trouble_in(body: bytes) -> Trouble | None:
         return None
 
 
-def without_status(trouble: Trouble) -> Complaint:
+def without_status(trouble: Trouble) -> ErrorAnswer:
     """Complete an error that came inside a success; of a kind that we do not know, the outcome is unknown."""
     status = _STATUSES.get(trouble.type)
     text = trouble.message or trouble.type
-    return Complaint(status=status or 200, text=text, kind=None if status else OutcomeUnknown)
+    return ErrorAnswer(status=status or 200, text=text, kind=None if status else OutcomeUnknown)
 
 
 def _content(blocks: list[Block]) -> tuple[str, tuple[ToolCall, ...]]:

@@ -285,7 +285,7 @@ class AnthropicBatchFormat:
             failure = _failure(body)
         except (msgspec.DecodeError, UnicodeError, RecursionError):
             failure = _Failure(message=plain(body))
-        complaint = without_status(failure.error or Trouble(type=failure.type, message=failure.message))
-        if complaint.kind is OutcomeUnknown:
-            complaint = replace(complaint, status=500, kind=ProviderFault)
-        return unpaid(error_of(replace(complaint, request_id=failure.request_id), self._account))
+        reported = without_status(failure.error or Trouble(type=failure.type, message=failure.message))
+        if reported.kind is OutcomeUnknown:
+            reported = replace(reported, status=500, kind=ProviderFault)
+        return unpaid(error_of(replace(reported, request_id=failure.request_id), self._account))

@@ -133,7 +133,7 @@ class AnthropicStream:
         if trouble is None:
             return unreadable("sent an error in the stream", self._account, event.data)
         error = error_of(without_status(trouble), self._account)
-        # Once the message has begun, tokens were counted: the same complaint no longer means that nothing is owed.
+        # Once the message has begun, tokens were counted: the same error no longer means that nothing is owed.
         return error if self._opening is None else OutcomeUnknown(error.message, status=error.status)
 
 

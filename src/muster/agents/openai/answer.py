@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from muster.agents.faults import Account, Complaint, error_of, plain, retry_after, unreadable
+from muster.agents.faults import Account, ErrorAnswer, error_of, plain, retry_after, unreadable
 from muster.agents.payload import arguments_of, reader, to_json, tokens_of
 from muster.agents.usage import Ceiling, Impossible, Stray, charge_of
 from muster.domain.call import Reply, Stop, Timings, ToolCall, Usage
@@ -89,7 +89,7 @@ def decode(body: bytes, price: Price | None, ceiling: Ceiling, account: Account,
     except (msgspec.DecodeError, UnicodeError):
         raise unreadable("sent an answer that is not a completion", account, body) from None
     if completion.error is not None:
-        raise error_of(complaint_of(completion.error), account)
+        raise error_of(error_answer_of(completion.error), account)
     if not completion.choices:
         raise unreadable("sent an answer with no choice in it", account, body)
     if completion.choices[0].error is not None:
@@ -135,7 +135,7 @@ def fault(status: int, headers: Mapping[str, str], body: bytes, account: Account
     if isinstance(trouble, dict):
         trouble = trouble.get("error") or trouble.get("detail") or trouble
     return error_of(
-        Complaint(
+        ErrorAnswer(
             status=status,
             text=_words(trouble),
             retry_after=retry_after(headers),
@@ -146,17 +146,17 @@ def fault(status: int, headers: Mapping[str, str], body: bytes, account: Account
     )
 
 
-def complaint_of(trouble: Any) -> Complaint:
+def error_answer_of(trouble: Any) -> ErrorAnswer:
     """Complete an error that came inside a success; when it names no status, the outcome is unknown."""
     code = trouble.get("code") if isinstance(trouble, dict) else None
     status = code if isinstance(code, int) and 400 <= code < 600 else 200
     kind = _kind(trouble, status) or (OutcomeUnknown if status == 200 else None)
-    return Complaint(status=status, text=_words(trouble), kind=kind)
+    return ErrorAnswer(status=status, text=_words(trouble), kind=kind)
 
 
 def broken(trouble: Any, account: Account) -> OutcomeUnknown:
     """Return the error of a model that failed after it had begun, so that tokens may be charged."""
-    error = error_of(complaint_of(trouble), account)
+    error = error_of(error_answer_of(trouble), account)
     return OutcomeUnknown(error.message, status=error.status)
 
 

@@ -15,7 +15,7 @@ from muster.agents.batch_client import ProviderClient, free_of_charge, listed_si
 from muster.agents.faults import MOST_MESSAGE, Account, error_of, fingerprint, unpaid, unreadable
 from muster.agents.http.client import BatchHttp, RequestBody
 from muster.agents.http.request import join
-from muster.agents.openai.answer import Completion, complaint_of, decode, fault, reply_of
+from muster.agents.openai.answer import Completion, decode, error_answer_of, fault, reply_of
 from muster.agents.payload import reader, to_json
 from muster.agents.usage import Ceiling
 from muster.domain.agent import Timeouts
@@ -375,12 +375,12 @@ class OpenAIBatchFormat:
 
     def _error(self, trouble: Any, code: Any) -> WireError:
         """Read why a member failed; a code that we do not know is a fault of the provider, to be tried again."""
-        complaint = complaint_of(trouble)
-        if complaint.status == 200:  # it named none
+        reported = error_answer_of(trouble)
+        if reported.status == 200:  # it named none
             status, kind = _KINDS.get(str(code), (500, ProviderFault))
-            text = complaint.text if code is None else f"{code}: {complaint.text}"
-            complaint = replace(complaint, status=status, kind=kind, text=text)
-        return unpaid(error_of(complaint, self._account))
+            text = reported.text if code is None else f"{code}: {reported.text}"
+            reported = replace(reported, status=status, kind=kind, text=text)
+        return unpaid(error_of(reported, self._account))
 
 
 def _is_whole(completion: Completion) -> bool:

@@ -21,7 +21,7 @@ from muster.agents.openai.answer import (
     OpenAIToolCall,
     OpenAIUsage,
     broken,
-    complaint_of,
+    error_answer_of,
     reply_of,
     text_of,
 )
@@ -125,7 +125,7 @@ class OpenAIStream:
 
     def _error(self, trouble: Any) -> WireError:
         begun = self._completion.id is not None  # a piece came before; tokens, hidden ones too, may be owed
-        return broken(trouble, self._account) if begun else error_of(complaint_of(trouble), self._account)
+        return broken(trouble, self._account) if begun else error_of(error_answer_of(trouble), self._account)
 
 
 BASE_URL = "https://api.openai.com/v1"

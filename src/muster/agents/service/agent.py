@@ -11,7 +11,7 @@ from urllib.parse import unquote_plus, urlsplit
 import msgspec
 
 from muster.agents.base import OnDelta
-from muster.agents.faults import Account, Complaint, error_of, plain, retry_after
+from muster.agents.faults import Account, ErrorAnswer, error_of, plain, retry_after
 from muster.agents.http.client import Http, HttpResponse
 from muster.agents.http.request import head_of, join, split_url
 from muster.agents.payload import to_json
@@ -202,7 +202,7 @@ def mask_of(url: str, headers: Mapping[str, str]) -> SecretMask:
 def fault_of(answer: HttpResponse, account: Account, mask: SecretMask) -> WireError:
     """Return the error for an answer whose status is no success."""
     error = error_of(
-        Complaint(
+        ErrorAnswer(
             status=answer.status,
             text=mask.over(_words(answer.body)),
             retry_after=retry_after(answer.headers),

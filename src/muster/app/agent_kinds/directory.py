@@ -1,7 +1,7 @@
 """The agents of this process, made from their names and the settings, each once."""
 
 import importlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -86,6 +86,11 @@ class AgentDirectory:
         if name not in self._batchings:
             self._batchings[name] = self._make_batching(self._entry(name))
         return self._batchings[name]
+
+    @property
+    def declared(self) -> tuple[str, ...]:
+        """Return the names of the agents in muster.toml."""
+        return tuple(self._settings.agents)
 
     def has_maximum(self, name: str) -> bool:
         """Return whether the cost of a call has a maximum: not without a price, nor if the agent reports any cost."""
@@ -220,7 +225,7 @@ def _suggestions(name: str, declared: Iterable[str]) -> tuple[str, ...]:
 
 
 class Agents:
-    """Whether an agent can be asked, in batches too, and what it needs before it can. `Muster.agents`."""
+    """Which agents there are, whether one can be asked, and what it needs before it can. `Muster.agents`."""
 
     def __init__(self, directory: AgentDirectory) -> None:
         self._directory = directory
@@ -234,6 +239,10 @@ class Agents:
             agent.quote(whole)
         if batching is not None:
             batching.quote(whole, len(batching.encode(whole, dispatch.cache)))
+
+    def list(self) -> Sequence[str]:
+        """Return the names of the agents that muster.toml declares; `provider/model` names need no declaration."""
+        return self._directory.declared
 
     def has_batches(self, name: str) -> bool:
         """Return whether an agent can be asked in batches; one that answers on this machine cannot."""

@@ -29,7 +29,7 @@ from muster.domain.batch import Batch
 from muster.domain.budget import Budgets, require_left
 from muster.domain.canonical import Json
 from muster.domain.entry import Entry, EntryKind, Event
-from muster.domain.errors import BadArgument, Conflict, MusterError, NotFound, StopRun
+from muster.domain.errors import BadArgument, Conflict, Interrupted, MusterError, NotFound, RunFailed, StopRun
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
 from muster.domain.run import LIVE, REPLAYS, TERMINAL, Dispatch, Origin, Reuse, Run, RunState, mode_of
@@ -356,6 +356,17 @@ class Runs:
     ) -> Run:
         id_, now = self._engine.new_id(), self._clock.now()
         return await self._engine.create(descendant(id_, now, run, reuse, cap=cap, fork_key=fork_key, budgets=budgets))
+
+
+def require_completed(run: Run) -> Run:
+    """Return the run if it is completed, or waits as it was told to; else raise what it came to."""
+    if run.state is RunState.COMPLETED or run.is_detached:
+        return run
+    if run.state is RunState.INTERRUPTED:
+        go_on = f"muster runs resume {run.id}"
+        why = f" ({run.error['message']})" if run.error else ""
+        raise Interrupted(f"run {run.id} is interrupted{why}; continue with: {go_on}", suggestions=(go_on,))
+    raise RunFailed(run.id, str(run.state), run.ended_reason, run.error)
 
 
 def require_not_driven(run: Run) -> None:

@@ -1,6 +1,6 @@
 """Runs, calls, replies and events as JSON."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -60,6 +60,28 @@ def _origin_view(run: Run) -> dict[str, Any] | None:
     if run.origin is None:
         return None
     return {"run": run.origin.run, "reuse": str(run.origin.reuse), "from_key": run.origin.fork_key}
+
+
+def listed_run_view(run: Run, batches: RunBatches) -> dict[str, Any]:
+    """Return a run of a list as JSON, without its result, which can be large."""
+    view = whole_run_view(run, batches)
+    del view["result"]
+    return view
+
+
+def queued_run_view(run: Run, batches: RunBatches, workers: int) -> dict[str, Any]:
+    """Return a run that was left to workers as JSON, with how many of them are alive."""
+    return whole_run_view(run, batches) | {"workers": workers}
+
+
+def driven_runs_view(runs: Iterable[tuple[Run, RunBatches]]) -> dict[str, Any]:
+    """Return the runs that a worker has driven as JSON."""
+    return {"runs": [whole_run_view(run, batches) for run, batches in runs]}
+
+
+def deleted_view(runs: Sequence[RunId]) -> dict[str, Any]:
+    """Return the runs that were deleted as JSON."""
+    return {"deleted": list(runs)}
 
 
 def run_batches_view(found: RunBatches) -> dict[str, Any]:
@@ -225,6 +247,11 @@ def batch_view(batch: Batch, runs: Mapping[RunId, int] | None = None) -> dict[st
         "error": batch.error,
     }
     return found if runs is None else found | {"runs": [{"run": run, "calls": calls} for run, calls in runs.items()]}
+
+
+def fetched_view(batch: Batch, runs: Sequence[RunId]) -> dict[str, Any]:
+    """Return a batch whose results were fetched as JSON, with the runs that can go on now."""
+    return batch_view(batch) | {"resumable": list(runs)}
 
 
 def batch_reference(batch: Batch) -> dict[str, Any]:

@@ -12,6 +12,9 @@ from muster.app.suites.reviews import NamedRun
 from muster.app.views.runs import moment
 from muster.domain.money import to_usd
 from muster.domain.review import Review
+from muster.domain.run import Run
+from muster.suites.compare.report import comparison_json, comparison_markdown
+from muster.suites.compare.runs import RunComparison
 from muster.suites.format.suite import Examination
 from muster.suites.reviews import Agreement, ReviewedRun
 from muster.text.documents.tree import Flaw
@@ -53,6 +56,21 @@ def baseline_view(one: NamedRun) -> dict[str, Any]:
         "set_at": moment(one.at) or "",
         "state": str(one.run.state),
     }
+
+
+def set_baseline_view(name: str, run: Run) -> dict[str, Any]:
+    """Return a baseline that was set as JSON."""
+    return {"name": name, "run": run.id}
+
+
+def removed_baseline_view(name: str) -> dict[str, Any]:
+    """Return a baseline that was removed as JSON."""
+    return {"removed": name}
+
+
+def comparison_view(found: RunComparison, *, markdown: bool = False) -> dict[str, Any]:
+    """Return a comparison of two runs as JSON; if asked for, with its Markdown."""
+    return comparison_json(found) | ({"markdown": comparison_markdown(found)} if markdown else {})
 
 
 def review_view(made: Review) -> dict[str, Any]:

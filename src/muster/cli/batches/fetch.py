@@ -4,9 +4,10 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from muster.app import Muster, Patience
-from muster.app.views.runs import batch_view
+from muster.app.views.errors import batch_error
+from muster.app.views.runs import batch_view, fetched_view
 from muster.cli.batches.words import batch_name, batch_summary
-from muster.cli.drive import InterruptAdvice, interruptible
+from muster.cli.drive import InterruptMessage, interruptible
 from muster.cli.options import BatchArgument, PollingOptions
 from muster.cli.session import with_muster
 from muster.cli.terminal.output import CommonOptions, answer, fail_with, note, print_json
@@ -14,8 +15,6 @@ from muster.cli.terminal.progress import MutedDisplay, ProgressState, batch_prog
 from muster.domain.batch import OVER, Batch, BatchState
 from muster.domain.ids import RunId
 
-if TYPE_CHECKING:
-    pass
 if TYPE_CHECKING:
     BatchAction = Callable[[Muster, Batch], Awaitable[Batch]]
 
@@ -27,10 +26,8 @@ def fetch(common: CommonOptions, patience: PollingOptions, batch: BatchArgument)
         return await muster.batches.fetch(found)
 
     over, runs = _run(common, patience, batch, action)
-    if over.state is BatchState.COLLECTED:
-        return _tell(common, over, runs)
-    told = {"code": f"batch_{over.state}", "message": _summary(over), "suggestions": _ways_on(runs)}
-    return fail_with(common, told, 1, _data(over, runs))
+    error = batch_error(over, batch_summary(over), runs)
+    return _tell(common, over, runs) if error is None else fail_with(common, error, 1, fetched_view(over, runs))
 
 
 def cancel(common: CommonOptions, patience: PollingOptions, batch: BatchArgument) -> int:
@@ -42,7 +39,7 @@ def cancel(common: CommonOptions, patience: PollingOptions, batch: BatchArgument
     return _tell(common, *_run(common, patience, batch, action))
 
 
-def say_how_to_go_on(said: InterruptAdvice, batch: Batch) -> None:
+def say_how_to_go_on(said: InterruptMessage, batch: Batch) -> None:
     """Put down what is said to somebody who does not wait for a batch."""
     way = f"muster batch fetch {batch.id}"
     goes_on = batch.state in (BatchState.RUNNING, BatchState.ENDED)
@@ -72,21 +69,9 @@ def _run(common: CommonOptions, patience: Patience, reference: str, action: "Bat
 
 
 def _tell(common: CommonOptions, batch: Batch, runs: list[RunId]) -> int:
-    lines = [_summary(batch), *(f"continue with: {way}" for way in _ways_on(runs))]
-    answer(common, _data(batch, runs), lambda console: console.print("\n".join(lines), soft_wrap=True))
+    lines = [batch_summary(batch), *(f"continue with: muster runs resume {run}" for run in runs)]
+    answer(common, fetched_view(batch, runs), lambda console: console.print("\n".join(lines), soft_wrap=True))
     return 0
-
-
-def _summary(batch: Batch) -> str:
-    return batch_summary(batch)
-
-
-def _data(batch: Batch, runs: list[RunId]) -> dict[str, Any]:
-    return batch_view(batch) | {"resumable": runs}
-
-
-def _ways_on(runs: list[RunId]) -> list[str]:
-    return [f"muster runs resume {run}" for run in runs]
 
 
 def watch(common: CommonOptions, patience: PollingOptions, batch: BatchArgument) -> None:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from muster.app import Muster, Patience
 from muster.app.batches import HeldBatch, Reconciled
+from muster.app.views.errors import reconciliation_error
 from muster.app.views.runs import reconciliation_view
 from muster.cli.batches.words import batch_name, some_batches
 from muster.cli.drive import interruptible
@@ -74,20 +75,14 @@ def holder_words(held: HeldBatch, patience: Patience) -> str:
 
 
 def _tell(common: CommonOptions, found: "list[Found]") -> int:
-    still_open = [one for one, _ in found if one.error is not None]
-    data = reconciliation_view(found)
+    data, error = reconciliation_view(found), reconciliation_error([one for one, _ in found])
     lines = [_line(one) for one, _ in found] or ["nothing to reconcile"]
     lines += [f"continue with: muster runs resume {run}" for run in data["resumable"]]
     if not common.json:
         answer(common, data, lambda console: console.print("\n".join(lines), soft_wrap=True))
-    elif not still_open:
+    elif error is None:
         answer(common, data, lambda console: None)
-    if not still_open:
-        return 0
-    are = "batch is" if len(still_open) == 1 else "batches are"
-    ways = list(dict.fromkeys(way for one in still_open if one.error for way in one.error.suggestions))
-    told = {"code": "batch_open", "message": f"{len(still_open)} {are} still open", "suggestions": ways}
-    return fail_with(common, told, 4, data)
+    return 0 if error is None else fail_with(common, error, 4, data)
 
 
 def _line(one: Reconciled) -> str:

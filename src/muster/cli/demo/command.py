@@ -11,10 +11,10 @@ from rich.panel import Panel
 from rich.table import Table
 
 from muster.app import Muster, open_muster
+from muster.app.runs.runs import require_completed
 from muster.cli.demo import work
 from muster.cli.demo.environment import DemoEnvironment, DemoFailed, set_up
 from muster.cli.demo.examination import DemoSuite, examine
-from muster.cli.drive import completed
 from muster.cli.suites.table import tell_report
 from muster.cli.terminal.output import CommonOptions, answer, fail_with
 from muster.cli.terminal.progress import Display, MutedDisplay, display, run_progress
@@ -220,7 +220,7 @@ async def _drive(muster: Muster, run: Run, display: Display) -> Run:
         await asyncio.wait({waiting}, timeout=LOOK_SECONDS)
     ended = await waiting
     display.show(run_progress(ended, 0), last=True)
-    return completed(ended)
+    return require_completed(ended)
 
 
 async def _prove(muster: Muster, run: Run, paid: Any) -> Proof:

@@ -10,8 +10,8 @@ from typing import Any
 
 from muster.app import Muster, open_muster
 from muster.app.reports import write_file
+from muster.app.runs.runs import require_completed
 from muster.app.suites.values import CaseLine, Status, SuiteReport
-from muster.cli.drive import completed
 from muster.cli.suites.order import SuiteProgress
 from muster.cli.terminal.progress import Display, ProgressState, shown
 from muster.domain.run import Run
@@ -101,7 +101,7 @@ async def _run(muster: Muster, folder: Path, display: Display) -> Run:
 
     run = await shown(handle.wait(), look, display)
     display.show(await progress_source.look(run, 0), last=True)
-    return completed(run)
+    return require_completed(run)
 
 
 def _nearby(lines: Sequence[CaseLine]) -> tuple[CaseLine, ...]:

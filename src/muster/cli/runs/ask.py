@@ -72,7 +72,7 @@ def ask(
         seed=seed,
         stream=sys.stdout.isatty() and not common.json and not sending.batch,
     )
-    inquiry = Inquiry(
+    order = AskOrder(
         question=question,
         sending=sending,
         budget=budget,
@@ -82,7 +82,7 @@ def ask(
     )
 
     async def work(muster: Muster) -> "AskOutcome":
-        return await put(muster, inquiry, display(common, stays=False) if sending.batch else SilentDisplay())
+        return await carry_out(muster, order, display(common, stays=False) if sending.batch else SilentDisplay())
 
     found = with_muster(common, work, allow_unpriced=allow_unpriced, patience=patience, create=True)
     return conclude(common, found, printed=question.stream)
@@ -166,7 +166,7 @@ def leave(common: CommonOptions, run: Run, found: RunBatches, workers: int) -> i
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Inquiry:
+class AskOrder:
     """A question, and how it is put."""
 
     question: Question
@@ -177,17 +177,17 @@ class Inquiry:
     tells: bool = True  # why it takes long, on standard error
 
 
-async def put(muster: Muster, inquiry: Inquiry, display: Display) -> AskOutcome:
+async def carry_out(muster: Muster, order: AskOrder, display: Display) -> AskOutcome:
     """Ask, and return the run with the reply; detached, without one."""
-    question, sending = inquiry.question, inquiry.sending
+    question, sending = order.question, order.sending
     writer = AnswerWriter(muster.settings.secrets) if question.stream else None
     options = muster.runs.options(
-        budget_usd=inquiry.budget, name=inquiry.name, timeout=inquiry.timeout, dispatch=sending.dispatch
+        budget_usd=order.budget, name=order.name, timeout=order.timeout, dispatch=sending.dispatch
     )
     handle = await muster.start_question(question, options, detach=sending.detach, on_delta=writer)
-    if sending.batch and inquiry.tells and not muster.agents.has_batches(question.agent):
+    if sending.batch and order.tells and not muster.agents.has_batches(question.agent):
         warn(f"{question.agent} answers on this machine and has no batches: it is asked live")
-    watching = asyncio.ensure_future(_watch_retries(handle, writer, inquiry))
+    watching = asyncio.ensure_future(_watch_retries(handle, writer, order))
     try:
         run = await drive(muster, handle, display)
     finally:
@@ -200,13 +200,13 @@ async def put(muster: Muster, inquiry: Inquiry, display: Display) -> AskOutcome:
     return outcome
 
 
-async def _watch_retries(handle: RunHandle, writer: AnswerWriter | None, inquiry: Inquiry) -> None:
+async def _watch_retries(handle: RunHandle, writer: AnswerWriter | None, order: AskOrder) -> None:
     async for event in handle.events():
         if event.kind != "call.retry":
             continue
         if writer is not None:
             writer.start_over()
-        if inquiry.tells:
+        if order.tells:
             message = clean(str(event.data["error"]["message"]))
-            when = "in another batch" if inquiry.sending.batch else f"in {event.data['again_in']:.0f} s"
+            when = "in another batch" if order.sending.batch else f"in {event.data['again_in']:.0f} s"
             warn(f"attempt {event.data['attempt']}: {message}; trying again {when}")

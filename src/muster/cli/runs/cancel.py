@@ -1,12 +1,12 @@
 """`muster runs cancel`: a run and its batches stopped."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from muster.app import Muster
 from muster.app.views.runs import whole_run_view
 from muster.cli.batches.words import batch_name, some_batches, standing
-from muster.cli.drive import InterruptAdvice, interruptible
+from muster.cli.drive import InterruptMessage, interruptible
 from muster.cli.options import PollingOptions, RunArgument
 from muster.cli.runs.words import summary
 from muster.cli.session import with_muster
@@ -14,9 +14,6 @@ from muster.cli.terminal.output import CommonOptions, answer
 from muster.cli.terminal.progress import Display, ProgressState, display, run_progress, shown
 from muster.domain.batch import UNDER_WAY, Batch
 from muster.domain.run import Run
-
-if TYPE_CHECKING:
-    pass
 
 
 def cancel(
@@ -37,7 +34,7 @@ def cancel(
     answer(common, data, lambda console: console.print(text, soft_wrap=True))
 
 
-async def _cancel(muster: Muster, reference: str, display: Display, said: InterruptAdvice) -> Run:
+async def _cancel(muster: Muster, reference: str, display: Display, said: InterruptMessage) -> Run:
     run = await muster.runs.find(reference)
     batches = await muster.runs.batches_under_way(run.id)
     if run.is_driven or not batches:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from muster.app import Muster
-from muster.cli.drive import completed
+from muster.app.runs.runs import require_completed
 from muster.cli.outcome import RunEnding
 from muster.cli.suites.order import SuiteEnding
 from muster.cli.verify.order import VerifyEnding
@@ -16,7 +16,7 @@ ENDINGS: Mapping[str, RunEnding] = {"suite": SuiteEnding(), "waves": VerifyEndin
 async def exit_code_of_run(muster: Muster, run: Run) -> int:
     """Return the exit code of a run that is over or stands still."""
     try:
-        completed(run)
+        require_completed(run)
     except MusterError as error:
         return exit_code_of(error)
     if run.is_detached:

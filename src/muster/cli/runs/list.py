@@ -4,7 +4,7 @@ import time
 from typing import TYPE_CHECKING, Annotated, Any
 
 from muster.app import Muster
-from muster.app.views.runs import whole_run_view
+from muster.app.views.runs import listed_run_view
 from muster.cli.line import Option
 from muster.cli.session import with_muster
 from muster.cli.terminal.output import CommonOptions, answer, note
@@ -26,8 +26,8 @@ def list_runs(
 
     async def work(muster: Muster) -> tuple[list[Run], list[dict[str, Any]]]:
         found = list(await muster.runs.list(() if state is None else (state,), limit))
-        views = [whole_run_view(run, await muster.runs.batches_of(run.id)) for run in found] if common.json else []
-        return found, [_without_result(view) for view in views]
+        views = [listed_run_view(run, await muster.runs.batches_of(run.id)) for run in found] if common.json else []
+        return found, views
 
     runs, data = with_muster(common, work)
 
@@ -41,8 +41,3 @@ def list_runs(
             note(common, "there are no such runs" if state else none_yet)
 
     answer(common, data, tell)
-
-
-def _without_result(data: dict[str, Any]) -> dict[str, Any]:
-    """Leave out what can be large."""
-    return {name: value for name, value in data.items() if name != "result"}

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from muster.app import Muster, Patience
 from muster.app.runs.handle import RunHandle
-from muster.app.views.runs import whole_run_view
+from muster.app.views.runs import queued_run_view, whole_run_view
 from muster.cli.batches.words import calls
 from muster.cli.drive import drive
 from muster.cli.line import Option
@@ -49,8 +49,7 @@ def resume(
 
     async def hand_over(muster: Muster) -> dict[str, Any]:
         queued = await muster.runs.queue((await prepare(muster)).id)
-        view = whole_run_view(queued, await muster.runs.batches_of(queued.id))
-        return view | {"workers": await muster.runs.workers()}
+        return queued_run_view(queued, await muster.runs.batches_of(queued.id), await muster.runs.workers())
 
     if detach:
         _answer_queued(common, with_muster(common, hand_over))

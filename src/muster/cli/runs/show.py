@@ -1,20 +1,16 @@
 """`muster runs show | delete`: one run in full; and runs forgotten."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from muster.app import Muster
 from muster.app.runs.details import CallDetails, RunDetails
-from muster.app.views.runs import call_view, details_view
+from muster.app.views.runs import call_view, deleted_view, details_view
 from muster.cli.completers import run_names
 from muster.cli.line import Argument, Option
 from muster.cli.options import RunArgument
 from muster.cli.session import with_muster
 from muster.cli.terminal.output import CommonOptions, answer
 from muster.domain.ids import RunId
-
-if TYPE_CHECKING:
-    pass
-
 
 FIRST = 200
 
@@ -53,4 +49,4 @@ def delete(
         return list(await muster.runs.delete(runs))
 
     deleted = with_muster(common, work)
-    answer(common, {"deleted": deleted}, lambda console: console.print("\n".join(f"deleted {run}" for run in deleted)))
+    answer(common, deleted_view(deleted), lambda console: console.print("\n".join(f"deleted {run}" for run in deleted)))

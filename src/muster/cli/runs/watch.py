@@ -1,7 +1,5 @@
 """`muster runs watch`: the events of a run as they come."""
 
-from typing import TYPE_CHECKING
-
 from muster.app import Muster
 from muster.app.views.runs import event_view
 from muster.cli.options import RunArgument
@@ -10,9 +8,6 @@ from muster.cli.runs.words import event_line, summary
 from muster.cli.session import with_muster
 from muster.cli.terminal.output import CommonOptions, clean, note, print_json, say
 from muster.domain.run import Run
-
-if TYPE_CHECKING:
-    pass
 
 
 def watch(common: CommonOptions, run: RunArgument) -> int:

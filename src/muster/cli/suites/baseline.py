@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from muster.app import Muster
 from muster.app.suites.reviews import NamedRun
-from muster.app.views.suites import baseline_view
+from muster.app.views.suites import baseline_view, removed_baseline_view, set_baseline_view
 from muster.cli.completers import run_names_or_files
 from muster.cli.line import Argument
 from muster.cli.session import with_muster
@@ -37,7 +37,7 @@ def set_baseline(
 
     found = with_muster(common, work, create=Path(run).is_file())  # a run in no file is in a store
     text = f"baseline {name} set to run {found.id}"
-    answer(common, {"name": name, "run": found.id}, lambda console: console.print(text, soft_wrap=True))
+    answer(common, set_baseline_view(name, found), lambda console: console.print(text, soft_wrap=True))
 
 
 def list_baselines(common: CommonOptions) -> None:
@@ -66,4 +66,4 @@ def remove(common: CommonOptions, name: NameArgument) -> None:
         await muster.suites.baselines.remove(name)
 
     with_muster(common, work)
-    answer(common, {"removed": name}, lambda console: console.print(f"removed {name}", soft_wrap=True))
+    answer(common, removed_baseline_view(name), lambda console: console.print(f"removed {name}", soft_wrap=True))

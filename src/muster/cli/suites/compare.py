@@ -1,18 +1,16 @@
 """`muster compare`: whether B is better or worse than A, or nobody can tell."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from muster.app import Muster
-from muster.app.suites.values import ComparisonTerms, RunComparison, comparison_json, comparison_markdown
+from muster.app.suites.values import ComparisonTerms, RunComparison, comparison_markdown
+from muster.app.views.errors import comparison_error
+from muster.app.views.suites import comparison_view
 from muster.cli.completers import run_names_or_files
 from muster.cli.line import Argument, Option
 from muster.cli.session import with_muster
 from muster.cli.terminal.output import CommonOptions, answer, fail_with, note
 from muster.domain.errors import BadArgument
-
-if TYPE_CHECKING:
-    pass
-
 
 TERMINAL, MARKDOWN = "terminal", "markdown"
 
@@ -55,12 +53,12 @@ def compare(
 def _tell(common: CommonOptions, found: RunComparison, format_: str) -> int:
     from muster.cli.suites.compare_table import tell_comparison
 
-    data = comparison_json(found) | ({"markdown": comparison_markdown(found)} if format_ == MARKDOWN else {})
-    if common.json and not found.ok:
-        code = str(found.verdict).replace(" ", "_")
-        return fail_with(common, {"code": code, "message": f"{found.verdict}: {found.why}", "suggestions": []}, 1, data)
+    data = comparison_view(found, markdown=format_ == MARKDOWN)
+    error = comparison_error(found)
+    if common.json and error is not None:
+        return fail_with(common, error, 1, data)
     if format_ == MARKDOWN:
         answer(common, data, lambda console: console.print(comparison_markdown(found), end="", soft_wrap=True))
     else:
         answer(common, data, lambda console: tell_comparison(console, found))
-    return 0 if found.ok else 1
+    return 0 if error is None else 1

@@ -20,12 +20,19 @@ from muster.app.suites.evidence import (
     Rescoring,
 )
 from muster.app.suites.values import WORDS, Status
+from muster.app.views.errors import (
+    REDACTED,
+    evidence_error,
+    rescoring_error,
+    rescoring_suggestions,
+    rescoring_words,
+)
 from muster.app.views.evidence import exported_view, keys_view, rescoring_view, verification_view
 from muster.cli.completers import run_names
 from muster.cli.line import Argument, Option
 from muster.cli.session import with_muster
 from muster.cli.terminal.output import CommonOptions, answer, clean, fail_with, note
-from muster.text.words import count, one_line
+from muster.text.words import one_line
 
 FileArgument = Annotated[Path, Argument(metavar="FILE", help="An archive written by `muster evidence export`.")]
 PublicKeyOption = Annotated[
@@ -74,8 +81,9 @@ def export(
 def verify(common: CommonOptions, file: FileArgument, public_key: PublicKeyOption = None) -> int:
     """Check that an archive was not changed since it was signed. Needs no store and no network."""
     found = Project(common.home).evidence.verify(file, public_key)
-    if not found.valid:
-        return _tell_invalid(common, file, found)
+    error = evidence_error(file, found)
+    if error is not None:
+        return fail_with(common, error, 1, verification_view(file, found))
     answer(common, verification_view(file, found), lambda console: console.print(_words(file, found), soft_wrap=True))
     return 0
 
@@ -90,8 +98,9 @@ def rescore(
 ) -> int:
     """Check an archive, then score its replies again and compare. No agent is called."""
     found = Project(common.home).evidence.rescore(file, public_key, allow_redacted=allow_redacted)
-    if not found.verification.valid:
-        return _tell_invalid(common, file, found.verification)
+    error = evidence_error(file, found.verification)
+    if error is not None:
+        return fail_with(common, error, 1, verification_view(file, found.verification))
     if not found.verification.trusted:
         note(common, _UNTRUSTED)
     return tell_rescoring(common, file, found)
@@ -110,15 +119,6 @@ def _tell_export(common: CommonOptions, done: Exported) -> None:
     answer(common, exported_view(done), lambda console: console.print(text, soft_wrap=True))
 
 
-def _tell_invalid(common: CommonOptions, file: Path, found: ArchiveVerification) -> int:
-    told = {
-        "code": "invalid_evidence",
-        "message": f"{file} is not valid: {found.where}: {found.what}",
-        "suggestions": [],
-    }
-    return fail_with(common, told, 1, verification_view(file, found))
-
-
 def _words(file: Path, found: ArchiveVerification) -> str:
     run = found.predicate.get("run") or {}
     head = f"valid: {file}, {len(found.members)} files of run {run.get('id', '?')}, signed with key {found.signer}"
@@ -130,49 +130,27 @@ MOST_KEYS = 5
 MOST_CHARACTERS = 120  # of a line that others wrote
 
 
-REDACTED = "cannot be scored again, because secrets were removed"
-
-
 def tell_rescoring(common: CommonOptions, file: Path, found: Rescoring) -> int:
     """Print what is the same and what is not; gives the exit code."""
-    data = rescoring_view(file, found)
-    if common.json and not found.ok:
-        told = {"code": "scored_otherwise", "message": _rescoring_words(found), "suggestions": _suggestions(found)}
-        return fail_with(common, told, 1, data)
+    data, error = rescoring_view(file, found), rescoring_error(found)
+    if common.json and error is not None:
+        return fail_with(common, error, 1, data)
     answer(common, data, lambda console: _tell(console, found))
-    return 0 if found.ok else 1
+    return 0 if error is None else 1
 
 
 def _tell(console: Console, found: Rescoring) -> None:
-    console.print(Text(_rescoring_words(found), style="bold green" if found.ok else "bold red"), soft_wrap=True)
+    console.print(Text(rescoring_words(found), style="bold green" if found.ok else "bold red"), soft_wrap=True)
     for title, redacted in (("different", False), (REDACTED, True)):
         chosen = [one for one in found.differences if one.redacted is redacted]
         if chosen:
             console.print(_table(title, chosen))
     for figure in found.figures[:MOST_SHOWN]:
         console.print(Text(clean(_figure(figure))), soft_wrap=True)
-    for suggestion in _suggestions(found):
+    for suggestion in rescoring_suggestions(found):
         console.print(Text(suggestion), soft_wrap=True)
     if found.unmentioned:
         console.print(Text(_unmentioned(found)), soft_wrap=True)
-
-
-def _rescoring_words(found: Rescoring) -> str:
-    parts = [f"{count(found.same, 'result')} came out the same"]
-    if found.different:
-        parts.append(f"{found.different:,} did not")
-    if found.blurred:
-        parts.append(f"{found.blurred:,} {REDACTED}")
-    if found.figures:
-        parts.append(f"{count(len(found.figures), 'figure')} did not follow from the results")
-    if found.missing:
-        parts.append(f"{found.missing:,} without a verdict")
-    return ", ".join(parts)
-
-
-def _suggestions(found: Rescoring) -> list[str]:
-    only_blurred = found.blurred and not found.different and not found.figures
-    return ["to let those differ: --allow-redacted"] if only_blurred and not found.allow_redacted else []
 
 
 def _figure(figure: FigureDifference) -> str:

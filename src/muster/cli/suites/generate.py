@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from muster.app import Muster
 from muster.app.suites.generation import Generated, Generation, yaml_text
+from muster.app.views.errors import generation_error
 from muster.app.views.suites import generated_view
 from muster.cli.completers import agent_names
 from muster.cli.drive import drive
@@ -58,19 +59,12 @@ def generate(
 
 def _conclude(common: CommonOptions, found: Generated) -> int:
     """Tell what was generated; fewer cases than were asked for make the exit code 1."""
-    data, over = generated_view(found), found.run.overdraft
+    data, error = generated_view(found), generation_error(found)
     if not common.json:
         _tell(console(), found)
         note(common, _footer(found.run))
-    if over is not None:
-        return fail_with(common, over, 1, data)
-    if found.shortfall:
-        told = {
-            "code": "too_few" if found.cases else "nothing_generated",
-            "message": found.shortfall,
-            "suggestions": [f"muster runs show {found.run.id} --calls"],
-        }
-        return fail_with(common, told, 1, data)
+    if error is not None:
+        return fail_with(common, error, 1, data)
     if common.json:
         answer(common, data, lambda _: None)
     return 0

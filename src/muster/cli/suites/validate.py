@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from muster.app.project import Project
-from muster.app.validation import Flaw, Inspection
+from muster.app.validation import Inspection, Linted, Validated
+from muster.app.views.errors import lint_error, validation_error
 from muster.app.views.project import linted_view, validated_view
 from muster.cli.line import Argument
 from muster.cli.terminal.output import CommonOptions, answer, clean, fail, fail_with, warn
@@ -25,7 +26,7 @@ def validate(common: CommonOptions, paths: AnyPathsArgument) -> int:
         if not common.json:
             warn(f"warning: {doubt}")
     if found.flaws:
-        return refused(common, found.flaws, data, found.missing)
+        return _refuse(common, found, data, found.missing)
     if found.missing:
         return fail(common, _not_found(found.missing), data if found.suites or found.verifications else None)
     lines = [f"{file}: {examination.name}, {cases(examination.cases)}" for file, examination in found.suites.items()]
@@ -42,11 +43,10 @@ def _not_found(missing: Sequence[NotFound]) -> NotFound:
     return NotFound("; ".join(error.message for error in missing), suggestions=suggestions)
 
 
-def refused(common: CommonOptions, flaws: Sequence[Flaw], data: Any, missing: Sequence[NotFound] = ()) -> int:
+def _refuse(common: CommonOptions, found: Validated | Linted, data: Any, missing: Sequence[NotFound] = ()) -> int:
     """Print everything that is wrong, and give the exit code for it."""
-    if common.json:
-        message = "; ".join([str(flaws[0]), *(error.message for error in missing)])
-        told = {"code": "bad_file", "message": message, "suggestions": []}
+    told, flaws = validation_error(found, missing), found.flaws
+    if common.json and told is not None:
         return fail_with(common, told, 2, data)
     for flaw in flaws:
         warn(str(flaw))
@@ -75,10 +75,10 @@ def lint(common: CommonOptions, paths: PathsArgument) -> int:
     if found.flaws:
         if lines and not common.json:
             answer(common, data, lambda console: console.print("\n".join(lines), soft_wrap=True))
-        return refused(common, found.flaws, data)
-    if common.json and findings:
-        told = {"code": "lint", "message": f"{len(findings)} findings; first: {findings[0]}", "suggestions": []}
-        return fail_with(common, told, 1, data)
+        return _refuse(common, found, data)
+    error = lint_error(found)
+    if common.json and error is not None:
+        return fail_with(common, error, 1, data)
     lines = lines or [f"{file}: {cases(examination.cases)}, clean" for file, examination in found.suites.items()]
     answer(common, data, lambda console: console.print("\n".join(lines), soft_wrap=True))
-    return 1 if findings else 0
+    return 0 if error is None else 1

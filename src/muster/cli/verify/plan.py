@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 from muster.app import Muster
 from muster.app.verify.plan import PlannedAgent, VerifyPlan
 from muster.app.verify.verifications import Prepared
+from muster.app.views.errors import some_left_out
 from muster.app.views.verify import verify_plan_view
 from muster.cli.line import Option
 from muster.cli.session import with_muster
@@ -14,7 +15,7 @@ from muster.cli.terminal.output import CommonOptions, answer, clean
 from muster.cli.terminal.table import Column, fitted
 from muster.cli.verify.options import AskedOptions, VerifySendingOptions
 from muster.cli.verify.order import request_of
-from muster.cli.verify.words import extent, left_out, redactions, tell_nothing
+from muster.cli.verify.words import extent, redactions, tell_nothing
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -93,7 +94,7 @@ def _whom(part: PlannedAgent) -> str:
 
 
 def _notes(found: VerifyPlan, cap: int | None) -> list[str]:
-    lines = [*(f"left out: {one}" for one in left_out(found.left_out)), *redactions(found)]
+    lines = [*(f"left out: {one}" for one in some_left_out(found.left_out)), *redactions(found)]
     if any(not part.verifier.command for part in found.parts):
         lines.append("the maximum includes one repair of each call, which are rare; later waves may not begin")
     return [*lines, *bound_words(found.all, cap)]

@@ -5,13 +5,12 @@ from collections.abc import Iterator, Sequence
 from muster.app.verify.plan import VerifyPlan
 from muster.app.verify.values import FileSelection, LeftOut
 from muster.app.verify.verifications import Prepared, StartedVerification
+from muster.app.views.errors import nothing_to_verify, some_left_out, why_nothing
 from muster.app.views.verify import nothing_view
 from muster.cli.batches.words import calls
 from muster.cli.terminal.output import CommonOptions, answer, fail_with
 from muster.text.words import count, one_line
 
-NOTHING = "nothing_to_verify"
-MOST_NAMED = 10
 FEW = 3
 MOST_GROUPS = 5
 NAMED_OF_A_GROUP = 2
@@ -25,7 +24,7 @@ def first_words(started: StartedVerification) -> str:
         return ""
     lines = [f"{extent(found, prepared)}, agents from {prepared.agents_file}"]
     if found.left_out:
-        lines.append(f"left out: {', '.join(left_out(found.left_out, FEW))}")
+        lines.append(f"left out: {', '.join(some_left_out(found.left_out, FEW))}")
     return "\n".join([*lines, *redactions(found)])
 
 
@@ -49,12 +48,6 @@ def redactions(found: VerifyPlan) -> Iterator[str]:
         yield f"{count(found.redacted, 'secret')} {are} taken out before anybody sees the files"
 
 
-def left_out(files: Sequence[LeftOut], most: int = MOST_NAMED) -> list[str]:
-    """Name some files that are left out, each with why, and count the others."""
-    more = [f"and {len(files) - most:,} more"] if len(files) > most else []
-    return [*(f"{one.path} ({one.why})" for one in files[:most]), *more]
-
-
 def left_out_by_why(files: Sequence[LeftOut]) -> str:
     """Count the files that are left out by why, the most first, and name some where that is worth a word."""
     groups: dict[str, list[str]] = {}
@@ -73,24 +66,11 @@ def _some(paths: Sequence[str]) -> str:
 
 def tell_nothing(common: CommonOptions, selection: FileSelection, prepared: Prepared, *, allowed: bool) -> int:
     """Print that there is nothing to verify, and why; a success only if that is allowed."""
-    why, named = _why(selection, prepared), left_out(prepared.left_out)
+    why = why_nothing(selection, prepared)
     data = nothing_view(why, prepared)
-    if allowed:
-        text = "\n".join([f"nothing was verified: {why}", *(f"  left out: {one}" for one in named)])
-        answer(common, data, lambda console: console.print(text, soft_wrap=True))
-        return 0
-    ways = [*(f"left out: {one}" for one in named), "add --allow-empty to exit 0 when there is nothing to verify"]
-    return fail_with(common, {"code": NOTHING, "message": f"nothing to verify: {why}", "suggestions": ways}, 1, data)
-
-
-def _why(selection: FileSelection, prepared: Prepared) -> str:
-    if prepared.left_out:
-        number = len(prepared.left_out)
-        return "the only file is left out" if number == 1 else f"all {number:,} files are left out"
-    if selection.changed:
-        return f"no file differs from {selection.ref or 'HEAD'}"
-    if selection.staged:
-        return "no file is staged"
-    if selection.pending is not None:
-        return f"no marker in {selection.pending}"
-    return f"no files in {', '.join(selection.paths)}"
+    if not allowed:
+        return fail_with(common, nothing_to_verify(selection, prepared), 1, data)
+    named = (f"  left out: {one}" for one in some_left_out(prepared.left_out))
+    text = "\n".join([f"nothing was verified: {why}", *named])
+    answer(common, data, lambda console: console.print(text, soft_wrap=True))
+    return 0

@@ -46,7 +46,7 @@ from muster.engine.calls.state import (
     failed_of,
     require_unicode,
 )
-from muster.engine.driven_run import CallGuard, CallJournal, DrivenRun, Halt, first_excess, overdraft_of
+from muster.engine.driven_run import CallGuard, CallJournal, DrivenRun, StopState, first_excess, overdraft_of
 
 
 class CallPath:
@@ -72,7 +72,7 @@ class CallPath:
         return BatchPath(self._with, self._driven, self._journal, self._guard)
 
     @property
-    def halt(self) -> Halt:
+    def halt(self) -> StopState:
         """Refuses new work of the run."""
         return self._guard.halt
 

@@ -94,7 +94,7 @@ class _Rescoring:
         self._spec, self._completed = _spec_of(run), run.get("state") == RunState.COMPLETED
         self._snapshot = read_as(SuiteSnapshot, archive.first(SUITE), SUITE)
         self._units = EvidenceUnits(self._spec, self._snapshot)
-        self._witnesses = RecordedReplies(archive, recorded=self._spec.answers is not None)
+        self._replies = RecordedReplies(archive, recorded=self._spec.answers is not None)
         self._figures = SubjectTallies()
         self._cases = self._same = self._different = self._blurred = self._missing = 0
         self._differences: list[Difference] = []
@@ -125,7 +125,7 @@ class _Rescoring:
         for line in self._archive.records(CASES):
             case = read_as(Case, line, CASES)
             self._cases += 1
-            self._witnesses.turn_to(line, case)
+            self._replies.turn_to(line, case)
             roll = self._units.roll(case)
             while (verdict := verdicts.take(case.id)) is not None:
                 self._weigh(case, verdict, roll)
@@ -153,7 +153,7 @@ class _Rescoring:
     def _hear(self, verdict: dict[str, Any]) -> tuple[CaseResult, RecordedVerdict]:
         result = read_as(CaseResult, verdict.get("result"), VERDICTS)
         self._units.mention(result)
-        return result, self._witnesses.hear(result)
+        return result, self._replies.hear(result)
 
     def _count_missing(self, case: Case, roll: UnitRoll) -> None:
         """Count the units without a verdict; a run that was not completed may have such."""
@@ -180,7 +180,7 @@ class _Rescoring:
 
     def _count_unmentioned(self) -> tuple[int, tuple[str, ...]]:
         number, keys = 0, []
-        for call in self._witnesses.unheard():
+        for call in self._replies.unheard():
             key = str(call.get("key"))
             if not self._units.mentions(key):
                 number += 1

@@ -10,7 +10,7 @@ from muster.suites.format.forms import DatasetForm
 from muster.suites.format.reading import SuiteFiles
 from muster.suites.format.resolve import require_id
 from muster.suites.format.variables import CaseTemplate, Row, Unfilled, rows
-from muster.text.complaints import Complaints
+from muster.text.diagnostics import Diagnostics
 from muster.text.documents.tree import Flaw, Place, Unreadable
 from muster.text.json_paths import compile_path
 from muster.text.json_schema import schema_flaw
@@ -26,31 +26,31 @@ class FilledCase:
     doubts: tuple[Flaw, ...] = ()
 
     @staticmethod
-    def of(case: Case, complaints: Complaints, doubts: tuple[Flaw, ...] = ()) -> "FilledCase":
+    def of(case: Case, diagnostics: Diagnostics, doubts: tuple[Flaw, ...] = ()) -> "FilledCase":
         """Return a case with what was said about it."""
-        return FilledCase(case=case, flaws=tuple(complaints.flaws), doubts=(*doubts, *complaints.doubts))
+        return FilledCase(case=case, flaws=tuple(diagnostics.flaws), doubts=(*doubts, *diagnostics.doubts))
 
 
 def filled(
-    case: Case, complaints: Complaints, variables: Mapping[str, str], dataset: DatasetForm | None, files: SuiteFiles
+    case: Case, diagnostics: Diagnostics, variables: Mapping[str, str], dataset: DatasetForm | None, files: SuiteFiles
 ) -> Iterator[FilledCase]:
     """Return what comes of a resolved case, verified; rows are read only for a case that is good so far."""
-    if dataset is not None and not complaints.flaws:
-        yield from _from_rows(case, complaints, variables, dataset, files)
+    if dataset is not None and not diagnostics.flaws:
+        yield from _from_rows(case, diagnostics, variables, dataset, files)
         return
     try:
         case = CaseTemplate(case).fill(variables) if variables and dataset is None else case
     except Unfilled as error:
-        complaints.say_of_mark(error.mark, error.message)
+        diagnostics.say_of_mark(error.mark, error.message)
     else:
         if dataset is None:
-            verify(case, complaints)
-            if not variables and complaints.has_mark("{{"):
-                _doubt_undefined(case, complaints)
-    yield FilledCase.of(case, complaints)
+            verify(case, diagnostics)
+            if not variables and diagnostics.has_mark("{{"):
+                _doubt_undefined(case, diagnostics)
+    yield FilledCase.of(case, diagnostics)
 
 
-def _doubt_undefined(case: Case, complaints: Complaints) -> None:
+def _doubt_undefined(case: Case, diagnostics: Diagnostics) -> None:
     """Note the variables that texts of a case name although nothing defines any; the texts stay as they are."""
     try:
         names = CaseTemplate(case).names
@@ -59,14 +59,14 @@ def _doubt_undefined(case: Case, complaints: Complaints) -> None:
     for name in names:
         if name.isidentifier():  # anything else is a text about templates
             words = f"undefined variable {name!r}, sent as it stands; define it in variables"
-            complaints.doubt_of_variable(name, words, "undefined-variable")
+            diagnostics.doubt_of_variable(name, words, "undefined-variable")
 
 
 def _from_rows(
-    case: Case, complaints: Complaints, variables: Mapping[str, str], dataset: DatasetForm, files: SuiteFiles
+    case: Case, diagnostics: Diagnostics, variables: Mapping[str, str], dataset: DatasetForm, files: SuiteFiles
 ) -> Iterator[FilledCase]:
     try:
-        filling = _Filling(case, complaints, variables, dataset)
+        filling = _Filling(case, diagnostics, variables, dataset)
         empty = True
         for row in rows(files.find(dataset.file)):
             empty = False
@@ -74,45 +74,47 @@ def _from_rows(
         if empty:
             raise Unreadable("has no rows")
     except Unfilled as error:
-        complaints.say_of_mark(error.mark, error.message)
+        diagnostics.say_of_mark(error.mark, error.message)
     except Unreadable as error:
         place = dataset.file if error.line is None else f"{dataset.file}:{error.line}"
-        complaints.say(("dataset",), error.message if dataset.file in error.message else f"{place}: {error.message}")
-    if complaints.flaws:
-        yield FilledCase(case=case, flaws=tuple(complaints.flaws))
+        diagnostics.say(("dataset",), error.message if dataset.file in error.message else f"{place}: {error.message}")
+    if diagnostics.flaws:
+        yield FilledCase(case=case, flaws=tuple(diagnostics.flaws))
 
 
 class _Filling:
     """Makes cases of rows. What is the same in all of them is verified until one is good."""
 
-    def __init__(self, case: Case, complaints: Complaints, variables: Mapping[str, str], dataset: DatasetForm) -> None:
-        self._case, self._complaints, self._dataset = case, complaints, dataset
+    def __init__(
+        self, case: Case, diagnostics: Diagnostics, variables: Mapping[str, str], dataset: DatasetForm
+    ) -> None:
+        self._case, self._diagnostics, self._dataset = case, diagnostics, dataset
         self._template = CaseTemplate(case)
         self._variables = dict(variables)
         self._known: frozenset[int] = frozenset()
-        self._doubts = tuple(complaints.doubts)
+        self._doubts = tuple(diagnostics.doubts)
 
     def case(self, row: Row) -> FilledCase:
         """Return the case of a row, with what is wrong with it; the first brings what was said about all of them."""
         name = str(row.number) if self._dataset.id is None else row.text(self._dataset.id)
-        complaints = self._complaints.of(f"{self._case.id}/{name or row.number}", f"{self._dataset.file}:{row.line}")
+        diagnostics = self._diagnostics.of(f"{self._case.id}/{name or row.number}", f"{self._dataset.file}:{row.line}")
         if not name:
-            complaints.say(("dataset", "id"), f"the row has no value in {self._dataset.id!r}, the column of its id")
+            diagnostics.say(("dataset", "id"), f"the row has no value in {self._dataset.id!r}, the column of its id")
         whole = f"{self._case.id}/{name or row.number}"
-        case = self._filled(whole, row, complaints)
-        if case is not None and not complaints.flaws and not complaints.doubts:
+        case = self._filled(whole, row, diagnostics)
+        if case is not None and not diagnostics.flaws and not diagnostics.doubts:
             self._known = self._known or checks_of(self._case)
         doubts, self._doubts = self._doubts, ()
-        return FilledCase.of(case or replace(self._case, id=whole), complaints, doubts)
+        return FilledCase.of(case or replace(self._case, id=whole), diagnostics, doubts)
 
-    def _filled(self, name: str, row: Row, complaints: Complaints) -> Case | None:
-        require_id(name, self._case.suite, complaints.say)
+    def _filled(self, name: str, row: Row, diagnostics: Diagnostics) -> Case | None:
+        require_id(name, self._case.suite, diagnostics.say)
         try:
             case = self._template.fill(self._values(row), id=name)
         except Unfilled as error:
-            complaints.say_of_mark(error.mark, error.message)
+            diagnostics.say_of_mark(error.mark, error.message)
             return None
-        verify(case, complaints, self._known)
+        verify(case, diagnostics, self._known)
         return case
 
     def _values(self, row: Row) -> Mapping[str, str]:
@@ -126,16 +128,16 @@ class _Filling:
 _EMPTY_MEANS_NOTHING = (CheckKind.CONTAINS, CheckKind.NOT_CONTAINS, CheckKind.REGEX)
 
 
-def verify(case: Case, complaints: Complaints, known: frozenset[int] = frozenset()) -> None:
+def verify(case: Case, diagnostics: Diagnostics, known: frozenset[int] = frozenset()) -> None:
     """Return what of a case cannot be checked; checks that were seen already are not looked at again."""
     for place, check in _checks(case):
         if id(check) not in known:
-            _verify_check(check, place, complaints)
+            _verify_check(check, place, diagnostics)
     for index, expectation in enumerate(case.tool_sequence):
         if not expectation.tool:
-            complaints.say(("expected", "tool_sequence", index, "tool"), "is empty")
+            diagnostics.say(("expected", "tool_sequence", index, "tool"), "is empty")
     if not all(case.tags):
-        complaints.say(("tags",), "there is an empty one")
+        diagnostics.say(("tags",), "there is an empty one")
 
 
 def checks_of(case: Case) -> frozenset[int]:
@@ -151,24 +153,24 @@ def _checks(case: Case) -> Iterator[tuple[Place, OutputCheck]]:
             yield ("expected", "rubric", index, "auto_check"), item.auto_check
 
 
-def _verify_check(check: OutputCheck, place: Place, complaints: Complaints) -> None:
+def _verify_check(check: OutputCheck, place: Place, diagnostics: Diagnostics) -> None:
     if check.kind in _EMPTY_MEANS_NOTHING and not check.value:
-        complaints.doubt((*place, "value"), f"an empty {check.kind} checks nothing", "empty-check")
+        diagnostics.doubt((*place, "value"), f"an empty {check.kind} checks nothing", "empty-check")
     if check.kind is CheckKind.REGEX and (wrong := _pattern_flaw(check.value)):
-        complaints.say((*place, "value"), wrong)
+        diagnostics.say((*place, "value"), wrong)
     if check.kind is CheckKind.JSON_PATH and check.field is None:
-        _verify_path(check.value, (*place, "value"), complaints)
+        _verify_path(check.value, (*place, "value"), diagnostics)
     if check.field is not None:
-        _verify_path(check.field, (*place, "field"), complaints)
+        _verify_path(check.field, (*place, "field"), diagnostics)
     if check.schema is not None and (wrong := schema_flaw(check.schema)):
-        complaints.say((*place, "schema"), f"not a valid JSON Schema: {wrong}")
+        diagnostics.say((*place, "schema"), f"not a valid JSON Schema: {wrong}")
 
 
-def _verify_path(text: str, place: Place, complaints: Complaints) -> None:
+def _verify_path(text: str, place: Place, diagnostics: Diagnostics) -> None:
     if not text:
-        complaints.say(place, "is empty")
+        diagnostics.say(place, "is empty")
     elif text.startswith("$") and (wrong := _path_flaw(text)):  # else it is a JSON pointer, or the name of a key
-        complaints.say(place, wrong)
+        diagnostics.say(place, wrong)
 
 
 @lru_cache(maxsize=1024)

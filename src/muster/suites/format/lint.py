@@ -11,7 +11,7 @@ from muster.suites.case import CheckKind, Evaluator
 from muster.suites.format.forms import CaseForm, CheckForm, HeadForm
 from muster.suites.format.reading import SuiteReader
 from muster.suites.format.suite import examine
-from muster.text.complaints import Complaints
+from muster.text.diagnostics import Diagnostics
 from muster.text.documents.tree import Flaw, Place, Unreadable
 from muster.text.files import opened, shown, whole_text
 
@@ -38,7 +38,7 @@ def _findings(reading: SuiteReader, doubts: tuple[Flaw, ...]) -> Iterator[Flaw]:
     head = reading.head
     if head is None:  # it was sound a moment ago
         return
-    about_head = Complaints(reading.file, reading.tree, reading.tree.line)
+    about_head = Diagnostics(reading.file, reading.tree, reading.tree.line)
     yield from _told(about_head, _about_head(head))
     yield from doubts
     smoke = False
@@ -49,15 +49,15 @@ def _findings(reading: SuiteReader, doubts: tuple[Flaw, ...]) -> Iterator[Flaw]:
             ids.add(written.form.id)
             own = written.form.tags or head.defaults.tags
             smoke = smoke or "smoke" in own
-            yield from _told(written.complaints, _about_case(written.form, head))
-            yield from _told(written.complaints, tags.findings(own))
+            yield from _told(written.diagnostics, _about_case(written.form, head))
+            yield from _told(written.diagnostics, tags.findings(own))
     if not smoke:
         yield about_head.flaw(("cases",), "no case has the tag 'smoke'", "no-smoke-case")
     yield from manifest_findings(reading.path.parent, head.skill_or_agent, ids)
 
 
-def _told(complaints: Complaints, findings: Iterator[Finding]) -> Iterator[Flaw]:
-    return (complaints.flaw(place, message, code) for place, code, message in findings)
+def _told(diagnostics: Diagnostics, findings: Iterator[Finding]) -> Iterator[Flaw]:
+    return (diagnostics.flaw(place, message, code) for place, code, message in findings)
 
 
 def _about_head(head: HeadForm) -> Iterator[Finding]:

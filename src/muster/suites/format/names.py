@@ -23,7 +23,7 @@ from muster.suites.format.forms import (
     HeadForm,
     RubricForm,
 )
-from muster.text.complaints import UnknownName
+from muster.text.diagnostics import UnknownName
 from muster.text.documents.tree import Place, spelled
 from muster.text.forms import Form
 

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from muster.domain.errors import BadArgument, BadFile, NotFound
 from muster.suites.format.forms import CaseForm, HeadForm
 from muster.suites.format.names import rest_of, unknown_names
-from muster.text.complaints import Complaints, places_of
+from muster.text.diagnostics import Diagnostics, places_of
 from muster.text.documents.readers import READERS
 from muster.text.documents.toml_reader import TomlFile
 from muster.text.documents.tree import Flaw, Map, Unreadable
@@ -33,7 +33,7 @@ class WrittenCase:
     line: int
     form: CaseForm | None
     rest: CaseForm | None = None  # of a case that does not fit, what can be looked at all the same
-    complaints: Complaints
+    diagnostics: Diagnostics
 
 
 class SuiteReader:
@@ -71,21 +71,21 @@ class SuiteReader:
             return
         for tree, line in self._cases():
             name = tree.get("id") if isinstance(tree, Mapping) else None
-            complaints = Complaints(self.file, tree, line, str(name) if isinstance(name, str) else "")
+            diagnostics = Diagnostics(self.file, tree, line, str(name) if isinstance(name, str) else "")
             form = rest = None
             if isinstance(tree, Unreadable):
-                complaints.flaws.append(self.flaw(tree))
-                yield WrittenCase(tree=None, line=line, form=None, complaints=complaints)
+                diagnostics.flaws.append(self.flaw(tree))
+                yield WrittenCase(tree=None, line=line, form=None, diagnostics=diagnostics)
                 continue
             form = _whole(tree)
             if form is None:
-                complaints.take_names(unknown_names(CaseForm, tree))
+                diagnostics.take_names(unknown_names(CaseForm, tree))
                 try:
                     form = CaseForm.model_validate(tree)
                 except ValidationError as error:
-                    complaints.take(error)
+                    diagnostics.take(error)
                     rest = rest_of(tree, places_of(error), f"{self.name}/line-{line}")
-            yield WrittenCase(tree=tree, line=line, form=form, complaints=complaints, rest=rest)
+            yield WrittenCase(tree=tree, line=line, form=form, diagnostics=diagnostics, rest=rest)
 
     def flaw(self, error: Unreadable) -> Flaw:
         """Return the flaw of a file that cannot be read."""
@@ -97,16 +97,16 @@ class SuiteReader:
         if once and isinstance(source, YamlFile) and (first := source.first_head()) is not None:
             self._cases = partial(source.cases, once=True)
         self.tree = source.head() if first is None else first
-        complaints = Complaints(self.file, self.tree, self.tree.line)
-        complaints.take_names(unknown_names(HeadForm, self.tree))
+        diagnostics = Diagnostics(self.file, self.tree, self.tree.line)
+        diagnostics.take_names(unknown_names(HeadForm, self.tree))
         try:
             self.head = HeadForm.model_validate(self.tree)
         except ValidationError as error:
-            complaints.take(error)
+            diagnostics.take(error)
         if "cases" not in self.tree:
-            complaints.say(("cases",), "missing; a suite needs a list of cases")
-        self.flaws += complaints.flaws
-        self.doubts += complaints.doubts
+            diagnostics.say(("cases",), "missing; a suite needs a list of cases")
+        self.flaws += diagnostics.flaws
+        self.doubts += diagnostics.doubts
 
     def _read_prompt(self) -> None:
         try:

@@ -26,7 +26,7 @@ from muster.suites.format.forms import CaseForm, CheckForm, EvaluatorForm, HeadF
 from muster.suites.format.names import STAND_IN
 from muster.suites.format.reading import SuiteFiles
 from muster.suites.format.variables import JsonText, spell
-from muster.text.complaints import Complaints
+from muster.text.diagnostics import Diagnostics
 from muster.text.documents.tree import Place, Unreadable
 from muster.text.json_documents import flaw_of
 from muster.text.json_schema import schema_flaw
@@ -43,9 +43,9 @@ class CaseResolver:
     def __init__(self, head: HeadForm, files: SuiteFiles, file: str, *, partial: bool = False) -> None:
         self._head, self._files, self._file, self._partial = head, files, file, partial
 
-    def resolve(self, form: CaseForm, line: int, complaints: Complaints) -> Case:
+    def resolve(self, form: CaseForm, line: int, diagnostics: Diagnostics) -> Case:
         """Return the case; it counts only if nothing was complained about."""
-        return _Resolution(self._head, self._files, form, complaints, self._file, partial=self._partial).case(
+        return _Resolution(self._head, self._files, form, diagnostics, self._file, partial=self._partial).case(
             self._file, line
         )
 
@@ -54,11 +54,11 @@ class _Resolution:
     """The work on one case."""
 
     def __init__(
-        self, head: HeadForm, files: SuiteFiles, form: CaseForm, complaints: Complaints, file: str, *, partial: bool
+        self, head: HeadForm, files: SuiteFiles, form: CaseForm, diagnostics: Diagnostics, file: str, *, partial: bool
     ) -> None:
         self._partial = partial  # parts are missing that were complained about: what follows from that is not told
-        self._head, self._files, self._form, self._say = head, files, form, complaints.say
-        self._doubt = complaints.doubt
+        self._head, self._files, self._form, self._say = head, files, form, diagnostics.say
+        self._doubt = diagnostics.doubt
         self._config: EvaluatorForm = form.evaluator_config
         self._file = file
 
@@ -299,7 +299,7 @@ def _id_flaws(name: str, suite: str) -> list[str]:
     return found
 
 
-Complaint = tuple[int, str]  # the number of the word, and what is wrong with it
+BadWord = tuple[int, str]  # the number of the word, and what is wrong with it
 
 _UPWARDS = re.compile(r"(?:^|[\s/=:'\"])\.\.(?:[\s/:'\"]|$)")
 _INSIDE = re.compile(r"(?<=[\s=:'\"();|&<>])(/[^\s'\"();|&<>]+)")
@@ -309,7 +309,7 @@ _DEVICES = ("/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr")
 _SCRIPTS = (".py", ".sh", ".bash", ".js", ".mjs", ".cjs", ".ts", ".rb", ".pl", ".php", ".lua", ".r")
 
 
-def leaving(command: Sequence[str], folders: Sequence[Path]) -> Iterator[Complaint]:
+def leaving(command: Sequence[str], folders: Sequence[Path]) -> Iterator[BadWord]:
     """Return the words that lead out of the project, whose folders are those of the suite and above it."""
     for index, word in enumerate(command):
         path = _path_in(word)
@@ -324,7 +324,7 @@ def leaving(command: Sequence[str], folders: Sequence[Path]) -> Iterator[Complai
             yield index, f"{word!r} is not allowed: it is a link that leads out of {folders[-1]}"
 
 
-def missing(command: Sequence[str], folders: Sequence[Path]) -> Iterator[Complaint]:
+def missing(command: Sequence[str], folders: Sequence[Path]) -> Iterator[BadWord]:
     """Return the words that name a file which is in none of the folders: the program's, and that of its script."""
     script = _script_of(command) or next((word for word in command[1:] if _is_script(word)), None)
     for index, word in enumerate(command):

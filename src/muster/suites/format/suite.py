@@ -189,15 +189,15 @@ def resolved(reading: SuiteReader) -> Iterator[FilledCase | Flaw]:
 
 
 def _resolve(reading: SuiteReader, written: WrittenCase) -> Iterator[FilledCase]:
-    head, form, complaints = reading.head, written.form, written.complaints
+    head, form, diagnostics = reading.head, written.form, written.diagnostics
     if head is None or form is None:
         _look_at_rest(reading, written)
-        yield FilledCase.of(_draft(reading, written), complaints)
+        yield FilledCase.of(_draft(reading, written), diagnostics)
         return
     for place, code, message in lenient(form):
-        complaints.doubt(place, message, code)
-    case = CaseResolver(head, reading.files, reading.file).resolve(form, written.line, complaints)
-    yield from filled(case, complaints, {**head.variables, **form.variables}, form.dataset, reading.files)
+        diagnostics.doubt(place, message, code)
+    case = CaseResolver(head, reading.files, reading.file).resolve(form, written.line, diagnostics)
+    yield from filled(case, diagnostics, {**head.variables, **form.variables}, form.dataset, reading.files)
 
 
 def _look_at_rest(reading: SuiteReader, written: WrittenCase) -> None:
@@ -206,13 +206,15 @@ def _look_at_rest(reading: SuiteReader, written: WrittenCase) -> None:
     if form is None:
         return
     for place, code, message in lenient_thresholds(form):
-        written.complaints.doubt(place, message, code)
+        written.diagnostics.doubt(place, message, code)
     head = reading.head or HeadForm(schema_version=1, skill_or_agent="unknown")
     if reading.head is not None and isinstance(written.tree.get("id"), str):
-        require_id(form.id, head.skill_or_agent, written.complaints.say)
-    case = CaseResolver(head, reading.files, reading.file, partial=True).resolve(form, written.line, written.complaints)
+        require_id(form.id, head.skill_or_agent, written.diagnostics.say)
+    case = CaseResolver(head, reading.files, reading.file, partial=True).resolve(
+        form, written.line, written.diagnostics
+    )
     if not (reading.tree.get("variables") or form.variables or form.dataset):
-        verify(case, written.complaints)
+        verify(case, written.diagnostics)
 
 
 def _draft(reading: SuiteReader, written: WrittenCase) -> Case:

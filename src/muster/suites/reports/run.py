@@ -16,7 +16,7 @@ from muster.store.base import Store
 from muster.suites.case import Case
 from muster.suites.journal import (
     ANSWERS,
-    MENDABLE,
+    REPEATABLE,
     SNAPSHOT,
     Subject,
     SuiteSnapshot,
@@ -71,7 +71,7 @@ class SuiteRun:
         version = 1
         while found := results_of(await self._value(results_key(self.spec.tag, page, version))):
             newest = found
-            if not any(result.status in MENDABLE for result in newest):
+            if not any(result.status in REPEATABLE for result in newest):
                 break
             version += 1
         return newest

@@ -15,7 +15,7 @@ from uuid import uuid4
 from pydantic import ValidationError
 
 from muster.domain.errors import BadArgument, BadConfiguration, BadFile, NotFound
-from muster.text.complaints import Complaints
+from muster.text.diagnostics import Diagnostics
 from muster.text.documents.readers import READERS
 from muster.text.documents.toml_reader import TomlFile
 from muster.text.documents.tree import MOST_FLAWS, Flaw, Items, Map, Unreadable
@@ -126,13 +126,13 @@ class _DeclarationReader:
 
     def __init__(self, file: str, folder: Path, tree: Map) -> None:
         self._file, self._folder, self._tree = file, folder, tree
-        self._top = Complaints(file, tree, tree.line)
-        self._agents: list[Complaints] = []
+        self._top = Diagnostics(file, tree, tree.line)
+        self._agents: list[Diagnostics] = []
 
     @property
     def flaws(self) -> list[Flaw]:
         """All that is wrong, from top to bottom."""
-        found = [flaw for complaints in (self._top, *self._agents) for flaw in complaints.flaws]
+        found = [flaw for diagnostics in (self._top, *self._agents) for flaw in diagnostics.flaws]
         return sorted(found, key=lambda flaw: flaw.line or 0)
 
     def declaration(self) -> Declaration | None:
@@ -176,11 +176,11 @@ class _DeclarationReader:
         found, names = [], [_name(tree) for tree in listed]
         for index, tree in enumerate(listed):
             line = listed.lines[index] if isinstance(listed, Items) else self._tree.lines["agents"]
-            complaints = Complaints(self._file, tree, line, names[index])
-            self._agents.append(complaints)
-            found.append(resolve(tree, self._folder, complaints, max_tokens))
+            diagnostics = Diagnostics(self._file, tree, line, names[index])
+            self._agents.append(diagnostics)
+            found.append(resolve(tree, self._folder, diagnostics, max_tokens))
             if names[index] and names[index] in names[:index]:
-                complaints.say(("name",), "duplicate name of an agent")
+                diagnostics.say(("name",), "duplicate name of an agent")
         return [verifier for verifier in found if verifier is not None]
 
 

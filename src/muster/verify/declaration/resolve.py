@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from muster.domain.errors import BadArgument
-from muster.text.complaints import Complaints
+from muster.text.diagnostics import Diagnostics
 from muster.text.documents.tree import Place, Plain, Unreadable, plain_value
 from muster.text.expressions import PART, parse, spell_mapping
 from muster.text.files import whole_text
@@ -23,39 +23,39 @@ _FILES = (".md", ".txt")
 _GIVEN_BY = {"score": Shape.REVIEW, "coverage": Shape.TESTS}
 
 
-def resolve(tree: Any, folder: Path, complaints: Complaints, max_tokens: int | None) -> Verifier | None:
+def resolve(tree: Any, folder: Path, diagnostics: Diagnostics, max_tokens: int | None) -> Verifier | None:
     """Return the verifier; None when something is wrong with it, which is then complained about."""
     if not isinstance(tree, Mapping):
-        complaints.say((), "must be a mapping")
+        diagnostics.say((), "must be a mapping")
         return None
     for key, message in (*unknown(tree, AGENT), *misplaced(tree)):
-        complaints.say((key,), message)
-    reading = _AgentReader(tree, folder, complaints)
+        diagnostics.say((key,), message)
+    reading = _AgentReader(tree, folder, diagnostics)
     texts = {"prompt": reading.prompt(), "schema": reading.schema(), "thresholds": reading.thresholds()}
     try:
         form = AgentForm.model_validate(tree)
     except ValidationError as error:
-        complaints.take(error)
+        diagnostics.take(error)
         return None
     parser = reading.parser(form)
-    return None if complaints.flaws else _verifier(form, parser, max_tokens, texts)
+    return None if diagnostics.flaws else _verifier(form, parser, max_tokens, texts)
 
 
-def read_thresholds(given: Any, complaints: Complaints, place: Place = ("thresholds",)) -> tuple[str, ...]:
+def read_thresholds(given: Any, diagnostics: Diagnostics, place: Place = ("thresholds",)) -> tuple[str, ...]:
     """Read expressions from a list, one text or a mapping; complains about each that is none."""
     if isinstance(given, Mapping):
         parts: list[tuple[str | int, Any]] = [(name, {name: bound}) for name, bound in given.items()]
     elif isinstance(given, str | list):
         parts = list(enumerate(given if isinstance(given, list) else [given]))
     else:
-        complaints.say(place, "must be a list of expressions, or a mapping of names to numbers")
+        diagnostics.say(place, "must be a list of expressions, or a mapping of names to numbers")
         return ()
     found: list[str] = []
     for step, part in parts:
         try:
             found += _expressions(part)
         except (BadArgument, ValueError) as error:
-            complaints.say((*place, step), str(error))
+            diagnostics.say((*place, step), str(error))
     return tuple(found)
 
 
@@ -98,9 +98,9 @@ def _verifier(form: AgentForm, parser: str, max_tokens: int | None, texts: Mappi
 class _AgentReader:
     """One agent that is being read; looks at each of its keys as it was written, whatever is wrong with the others."""
 
-    def __init__(self, tree: Mapping[str, Any], folder: Path, complaints: Complaints) -> None:
-        self._tree, self._folder, self._say = tree, folder, complaints.say
-        self._complaints = complaints
+    def __init__(self, tree: Mapping[str, Any], folder: Path, diagnostics: Diagnostics) -> None:
+        self._tree, self._folder, self._say = tree, folder, diagnostics.say
+        self._diagnostics = diagnostics
         self._is_model = tree.get("kind") in (None, Kind.MODEL)
 
     def prompt(self) -> str:
@@ -154,7 +154,7 @@ class _AgentReader:
         given = self._tree.get("thresholds")
         if given is None:
             return THRESHOLDS
-        found = read_thresholds(given, self._complaints)
+        found = read_thresholds(given, self._diagnostics)
         for name in dict.fromkeys(name for text in found for name in parse(text).names):
             self._require_given(name)
         return found

@@ -278,7 +278,7 @@ class VerifyReport:
     def sentence(self, quote: Quote = plain) -> str:
         """Return the verdict with somebody else's words quoted."""
         partly = [f"this is only a part of the verification: {self.part(quote)}"] if self.partial else []
-        text = "; ".join([*(list(self.flaws(quote)) or [self._praise()]), *partly])
+        text = "; ".join([*(list(self.flaws(quote)) or [self._success()]), *partly])
         return f"{text[:1].upper()}{text[1:]}."
 
     def part(self, quote: Quote = plain) -> str:
@@ -310,7 +310,7 @@ class VerifyReport:
         elif self.waves and self.unseen:
             yield f"{len(self.unseen):,} of {count(len(self.files), 'file')} not verified"
 
-    def _praise(self) -> str:
+    def _success(self) -> str:
         passed = sum(agent.ending is Ending.PASSED for agent in self.agents)
         idle = len(self.agents) - passed
         whom = "the only agent" if passed == 1 else f"all {count(passed, 'agent')}"

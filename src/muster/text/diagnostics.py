@@ -44,7 +44,7 @@ class UnknownName:
     wrong: bool
 
 
-class Complaints:
+class Diagnostics:
     """The flaws and doubts of one part of a file."""
 
     def __init__(self, file: str, tree: Any, line: int | None, case: str = "", source: str = "") -> None:
@@ -52,9 +52,9 @@ class Complaints:
         self.doubts: list[Flaw] = []
         self._file, self._tree, self._line, self._case, self._source = file, tree, line, case, source
 
-    def of(self, case: str, source: str) -> "Complaints":
+    def of(self, case: str, source: str) -> "Diagnostics":
         """Begin anew for a case that came from the same place, with a row of a dataset."""
-        return Complaints(self._file, self._tree, self._line, case, source)
+        return Diagnostics(self._file, self._tree, self._line, case, source)
 
     def say(self, place: Place, message: str) -> None:
         """Note something that is wrong at a place."""
