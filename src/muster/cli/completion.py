@@ -22,11 +22,9 @@ def completion(common: CommonOptions, shell: Annotated[str, Argument(values=SHEL
 
     fish: muster completion fish > ~/.config/fish/completions/muster.fish
     """
-    found = get_completion_class(shell) if shell in SHELLS else None
+    found = get_completion_class(shell)
     if found is None:
-        raise BadArgument(
-            f"there is no completion for {shell!r}", suggestions=tuple(f"muster completion {name}" for name in SHELLS)
-        )
+        raise BadArgument(f"there is no completion for {shell!r}")
     root = click.get_current_context().find_root()
     script = found(root.command, {}, "muster", VARIABLE).source()
     answer(common, {"shell": shell, "script": script}, lambda console: console.out(script, highlight=False))

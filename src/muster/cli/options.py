@@ -161,15 +161,8 @@ def sending_of(
     if detach and mode is not Mode.BATCH:
         raise BadArgument("--detach leaves batches to the provider, and this run has none", suggestions=(ADD_BATCH,))
     return DispatchOptions(
-        dispatch=Dispatch(mode=mode, fallback=fallback_of(fallback), cache=not no_cache), detach=detach
+        dispatch=Dispatch(mode=mode, fallback=Fallback(fallback), cache=not no_cache), detach=detach
     )
-
-
-def fallback_of(name: str) -> Fallback:
-    """Read what becomes of calls that failed in batches."""
-    if name not in list(Fallback):
-        raise BadArgument(f"--fallback must be one of {', '.join(Fallback)}, not {name!r}")
-    return Fallback(name)
 
 
 SendingOptions = Annotated[DispatchOptions, Bundle(sending_of, "Dispatch")]

@@ -4,8 +4,9 @@ import importlib
 import inspect
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from types import NoneType
 from typing import Any, get_args, get_origin
@@ -30,7 +31,7 @@ def _by_name(name: str) -> Completer:
 class ParameterDeclaration:
     """What an annotation says of a parameter besides its type.
 
-    `values` are shown and offered, and the command itself checks them: its errors have codes of their own.
+    `values` are shown, offered and the only ones that are taken.
     `complete` may name a function of the module `completers`, which is loaded when something is to be completed.
     `bare` is the value of an option that stands without one; `shown` is the default in words where it is None.
     `hidden` is an option that is taken and does nothing here, so that words for another command can stay as they are.
@@ -157,6 +158,8 @@ def _made(parameter: inspect.Parameter, declared: ParameterDeclaration, kind: An
 def _type(kind: Any, declared: ParameterDeclaration) -> click.ParamType[Any]:
     if kind in (int, float):
         return NumberType(kind, declared.least, declared.most)
+    if declared.values:
+        return ChoiceType((*declared.values, *([declared.bare] if declared.bare else [])))
     return FilePath() if kind is Path else click.STRING
 
 
@@ -198,6 +201,28 @@ class NumberType(click.ParamType[Any]):
         if self.least is not None:
             return f"at least {self.least}"
         return "" if self.most is None else f"at most {self.most}"
+
+
+class ChoiceType(click.ParamType[str]):
+    """One of a few words."""
+
+    name = "choice"
+
+    def __init__(self, values: Iterable[str]) -> None:
+        self.values = tuple(map(str, values))
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the word, or fail with those that it can be."""
+        if value in self.values:
+            return str(value)
+        near = get_close_matches(value, self.values, n=1)
+        meant = f". Did you mean {near[0]!r}?" if near else ""
+        self.fail(f"must be {one_of(self.values)}, not {value!r}{meant}", param, ctx)
+
+
+def one_of(values: Sequence[str]) -> str:
+    """Return the words that something can be."""
+    return " or ".join(values) if len(values) < 3 else f"one of {', '.join(values)}"
 
 
 class FilePath(click.ParamType[Path]):

@@ -10,7 +10,6 @@ from muster.cli.completers import run_names_or_files
 from muster.cli.line import Argument, Option
 from muster.cli.session import with_muster
 from muster.cli.terminal.output import CommonOptions, answer, fail_with, note
-from muster.domain.errors import BadArgument
 
 TERMINAL, MARKDOWN = "terminal", "markdown"
 
@@ -38,10 +37,6 @@ def compare(
     format_: Annotated[str, Option("--format", values=(TERMINAL, MARKDOWN), help="How to print it.")] = TERMINAL,
 ) -> int:
     """Compare two suite runs, paired by case and epoch. Exits 1 if B is worse or the evidence is not enough."""
-    if format_ not in (TERMINAL, MARKDOWN):
-        raise BadArgument(f"--format must be {TERMINAL} or {MARKDOWN}, not {format_!r}")
-    if inconclusive not in (OK, FAIL):
-        raise BadArgument(f"--inconclusive must be {OK} or {FAIL}, not {inconclusive!r}")
     terms = ComparisonTerms(threshold=threshold, alpha=alpha, margin=margin, accept_unsure=inconclusive == OK)
 
     async def work(muster: Muster) -> RunComparison:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from muster.cli.line import Argument, Bundle, Option
 from muster.cli.line.parameters import files
-from muster.cli.options import DispatchOptions, PatienceOptions, RunTerms, fallback_of, terms_with
+from muster.cli.options import DispatchOptions, PatienceOptions, RunTerms, terms_with
 from muster.domain.errors import BadArgument
 from muster.domain.run import Dispatch, Fallback, Mode
 
@@ -139,7 +139,7 @@ def verify_sending_of(
     if live and fallback != Fallback.FAIL:
         raise BadArgument("--fallback is about batches, and with --live there are none")
     mode = Mode.BATCH if batch else Mode.LIVE
-    dispatch = Dispatch(mode=mode, fallback=fallback_of(fallback), cache=not no_cache)
+    dispatch = Dispatch(mode=mode, fallback=Fallback(fallback), cache=not no_cache)
     return VerifyDispatchOptions(
         sending=DispatchOptions(dispatch=dispatch, detach=detach), live=live, cache=not no_cache
     )
