@@ -61,7 +61,9 @@ async def read_books(stage: Stage, reference: str = "fleet") -> Books:
 async def books_of(muster: Muster, run: Run) -> Books:
     return Books(
         run=await muster.runs.get(run.id),
-        entries=[entry async for entry in muster._backend.store.archive.entries(run.id)],
+        entries=[
+            each async for each in muster._backend.store.archive.entries(run.id) if each.kind is not EntryKind.SIGNAL
+        ],
         attempts=await muster._backend.store.archive.attempts(run.id),
         events=await muster._backend.store.events.read(run.id, 0, EVENTS),
         reserved=budgets(muster, "reserved"),

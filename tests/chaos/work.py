@@ -144,3 +144,15 @@ async def crew(ctx: muster.Context, spec: dict[str, Any]) -> dict[str, Any]:
         return "done" if reply.text else "empty"
 
     return {"ends": [end async for end in ctx.map(send, range(spec["calls"]))]}
+
+
+@muster.workload("relay")
+async def relay(ctx: muster.Context, spec: dict[str, Any]) -> dict[str, Any]:
+    """Ask, wait to be told what to ask next, and ask that: as often as there are calls."""
+    heard = []
+    for number in range(spec["calls"]):
+        signal = await ctx.receive(f"told/{number:05d}", "told")
+        assert signal is not None
+        heard.append(signal.payload)
+        await ctx.call(ANTHROPIC, str(signal.payload), key=key_of(number))
+    return {"heard": heard}

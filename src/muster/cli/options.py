@@ -160,9 +160,7 @@ def sending_of(
         raise BadArgument(f"{useless} is about batches, and this run has none", suggestions=(ADD_BATCH,))
     if detach and mode is not Mode.BATCH:
         raise BadArgument("--detach leaves batches to the provider, and this run has none", suggestions=(ADD_BATCH,))
-    return DispatchOptions(
-        dispatch=Dispatch(mode=mode, fallback=Fallback(fallback), cache=not no_cache), detach=detach
-    )
+    return DispatchOptions(dispatch=Dispatch(mode=mode, fallback=Fallback(fallback), cache=not no_cache), detach=detach)
 
 
 SendingOptions = Annotated[DispatchOptions, Bundle(sending_of, "Dispatch")]

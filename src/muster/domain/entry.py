@@ -22,6 +22,7 @@ class EntryKind(StrEnum):
     STEP = "step"  # a decision or an effect other than a call
     EMIT = "emit"  # an event that is told once
     CHILD = "child"  # a child run
+    SIGNAL = "signal"  # what was received from outside
 
 
 class EntryState(StrEnum):
@@ -146,3 +147,39 @@ class Event:
     kind: str  # "run.started", "call.done", … or what a workload emits
     at: float
     data: Mapping[str, Json]
+
+
+class Signal(NamedTuple):
+    """One durable message from outside: to a run and those it is resumed as, or to a slot."""
+
+    channel: str
+    seq: int  # from one, in its channel
+    payload: Json
+    sender: str
+    at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewSignal:
+    """A signal about to be sent; a second one with the same client id is the first one."""
+
+    address: str  # a lineage, "lineage:ID", or "slot:NAME"
+    channel: str
+    payload: Json
+    client_id: str
+    at: float
+    sender: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AwaitedSignal:
+    """What a run waits for: the next signal of a channel, at most until a time."""
+
+    address: str
+    channel: str
+    until: float | None = None
+
+
+def slot_address(slot: str) -> str:
+    """Return the address of a slot, for messages that wait until it works again."""
+    return f"slot:{slot}"

@@ -31,6 +31,7 @@ MusterError
 │   ├── RunTimedOut         its time is over
 │   ├── Interrupted         this process was told to stop; the run can be resumed
 │   ├── LeftWaiting         its calls wait in batches; any process can go on with it later
+│   │   ├── AwaitsSignal    it waits for signals only; whoever drives submitted runs goes on with it
 │   │   ├── BatchOverdue    a batch was waited for long enough
 │   │   ├── BatchOpen       nobody can say yet whether a batch was created
 │   │   └── BatchLost       a batch or its results cannot be read from the provider
@@ -339,6 +340,12 @@ class LeftWaiting(StopRun):
     """The run's calls wait in batches; any process can go on with it later."""
 
     code = "left_waiting"
+
+
+class AwaitsSignal(LeftWaiting):
+    """The run waits for nothing but signals; whoever drives submitted runs goes on with it when one arrives."""
+
+    code = "awaiting_signal"
 
 
 class BatchOverdue(LeftWaiting):

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from muster.domain.budget import Budgets, run_level
 from muster.domain.canonical import Json
-from muster.domain.errors import BadArgument, Conflict, LeftWaiting, Overdraft
+from muster.domain.errors import AwaitsSignal, BadArgument, Conflict, LeftWaiting, Overdraft
 from muster.domain.ids import RunId
 from muster.domain.money import NOTHING, Microdollars
 
@@ -215,8 +215,8 @@ class Run:
 
     @property
     def is_detached(self) -> bool:
-        """Return whether it was left waiting for its batches on purpose."""
-        return self.state is RunState.WAITING and self.ended_reason == LeftWaiting.code
+        """Return whether it was left waiting for its batches, or for a signal, on purpose."""
+        return self.state is RunState.WAITING and self.ended_reason in (LeftWaiting.code, AwaitsSignal.code)
 
     @property
     def overdraft(self) -> Mapping[str, Json] | None:

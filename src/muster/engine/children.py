@@ -109,6 +109,6 @@ def _result(run: Run, key: str) -> Json:
     if run.state is RunState.INTERRUPTED:
         raise Interrupted(f"child run {run.id} was interrupted")
     if run.state is RunState.WAITING:
-        raise LeftWaiting(f"child run {run.id} waits for its batches")
+        raise LeftWaiting(f"child run {run.id} waits for its batches or for a signal")
     message = (run.error or {}).get("message", run.ended_reason)
     raise ChildFailed(f"child run {run.id} under {key!r} {state_verb(run.state)}: {message}")

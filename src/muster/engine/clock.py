@@ -64,11 +64,11 @@ class Stopwatch:
 
 
 class Activity:
-    """Counts open calls and those of them that wait for a place, for money or for their next attempt."""
+    """Counts what is under way, and what of it waits: for a place, for money, for its next attempt, for a signal."""
 
     def __init__(self, stopwatch: Stopwatch) -> None:
         self.stopwatch = stopwatch
-        self._open = self._waiting = self._parked = 0
+        self._open = self._waiting = self._parked = self._receiving = 0
 
     def open_call(self) -> None:
         """Count a call that is under way."""
@@ -109,15 +109,43 @@ class Activity:
         self._parked -= 1
         self.end_wait()
 
+    @contextmanager
+    def receiving(self) -> Iterator[None]:
+        """Count somebody who waits for a signal, which uses up none of the run's time."""
+        self._receiving += 1
+        self.open_call()
+        self.begin_wait()
+        try:
+            yield
+        finally:
+            self._receiving -= 1
+            self.end_wait()
+            self.close_call()
+
+    @contextmanager
+    def working(self) -> Iterator[None]:
+        """Count somebody who is at work without a call."""
+        self.open_call()
+        try:
+            yield
+        finally:
+            self.close_call()
+
     @property
     def open(self) -> int:
         """How many calls are under way."""
         return self._open
 
     @property
+    def parked(self) -> int:
+        """How many calls wait in batches."""
+        return self._parked
+
+    @property
     def all_parked(self) -> bool:
-        """Return whether every call that is under way waits in a batch."""
-        return self._parked > 0 and self._parked >= self._open
+        """Return whether everything that is under way waits in a batch or for a signal."""
+        waiting = self._parked + self._receiving
+        return waiting > 0 and waiting >= self._open
 
     def _update(self) -> None:
         if self._waiting and self._waiting >= self._open:

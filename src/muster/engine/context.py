@@ -1,9 +1,9 @@
-"""What a workload is given: durable calls, steps, events and child runs; and answers that must fit a schema."""
+"""What a workload is given: durable calls, steps, signals, events and child runs; and answers that fit a schema."""
 
 import asyncio
 import inspect
 import random
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import cached_property
@@ -13,7 +13,7 @@ from muster.agents.base import OnDelta
 from muster.domain.agent import Command
 from muster.domain.call import Quality, Reply, Request, Stop, ask, require_key
 from muster.domain.canonical import Json, digest, plain_json
-from muster.domain.entry import EntryKind, EntryState
+from muster.domain.entry import AwaitedSignal, EntryKind, EntryState, Signal, slot_address
 from muster.domain.errors import BadArgument, BadOutput, KeyReused, StopRun
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars, from_usd
@@ -22,6 +22,7 @@ from muster.engine.calls.path import CallPath
 from muster.engine.clock import Clock
 from muster.engine.driven_run import DrivenRun
 from muster.engine.mapping import gather, ordered_map
+from muster.engine.signals import Receiver
 from muster.store.base import Record, Store
 
 T = TypeVar("T")
@@ -60,10 +61,12 @@ class Context:
         path: CallPath,
         clock: Clock,
         children: Callable[[], ChildStarter],
+        receiver: Receiver,
         on_delta: Callable[[str, str], None] | None = None,
     ) -> None:
         self._run, self._epoch, self._inheritance = driven.run, driven.epoch, driven.inheritance
         self._store, self._path, self._clock, self._children = store, path, clock, children
+        self._receiver, self._activity = receiver, driven.activity
         self._on_delta = on_delta
         self._locks: dict[str, tuple[asyncio.Lock, int]] = {}  # with how many hold it or wait for it
 
@@ -138,8 +141,9 @@ class Context:
             if known:
                 return value
             await self._path.halt.admit()
-            made = function()
-            value = plain_json(await made if inspect.isawaitable(made) else made, f"the value of step {key!r}")
+            with self._activity.working():
+                made = function()
+                value = plain_json(await made if inspect.isawaitable(made) else made, f"the value of step {key!r}")
             return await self._record(key, EntryKind.STEP, value)
 
     async def recall(self, key: str) -> Json:
@@ -168,6 +172,32 @@ class Context:
             except StopRun:  # it was stopped with this run, and may have had nothing to wait for
                 await self._path.halt.wait()
                 raise
+
+    async def receive(self, key: str, channel: str, *, timeout: float | None = None) -> Signal | None:
+        """Wait for the next signal of a channel of this run; the same one on resume, None when `timeout` is over.
+
+        The time counts from the first time that this is waited for. A run that waits for nothing else needs no process.
+        """
+        require_key(key)
+        until = None if timeout is None else await self.now(f"{key}/since") + timeout
+        async with self._alone(key):
+            known, value = await self._remembered(key, EntryKind.SIGNAL)
+            if known:
+                return Signal(**value[0]) if value else None
+            await self._path.halt.admit()
+            awaited = AwaitedSignal(address=self._run.lineage_level, channel=channel, until=until)
+            return await self._receiver.receive(key, awaited)
+
+    async def collect(self, key: str, channel: str, *, slot: str | None = None) -> Sequence[Signal]:
+        """Take the signals of a channel of this run, or of a slot, that are there now; the same ones on resume."""
+        require_key(key)
+        async with self._alone(key):
+            known, value = await self._remembered(key, EntryKind.SIGNAL)
+            if known:
+                return [Signal(**one) for one in value]
+            await self._path.halt.admit()
+            address = self._run.lineage_level if slot is None else slot_address(slot)
+            return await self._receiver.collect(key, address, channel)
 
     async def now(self, key: str) -> float:
         """Return the time, the same one on resume."""

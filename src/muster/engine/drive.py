@@ -4,11 +4,14 @@ import asyncio
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import Any
 
 from muster.domain.agent import CATCH_UP, LATE
 from muster.domain.canonical import Json, plain_json
+from muster.domain.entry import AwaitedSignal
 from muster.domain.errors import (
+    AwaitsSignal,
     BudgetExhausted,
     Interrupted,
     LeaseLost,
@@ -25,14 +28,17 @@ from muster.engine.calls.state import CallServices
 from muster.engine.clock import Stopwatch
 from muster.engine.context import Context
 from muster.engine.driven_run import DrivenRun
+from muster.engine.signals import Receiver
 from muster.engine.workload import Workload
 from muster.store.base import RunRelease
 
 LEASE_SECONDS = 15.0
 BEAT_SECONDS = 1.0
 SHORTEST_LOOK = 0.02
-DETACH_LOOK_SECONDS = 0.05
+LEAVE_LOOK_SECONDS = 0.05
 TURNS = 10  # of the loop: an answer that waits in its socket is read and settled within them
+
+_NO_ERRORS = frozenset({"done", Interrupted.code, LeftWaiting.code, AwaitsSignal.code})
 
 _STATES: Mapping[type[StopRun], RunState] = {
     RunCanceled: RunState.CANCELED,
@@ -41,6 +47,14 @@ _STATES: Mapping[type[StopRun], RunState] = {
     LeftWaiting: RunState.WAITING,
     StoreFailed: RunState.INTERRUPTED,  # nothing is wrong with the run; it goes on when the disk does
 }
+
+
+class Leave(StrEnum):
+    """When a driver lets go of a run that goes on without it."""
+
+    NEVER = "never"
+    FOR_SIGNALS = "signals"  # when it waits for nothing else
+    FOR_BATCHES = "batches"  # also when it waits for batches that the providers have
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,12 +76,14 @@ class Drive:
         workload: Workload,
         context: Context,
         path: CallPath,
-        detach: bool = False,
+        receiver: Receiver,
+        leave: Leave = Leave.NEVER,
     ) -> None:
         self._with = services
         self._run, self._epoch, self._activity = driven.run, driven.epoch, driven.activity
         self._workload, self._context, self._path = workload, context, path
-        self._detach = detach
+        self._receiver, self._leave = receiver, leave
+        self._awaited: tuple[AwaitedSignal, ...] = ()  # when it was told to let go for that
         self._stopwatch: Stopwatch = driven.activity.stopwatch
         self._stop: StopRun | None = None
         self._now = False  # whether calls on the wire were cut
@@ -84,9 +100,14 @@ class Drive:
 
     @property
     def all_parked(self) -> bool:
-        """Return whether everything in this run, its children's calls too, waits in batches."""
+        """Return whether everything in this run, its children too, waits in batches or for signals."""
         own = self._activity.all_parked or (self._activity.open == 0 and bool(self.children))
         return own and all(child.all_parked for child in self.children)
+
+    @property
+    def any_parked(self) -> bool:
+        """Return whether a call of this run or its children waits in a batch."""
+        return self._activity.parked > 0 or any(child.any_parked for child in self.children)
 
     @property
     def handed_in(self) -> bool:
@@ -95,6 +116,8 @@ class Drive:
 
     def stop(self, error: StopRun, *, now: bool) -> None:
         """Stop: `now` closes what is on the wire, else calls on the wire are waited for."""
+        if self._stop is None and isinstance(error, AwaitsSignal):
+            self._awaited = self._receiver.awaited
         self._stop = self._stop or error
         self._path.halt.tell(error)
         for child in tuple(self.children):
@@ -139,8 +162,8 @@ class Drive:
         self._help(self._keep_lease())
         if self._run.timeout is not None:
             self._help(self._watch_time(self._run.timeout))
-        if self._detach:
-            self._help(self._leave_when_parked())
+        if self._leave is not Leave.NEVER:
+            self._help(self._leave_when_waiting())
         await self._unless_abandoned(self._task)
         await self._close(_outcome(self._task))
         for helper in self._helpers:
@@ -193,8 +216,9 @@ class Drive:
             reason=reason,
             at=self._with.clock.now(),
             result=outcome.result if state is RunState.COMPLETED else None,
-            error=None if reason in ("done", Interrupted.code, LeftWaiting.code) else describe(outcome, self._stop),
+            error=None if reason in _NO_ERRORS else describe(outcome, self._stop),
             active=self._stopwatch.elapsed,
+            awaited=self._awaited,
         )
 
     async def _keep_lease(self) -> None:
@@ -223,11 +247,20 @@ class Drive:
             await asyncio.sleep(0)
         self.stop(RunTimedOut(f"run {self._run.id} exceeded its time limit of {limit:g} s"), now=True)
 
-    async def _leave_when_parked(self) -> None:
-        """Let go of the run as soon as it only waits for batches that the providers have."""
-        while not (self.all_parked and self.handed_in):
-            await self._with.clock.sleep(DETACH_LOOK_SECONDS)
-        self.stop(LeftWaiting(f"run {self._run.id} waits for its batches"), now=True)
+    async def _leave_when_waiting(self) -> None:
+        """Let go of the run as soon as it only waits for signals, or for batches that the providers have."""
+        while (why := self._why_leave()) is None:
+            await self._with.clock.sleep(LEAVE_LOOK_SECONDS)
+        self.stop(why, now=True)
+
+    def _why_leave(self) -> LeftWaiting | None:
+        if not self.all_parked:
+            return None
+        if not self.any_parked:
+            return AwaitsSignal(f"run {self._run.id} waits for a signal")
+        if self._leave is Leave.FOR_BATCHES and self.handed_in:
+            return LeftWaiting(f"run {self._run.id} waits for its batches")
+        return None
 
     async def _cancel_when_quiet(self) -> None:
         """Let the workload learn of the stop when nothing is on the wire any more."""

@@ -28,7 +28,7 @@ class Ancestor:
 
     def covers(self, key: str, kind: EntryKind) -> bool:
         """Return whether this key may be taken from here: not the fork's key, nor anything below it."""
-        if self.calls_only and kind in (EntryKind.STEP, EntryKind.EMIT):
+        if self.calls_only and kind in (EntryKind.STEP, EntryKind.EMIT, EntryKind.SIGNAL):
             return False
         return self.fork_key is None or (key != self.fork_key and not key.startswith(self.fork_key + "/"))
 

@@ -1,4 +1,4 @@
-"""The engine of one process: makes runs, claims them, drives them, and buries those of dead drivers."""
+"""The engine of one process: makes runs, claims them, drives them, and ends those of dead drivers."""
 
 import asyncio
 import contextlib
@@ -27,8 +27,9 @@ from muster.engine.calls.state import CallServices
 from muster.engine.children import Children
 from muster.engine.clock import Activity, Stopwatch
 from muster.engine.context import Context
-from muster.engine.drive import LEASE_SECONDS, Drive, Listener
+from muster.engine.drive import LEASE_SECONDS, Drive, Leave, Listener
 from muster.engine.driven_run import DrivenRun, budgets_of, inheritance_of, levels_of
+from muster.engine.signals import Receiver
 from muster.engine.workload import Preparation, Workload, WorkloadSource, prepared
 from muster.store.base import Claim, RunRelease
 
@@ -74,20 +75,20 @@ class Engine:
         run_id: RunId,
         on_delta: Listener | None = None,
         *,
-        detach: bool = False,
+        leave: Leave = Leave.NEVER,
         before: Preparation | None = None,
     ) -> Coroutine[Any, Any, Run]:
-        """Claim a run and drive it until it is over, let go, or with `detach` only waits for batches.
+        """Claim a run and drive it until it is over, let go, or only waits for what `leave` names.
 
         A stop counts for it from the moment of this call on, before its coroutine has had a turn.
         """
-        return self._drive_root(run_id, on_delta, detach, before, self._expect())
+        return self._drive_root(run_id, on_delta, leave, before, self._expect())
 
     async def _drive_root(
         self,
         run_id: RunId,
         on_delta: Listener | None,
-        detach: bool,
+        leave: Leave,
         before: Preparation | None,
         beginning: _Beginning,
     ) -> Run:
@@ -95,7 +96,7 @@ class Engine:
             run = await self._with.store.runs.get(run_id)
             if run is None:
                 raise NotFound(f"there is no run {run_id}")
-            run = await self._drive(run, on_delta, None, beginning, detach=detach, before=before)
+            run = await self._drive(run, on_delta, None, beginning, leave=leave, before=before)
         finally:
             self._beginning.discard(beginning)
         if run.state is RunState.CANCELED:
@@ -183,7 +184,10 @@ class Engine:
         return workload in self._workloads
 
     async def sweep(self) -> list[tuple[Run, Claim]]:
-        """Mark the runs of dead drivers as interrupted, so that they hold no money and can be resumed."""
+        """Mark the runs of dead drivers as interrupted, so that they hold no money and can be resumed.
+
+        Runs whose time to wait for a signal is over are queued.
+        """
         expired = []
         for run in await self._with.store.runs.select(DRIVEN, limit=1000):
             if run.id in self._drives or not self.is_abandoned(run):
@@ -197,6 +201,9 @@ class Engine:
             expired.append((run, claim))
         if expired:
             await self._with.reap()
+        now = self._with.clock.now()
+        if await self._with.store.signals.due(now):
+            await self._with.store.signals.wake(now)
         if orphans := await self._with.store.batches.orphans():
             self.batcher.cancel_orphans(orphans)
         return expired
@@ -224,14 +231,14 @@ class Engine:
         parent: Drive | None,
         beginning: _Beginning,
         *,
-        detach: bool = False,
+        leave: Leave = Leave.NEVER,
         before: Preparation | None = None,
     ) -> Run:
         """Claim a run and drive it to its end, under its parent if it is a child."""
         workload = self._workloads.find(run.workload)
         driven = await self._take(run)
         whole = workload if before is None else prepared(workload, before)
-        drive = self._prepare(driven, whole, on_delta, detach=detach)
+        drive = self._prepare(driven, whole, on_delta, leave)
         self._beginning.discard(beginning)
         if beginning.told is not None:
             drive.stop(beginning.told[0], now=beginning.told[1])
@@ -253,7 +260,7 @@ class Engine:
             activity=Activity(Stopwatch(self._with.clock, run.active)),
         )
 
-    def _prepare(self, driven: DrivenRun, workload: Workload, on_delta: Listener | None, *, detach: bool) -> Drive:
+    def _prepare(self, driven: DrivenRun, workload: Workload, on_delta: Listener | None, leave: Leave) -> Drive:
         """Put together the call path, the context and the drive of a run; its children are driven under that drive."""
 
         async def drive_child(child: Run) -> Run:
@@ -262,8 +269,11 @@ class Engine:
         store, clock = self._with.store, self._with.clock
         path = CallPath(self._with, driven)
         children = partial(Children, driven, store=store, clock=clock, new_id=self.new_id, drive=drive_child)
-        context = Context(driven, store=store, path=path, clock=clock, children=children, on_delta=on_delta)
-        drive = Drive(self._with, driven, workload=workload, context=context, path=path, detach=detach)
+        receiver = Receiver(driven, store, clock, self._with.kill)
+        context = Context(
+            driven, store=store, path=path, clock=clock, children=children, receiver=receiver, on_delta=on_delta
+        )
+        drive = Drive(self._with, driven, workload=workload, context=context, path=path, receiver=receiver, leave=leave)
         return drive
 
     async def _to_end(self, drive: Drive, parent: Drive | None) -> Run:

@@ -19,6 +19,8 @@ POINTS = (
     "batch.downloading",
     "batch.page",
     "batch.collected",
+    "signal.before_take",
+    "signal.taken",
     "run.claimed",
     "run.before_release",
 )

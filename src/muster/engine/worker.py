@@ -4,10 +4,11 @@ import asyncio
 import math
 from collections.abc import Awaitable, Callable
 
-from muster.domain.errors import Conflict, MusterError
+from muster.domain.errors import AwaitsSignal, Conflict, MusterError
 from muster.domain.ids import RunId
 from muster.domain.run import Run, RunState
 from muster.engine.clock import Clock
+from muster.engine.drive import Leave
 from muster.engine.engine import Engine
 from muster.store.base import Store
 
@@ -88,8 +89,8 @@ class Worker:
 
     async def _drive(self, run_id: RunId) -> None:
         try:
-            run = await self._engine.drive(run_id)
-            if run.state is RunState.WAITING:
+            run = await self._engine.drive(run_id, leave=Leave.FOR_SIGNALS)
+            if run.state is RunState.WAITING and run.ended_reason != AwaitsSignal.code:
                 self._left_alone[run_id] = self._clock.monotonic() + AGAIN_SECONDS
             await self._on_end(run)
         except Conflict:

@@ -104,6 +104,11 @@ class DatabaseRuns:
         """Return the newest runs that are nobody's children."""
         return [run_of(row) for row in self._reader.rows("select_roots", {"limit": limit})]
 
+    async def newest_of_lineage(self, lineage: str) -> Run | None:
+        """Return the newest run of a lineage."""
+        row = first(self._reader.rows("newest_of_lineage", {"lineage": lineage}))
+        return runs.get(self._reader, RunId(row["id"])) if row else None
+
     async def submitted(self, limit: int) -> Sequence[Run]:
         """Return the runs that wait for a worker, the oldest first."""
         return [run_of(row) for row in self._reader.rows("select_submitted", {"limit": limit})]

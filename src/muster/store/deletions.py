@@ -44,6 +44,7 @@ def begin_deletion(database: DatabaseConnection, codec: Codec, run: RunId, at: f
     if not has_children:  # they count under the budgets of this run, also when one of them is resumed
         for level in {run_level(run), found.lineage_level}:
             database.execute("delete_unused_budget", {"id": level})
+        database.execute("delete_signals", {"address": found.lineage_level})
 
 
 def _get(database: DatabaseConnection, run: RunId) -> Run:

@@ -19,6 +19,7 @@ from muster.store.deletions import require_deleted
 from muster.store.events import NewEvent, write_event
 from muster.store.queries import DatabaseConnection, first
 from muster.store.settlements import settle_open_attempts
+from muster.store.signals import begin_awaiting, queue_answered
 
 CLAIM = "claim"  # the trait that says who has the store for itself
 CLAIM_SECONDS = 15.0  # a claim is written once; nobody else can write while the vacuum has the lock
@@ -78,6 +79,7 @@ def claim(
     lease = {"host": driver.host, "pid": driver.pid, "started": driver.started, "until": until, "at": at}
     if database.execute("claim_run", {"id": run, "epoch": expected_epoch, **lease}) == 0:
         raise Conflict(f"run {run} was just taken by another driver")
+    database.execute("delete_awaits", {"run_id": run})
     uncertain, cost = settle_open_attempts(database, codec, run, at)
     kind = "run.started" if before.started_at is None else "run.resumed"
     data = {"driver": str(driver), "done": before.calls.done, "uncertain": uncertain, "uncertain_cost": cost}
@@ -111,7 +113,18 @@ def release(database: DatabaseConnection, codec: Codec, run: RunId, epoch: int, 
     write_event(database, codec, NewEvent(run=run, kind=f"run.{ending.state}", data=data, at=ending.at))
     if ending.state is RunState.CANCELED:
         database.execute("cancel_batches_of_run", {"run_id": run})
+    elif ending.state is RunState.WAITING:
+        root = _root(database, before)
+        begin_awaiting(database, before, root, ending.awaited)
+        queue_answered(database, codec, root, ending.at)
     return get(database, run)
+
+
+def _root(database: DatabaseConnection, run: Run) -> RunId:
+    """Return the run that drives a run: itself, or the one above it that is nobody's child."""
+    while run.parent is not None:
+        run = get(database, run.parent)
+    return run.id
 
 
 def _ending_parameters(run: RunId, epoch: int, ending: RunRelease, codec: Codec) -> Mapping[str, Any]:
@@ -158,6 +171,7 @@ def _cancel(database: DatabaseConnection, codec: Codec, run: RunId, at: float) -
     if database.execute("cancel_idle_run", {"id": run, "at": at}):
         write_event(database, codec, NewEvent(run=run, kind="run.canceled", data={"reason": "canceled"}, at=at))
         database.execute("cancel_batches_of_run", {"run_id": run})
+        database.execute("delete_awaits", {"run_id": run})
     elif database.execute("ask_cancel", {"id": run}):
         write_event(database, codec, NewEvent(run=run, kind="run.canceling", data={}, at=at))
     else:

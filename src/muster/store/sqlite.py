@@ -27,6 +27,7 @@ from muster.store.database import (
 )
 from muster.store.queries import DatabaseConnection, Locked, migrations
 from muster.store.records import DatabaseBaselines, DatabaseReviews
+from muster.store.signals import DatabaseSignals
 from muster.store.sqlite_connection import BUSY_SECONDS, Access, SqliteConnection, is_full, is_read_only, lock_holder
 from muster.store.sqlite_read_only import find_access, is_current, make_empty, no_store, read_only
 from muster.store.writer import WriteGroup, Writer
@@ -188,6 +189,11 @@ class SqliteStore:
         self.batch_writer = DatabaseBatchWriter(writer, codec)
         self.archive = DatabaseArchive(reader, writer, codec)
         self.maintenance = SqliteMaintenance(stands_for or path, reader, writer, self._shut, refusal)
+
+    @cached_property
+    def signals(self) -> DatabaseSignals:
+        """What comes from outside."""
+        return DatabaseSignals(self._reader, self._writer, self._codec)
 
     @cached_property
     def reviews(self) -> DatabaseReviews:

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from uuid import uuid4
 
 from muster.app.backend import Backend
 from muster.app.outputs import require_output
@@ -27,13 +28,23 @@ from muster.app.runs.options import (
 )
 from muster.domain.batch import Batch
 from muster.domain.budget import Budgets, require_left
-from muster.domain.canonical import Json
-from muster.domain.entry import Entry, EntryKind, Event
-from muster.domain.errors import BadArgument, Conflict, Interrupted, MusterError, NotFound, RunFailed, StopRun
+from muster.domain.call import require_key
+from muster.domain.canonical import Json, plain_json
+from muster.domain.entry import Entry, EntryKind, Event, NewSignal, Signal
+from muster.domain.errors import (
+    BadArgument,
+    Conflict,
+    Interrupted,
+    MusterError,
+    NotFound,
+    RunFailed,
+    StopRun,
+    state_verb,
+)
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
 from muster.domain.run import LIVE, REPLAYS, TERMINAL, Dispatch, Origin, Reuse, Run, RunState, mode_of
-from muster.engine.drive import Listener
+from muster.engine.drive import Leave, Listener
 from muster.engine.workload import Preparation
 from muster.settings import parse_budget
 from muster.text.json_schema import JsonSchemas
@@ -233,7 +244,8 @@ class Runs:
         before: Preparation | None = None,
     ) -> RunHandle:
         """Drive a run in this process."""
-        driving = self._engine.drive(run.id, on_delta, detach=detach, before=before)
+        leave = Leave.FOR_BATCHES if detach else Leave.NEVER
+        driving = self._engine.drive(run.id, on_delta, leave=leave, before=before)
         task = asyncio.get_running_loop().create_task(driving)
         self._driving.add(task)
         task.add_done_callback(self._driving.discard)
@@ -242,6 +254,33 @@ class Runs:
     def watch(self, run: Run) -> RunHandle:
         """Follow a run that another process may drive."""
         return self._handle(run.id, None)
+
+    async def send(
+        self, reference: str, channel: str, payload: Json, *, sender: str = "", client_id: str | None = None
+    ) -> Signal:
+        """Send a signal to a run, or to the run that it was resumed as; the same client id twice sends one.
+
+        A run that waits for it without a process is queued, and goes on as soon as somebody drives submitted runs.
+        """
+        require_key(channel)
+        run = await self.newest_of_lineage(await self.find(reference))
+        if run.state in TERMINAL:
+            raise Conflict(f"run {run.id} {state_verb(run.state)}; it receives no signals any more")
+        return await self._store.signals.send(
+            NewSignal(
+                address=run.lineage_level,
+                channel=channel,
+                payload=plain_json(payload, "the payload of a signal"),
+                client_id=client_id or uuid4().hex,
+                sender=sender,
+                at=self._clock.now(),
+            )
+        )
+
+    async def newest_of_lineage(self, run: Run) -> Run:
+        """Return the run that a run was last resumed as; itself when it was not."""
+        newest = await self._store.runs.newest_of_lineage(run.lineage_level)
+        return newest or run
 
     async def cancel(self, reference: str) -> Run:
         """Cancel a run and its batches; returns it when its driver has let go, or as it is after a few seconds."""

@@ -19,7 +19,7 @@ from muster.cli.terminal.times import local, rough
 from muster.domain.call import Reply, ToolCall, Trace
 from muster.domain.canonical import Json
 from muster.domain.entry import Entry
-from muster.domain.errors import LeftWaiting
+from muster.domain.errors import AwaitsSignal, LeftWaiting
 from muster.domain.money import show_usd, usd_format
 from muster.domain.run import Mode, Run
 
@@ -65,7 +65,7 @@ def run_panel(run: Run, pooled: RunBatches) -> Panel:
 
 def _facts(run: Run, pooled: RunBatches) -> list[tuple[str, Text]]:
     state = Text(run.state, style=f"bold {COLOURS[run.state]}")
-    if run.ended_reason and run.ended_reason not in (run.state, "done", LeftWaiting.code):
+    if run.ended_reason and run.ended_reason not in (run.state, "done", LeftWaiting.code, AwaitsSignal.code):
         state.append(f"  ({clean(run.ended_reason)})", style="default")
     found = [("state", state), ("workload", Text(clean(run.workload)))]
     if run.is_driven:

@@ -63,6 +63,7 @@ from muster.store.base.runs import (
     RunTable,
     WorkerTable,
 )
+from muster.store.base.signals import SignalReceiver, SignalSender, SignalTable, SignalTaking
 
 __all__ = [
     "Advance",
@@ -106,6 +107,10 @@ __all__ = [
     "RunRelease",
     "RunRestoration",
     "RunTable",
+    "SignalReceiver",
+    "SignalSender",
+    "SignalTable",
+    "SignalTaking",
     "Store",
     "StoreControl",
     "StoreInspection",
@@ -151,6 +156,10 @@ class Store(Protocol):
     @property
     def changes(self) -> Changes:
         """That something happened."""
+
+    @property
+    def signals(self) -> SignalTable:
+        """What comes from outside."""
 
     @property
     def batches(self) -> BatchReader:

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from muster.domain.budget import Balance
 from muster.domain.canonical import Json
+from muster.domain.entry import AwaitedSignal
 from muster.domain.ids import RunId
 from muster.domain.money import NOTHING, Microdollars
 from muster.domain.run import Driver, NewRun, OwnedProcess, Run, RunState
@@ -30,6 +31,7 @@ class RunRelease:
     result: Json = None
     error: Mapping[str, Json] | None = None
     active: float = 0.0
+    awaited: tuple[AwaitedSignal, ...] = ()  # what a run waits for that is let go of for that
 
 
 class RunDirectory(Protocol):
@@ -57,6 +59,9 @@ class RunLists(Protocol):
 
     async def roots(self, limit: int = 100) -> Sequence[Run]:
         """Return the newest runs that are nobody's children."""
+
+    async def newest_of_lineage(self, lineage: str) -> Run | None:
+        """Return the newest run of a lineage: the one that its first run was last resumed as."""
 
     async def submitted(self, limit: int) -> Sequence[Run]:
         """Return the runs that wait for a worker, the oldest first."""

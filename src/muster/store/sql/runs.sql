@@ -52,13 +52,17 @@ LEFT JOIN budgets AS total ON total.id = COALESCE(runs.lineage, 'run:' || runs.i
 WHERE runs.parent_id IS NULL
 ORDER BY runs.created_at DESC, runs.id DESC LIMIT :limit
 
+-- name: newest_of_lineage
+SELECT id FROM runs WHERE lineage = :lineage ORDER BY created_at DESC, id DESC LIMIT 1
+
 -- name: select_submitted
 SELECT runs.*, own.reserved, own.billed, own.imputed, own.uncertain, total.cap, total.reserved AS total_reserved,
        total.billed AS total_billed, total.imputed AS total_imputed, total.uncertain AS total_uncertain
 FROM runs LEFT JOIN budgets AS own ON own.id = 'run:' || runs.id
 LEFT JOIN budgets AS total ON total.id = COALESCE(runs.lineage, 'run:' || runs.id)
 WHERE runs.submitted = 1 AND runs.parent_id IS NULL AND runs.driver_pid IS NULL
-  AND runs.state IN ('queued', 'interrupted', 'waiting')
+  AND (runs.state IN ('queued', 'interrupted')
+       OR (runs.state = 'waiting' AND COALESCE(runs.ended_reason, '') <> 'awaiting_signal'))
 ORDER BY runs.created_at, runs.id LIMIT :limit
 
 -- name: match_runs

@@ -4,7 +4,7 @@ Each check takes an empty, open store whose only configured secret is `SECRET`, 
 breaks the contract of `muster.store.base`.
 """
 
-from muster.testing.stores import batches, journal, leases, money, runs
+from muster.testing.stores import batches, journal, leases, money, runs, signals
 from muster.testing.stores.values import (
     DAY,
     DRIVER,
@@ -42,4 +42,5 @@ CHECKS: tuple[Check, ...] = (
     *money.CHECKS,
     *leases.CHECKS,
     *batches.CHECKS,
+    *signals.CHECKS,
 )

@@ -1,0 +1,53 @@
+"""The signals of a store: sent once, taken once and in order, and the runs that wait for them."""
+
+from collections.abc import Awaitable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from muster.domain.entry import NewSignal, Signal
+from muster.domain.ids import RunId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignalTaking:
+    """A driver takes the next signals of a channel, and remembers them under a key of its run."""
+
+    run: RunId
+    epoch: int
+    key: str
+    digest: str
+    address: str
+    channel: str
+    at: float
+    most: int = 1
+    even_none: bool = False  # remember also that there was none
+
+
+class SignalSender(Protocol):
+    """What comes from outside. Called by the use cases; sending the same client id again changes nothing."""
+
+    def send(self, signal: NewSignal) -> Awaitable[Signal]:
+        """Store a signal and queue the runs that wait for it; raises Conflict for a client id of another signal."""
+
+    def wake(self, at: float) -> Awaitable[int]:
+        """Queue the runs that have waited for a signal until the end of their time; return how many."""
+
+
+class SignalReceiver(Protocol):
+    """What a driver receives. A driver whose epoch is not the stored one gets LeaseLost; `take` is idempotent."""
+
+    def take(self, taking: SignalTaking) -> Awaitable[Sequence[Signal] | None]:
+        """Take what is there and remember it under the key, both or neither; None, and nothing, when none is there."""
+
+    async def untaken(self, address: str, channel: str, limit: int = 1) -> Sequence[Signal]:
+        """Return the signals of a channel that nobody has taken, in order."""
+
+    async def read(self, address: str, channel: str, after: int = 0, limit: int = 100) -> Sequence[Signal]:
+        """Return the signals of a channel after a number, taken or not, in order."""
+
+    async def due(self, at: float) -> bool:
+        """Return whether the time of a run that waits for a signal is over."""
+
+
+class SignalTable(SignalSender, SignalReceiver, Protocol):
+    """The signals of this store."""

@@ -1,0 +1,131 @@
+"""Signals in the database: sent once, taken once and in order, with the journal entry that remembers them."""
+
+from collections.abc import Awaitable, Iterable, Sequence
+
+from muster.domain.entry import AwaitedSignal, Entry, EntryKind, EntryState, NewSignal, Signal
+from muster.domain.errors import Conflict
+from muster.domain.ids import RunId
+from muster.domain.run import Run
+from muster.store.base.signals import SignalTaking
+from muster.store.codec import Codec, entry_parameters, read
+from muster.store.events import NewEvent, write_event
+from muster.store.journal import Fences, find, write_entry
+from muster.store.queries import DatabaseConnection, Row, first
+from muster.store.writer import Writer
+
+
+class DatabaseSignals:
+    """The signals of this store."""
+
+    def __init__(self, reader: DatabaseConnection, writer: Writer, codec: Codec) -> None:
+        self._reader, self._writer, self._codec = reader, writer, codec
+
+    def send(self, signal: NewSignal) -> Awaitable[Signal]:
+        """Store a signal and queue the runs that wait for it."""
+        return self._writer.run(lambda db: send(db, self._codec, signal))
+
+    def wake(self, at: float) -> Awaitable[int]:
+        """Queue the runs that have waited for a signal until the end of their time."""
+
+        def work(database: DatabaseConnection) -> int:
+            roots = [RunId(row["root_id"]) for row in database.rows("select_due_roots", {"at": at})]
+            return sum(queue_awaiting(database, self._codec, root, at) for root in roots)
+
+        return self._writer.run(work)
+
+    def take(self, taking: SignalTaking) -> Awaitable[Sequence[Signal] | None]:
+        """Take what is there and remember it under the key."""
+        return self._writer.run(lambda db: take(db, self._codec, taking))
+
+    async def untaken(self, address: str, channel: str, limit: int = 1) -> Sequence[Signal]:
+        """Return the signals of a channel that nobody has taken, in order."""
+        scope = {"address": address, "channel": channel, "limit": limit}
+        return [_signal_of(row) for row in self._reader.rows("select_untaken_signals", scope)]
+
+    async def read(self, address: str, channel: str, after: int = 0, limit: int = 100) -> Sequence[Signal]:
+        """Return the signals of a channel after a number, taken or not, in order."""
+        scope = {"address": address, "channel": channel, "after": after, "limit": limit}
+        return [_signal_of(row) for row in self._reader.rows("select_signals", scope)]
+
+    async def due(self, at: float) -> bool:
+        """Return whether the time of a run that waits for a signal is over."""
+        return bool(self._reader.rows("select_due_roots", {"at": at}))
+
+
+def send(database: DatabaseConnection, codec: Codec, new: NewSignal) -> Signal:
+    """Store a signal, once for each client id, and queue the runs that wait for it."""
+    client = {"address": codec.checked(new.address), "client_id": codec.checked(new.client_id)}
+    payload = codec.text(new.payload)
+    known = first(database.rows("select_signal_of_client", client))
+    if known is not None:
+        if (known["channel"], known["payload"]) != (new.channel, payload):
+            raise Conflict(f"the client id {new.client_id!r} was used for another signal")
+        return _signal_of(known)
+    sender, channel = codec.clean(new.sender), codec.checked(new.channel)
+    more = {"channel": channel, "payload": payload, "sender": sender, "sent_at": new.at}
+    stored = database.rows("insert_signal", client | more)[0]
+    for row in database.rows("select_awaiting_roots", {"address": new.address, "channel": channel}):
+        queue_awaiting(database, codec, RunId(row["root_id"]), new.at)
+    return _signal_of(stored)
+
+
+def take(database: DatabaseConnection, codec: Codec, taking: SignalTaking) -> Sequence[Signal] | None:
+    """Take the next signals of a channel and remember them; a second time gives back what the first one took."""
+    Fences(database).check(taking.run, taking.epoch)
+    known = find(database, taking.run, taking.key)
+    if known is not None:
+        return signals_of(known)
+    scope = {"address": taking.address, "channel": taking.channel}
+    rows = database.rows("select_untaken_signals", scope | {"limit": taking.most})
+    if not rows and not taking.even_none:
+        return None
+    for row in rows:
+        database.execute("take_signal", scope | {"seq": row["seq"], "taken_by": taking.run})
+    found = [_signal_of(row) for row in rows]
+    entry = Entry(
+        run=taking.run,
+        key=codec.checked(taking.key),
+        kind=EntryKind.SIGNAL,
+        state=EntryState.DONE,
+        digest=taking.digest,
+        value=[signal._asdict() for signal in found],
+        opened_at=taking.at,
+        settled_at=taking.at,
+    )
+    write_entry(database, entry_parameters(entry, codec))
+    for signal in found:
+        data = {"key": taking.key, "channel": signal.channel, "sender": signal.sender, "signal": signal.seq}
+        write_event(database, codec, NewEvent(run=taking.run, kind="signal.received", data=data, at=taking.at))
+    return found
+
+
+def signals_of(entry: Entry) -> Sequence[Signal]:
+    """Return the signals that an entry of the journal remembers."""
+    return [Signal(**one) for one in entry.value]
+
+
+def begin_awaiting(database: DatabaseConnection, run: Run, root: RunId, awaited: Iterable[AwaitedSignal]) -> None:
+    """Note what a run that is let go of waits for."""
+    for one in awaited:
+        scope = {"address": one.address, "channel": one.channel, "until": one.until}
+        database.execute("insert_await", {"run_id": run.id, "root_id": root, **scope})
+
+
+def queue_answered(database: DatabaseConnection, codec: Codec, root: RunId, at: float) -> bool:
+    """Queue a run that was let go of while a signal for it, or for a child of it, arrived."""
+    answered = database.rows("select_answered_await", {"root_id": root})
+    return bool(answered) and queue_awaiting(database, codec, root, at)
+
+
+def queue_awaiting(database: DatabaseConnection, codec: Codec, run: RunId, at: float) -> bool:
+    """Hand a run that waits for a signal to the workers; False when it does not wait, or is driven."""
+    if database.execute("wake_run", {"id": run}) == 0:
+        return False
+    write_event(database, codec, NewEvent(run=run, kind="run.queued", data={}, at=at))
+    return True
+
+
+def _signal_of(row: Row) -> Signal:
+    return Signal(
+        channel=row["channel"], seq=row["seq"], payload=read(row["payload"]), sender=row["sender"], at=row["sent_at"]
+    )
