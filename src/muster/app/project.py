@@ -46,11 +46,13 @@ class Project:
         return Evidence(self.settings.home)
 
     def validate(self, paths: Sequence[str | Path]) -> Validated:
-        """Check suites, files with verification agents, and folders with them."""
+        """Check suites, files with verification agents, and folders with them; raises BadArgument for none at all."""
+        _require_some(paths)
         return validate([Path(path) for path in paths])
 
     def lint(self, paths: Sequence[str | Path]) -> Linted:
-        """Find weak spots of suites."""
+        """Find weak spots of suites; raises BadArgument for none at all."""
+        _require_some(paths)
         return lint([Path(path) for path in paths])
 
     def schema(self, what: str) -> Mapping[str, Any]:
@@ -98,3 +100,8 @@ def _write(folder: Path, files: Mapping[str, str]) -> tuple[Path, ...]:
     except OSError as error:
         raise BadArgument(f"{folder} cannot be written: {error.strerror}") from error
     return tuple(folder / name for name in files)
+
+
+def _require_some(paths: Sequence[str | Path]) -> None:
+    if isinstance(paths, str) or not paths:
+        raise BadArgument(f"paths must be a list of one or more paths, not {paths!r}")

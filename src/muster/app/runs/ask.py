@@ -21,6 +21,7 @@ from muster.engine.drive import Listener
 from muster.engine.workload import workload
 from muster.text.json_schema import JsonSchemas
 
+WORKLOAD = "ask"
 KEY = "ask"  # of the one call in the journal
 
 
@@ -78,7 +79,7 @@ def read_question(spec: Any) -> Question:
     return question
 
 
-@workload("ask", check=read_question)
+@workload(WORKLOAD, check=read_question)
 async def ask(ctx: Context, spec: Any) -> Json:
     """Ask, and return the text with how it ended."""
     question = read_question(spec)
@@ -108,7 +109,7 @@ async def start_question(
     if question.schema is not None:
         JsonSchemas().require(question.schema)
     agents.require(question.agent, question.request(), options.dispatch)
-    return await runs.start("ask", question.spec(), options, detach=detach, on_delta=on_delta)
+    return await runs.start_checked(WORKLOAD, question.spec(), options, detach=detach, on_delta=on_delta)
 
 
 FLAWS = {

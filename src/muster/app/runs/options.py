@@ -15,6 +15,7 @@ from muster.domain.money import Microdollars
 from muster.domain.run import LIVE, Dispatch, NewRun, Origin, Reuse, Run
 
 MOST_CONCURRENCY = 10_000
+MOST_ROWS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,8 +61,14 @@ def require_reference(reference: str) -> None:
 
 def require_limit(limit: int) -> None:
     """Refuse a number of rows that is none."""
-    if not _is(limit, int) or limit < 1:
-        raise BadArgument(f"limit must be 1 or more, not {limit!r}")
+    if not _is(limit, int) or not 1 <= limit <= MOST_ROWS:
+        raise BadArgument(f"a limit must be between 1 and {MOST_ROWS:,}, not {limit!r}")
+
+
+def require_count(number: int) -> None:
+    """Refuse a number of rows that is less than none."""
+    if not _is(number, int) or not 0 <= number <= MOST_ROWS:
+        raise BadArgument(f"a number of rows must be between 0 and {MOST_ROWS:,}, not {number!r}")
 
 
 def require_moment(since: float) -> float:

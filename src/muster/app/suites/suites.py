@@ -12,11 +12,13 @@ from muster.app.backend import Backend
 from muster.app.costs import Quoting
 from muster.app.runs.files import borrow, runs_of
 from muster.app.runs.handle import RunHandle
-from muster.app.runs.options import RunOptions
+from muster.app.runs.options import RunOptions, require_reference
 from muster.app.runs.runs import Runs
 from muster.app.suites.generation import Generated, Generation, conclude_generation
 from muster.app.suites.plan import SuitePlan, SuitePlanner
 from muster.app.suites.reviews import Baselines, ReviewDraft, find_result
+from muster.app.views.errors import generation_error
+from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument, BadFile, NotFound
 from muster.domain.review import Review
 from muster.domain.run import CALLS_ONLY, LIVE, REPLAYS, Dispatch, Origin, Reuse, Run
@@ -110,6 +112,10 @@ class Suites:
         """
         return SuitePlanner(self._directory, spec, dispatch, quoting).survey(keep=keep)
 
+    def require(self, spec: Json, dispatch: Dispatch = LIVE, *, here: bool = True) -> None:
+        """Raise what would keep the run of a spec from being done; keys and prices only if it is driven `here`."""
+        self.plan(read_spec(spec), dispatch, Quoting.FIRST if here else Quoting.NONE)
+
     async def source(self, *, replay: str | None = None, reuse: str | None = None) -> AnswerSource:
         """Return where known answers come from: the run, its exported file, or the recorded answers that are named."""
         if replay is not None and reuse is not None:
@@ -117,7 +123,7 @@ class Suites:
         file = None if replay is None else file_of(replay)
         if file is not None and _is_answers(file):
             return AnswerSource(replays=True, answers=str(file))
-        reference = replay or reuse
+        reference = reuse if replay is None else replay
         run = None if reference is None else await self.find(reference)
         return AnswerSource(replays=replay is not None, run=run)
 
@@ -160,7 +166,9 @@ class Suites:
         if inherits:
             known = None
         before = None if known is None else known.record
-        return await self._runs.start(WORKLOAD, spec.stored(), options, origin=origin, detach=detach, before=before)
+        return await self._runs.start_checked(
+            WORKLOAD, spec.stored(), options, origin=origin, detach=detach, before=before
+        )
 
     async def rejudge(
         self, before: Run, changes: Mapping[str, Any], options: RunOptions | None = None, *, detach: bool = False
@@ -180,6 +188,7 @@ class Suites:
 
     async def find(self, reference: str) -> Run:
         """Return a suite run by its reference, or by a file it was exported to; a file is imported once."""
+        require_reference(reference)
         run = await self._find_or_import(reference)
         if run.workload != WORKLOAD:
             raise BadArgument(
@@ -261,6 +270,10 @@ class Suites:
         self._agents.require(wanted.agent)
         return await self._runs.start("generate", wanted.spec(), options)
 
+    def error_of_generation(self, run: Run) -> Mapping[str, Any] | None:
+        """Return why a run that generated cases is not a success; None when it is."""
+        return generation_error(Generated(run=run, file=None))
+
     def conclude_generation(self, wanted: Generation, run: Run) -> Generated:
         """Write the cases that a run generated to their file, and return them."""
         return conclude_generation(wanted, run)
@@ -291,6 +304,7 @@ class SideFinder:
 
     async def find(self, reference: str, subject: str | None) -> Side:
         """Return the side that NAME, or NAME:SUBJECT, stands for."""
+        require_reference(reference)
         found = await self._look_up(reference)
         if found is not None:
             return Side(name=reference, suite=found, subject=subject)

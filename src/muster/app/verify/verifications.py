@@ -207,7 +207,7 @@ class Verifications:
         if detach:
             self.require_batches(prepared.spec, LIVE if options is None else options.dispatch)
         self.require_folders()
-        handle = await self._runs.start(WORKLOAD, stored(prepared.spec), options, detach=detach)
+        handle = await self._runs.start_checked(WORKLOAD, stored(prepared.spec), options, detach=detach)
         prepared.started = True
         return handle
 

@@ -139,10 +139,10 @@ async def drive_any(muster: Muster, handle: RunHandle, common: CommonOptions, *,
     lines = [summary(run), *([saved] if saved else []), f"see it with: muster runs show {run.id}"]
     if with_result and run.result is not None:
         lines.append(f"result: {clean(json.dumps(run.result, ensure_ascii=False))}")
-    over, data = run.overdraft, whole_run_view(run, batches)
-    if over is None or not common.json:
+    error, data = await muster.error_of(run), whole_run_view(run, batches)
+    if error is None or not common.json:
         answer(common, data, lambda console: console.print("\n".join(lines), soft_wrap=True))
-    return 0 if over is None else fail_with(common, over, 1, data)
+    return 0 if error is None else fail_with(common, error, 1, data)
 
 
 def _answer_queued(common: CommonOptions, queued: dict[str, Any]) -> None:
