@@ -18,6 +18,8 @@ from muster.app import Patience
 from muster.app.agent_kinds.directory import Agents
 from muster.app.batches import Batches
 from muster.app.muster import StoreFile
+from muster.app.pool.pool import Pool
+from muster.app.pool.tasks import Tasks
 from muster.app.project import Project
 from muster.app.runs.handle import RunHandle
 from muster.app.runs.runs import Runs
@@ -40,6 +42,8 @@ PARTS: list[tuple[str, type]] = [
     ("a `muster.RunHandle`", RunHandle),
     ("`m.suites`", Suites),
     ("`m.verify`", Verifications),
+    ("`m.pool`", Pool),
+    ("`m.pool.tasks`", Tasks),
     ("`m.batches`", Batches),
     ("`m.agents`", Agents),
     ("`m.store`", StoreFile),

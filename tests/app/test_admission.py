@@ -77,4 +77,4 @@ def test_a_workload_has_a_name_and_is_async() -> None:
     with pytest.raises(BadArgument):
         muster.workload("")
     with pytest.raises(BadArgument, match="async function"):
-        muster.workload("of-a-test")(lambda ctx, spec: None)  # type: ignore[arg-type, return-value]
+        muster.workload("of-a-test")(lambda ctx, spec: None)  # type: ignore[type-var]

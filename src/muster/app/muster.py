@@ -24,12 +24,13 @@ from muster.engine.drive import Listener
 from muster.engine.worker import Worker
 
 if TYPE_CHECKING:
+    from muster.app.pool.pool import Pool
     from muster.app.project import Project
     from muster.app.reports import AnyReport
     from muster.app.suites.suites import Suites
     from muster.app.verify.verifications import Verifications
 
-SUITE, VERIFICATION, GENERATION = "suite", "waves", "generate"
+SUITE, VERIFICATION, GENERATION, TASK = "suite", "waves", "generate", "task"
 REPORTED = (SUITE, VERIFICATION)  # workloads whose runs have reports
 
 
@@ -83,6 +84,13 @@ class Muster:
     def batches(self) -> Batches:
         """Return what can be done with batches."""
         return Batches(self._backend)
+
+    @cached_property
+    def pool(self) -> "Pool":
+        """Return what can be done with the pool and its tasks."""
+        from muster.app.pool.pool import Pool
+
+        return Pool(self._backend, self.runs)
 
     @cached_property
     def project(self) -> "Project":
@@ -291,7 +299,15 @@ class Muster:
                 await self.verify.conclude(run)
             on_end(run)
 
-        return Worker(backend.store, backend.engine, backend.clock, most=most, on_end=conclude, on_error=on_error)
+        return Worker(
+            backend.store,
+            backend.engine,
+            backend.clock,
+            most=most,
+            leaves_out=frozenset({TASK}),  # which need a slot of the pool
+            on_end=conclude,
+            on_error=on_error,
+        )
 
     def stop(self, error: StopRun, *, now: bool) -> None:
         """Stop every run that this process drives; `now` cuts calls, and waits for no lock of another process."""

@@ -84,6 +84,54 @@ EVIDENCE = {
     ),
 }
 
+TASK = {
+    "run": CommandEntry(
+        "Do a task now, and wait for its end or its review. It is done here if no process drives the pool.",
+        "pool.task:run",
+    ),
+    "submit": CommandEntry("Queue a task for the process that drives the pool.", "pool.task:submit"),
+    "result": CommandEntry("Print the output of a task; exit 1 if it failed.", "pool.task:result"),
+    "list": CommandEntry("List the newest tasks.", "pool.task:list_tasks"),
+    "approve": CommandEntry("Approve a task that waits for its review.", "pool.task:approve"),
+    "reject": CommandEntry(
+        "Reject a task that waits for its review; it is done again with every feedback.", "pool.task:reject"
+    ),
+    "cancel": CommandEntry("Cancel a task; one that has ended stays as it is.", "pool.task:cancel"),
+    "retry": CommandEntry("Queue a task again that failed or was canceled.", "pool.task:retry"),
+    "change": CommandEntry("Change the prompt or the priority of a task that has not begun.", "pool.task:change"),
+    "claim": CommandEntry(
+        "Give the oldest pending task that fits to a slot; prints its id, or nothing.", "pool.task:claim"
+    ),
+}
+
+CONTEXT = {
+    "set": CommandEntry("Set a text that every slot is told.", "pool.pool:set_context"),
+    "get": CommandEntry("Print a text that every slot is told.", "pool.pool:get_context"),
+    "delete": CommandEntry("Forget a text that every slot is told.", "pool.pool:delete_context"),
+    "list": CommandEntry("List the texts that every slot is told.", "pool.pool:list_context"),
+}
+
+MESSAGE = {
+    "send": CommandEntry("Send a message to a slot; its agent reads it in its next prompt.", "pool.pool:send"),
+    "broadcast": CommandEntry(
+        "Send a message to every slot but the sender and those that are stopped.", "pool.pool:broadcast"
+    ),
+    "peek": CommandEntry("Show the messages that a slot has not read; they stay unread.", "pool.pool:peek"),
+    "count": CommandEntry("Print how many messages a slot has not read.", "pool.pool:count"),
+}
+
+POOL = {
+    "start": CommandEntry("Drive the tasks of the pool until it is stopped or drained.", "pool.pool:start"),
+    "status": CommandEntry("Show slots, tasks, cost and who drives the pool.", "pool.pool:status"),
+    "slots": CommandEntry("List the slots.", "pool.pool:slots"),
+    "scale": CommandEntry("Change how many slots there are; busy ones go when their task ends.", "pool.pool:scale"),
+    "drain": CommandEntry(
+        "Refuse new tasks, wait for those that are running, and stop all slots; pending tasks stay.", "pool.pool:drain"
+    ),
+    "context": CommandEntry("Texts that every slot is told.", commands=CONTEXT),
+    "message": CommandEntry("Messages to slots.", commands=MESSAGE),
+}
+
 STORE = {
     "info": CommandEntry("Show the path and size of the store, and check it for damage.", "store:info"),
     "vacuum": CommandEntry("Return free space to the disk; refused while runs are in progress.", "store:vacuum"),
@@ -136,6 +184,8 @@ COMMANDS = {
         "suites.review:review",
     ),
     "evidence": CommandEntry("Signed evidence of suite runs: export, verify, rescore.", commands=EVIDENCE),
+    "task": CommandEntry("Submit, review and cancel tasks for the slots of the pool.", commands=TASK),
+    "pool": CommandEntry("Drive, scale and drain the pool; shared context and messages.", commands=POOL),
     "worker": CommandEntry(
         "Process submitted runs, also those whose process died; exit code 1 if one exceeded a budget.",
         "worker:worker",

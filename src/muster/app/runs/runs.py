@@ -195,6 +195,12 @@ class Runs:
         run = await self._create(workload, spec, options or self.options(), submitted=detach, origin=origin)
         return self.drive(run, on_delta, detach=detach, before=before)
 
+    async def create(self, workload: str, spec: Json, options: RunOptions, run: RunId, budgets: Budgets) -> Run:
+        """Store a run under budgets of its part; nothing drives it yet."""
+        self._workloads.check(workload, spec)
+        new = new_run(run, self._clock.now(), workload, spec, options)
+        return await self._engine.create(replace(new, budgets=budgets))
+
     async def submit(self, workload: str, spec: Json, options: RunOptions | None = None) -> RunHandle:
         """Store a run for the workers; its keys are theirs to have, but its agents must be known."""
         self._workloads.check(workload, spec)

@@ -1,0 +1,1 @@
+"""The pool: tasks for slots, chains of steps, and how they are put together."""
