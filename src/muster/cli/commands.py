@@ -52,7 +52,11 @@ HOOK = {
 }
 
 VERIFY = {
-    "plan": CommandEntry("Show files, agents, calls and cost of a verification; spends nothing.", "verify.plan:plan"),
+    "plan": CommandEntry(
+        "Show files, agents, calls and cost of a verification; spends nothing.",
+        "verify.plan:plan",
+        arguments="verify.options:VerifyPlanArguments",
+    ),
     "resume": CommandEntry("Continue a verification; show the result of one that has ended.", "verify.command:resume"),
     "metrics": CommandEntry(
         "Show duration, results, findings and cost of verifications.",
@@ -91,7 +95,9 @@ STORE = {
 
 COMMANDS = {
     "demo": CommandEntry("Run a demonstration without a key: a crash, a resume, and a suite.", "demo.command:demo"),
-    "ask": CommandEntry("Ask one question and print the answer.", "runs.ask:ask"),
+    "ask": CommandEntry(
+        "Ask one question and print the answer.", "runs.ask:ask", arguments="runs.options:AskArguments"
+    ),
     "init": CommandEntry(
         "Create a folder with a small suite, or with the included verification agents.",
         "project:init",
@@ -108,7 +114,9 @@ COMMANDS = {
         "suites.generate:generate",
     ),
     "plan": CommandEntry(
-        "Show how many calls and tokens a run would need, and what it could cost.", "suites.plan:plan"
+        "Show how many calls and tokens a run would need, and what it could cost.",
+        "suites.plan:plan",
+        arguments="suites.options:PlanArguments",
     ),
     "run": CommandEntry("Run suites and print the results.", "suites.run:run", arguments="suites.options:RunArguments"),
     "runs": CommandEntry("Show, continue, export and delete runs.", commands=RUNS),

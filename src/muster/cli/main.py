@@ -2,7 +2,6 @@
 
 import gc
 import io
-import os
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,7 +12,7 @@ from muster import __version__
 from muster.cli.commands import app
 from muster.cli.line.commands import VersionAsked
 from muster.cli.line.parameters import shown_name
-from muster.cli.terminal.output import CommonOptions, answer, fail_with
+from muster.cli.terminal.output import CommonOptions, answer, discard, fail_with
 
 GARBAGE = 10_000  # new values before circles among them are looked for
 TURN = 0.0002  # seconds for which a thread may keep the interpreter while another wants it
@@ -42,7 +41,7 @@ def main() -> None:
     try:
         sys.stdout.flush()
     except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        discard(sys.stdout)
         if not isinstance(error, BrokenPipeError):
             sys.stderr.write(f"error: the answer cannot be written: {error.strerror}\n")
             code = code or 4

@@ -32,6 +32,11 @@ RunBudgetOption = Annotated[
     ),
 ]
 
+PlanBudgetOption = Annotated[
+    str | None, Option("--budget", metavar="USD", help="Check whether this budget would be enough.")
+]
+PlanUnpricedOption = Annotated[bool, Option("--allow-unpriced", help="Count models whose price is not known as free.")]
+
 SAMPLING = "Sampling"  # a heading
 MaxTokensOption = Annotated[
     int | None,
@@ -101,12 +106,26 @@ def _check(option: str, given: float | None, wanted: str, fits: bool) -> None:
         raise BadArgument(f"{option} must be {wanted}, not {given:g}")
 
 
-def refuse_useless(patience: Patience, *, batch: bool) -> None:
+BATCH_OPTIONS = {
+    "linger": "--linger",
+    "poll_first": "--poll-interval",
+    "max_parked": "--max-parked",
+    "deadline": "--deadline",
+}
+
+
+def refuse_useless(patience: Patience, *, batch: bool, way: str = ADD_BATCH) -> None:
     """Refuse options about batches where every call is live."""
-    usual, options = Patience(), {"linger": "--linger", "poll_first": "--poll-interval", "max_parked": "--max-parked"}
-    for field, option in {**options, "deadline": "--deadline"}.items():
-        if not batch and getattr(patience, field) != getattr(usual, field):
-            raise BadArgument(f"{option} is about batches, and this run has none", suggestions=(ADD_BATCH,))
+    given = batch_option(patience)
+    if given and not batch:
+        raise BadArgument(f"{given} is about batches, and this run has none", suggestions=(way,))
+
+
+def batch_option(patience: Patience) -> str:
+    """Return the first option about batches that was given; empty: none was."""
+    usual = Patience()
+    changed = (field for field in BATCH_OPTIONS if getattr(patience, field) != getattr(usual, field))
+    return next((BATCH_OPTIONS[field] for field in changed), "")
 
 
 PatienceOptions = Annotated[Patience, Bundle(patience_of, "Waiting for batches")]
@@ -160,9 +179,7 @@ def sending_of(
         raise BadArgument(f"{useless} is about batches, and this run has none", suggestions=(ADD_BATCH,))
     if detach and mode is not Mode.BATCH:
         raise BadArgument("--detach leaves batches to the provider, and this run has none", suggestions=(ADD_BATCH,))
-    return DispatchOptions(
-        dispatch=Dispatch(mode=mode, fallback=Fallback(fallback), cache=not no_cache), detach=detach
-    )
+    return DispatchOptions(dispatch=Dispatch(mode=mode, fallback=Fallback(fallback), cache=not no_cache), detach=detach)
 
 
 SendingOptions = Annotated[DispatchOptions, Bundle(sending_of, "Dispatch")]

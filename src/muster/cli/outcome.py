@@ -16,7 +16,7 @@ from muster.app.views.errors import not_passed
 from muster.cli.drive import ProgressSource, drive
 from muster.cli.runs.ask import leave
 from muster.cli.suites.table import tell_report
-from muster.cli.terminal.output import PIPE_WIDTH, CommonOptions, answer, console, fail, fail_with, note
+from muster.cli.terminal.output import PIPE_WIDTH, CommonOptions, answer, console, discard, fail, fail_with, note
 from muster.cli.terminal.progress import display
 from muster.cli.verify.table import tell_report as tell_verification
 from muster.domain.errors import BadArgument, MusterError, NotFound
@@ -99,10 +99,19 @@ async def write_reports(found: Reportable, wanted: Sequence[WantedReport]) -> tu
     """Write some reports of one run; returns the files that were written."""
     for one in wanted:
         if one.path is None:
-            await found.write(one.format, sys.stdout)
+            await _print_report(found, one.format)
         else:
             await _write_to(found, one.format, one.path)
     return tuple(one.path for one in wanted if one.path is not None)
+
+
+async def _print_report(found: Reportable, name: str) -> None:
+    """Write a report to standard output; a reader that closes its pipe early does not change the exit code."""
+    try:
+        await found.write(name, sys.stdout)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        discard(sys.stdout)
 
 
 async def _write_to(found: Reportable, name: str, path: Path) -> None:

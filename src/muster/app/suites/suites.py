@@ -207,6 +207,10 @@ class Suites:
             raise NotFound("this store has no suite run yet", suggestions=ways)
         return found
 
+    def judges_in_batches(self, run: Run) -> bool:
+        """Return whether the judge of a suite run is asked in batches, whatever its agents are."""
+        return read_spec(run.spec).judge_dispatch == "batch"
+
     async def open(self, run: Run) -> SuiteRun:
         """Return a suite run with its cases, results and conversations; raises NotFound for one that had not begun."""
         return await open_suite_run(self._store, run)

@@ -35,6 +35,7 @@ from muster.verify.reports.summary import VerifyReport, summarize
 from muster.verify.spec import read_spec, stored
 from muster.verify.verification import LeftOut, Verification, Verifier
 
+ASK_IN_BATCHES = ("add --batch", "or write `dispatch: batch` in the declaration of an agent")  # suggestions
 USUAL_FILES = ("verify.yaml", "verify.yml")
 
 
@@ -98,6 +99,7 @@ class VerifyRequest:
     choice: VerifyChoice = EVERY_AGENT
     options: RunOptions
     detach: bool = False
+    batch_option: str = ""  # the name of an option that has no use without batches
 
     def require_repairable(self) -> None:
         """Raise BadArgument when files could not be changed after its verification."""
@@ -198,6 +200,7 @@ class Verifications:
         async with self.prepare(request.folder, request.selection, request.choice) as prepared:
             if prepared.is_empty:
                 return StartedVerification(prepared=prepared)
+            self._refuse_useless(prepared.spec, request)
             plan = self.plan(prepared.spec, request.options.dispatch, Quoting.FIRST)
             handle = await self.start(prepared, request.options, detach=request.detach)
             return StartedVerification(prepared=prepared, plan=plan, handle=handle)
@@ -211,12 +214,23 @@ class Verifications:
         prepared.started = True
         return handle
 
+    @staticmethod
+    def _refuse_useless(spec: Verification, request: VerifyRequest) -> None:
+        if request.batch_option and not goes_into_batches(spec, request.options.dispatch):
+            raise BadArgument(
+                f"{request.batch_option} is about batches, and this verification has none", suggestions=ASK_IN_BATCHES
+            )
+
+    def uses_batches(self, run: Run) -> bool:
+        """Return whether any agent of a verification is asked in batches."""
+        return goes_into_batches(read_spec(run.spec), run.dispatch)
+
     def require_batches(self, spec: Verification, dispatch: Dispatch) -> None:
         """Raise BadArgument when none of the agents of a verification is asked in batches."""
         if not goes_into_batches(spec, dispatch):
             raise BadArgument(
                 "--detach leaves batches to the provider, and none of these agents is asked in one",
-                suggestions=("add --batch", "or write `dispatch: batch` in the declaration of an agent"),
+                suggestions=ASK_IN_BATCHES,
             )
 
     async def find(self, reference: str) -> Run:

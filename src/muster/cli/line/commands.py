@@ -3,6 +3,7 @@
 import gc
 import importlib
 import inspect
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,7 +15,7 @@ from click.shell_completion import CompletionItem
 
 from muster.cli.frame import answered
 from muster.cli.line.parameters import COMMON, Bundle, CliArgument, Option, Taken, bundled, by_heading, parameters_of
-from muster.cli.terminal.output import CommonOptions, print_json, say
+from muster.cli.terminal.output import CommonOptions, print_json, write_to
 
 ROOM = "muster.cli"
 HELP = "help"
@@ -333,6 +334,6 @@ def show_help(common: CommonOptions, ctx: click.Context) -> int:
         if common.json:
             print_json({"ok": True, "command": ctx.command_path.partition(" ")[2], "data": {"help": text}})
         else:
-            say(text)
+            write_to(sys.stdout, text + "\n")
 
     return answered(common, show)

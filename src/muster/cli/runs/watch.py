@@ -1,12 +1,14 @@
 """`muster runs watch`: the events of a run as they come."""
 
+import json
+
 from muster.app import Muster
 from muster.app.views.runs import event_view
 from muster.cli.options import RunArgument
 from muster.cli.runs.endings import exit_code_of_run
 from muster.cli.runs.words import event_line, summary
 from muster.cli.session import with_muster
-from muster.cli.terminal.output import CommonOptions, clean, note, print_json, say
+from muster.cli.terminal.output import CommonOptions, clean, note, say
 from muster.domain.run import Run
 
 
@@ -17,7 +19,7 @@ def watch(common: CommonOptions, run: RunArgument) -> int:
         found = await muster.runs.find(run)
         async for event in muster.runs.watch(found).events():
             if common.json:
-                print_json(event_view(event))
+                say(json.dumps(event_view(event), ensure_ascii=False))
             else:
                 say(clean(event_line(event)))
         over = await muster.runs.get(found.id)

@@ -1,4 +1,4 @@
-"""The options of `muster run`, without anything that takes long to load: its help is written from here."""
+"""The options of `muster run` and `muster plan`, quick to load: their helps are written from here."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,6 +9,9 @@ from muster.cli.line.parameters import files
 from muster.cli.options import (
     MaxTokensOption,
     PatienceOptions,
+    PlanBudgetOption,
+    PlannedOptions,
+    PlanUnpricedOption,
     SeedOption,
     SendingOptions,
     TemperatureOption,
@@ -142,3 +145,13 @@ class RunArguments:
             help="Reuse the answers to equal requests of that run; pay for the rest.",
         ),
     ] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanArguments:
+    """What `muster plan` takes."""
+
+    chosen: ChosenOptions
+    sending: PlannedOptions
+    budget: PlanBudgetOption = None
+    allow_unpriced: PlanUnpricedOption = False

@@ -2,16 +2,20 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from muster.cli.line import Argument, Bundle, Option
 from muster.cli.line.parameters import files
-from muster.cli.options import DispatchOptions, PatienceOptions, RunTerms, terms_with
+from muster.cli.options import (
+    DispatchOptions,
+    PatienceOptions,
+    PlanBudgetOption,
+    PlanUnpricedOption,
+    RunTerms,
+    terms_with,
+)
 from muster.domain.errors import BadArgument
 from muster.domain.run import Dispatch, Fallback, Mode
-
-if TYPE_CHECKING:
-    pass
 
 FORMATS = "terminal, markdown, json, sarif or junit"
 
@@ -157,3 +161,13 @@ class VerifyCommandArguments:
     terms: Annotated[RunTerms, Bundle(terms_with(FORMATS), "Run")]
     patience: PatienceOptions
     fix: Annotated[bool, Option("--fix", help="Apply the changes that findings propose, and verify again.")] = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifyPlanArguments:
+    """What `muster verify plan` takes."""
+
+    asked: AskedOptions
+    sent: VerifySendingOptions
+    budget: PlanBudgetOption = None
+    allow_unpriced: PlanUnpricedOption = False
