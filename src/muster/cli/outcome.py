@@ -21,6 +21,7 @@ from muster.cli.terminal.progress import display
 from muster.cli.verify.table import tell_report as tell_verification
 from muster.domain.errors import BadArgument, MusterError, NotFound
 from muster.domain.run import Run
+from muster.text.words import one_of
 
 TERMINAL = "terminal"
 STDOUT = "-"
@@ -64,7 +65,7 @@ class Reportable:
 def wanted_format(name: str, formats: Sequence[str]) -> str:
     """Read the name of a format."""
     if name not in formats:
-        raise BadArgument(f"unknown report format {name!r}; use one of {', '.join(formats)}")
+        raise BadArgument(f"the format of a report must be {one_of(formats)}, not {name!r}")
     return name
 
 
@@ -73,7 +74,7 @@ def wanted_report(given: str, formats: Sequence[str], inputs: Sequence[str | Non
     name, equals, file = given.partition("=")
     if not equals or not file:
         raise BadArgument(
-            f"{given!r} does not say which report goes where", suggestions=("write it like junit=report.xml or json=-",)
+            f"--report must be FORMAT=FILE, not {given!r}", suggestions=("write it like junit=report.xml or json=-",)
         )
     wanted = WantedReport(format=wanted_format(name, formats), path=None if file == STDOUT else Path(file))
     if wanted.path is not None:

@@ -104,9 +104,10 @@ class VerifyRequest:
     def require_repairable(self) -> None:
         """Raise BadArgument when files could not be changed after its verification."""
         other = "--staged" if self.selection.staged else "--detach" if self.detach else ""
+        why = "of staged files" if self.selection.staged else "that is detached"
         if other:
             raise BadArgument(
-                f"--fix changes files after the verification, which does not go with {other}",
+                f"files cannot be changed after a verification {why}",
                 suggestions=(f"leave one of them out: --fix or {other}",),
             )
 
@@ -229,7 +230,7 @@ class Verifications:
         """Raise BadArgument when none of the agents of a verification is asked in batches."""
         if not goes_into_batches(spec, dispatch):
             raise BadArgument(
-                "--detach leaves batches to the provider, and none of these agents is asked in one",
+                "a detached verification leaves batches to the provider, and none of these agents is asked in one",
                 suggestions=ASK_IN_BATCHES,
             )
 
@@ -347,12 +348,12 @@ def _check(declaration: Declaration, choice: VerifyChoice) -> None:
     for name in choice.agents:
         if name not in names:
             raise NotFound(
-                f"no agent is called {name!r} in {declaration.file}", suggestions=(f"use one of {', '.join(names)}",)
+                f"no agent is called {name!r} in {declaration.file}", suggestions=(f"agents: {', '.join(names)}",)
             )
     for wave in choice.waves:
         if wave not in waves:
             raise NotFound(
-                f"no wave {wave} in {declaration.file}", suggestions=(f"use one of {', '.join(map(str, waves))}",)
+                f"no wave {wave} in {declaration.file}", suggestions=(f"waves: {', '.join(map(str, waves))}",)
             )
     if choice.agents and choice.waves and not any(_is_asked(agent, choice) for agent in declaration.agents):
         raise BadArgument("none of the given agents is in the given waves")

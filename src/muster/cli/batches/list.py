@@ -55,7 +55,9 @@ def show(
 ) -> None:
     """Show one batch: calls, cost, times, runs."""
     if lines and common.json:
-        raise BadArgument("--lines writes the provider's own JSON lines; --json would put them into an envelope")
+        raise BadArgument(
+            "--lines prints the provider's own JSON lines, which --json would change", suggestions=("leave --json out",)
+        )
 
     async def write(muster: Muster) -> None:
         try:

@@ -79,6 +79,14 @@ class VersionAsked(Exception):
         self.ctx = ctx
 
 
+class UnexpectedArgument(click.UsageError):
+    """One word more than a command takes; `advice` is what may have been meant."""
+
+    def __init__(self, word: str, ctx: click.Context, advice: str = "") -> None:
+        super().__init__(f"unexpected argument {word!r}", ctx)
+        self.advice = advice
+
+
 def shared(
     json: Annotated[bool, Option("--json", heading=COMMON, help="Print the result as JSON.")] = False,
     quiet: Annotated[bool, Option("--quiet", "-q", heading=COMMON, help="Print no progress and no notes.")] = False,
@@ -167,8 +175,7 @@ class CliCommand(_Shared):
         rest = super().parse_args(ctx, args)
         if rest and not ctx.resilient_parsing:
             places = [each for each in self.params if isinstance(each, CliArgument)]
-            advice = f" {places[-1].when_more}" if places and places[-1].when_more else ""
-            raise click.UsageError(f"Unexpected argument {rest[0]!r}.{advice}", ctx)
+            raise UnexpectedArgument(rest[0], ctx, places[-1].when_more if places else "")
         return rest
 
     def invoke(self, ctx: click.Context) -> int:
@@ -311,7 +318,7 @@ class HelpCommand(_Shared):
         for word in words:
             group = found.command
             if not isinstance(group, CliGroup):
-                raise click.UsageError(f"Unexpected argument {word!r}.", ctx)
+                raise UnexpectedArgument(word, ctx)
             command = group.get_command(found, word)
             if command is None:
                 raise click.NoSuchCommand(word, ctx=ctx)

@@ -55,7 +55,7 @@ def ask(common: CommonOptions, arguments: AskArguments) -> int:
 
 def _prompt(given: str | None) -> str:
     if given is None and (sys.stdin is None or sys.stdin.isatty()):
-        raise BadArgument("there is no question", suggestions=("write it after the agent, or pipe it in",))
+        raise BadArgument("no prompt given", suggestions=("write it after the agent, or pipe it in",))
     if given not in (None, "-"):
         return given
     try:
