@@ -21,14 +21,19 @@ class AskArguments:
     sending: SendingOptions
     patience: PatienceOptions
     agent: Annotated[
-        str, Argument(metavar="AGENT", complete="agent_names", help="anthropic/MODEL, openai/MODEL, sim/echo, …")
+        str,
+        Argument(
+            metavar="AGENT",
+            complete="agent_names",
+            help="A model such as anthropic/MODEL or openai/MODEL, an agent of muster.toml, or sim/echo.",
+        ),
     ]
     prompt: Annotated[
         str | None,
         Argument(
             metavar="PROMPT",
-            when_more="Quote the prompt.",
-            help="The prompt; - or nothing: read from standard input.",
+            when_more="quote the prompt",
+            help="The prompt. If it is - or left out, it is read from standard input.",
         ),
     ] = None
     system: Annotated[str, Option("--system", metavar="TEXT", help="The system prompt.")] = ""
@@ -38,6 +43,12 @@ class AskArguments:
     seed: SeedOption = None
     name: Annotated[str | None, Option("--name", metavar="NAME", help="A name for the run.")] = None
     timeout: Annotated[
-        float | None, Option("--timeout", metavar="S", help="Time limit in seconds, excluding queueing.")
+        float | None,
+        Option(
+            "--timeout",
+            metavar="S",
+            shown="none",
+            help="Time limit in seconds; the time in a queue or in a batch does not count.",
+        ),
     ] = None
     allow_unpriced: Annotated[bool, Option("--allow-unpriced", help="Allow a model without a known price.")] = False

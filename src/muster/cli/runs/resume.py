@@ -25,11 +25,13 @@ from muster.settings import parse_budget
 
 BudgetOption = Annotated[
     str | None,
-    Option("--budget", metavar="USD", help="The new total budget of the run, including what was spent."),
+    Option(
+        "--budget", metavar="USD", shown="as before", help="The new total budget of the run, including what was spent."
+    ),
 ]
 ForkBudgetOption = Annotated[
     str | None,
-    Option("--budget", metavar="USD", help="The budget of the new run; default: the budget of the other run."),
+    Option("--budget", metavar="USD", shown="that of the other run", help="The budget of the new run."),
 ]
 UnpricedOption = Annotated[bool, Option("--allow-unpriced", help="Allow models without a known price.")]
 

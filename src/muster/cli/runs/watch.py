@@ -13,7 +13,7 @@ from muster.domain.run import Run
 
 
 def watch(common: CommonOptions, run: RunArgument) -> int:
-    """Follow a run until it ends or waits; exits with the exit code of the run."""
+    """Follow a run until it ends or waits; exit with the exit code of the run."""
 
     async def work(muster: Muster) -> tuple[Run, int]:
         found = await muster.runs.find(run)

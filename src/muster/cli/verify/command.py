@@ -10,7 +10,7 @@ from muster.cli.outcome import VERIFY_FORMATS, wanted_reports
 from muster.cli.runs.resume import BudgetOption, UnpricedOption, go_on, prepare_resume, require_batches
 from muster.cli.session import with_muster
 from muster.cli.terminal.output import CommonOptions
-from muster.cli.verify.options import VerifyCommandArguments
+from muster.cli.verify.options import FORMATS, VerifyCommandArguments
 from muster.cli.verify.order import VerifyOrder, carry_out
 from muster.domain.run import Run
 
@@ -29,7 +29,7 @@ def resume(
     budget: BudgetOption = None,
     report: Annotated[
         list[str] | None,
-        Option("--report", metavar="FORMAT=FILE", help="terminal, markdown, json, sarif or junit; - is stdout."),
+        Option("--report", metavar="FORMAT=FILE", help=f"Write a report: {FORMATS}. - is standard output; repeatable."),
     ] = None,
     allow_unpriced: UnpricedOption = False,
 ) -> int:

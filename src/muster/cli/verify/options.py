@@ -66,30 +66,43 @@ def asked_of(
             "--changed",
             metavar="[REF]",
             bare="",
-            help="Files that differ from a commit (default HEAD), and new files.",
+            help="The files that differ from a commit, and new files. REF is HEAD if it is left out.",
         ),
     ] = None,
     staged: Annotated[bool, Option("--staged", help="The staged files, as they are staged.")] = False,
-    pending: Annotated[bool, Option("--pending", help="Files named by markers in .muster/pending.")] = False,
+    pending: Annotated[
+        bool, Option("--pending", help="The files that other programs have listed in .muster/pending.")
+    ] = False,
     agent: Annotated[
-        list[str] | None, Option("--agent", "-a", metavar="A", help="Only this agent; repeatable.")
+        list[str] | None, Option("--agent", "-a", metavar="A", shown="all", help="Only this agent; repeatable.")
     ] = None,
-    wave: Annotated[list[int] | None, Option("--wave", metavar="N", min=1, help="Only this wave; repeatable.")] = None,
+    wave: Annotated[
+        list[int] | None, Option("--wave", metavar="N", min=1, shown="all", help="Only this wave; repeatable.")
+    ] = None,
     keep_going: Annotated[
         bool, Option("--keep-going", help="Run all waves, whatever the results of earlier ones.")
     ] = False,
-    allow_empty: Annotated[bool, Option("--allow-empty", help="Exit 0 when there is nothing to verify.")] = False,
+    allow_empty: Annotated[
+        bool, Option("--allow-empty", help="Exit with 0 when there is nothing to verify; else that is 1.")
+    ] = False,
     agents: Annotated[
         Path | None,
         Option(
             "--agents",
             metavar="FILE",
-            shown="verify.yaml, else the shipped agents",
+            shown="verify.yaml, else the built-in agents",
             help="A file with verification agents.",
         ),
     ] = None,
     model: Annotated[
-        str | None, Option("--model", metavar="M", complete="agent_names", help="The model of agents that name none.")
+        str | None,
+        Option(
+            "--model",
+            metavar="M",
+            complete="agent_names",
+            shown="model in verify.yaml or muster.toml",
+            help="The model of agents that name none.",
+        ),
     ] = None,
 ) -> VerifyArguments:
     """Collect what was given."""
@@ -128,7 +141,12 @@ def verify_sending_of(
     ] = False,
     live: Annotated[bool, Option("--live", help="Call live, also agents that are declared for batches.")] = False,
     fallback: Annotated[
-        str, Option("--fallback", values=Fallback, help="What to do with calls that failed in 3 batches.")
+        str,
+        Option(
+            "--fallback",
+            values=Fallback,
+            help="What becomes of a call that failed in 3 batches: it fails, or it is sent live.",
+        ),
     ] = "fail",
     no_cache: Annotated[bool, Option("--no-cache", help="Do not mark the files for the provider's cache.")] = False,
 ) -> VerifyDispatchOptions:
