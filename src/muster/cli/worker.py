@@ -15,6 +15,7 @@ from muster.cli.terminal.output import CommonOptions, answer, clean, fail_with, 
 from muster.domain.errors import MusterError
 from muster.domain.ids import RunId
 from muster.domain.run import Run
+from muster.text.words import count
 
 
 def worker(
@@ -65,5 +66,6 @@ async def _tell_unknown(muster: Muster, common: CommonOptions) -> None:
     left = await muster.runs.unknown()
     if left:
         names = ", ".join(sorted({run.workload for run in left}))
-        note(common, f"{len(left)} queued runs are left, of workloads that are not known here: {names}")
+        are = "is" if len(left) == 1 else "are"
+        note(common, f"{count(len(left), 'queued run')} {are} left, of workloads that are not known here: {names}")
         note(common, "  name the modules that define them in muster.toml under [workloads] import")
