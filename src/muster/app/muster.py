@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from muster.app.agent_kinds.directory import Agents
 from muster.app.backend import Backend
 from muster.app.batches import Batches
+from muster.app.project_workloads import OWN
 from muster.app.runs.ask import WORKLOAD as QUESTION
 from muster.app.runs.ask import AskOutcome, Question, answer_of, outcome_of_question, read_question, start_question
 from muster.app.runs.handle import RunHandle
@@ -18,7 +19,7 @@ from muster.domain.call import Reply
 from muster.domain.canonical import Json
 from muster.domain.errors import MusterError, NotFound, Overdraft, StopRun
 from muster.domain.ids import RunId
-from muster.domain.run import LIVE, TERMINAL, Dispatch, Origin, OwnedProcess, Run
+from muster.domain.run import LIVE, TERMINAL, Dispatch, Mode, Origin, OwnedProcess, Run
 from muster.engine.context import SchemaLike, json_schema, require_data
 from muster.engine.drive import Listener
 from muster.engine.worker import Worker
@@ -281,6 +282,16 @@ class Muster:
         if run.workload == GENERATION:
             return self.suites.error_of_generation(run)
         return None
+
+    async def may_use_batches(self, run: Run) -> bool:
+        """Return whether calls of a run may go into batches; a workload of the user's own may decide so at any time."""
+        if run.dispatch.mode is Mode.BATCH or run.workload not in OWN:
+            return True
+        if (await self.runs.batches_of(run.id)).batches:
+            return True
+        if run.workload == SUITE:
+            return self.suites.judges_in_batches(run)
+        return run.workload == VERIFICATION and self.verify.uses_batches(run)
 
     def worker(
         self,

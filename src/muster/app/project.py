@@ -16,6 +16,7 @@ from muster.app.verify.secrets import Allowed, Installed, allow_secret, install_
 from muster.domain.errors import BadArgument
 from muster.settings import Settings, load_settings
 from muster.settings.file import toml_schema
+from muster.text.words import one_of
 
 SCHEMAS = {"suite": suite_schema, "verify": verify_schema, "toml": toml_schema}  # by what they describe
 
@@ -58,9 +59,7 @@ class Project:
     def schema(self, what: str) -> Mapping[str, Any]:
         """Return the JSON Schema of a suite, of verify.yaml or of muster.toml: `suite`, `verify` or `toml`."""
         if what not in SCHEMAS:
-            raise BadArgument(
-                f"there is no schema {what!r}", suggestions=tuple(f"muster schema {name}" for name in SCHEMAS)
-            )
+            raise BadArgument(f"the schema must be {one_of(tuple(SCHEMAS))}, not {what!r}")
         return SCHEMAS[what]()
 
     def create(self, name: str, kind: str = "suite", *, below: str | Path = "") -> CreatedFolder:

@@ -6,7 +6,7 @@ RUNS = {
     "list": CommandEntry("List the newest runs.", "runs.list:list_runs"),
     "show": CommandEntry("Show one run: cost, calls, errors, and how to continue.", "runs.show:show"),
     "watch": CommandEntry(
-        "Follow a run until it ends or waits; exits with the exit code of the run.", "runs.watch:watch"
+        "Follow a run until it ends or waits; exit with the exit code of the run.", "runs.watch:watch"
     ),
     "delete": CommandEntry("Delete runs with everything in them.", "runs.show:delete"),
     "start": CommandEntry("Start a run of one of your own workloads and wait for its end.", "runs.start:start"),
@@ -52,7 +52,11 @@ HOOK = {
 }
 
 VERIFY = {
-    "plan": CommandEntry("Show files, agents, calls and cost of a verification; spends nothing.", "verify.plan:plan"),
+    "plan": CommandEntry(
+        "Show files, agents, calls and cost of a verification; spends nothing.",
+        "verify.plan:plan",
+        arguments="verify.options:VerifyPlanArguments",
+    ),
     "resume": CommandEntry("Continue a verification; show the result of one that has ended.", "verify.command:resume"),
     "metrics": CommandEntry(
         "Show duration, results, findings and cost of verifications.",
@@ -62,7 +66,7 @@ VERIFY = {
         "Add an exception to verify.yaml: this line may contain a secret of this kind.",
         "verify.setup:allow_secret",
     ),
-    "hook": CommandEntry("The git hook that verifies each commit.", commands=HOOK),
+    "hook": CommandEntry("Install the git hook that verifies each commit.", commands=HOOK),
 }
 
 EVIDENCE = {
@@ -139,9 +143,11 @@ STORE = {
 
 COMMANDS = {
     "demo": CommandEntry("Run a demonstration without a key: a crash, a resume, and a suite.", "demo.command:demo"),
-    "ask": CommandEntry("Ask one question and print the answer.", "runs.ask:ask"),
+    "ask": CommandEntry(
+        "Ask one question and print the answer.", "runs.ask:ask", arguments="runs.options:AskArguments"
+    ),
     "init": CommandEntry(
-        "Create a folder with a small suite, or with the included verification agents.",
+        "Create a folder with a small suite, or with the built-in verification agents.",
         "project:init",
     ),
     "validate": CommandEntry(
@@ -156,7 +162,9 @@ COMMANDS = {
         "suites.generate:generate",
     ),
     "plan": CommandEntry(
-        "Show how many calls and tokens a run would need, and what it could cost.", "suites.plan:plan"
+        "Show how many calls and tokens a run would need, and what it could cost.",
+        "suites.plan:plan",
+        arguments="suites.options:PlanArguments",
     ),
     "run": CommandEntry("Run suites and print the results.", "suites.run:run", arguments="suites.options:RunArguments"),
     "runs": CommandEntry("Show, continue, export and delete runs.", commands=RUNS),
@@ -167,10 +175,10 @@ COMMANDS = {
         "suites.report:report",
     ),
     "compare": CommandEntry(
-        "Compare two suite runs, paired by case and epoch. Exits 1 if B is worse or the evidence is not enough.",
+        "Compare two suite runs, paired by case and epoch. Exit 1 if B is worse or the evidence is not enough.",
         "suites.compare:compare",
     ),
-    "baseline": CommandEntry("Names for runs that other runs are compared with.", commands=BASELINE),
+    "baseline": CommandEntry("Name runs that other runs are compared with.", commands=BASELINE),
     "verify": CommandEntry(
         "Verify code with agents, in waves: the next wave starts only when this one has passed.\n\n"
         "Choose the files in one way: paths, --changed [REF], --staged or --pending. "
@@ -183,14 +191,14 @@ COMMANDS = {
         "Add a review of a verdict, or list reviews and their agreement with the judge.",
         "suites.review:review",
     ),
-    "evidence": CommandEntry("Signed evidence of suite runs: export, verify, rescore.", commands=EVIDENCE),
+    "evidence": CommandEntry("Export, verify and rescore signed evidence of suite runs.", commands=EVIDENCE),
     "task": CommandEntry("Submit, review and cancel tasks for the slots of the pool.", commands=TASK),
     "pool": CommandEntry("Drive, scale and drain the pool; shared context and messages.", commands=POOL),
     "worker": CommandEntry(
         "Process submitted runs, also those whose process died; exit code 1 if one exceeded a budget.",
         "worker:worker",
     ),
-    "sim": CommandEntry("Start a fake provider; prints its URLs as JSON.", "sim:sim"),
+    "sim": CommandEntry("Start a fake provider and print its URLs as JSON.", "sim:sim"),
     "schema": CommandEntry("Print a JSON Schema for editors.", "project:schema"),
     "store": CommandEntry("Show and compact the store.", commands=STORE),
     "doctor": CommandEntry(
@@ -199,7 +207,7 @@ COMMANDS = {
     "completion": CommandEntry("Print the completion script for bash, zsh or fish.", "completion:completion"),
 }
 
-ABOUT = """Runs calls to AI agents as durable work: answered once, paid once, inside a hard budget.
+ABOUT = """Run calls to AI agents as durable work: answered once, paid once, inside a hard budget.
 
 RUN is an id, the beginning of one, a name (the newest with it), or `last`."""
 

@@ -13,9 +13,11 @@ from muster.cli.terminal.output import CommonOptions, answer
 def init(
     common: CommonOptions,
     name: Annotated[str, Argument(metavar="NAME", help="The name of the folder and the suite, in kebab-case.")],
-    kind: Annotated[str, Option("--kind", values=STARTERS, help="The kind of folder.")] = "suite",
+    kind: Annotated[
+        str, Option("--kind", values=STARTERS, help="What to create: a suite, or files with verification agents.")
+    ] = "suite",
 ) -> None:
-    """Create a folder with a small suite, or with the included verification agents."""
+    """Create a folder with a small suite, or with the built-in verification agents."""
     done = Project(common.home).create(name, kind)
     data = created_view(done)
     next_steps = (f"muster validate {name}", _first_use(done))
@@ -35,7 +37,10 @@ def _first_use(done: CreatedFolder) -> str:
 
 def schema(
     common: CommonOptions,
-    what: Annotated[str, Argument(values=tuple(SCHEMAS), help="A suite, verify.yaml, or muster.toml.")],
+    what: Annotated[
+        str,
+        Argument(metavar="KIND", values=tuple(SCHEMAS), help="The kind of file: a suite, verify.yaml or muster.toml."),
+    ],
 ) -> None:
     """Print a JSON Schema for editors."""
     found = Project(common.home).schema(what)

@@ -42,7 +42,7 @@ class Question:
         """Refuse what nobody can be asked."""
         for name, text in (("agent", self.agent), ("prompt", self.prompt), ("system", self.system)):
             if not isinstance(text, str):
-                raise BadArgument(f"{name} must be a string, not {type(text).__name__}")
+                raise BadArgument(f"{name} must be a string, not {text!r}")
             if not is_text(text):
                 raise BadArgument(f"the {name} is not UTF-8")
         if not self.prompt.strip():
@@ -113,7 +113,7 @@ async def start_question(
 
 
 FLAWS = {
-    Quality.CUT: "the answer was cut: it is as long as --max-tokens allows",
+    Quality.CUT: "the answer was cut: it reached the maximum number of tokens (--max-tokens)",
     Quality.REFUSED: "the agent refused to answer",
     Quality.EMPTY: "the answer is empty",
     Quality.UNFINISHED: (

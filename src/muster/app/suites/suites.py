@@ -119,7 +119,9 @@ class Suites:
     async def source(self, *, replay: str | None = None, reuse: str | None = None) -> AnswerSource:
         """Return where known answers come from: the run, its exported file, or the recorded answers that are named."""
         if replay is not None and reuse is not None:
-            raise BadArgument("--replay makes no calls, --reuse makes only new calls; give only one of them")
+            raise BadArgument(
+                "answers are replayed or reused, not both", suggestions=("give only one of --replay and --reuse",)
+            )
         file = None if replay is None else file_of(replay)
         if file is not None and _is_answers(file):
             return AnswerSource(replays=True, answers=str(file))
@@ -180,7 +182,7 @@ class Suites:
             raise BadArgument("no judge given", suggestions=("add --judge AGENT",))
         if spec.evaluator not in (None, "judge", "all"):
             raise BadArgument(
-                f"with --evaluator {spec.evaluator} there is nothing to judge", suggestions=("add --evaluator judge",)
+                f"with the evaluator {spec.evaluator} there is nothing to judge", suggestions=("add --evaluator judge",)
             )
         self._agents.require(spec.judge)
         origin = Origin(run=before.id, reuse=Reuse.REPLIES)
@@ -215,6 +217,10 @@ class Suites:
             ways = ("muster run PATH --agent A", "muster runs list")
             raise NotFound("this store has no suite run yet", suggestions=ways)
         return found
+
+    def judges_in_batches(self, run: Run) -> bool:
+        """Return whether the judge of a suite run is asked in batches, whatever its agents are."""
+        return read_spec(run.spec).judge_dispatch == "batch"
 
     async def open(self, run: Run) -> SuiteRun:
         """Return a suite run with its cases, results and conversations; raises NotFound for one that had not begun."""
@@ -348,7 +354,7 @@ class SideFinder:
 
 def _one_of(subject: str | None, named: str) -> str:
     if subject is not None and subject != named:
-        raise BadArgument(f"--subject is {subject!r} and the reference has {named!r}; give only one of them")
+        raise BadArgument(f"the subject is {subject!r}, but the reference names {named!r}; give only one of them")
     return named
 
 
