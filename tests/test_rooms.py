@@ -29,9 +29,10 @@ ARROWS: dict[str, set[str]] = {
     "engine": {"domain", "store.base", "agents.base"},
     "suites": FEATURE,
     "verify": FEATURE | {"git"},
+    "pool": FEATURE | {"git", "agents.base", "agents.processes"},
     "app": {
         "domain", "text", "statistics", "store", "sim", "settings", "agents", "reporting", "judging", "git", "engine",
-        "suites", "verify",
+        "suites", "verify", "pool",
     },
     "cli": {"app", "settings", "domain", "text", "sim"},
     "testing": {"domain", "agents.base", "agents.scripted", "store.base", "sim"},
@@ -123,7 +124,9 @@ SPAWNING = {"create_subprocess_exec", "create_subprocess_shell", "posix_spawn", 
 
 
 def test_features_open_no_store_process_or_connection_themselves() -> None:
-    features = {module: tree for module, tree in modules().items() if module.split(".")[0] in ("suites", "verify")}
+    features = {
+        module: tree for module, tree in modules().items() if module.split(".")[0] in ("suites", "verify", "pool")
+    }
     wrong = {f"{module}: {name}" for module in features for name in imports(module) if _leads_past(name)}
     for module, tree in features.items():
         names = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}

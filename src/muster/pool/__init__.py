@@ -1,0 +1,1 @@
+"""Work for many agents at once: chains of steps."""
