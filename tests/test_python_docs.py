@@ -17,6 +17,7 @@ import muster
 from muster.app import Patience
 from muster.app.agent_kinds.directory import Agents
 from muster.app.batches import Batches
+from muster.app.chains import Chains
 from muster.app.muster import StoreFile
 from muster.app.project import Project
 from muster.app.runs.handle import RunHandle
@@ -40,6 +41,7 @@ PARTS: list[tuple[str, type]] = [
     ("a `muster.RunHandle`", RunHandle),
     ("`m.suites`", Suites),
     ("`m.verify`", Verifications),
+    ("`m.chains`", Chains),
     ("`m.batches`", Batches),
     ("`m.agents`", Agents),
     ("`m.store`", StoreFile),

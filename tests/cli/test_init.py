@@ -29,7 +29,7 @@ def test_nothing_is_overwritten(shell: Shell) -> None:
     assert kept.read_text() == "mine"
 
 
-@pytest.mark.parametrize("arguments", [("My_Agent",), ("../up",), ("a", "--kind", "chain")])
+@pytest.mark.parametrize("arguments", [("My_Agent",), ("../up",), ("a", "--kind", "council")])
 def test_what_cannot_be_made_is_refused_plainly(shell: Shell, arguments: tuple[str, ...]) -> None:
     assert shell.muster("init", *arguments, "--json").error()["code"] == "bad_argument"
     assert list(shell.folder.iterdir()) == []

@@ -24,6 +24,7 @@ from muster.pool.chains.chain import (
     Chain,
     ChainIsolation,
     ChainSpec,
+    ChainStep,
     StepRecord,
     StepStatus,
     record_key,
@@ -36,7 +37,17 @@ from muster.text.documents.tree import Unreadable
 from muster.text.files import opened, shown, text_lines
 from muster.text.json_documents import read_object
 
-__all__ = ["Chain", "ChainPlan", "ChainProgress", "ChainSpec", "Chains", "StepRecord", "StepStatus", "read_rows"]
+__all__ = [
+    "Chain",
+    "ChainPlan",
+    "ChainProgress",
+    "ChainSpec",
+    "ChainStep",
+    "Chains",
+    "StepRecord",
+    "StepStatus",
+    "read_rows",
+]
 
 PAGE = 1000
 MOST_LINE = 1_000_000  # bytes of a row

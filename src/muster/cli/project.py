@@ -12,10 +12,10 @@ from muster.cli.terminal.output import CommonOptions, answer
 
 def init(
     common: CommonOptions,
-    name: Annotated[str, Argument(metavar="NAME", help="The name of the folder and the suite, in kebab-case.")],
+    name: Annotated[str, Argument(metavar="NAME", help="The name of the folder and what is in it, in kebab-case.")],
     kind: Annotated[str, Option("--kind", values=STARTERS, help="The kind of folder.")] = "suite",
 ) -> None:
-    """Create a folder with a small suite, or with the included verification agents."""
+    """Create a folder with a small suite, a chain, or the included verification agents."""
     done = Project(common.home).create(name, kind)
     data = created_view(done)
     next_steps = (f"muster validate {name}", _first_use(done))
@@ -28,6 +28,8 @@ def init(
 
 
 def _first_use(done: CreatedFolder) -> str:
+    if done.kind == "chain":
+        return f"muster chain run {done.folder}/chain.yaml --input topic=bees"
     if done.kind == "verify":
         return f"muster verify --agents {done.folder}/verify.yaml --changed"
     return f"muster run {done.folder} --agent sim/echo"
@@ -35,7 +37,7 @@ def _first_use(done: CreatedFolder) -> str:
 
 def schema(
     common: CommonOptions,
-    what: Annotated[str, Argument(values=tuple(SCHEMAS), help="A suite, verify.yaml, or muster.toml.")],
+    what: Annotated[str, Argument(values=tuple(SCHEMAS), help="A suite, verify.yaml, a chain, or muster.toml.")],
 ) -> None:
     """Print a JSON Schema for editors."""
     found = Project(common.home).schema(what)

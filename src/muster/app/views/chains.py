@@ -1,10 +1,13 @@
 """Chains as JSON: progress, plans, and what is wrong with their files."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from muster.app.chain_plan import ChainPlan
+from muster.app.views.errors import error
 from muster.app.views.runs import moment
 from muster.app.views.suites import flaw_view, load_view
+from muster.domain.errors import MusterError
 from muster.domain.money import to_usd
 from muster.pool.chains.chain import StepRecord, StepStatus
 from muster.pool.chains.progress import ChainProgress, RowProgress
@@ -73,6 +76,13 @@ def chain_plan_view(found: ChainPlan, cap: int | None) -> dict[str, Any]:
         "budget_usd": None if cap is None else to_usd(cap),
         "fits": None if cap is None else found.all.fits(cap),
     }
+
+
+def chains_error(errors: Sequence[MusterError]) -> dict[str, Any]:
+    """Return which of several chains did not complete, as the error of an envelope."""
+    first = errors[0].record()
+    suggestions = list(dict.fromkeys(way for one in errors for way in one.suggestions))
+    return error(str(first["code"]), "; ".join(one.message for one in errors), suggestions)
 
 
 def chain_inspection_view(inspection: ChainInspection) -> dict[str, Any]:
