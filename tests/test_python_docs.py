@@ -17,6 +17,7 @@ import muster
 from muster.app import Patience
 from muster.app.agent_kinds.directory import Agents
 from muster.app.batches import Batches
+from muster.app.chains import Chains
 from muster.app.muster import StoreFile
 from muster.app.pool.pool import Pool
 from muster.app.pool.tasks import Tasks
@@ -44,6 +45,7 @@ PARTS: list[tuple[str, type]] = [
     ("`m.verify`", Verifications),
     ("`m.pool`", Pool),
     ("`m.pool.tasks`", Tasks),
+    ("`m.chains`", Chains),
     ("`m.batches`", Batches),
     ("`m.agents`", Agents),
     ("`m.store`", StoreFile),

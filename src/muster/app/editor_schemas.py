@@ -1,4 +1,4 @@
-"""JSON Schemas of suites and verify.yaml for editors, made from the forms that read them.
+"""JSON Schemas of suites, verify.yaml and chains for editors, made from the forms that read them.
 
 An editor sees values where our reader sees text as it was written, so a text may be a number or a truth value here.
 Names that are not known are refused, which our reader leaves to lint; names that begin with x- are free.
@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, Field
 
+from muster.pool.chains.forms import ChainForm, GroupForm, StepForm
 from muster.suites.format.forms import CaseForm, HeadForm
 from muster.text import forms as v
 from muster.text.forms import Form
@@ -36,6 +37,12 @@ class VerifyFile(TopForm):
     agents: list[AgentForm] = Field(min_length=1)
 
 
+class ChainFile(ChainForm):
+    """chain.yaml: steps of prompts and commands."""
+
+    steps: list[StepForm | GroupForm] = Field(min_length=1)
+
+
 def suite_schema() -> dict[str, Any]:
     """Return the schema of a suite."""
     return _schema(SuiteFile, "A suite of Muster")
@@ -44,6 +51,11 @@ def suite_schema() -> dict[str, Any]:
 def verify_schema() -> dict[str, Any]:
     """Return the schema of verify.yaml."""
     return _schema(VerifyFile, "verify.yaml of Muster")
+
+
+def chain_schema() -> dict[str, Any]:
+    """Return the schema of a chain."""
+    return _schema(ChainFile, "A chain of Muster")
 
 
 def _schema(root: type[Form], title: str) -> dict[str, Any]:
@@ -111,13 +123,18 @@ def _allowing(given: dict[str, Any], validators: set[str], *, optional: bool) ->
     return {"anyOf": [given, *also]} if also else given
 
 
+def _part(name: str, value: Any) -> Any:
+    """Return a part of a schema; below `properties` any name is that of a key, be it `default`."""
+    return {key: _as_written(one) for key, one in value.items()} if name == "properties" else _as_written(value)
+
+
 def _as_written(value: Any) -> Any:
     """Let a text be what an editor takes it for when it has no quotes; a role may also be `model`."""
     if isinstance(value, list):
         return [_as_written(one) for one in value]
     if not isinstance(value, Mapping):
         return value
-    found = {_BOUNDS.get(name, name): _as_written(one) for name, one in value.items() if name not in _LEFT_OUT}
+    found = {_BOUNDS.get(name, name): _part(name, one) for name, one in value.items() if name not in _LEFT_OUT}
     if found.get("type") == "string" and "enum" not in found and "const" not in found:
         found["type"] = _WRITTEN
     if found.get("enum") == list(v.ROLES):

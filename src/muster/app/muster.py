@@ -25,6 +25,7 @@ from muster.engine.drive import Listener
 from muster.engine.worker import Worker
 
 if TYPE_CHECKING:
+    from muster.app.chains import Chains
     from muster.app.pool.pool import Pool
     from muster.app.project import Project
     from muster.app.reports import AnyReport
@@ -113,6 +114,13 @@ class Muster:
         from muster.app.verify.verifications import Verifications
 
         return Verifications(self._backend, self.runs)
+
+    @cached_property
+    def chains(self) -> "Chains":
+        """Return what can be done with chains."""
+        from muster.app.chains import Chains
+
+        return Chains(self._backend, self.runs)
 
     async def ask(
         self,

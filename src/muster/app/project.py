@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from muster.app.editor_schemas import suite_schema, verify_schema
+from muster.app.editor_schemas import chain_schema, suite_schema, verify_schema
 from muster.app.reports import AnyReport, report_of_file
 from muster.app.suites.evidence import Evidence
 from muster.app.validation import Linted, Validated, lint, starter, validate
@@ -18,7 +18,8 @@ from muster.settings import Settings, load_settings
 from muster.settings.file import toml_schema
 from muster.text.words import one_of
 
-SCHEMAS = {"suite": suite_schema, "verify": verify_schema, "toml": toml_schema}  # by what they describe
+# By what they describe.
+SCHEMAS = {"suite": suite_schema, "verify": verify_schema, "chain": chain_schema, "toml": toml_schema}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +48,7 @@ class Project:
         return Evidence(self.settings.home)
 
     def validate(self, paths: Sequence[str | Path]) -> Validated:
-        """Check suites, files with verification agents, and folders with them; raises BadArgument for none at all."""
+        """Check suites, files with verification agents, chains, and folders with them; raises BadArgument for none at all."""
         _require_some(paths)
         return validate([Path(path) for path in paths])
 
@@ -57,13 +58,13 @@ class Project:
         return lint([Path(path) for path in paths])
 
     def schema(self, what: str) -> Mapping[str, Any]:
-        """Return the JSON Schema of a suite, of verify.yaml or of muster.toml: `suite`, `verify` or `toml`."""
+        """Return the JSON Schema of a kind of file: `suite`, `verify`, `chain`, or `toml` for muster.toml."""
         if what not in SCHEMAS:
             raise BadArgument(f"the schema must be {one_of(tuple(SCHEMAS))}, not {what!r}")
         return SCHEMAS[what]()
 
     def create(self, name: str, kind: str = "suite", *, below: str | Path = "") -> CreatedFolder:
-        """Make a folder with a small suite, or with the verification agents that are shipped (`verify`)."""
+        """Make a folder with a small suite, a chain, or the verification agents that are shipped (`verify`)."""
         folder = Path(below) / name
         return CreatedFolder(folder=folder, kind=kind, files=_write(folder, starter(kind, name)))
 

@@ -18,6 +18,7 @@ from muster.settings import Settings
 
 OWN = {  # our own workloads and the modules that register them
     "ask": "muster.app.runs.ask",
+    "chain": "muster.pool.chains.workload",
     "fix": "muster.verify.findings.fix",
     "generate": "muster.suites.generate.workload",
     "suite": "muster.suites.workload",

@@ -1,4 +1,4 @@
-"""Files that people write, checked: suites, verification agents, and what is doubtful in them. No store is opened."""
+"""Files that people write, checked: suites, verification agents and chains, with what is doubtful. Opens no store."""
 
 import os
 import re
@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from muster.domain.errors import BadArgument, NotFound
+from muster.pool.chains.reading import ChainInspection, inspect_chain
+from muster.pool.chains.reading import starter as chain_starter
 from muster.suites.format.lint import lint as lint_file
 from muster.suites.format.reading import find_suites, require_narrow
 from muster.suites.format.starter import starter as suite_starter
@@ -20,6 +22,7 @@ from muster.verify.declaration.declaration import Inspection, inspect
 from muster.verify.declaration.declaration import starter as verify_starter
 
 __all__ = [
+    "ChainInspection",
     "Examination",
     "Flaw",
     "Inspection",
@@ -31,22 +34,24 @@ __all__ = [
 ]
 
 
-STARTERS = ("suite", "verify")  # what `starter` makes
+STARTERS = ("suite", "verify", "chain")  # what `starter` makes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Validated:
-    """Suites by their files, and files with verification agents, each with what is wrong in it."""
+    """Suites by their files, files with verification agents, and chains, each with what is wrong in it."""
 
     suites: Mapping[str, Examination]
     verifications: Sequence[Inspection]
+    chains: Sequence[ChainInspection] = ()
     missing: Sequence[NotFound] = ()  # paths at which there is nothing to look through
 
     @property
     def flaws(self) -> Sequence[Flaw]:
         """Return everything that is wrong."""
         found = [flaw for examination in self.suites.values() for flaw in examination.flaws]
-        return [*found, *(flaw for inspection in self.verifications for flaw in inspection.flaws)]
+        found += [flaw for inspection in self.verifications for flaw in inspection.flaws]
+        return [*found, *(flaw for inspection in self.chains for flaw in inspection.flaws)]
 
     @property
     def doubts(self) -> Sequence[Flaw]:
@@ -55,21 +60,28 @@ class Validated:
 
 
 def validate(paths: Sequence[Path]) -> Validated:
-    """Look through suites, files with verification agents, and folders with them."""
+    """Look through suites, files with verification agents, chains, and folders with them."""
     declarations: dict[Path, Path] = {}  # by where they really are
+    chains: dict[Path, Path] = {}  # the same
     suites: list[Path] = []
     missing: list[NotFound] = []
     for path in paths:
+        here = chain_files(path)
+        chains |= {file.resolve(): file for file in here if file.resolve() not in chains}
+        if here == [path]:
+            continue
         try:
             files, below = sorted_out([path])
         except NotFound as error:  # the others are looked through all the same
-            missing.append(error)
+            if not here:
+                missing.append(error)
             continue
         declarations |= {file.resolve(): file for file in files if file.resolve() not in declarations}
         suites += below
     return Validated(
         suites=validate_suites(suites) if suites else {},
         verifications=[inspect(path) for path in declarations.values()],
+        chains=[inspect_chain(path) for path in chains.values()],
         missing=missing,
     )
 
@@ -102,19 +114,37 @@ def lint(paths: Sequence[Path]) -> Linted:
 
 
 def starter(kind: str, name: str) -> Mapping[str, str]:
-    """Return the files of a folder to begin with: a small suite, or the verification agents that are shipped."""
+    """Return the files of a folder to begin with: a small suite, a chain, or the shipped verification agents."""
     if kind not in STARTERS:
         raise BadArgument(f"the kind must be {one_of(STARTERS)}, not {kind!r}")
     if not is_kebab(name):
         raise BadArgument(f"the name must be in kebab-case, such as code-reviewer, not {name!r}")
+    if kind == "chain":
+        return chain_starter(name)
     return verify_starter() if kind == "verify" else suite_starter(name)
 
 
-STEM = "verify"
+STEM, CHAIN_STEM = "verify", "chain"
 _MOST_LINE = 4_000_000
 # At the top of YAML, of YAML written as JSON, and of TOML; `[agents.NAME]` is how muster.toml declares others.
 _AGENTS = re.compile(rb"(?:\{?\s*)[\"']agents[\"']\s*:|agents\s*:|\s*\[\[\s*agents\s*\]\]")
+_STEPS = re.compile(rb"(?:\{?\s*)[\"']steps[\"']\s*:|steps\s*:|\s*\[\[\s*steps\s*\]\]")
 _CASES = re.compile(rb"(?:\{?\s*)[\"']cases[\"']\s*:|cases\s*:|\s*\[\[\s*cases\s*\]\]")
+
+
+def is_chain(file: Path) -> bool:
+    """Return whether a file is a chain: by its name, or by steps and neither cases nor agents of its own at its top."""
+    if file.suffix.lower() not in READERS or not file.is_file():
+        return False
+    return file.stem.lower() == CHAIN_STEM or (_has(file, _STEPS) and not _has(file, _CASES))
+
+
+def chain_files(path: Path) -> list[Path]:
+    """Return the chains that a path means: the file, or those in a folder that are called chain.yaml."""
+    if path.is_dir():
+        require_narrow(path)
+        return _named_below(path, CHAIN_STEM)
+    return [path] * is_chain(path)
 
 
 def is_declaration(file: Path) -> bool:
@@ -134,7 +164,7 @@ def sorted_out(paths: Sequence[Path]) -> tuple[list[Path], list[Path]]:
     for path in paths:
         if path.is_dir():
             require_narrow(path)
-        here = _named_below(path) if path.is_dir() else [path] * is_declaration(path)
+        here = _named_below(path, STEM) if path.is_dir() else [path] * is_declaration(path)
         found |= {file.resolve(): file for file in here if file.resolve() not in found}
         if path.is_dir() or not here:
             suites += _suites(path, alone=not here)
@@ -155,11 +185,11 @@ def _suites(path: Path, *, alone: bool) -> tuple[Path, ...]:
         ) from error
 
 
-def _named_below(folder: Path) -> list[Path]:
+def _named_below(folder: Path, stem: str) -> list[Path]:
     found = []
     for base, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
-        found += [Path(base, name) for name in files if Path(name).stem.lower() == STEM]
+        found += [Path(base, name) for name in files if Path(name).stem.lower() == stem]
     return sorted(file for file in found if file.suffix.lower() in READERS)
 
 

@@ -141,17 +141,29 @@ STORE = {
     "vacuum": CommandEntry("Return free space to the disk; refused while runs are in progress.", "store:vacuum"),
 }
 
+CHAIN = {
+    "run": CommandEntry("Run chains and print what their steps gave.", "chains.command:run"),
+    "plan": CommandEntry("Show the steps, calls and cost of a chain; spends nothing.", "chains.command:plan"),
+    "progress": CommandEntry("Show how far a chain is: its steps, what they gave and cost.", "chains.command:progress"),
+    "resume": CommandEntry(
+        "Continue a chain at the step that failed or was stopped; the agent is shown the error.",
+        "chains.command:resume",
+    ),
+    "cancel": CommandEntry("Cancel a chain; what its finished steps gave stays.", "chains.command:cancel"),
+    "list": CommandEntry("List the newest chains.", "chains.command:list_chains"),
+}
+
 COMMANDS = {
     "demo": CommandEntry("Run a demonstration without a key: a crash, a resume, and a suite.", "demo.command:demo"),
     "ask": CommandEntry(
         "Ask one question and print the answer.", "runs.ask:ask", arguments="runs.options:AskArguments"
     ),
     "init": CommandEntry(
-        "Create a folder with a small suite, or with the built-in verification agents.",
+        "Create a folder with a small suite, a chain, or the built-in verification agents.",
         "project:init",
     ),
     "validate": CommandEntry(
-        "Check suites and verification agents; exit 2 if one is not valid.", "suites.validate:validate"
+        "Check suites, chains and verification agents; exit 2 if one is not valid.", "suites.validate:validate"
     ),
     "lint": CommandEntry(
         "Show weak spots of suites; exit 1 if there are any, 2 if a suite is not valid.",
@@ -187,6 +199,7 @@ COMMANDS = {
         VERIFY,
         arguments="verify.options:VerifyCommandArguments",
     ),
+    "chain": CommandEntry("Chains: steps of prompts and commands, run in order.", commands=CHAIN),
     "review": CommandEntry(
         "Add a review of a verdict, or list reviews and their agreement with the judge.",
         "suites.review:review",

@@ -12,12 +12,12 @@ from muster.cli.terminal.output import CommonOptions, answer
 
 def init(
     common: CommonOptions,
-    name: Annotated[str, Argument(metavar="NAME", help="The name of the folder and the suite, in kebab-case.")],
+    name: Annotated[str, Argument(metavar="NAME", help="The name of the folder and what is in it, in kebab-case.")],
     kind: Annotated[
-        str, Option("--kind", values=STARTERS, help="What to create: a suite, or files with verification agents.")
+        str, Option("--kind", values=STARTERS, help="What to create: a suite, a chain, or verification agents.")
     ] = "suite",
 ) -> None:
-    """Create a folder with a small suite, or with the built-in verification agents."""
+    """Create a folder with a small suite, a chain, or the built-in verification agents."""
     done = Project(common.home).create(name, kind)
     data = created_view(done)
     next_steps = (f"muster validate {name}", _first_use(done))
@@ -30,6 +30,8 @@ def init(
 
 
 def _first_use(done: CreatedFolder) -> str:
+    if done.kind == "chain":
+        return f"muster chain run {done.folder}/chain.yaml --input topic=bees"
     if done.kind == "verify":
         return f"muster verify --agents {done.folder}/verify.yaml --changed"
     return f"muster run {done.folder} --agent sim/echo"
@@ -39,7 +41,11 @@ def schema(
     common: CommonOptions,
     what: Annotated[
         str,
-        Argument(metavar="KIND", values=tuple(SCHEMAS), help="The kind of file: a suite, verify.yaml or muster.toml."),
+        Argument(
+            metavar="KIND",
+            values=tuple(SCHEMAS),
+            help="The kind of file: a suite, verify.yaml, a chain or muster.toml.",
+        ),
     ],
 ) -> None:
     """Print a JSON Schema for editors."""

@@ -44,6 +44,7 @@ MusterError
 │   ├── KeyReused           one key was used for two different requests
 │   └── ReplayMiss          a replay asked for something that was never recorded
 ├── ChildFailed             a child run did not complete; its parent may go on
+├── StepFailed              a step of a chain failed, and all its tries with it; the chain can be resumed from it
 ├── RunFailed               a run did not complete; holds why
 ├── Overdraft               a run completed and cost more than its budget; what it answered is kept
 ├── KeyTaken                the journal has an entry under this key already
@@ -432,6 +433,13 @@ class ChildFailed(MusterError):
     """A child run did not complete."""
 
     code = "child_failed"
+    exit_code = 1
+
+
+class StepFailed(MusterError):
+    """A step of a chain failed, and all its tries with it."""
+
+    code = "step_failed"
     exit_code = 1
 
 

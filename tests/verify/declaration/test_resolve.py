@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
+from muster.text.files_beside import MOST_BYTES
 from muster.verify.declaration.forms import PARSERS
-from muster.verify.declaration.resolve import MOST_BYTES, THRESHOLDS
+from muster.verify.declaration.resolve import THRESHOLDS
 from muster.verify.tools.registry import PARSERS as READERS
 from muster.verify.verification import Kind, Verifier
 from tests.verify.declaration.agents import (

@@ -6,6 +6,7 @@ from muster.app.doctor import Diagnosis, DoctorReport, NetworkDiagnosis
 from muster.app.project import CreatedFolder
 from muster.app.validation import Linted, Validated
 from muster.app.verify.secrets import Allowed, Installed
+from muster.app.views.chains import chain_inspection_view
 from muster.app.views.suites import examination_view, flaw_view
 from muster.verify.declaration.declaration import Inspection
 
@@ -39,10 +40,11 @@ def _network_view(found: NetworkDiagnosis) -> dict[str, Any]:
 
 
 def validated_view(found: Validated) -> dict[str, Any]:
-    """Return suites and verification agents that were checked as JSON."""
+    """Return suites, verification agents and chains that were checked as JSON."""
     return {
         "suites": [examination_view(file, examination) for file, examination in found.suites.items()],
         "verifications": [inspection_view(inspection) for inspection in found.verifications],
+        "chains": [chain_inspection_view(inspection) for inspection in found.chains],
     }
 
 

@@ -1,9 +1,9 @@
 """`muster runs cancel`: a run and its batches stopped."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from muster.app import Muster
+from muster.app import Muster, Patience
 from muster.app.views.runs import whole_run_view
 from muster.cli.batches.words import batch_name, some_batches, standing
 from muster.cli.drive import InterruptMessage, interruptible
@@ -23,8 +23,17 @@ def cancel(
 ) -> None:
     """Cancel a run and its batches; its replies stay and can be reused."""
 
+    async def find(muster: Muster) -> str:
+        return (await muster.runs.find(run)).id
+
+    cancel_run(common, patience, find)
+
+
+def cancel_run(common: CommonOptions, patience: Patience, find: Callable[[Muster], Awaitable[str]]) -> None:
+    """Cancel the run that is found, and print what became of it."""
+
     async def work(muster: Muster) -> tuple[str, dict[str, Any]]:
-        canceled = await _cancel(muster, run, display(common, stays=False), said)
+        canceled = await _cancel(muster, await find(muster), display(common, stays=False), said)
         left = await muster.runs.batches_under_way(canceled.id)
         view = whole_run_view(canceled, await muster.runs.batches_of(canceled.id))
         return "\n".join(_words(canceled, left)), view

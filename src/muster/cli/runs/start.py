@@ -19,6 +19,7 @@ STDIN = "-"
 # Workloads that come with muster have commands of their own, which check what they are given before it is stored.
 COMMANDS = {
     "ask": "muster ask",
+    "chain": "muster chain run",
     "fix": "muster verify --fix",
     "generate": "muster generate",
     "suite": "muster run",

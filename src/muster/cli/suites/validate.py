@@ -1,25 +1,26 @@
-"""`muster validate`: whether suites and verify.yaml are written rightly, with everything that is wrong and where."""
+"""`muster validate`: whether suites, chains and verify.yaml are valid, with everything that is wrong and where."""
 
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 from muster.app.project import Project
-from muster.app.validation import Inspection, Linted, Validated
+from muster.app.validation import ChainInspection, Inspection, Linted, Validated
 from muster.app.views.errors import lint_error, validation_error
 from muster.app.views.project import linted_view, validated_view
 from muster.cli.line import Argument
 from muster.cli.terminal.output import CommonOptions, answer, clean, fail, fail_with, warn
 from muster.domain.errors import NotFound
+from muster.text.words import count
 
 PathsArgument = Annotated[list[Path], Argument(metavar="PATH…", help="Suites, or folders with suites.")]
 AnyPathsArgument = Annotated[
-    list[Path], Argument(metavar="PATH…", help="Suites, files with verification agents, or folders with them.")
+    list[Path], Argument(metavar="PATH…", help="Suites, chains, files with verification agents, or folders with them.")
 ]
 
 
 def validate(common: CommonOptions, paths: AnyPathsArgument) -> int:
-    """Check suites and verification agents; exit 2 if one is not valid."""
+    """Check suites, chains and verification agents; exit 2 if one is not valid."""
     found = Project(common.home).validate(paths)
     data = validated_view(found)
     for doubt in found.doubts:
@@ -28,9 +29,11 @@ def validate(common: CommonOptions, paths: AnyPathsArgument) -> int:
     if found.flaws:
         return _refuse(common, found, data, found.missing)
     if found.missing:
-        return fail(common, _not_found(found.missing), data if found.suites or found.verifications else None)
+        any_found = found.suites or found.verifications or found.chains
+        return fail(common, _not_found(found.missing), data if any_found else None)
     lines = [f"{file}: {examination.name}, {cases(examination.cases)}" for file, examination in found.suites.items()]
     lines += [f"{inspection.file}: {_agents(inspection)}" for inspection in found.verifications]
+    lines += [f"{inspection.file}: {_steps(inspection)}" for inspection in found.chains]
     answer(common, data, lambda console: console.print("\n".join(lines), soft_wrap=True))
     return 0
 
@@ -65,6 +68,11 @@ def _agents(inspection: Inspection) -> str:
     found = inspection.declaration
     agents, waves = (0, 0) if found is None else (len(found.agents), len(found.waves))
     return f"{agents:,} agent{'s' * (agents != 1)} in {waves:,} wave{'s' * (waves != 1)}"
+
+
+def _steps(inspection: ChainInspection) -> str:
+    found = inspection.chain
+    return "" if found is None else f"chain {found.name}, {count(len(found.steps), 'step')}"
 
 
 def lint(common: CommonOptions, paths: PathsArgument) -> int:

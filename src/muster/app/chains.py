@@ -1,0 +1,209 @@
+"""Chains: read, planned, started, followed and resumed. `Muster.chains`."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+
+from muster.app.backend import Backend
+from muster.app.chain_plan import ChainPlan, ChainPlanner
+from muster.app.costs import Quoting
+from muster.app.runs.handle import RunHandle
+from muster.app.runs.options import RunOptions, require_limit
+from muster.app.runs.runs import Runs
+from muster.domain.canonical import Json
+from muster.domain.entry import Event
+from muster.domain.errors import BadArgument, BadConfiguration, BadFile
+from muster.domain.ids import RunId
+from muster.domain.run import LIVE, Dispatch, Run
+from muster.engine.drive import Listener
+from muster.pool.chains.chain import (
+    MOST_ROWS,
+    WORKLOAD,
+    Chain,
+    ChainIsolation,
+    ChainSpec,
+    ChainStep,
+    StepRecord,
+    StepStatus,
+    record_key,
+)
+from muster.pool.chains.progress import ChainProgress, chain_progress
+from muster.pool.chains.reading import read_chain
+from muster.pool.chains.rules import input_flaws
+from muster.pool.chains.spec import read_spec, stored
+from muster.text.documents.tree import Unreadable
+from muster.text.files import opened, shown, text_lines
+from muster.text.json_documents import read_object
+
+__all__ = [
+    "Chain",
+    "ChainPlan",
+    "ChainProgress",
+    "ChainSpec",
+    "ChainStep",
+    "Chains",
+    "StepRecord",
+    "StepStatus",
+    "read_rows",
+]
+
+PAGE = 1000
+MOST_LINE = 1_000_000  # bytes of a row
+MOST_PARTIAL = 10_000  # characters of an output that is being written
+
+
+class Chains:
+    """The chains of an open Muster."""
+
+    def __init__(self, backend: Backend, runs: Runs) -> None:
+        self._settings, self._store, self._directory = backend.settings, backend.store, backend.directory
+        self._runs = runs
+        self._partial: dict[RunId, dict[str, str]] = {}  # of runs that are driven here, by key
+
+    def load(self, path: str | Path) -> Chain:
+        """Read a chain; raises NotFound, or BadFile with everything that is wrong."""
+        return read_chain(Path(path))
+
+    def spec(
+        self,
+        chain: Chain,
+        given: Mapping[str, Json] | None = None,
+        *,
+        rows: Sequence[Mapping[str, Json]] = (),
+        folder: str | Path = ".",
+    ) -> ChainSpec:
+        """Return the spec of a run; raises BadArgument for inputs that the chain does not have, or lacks."""
+        _require_supported(chain)
+        shared = dict(given or {})
+        spec = ChainSpec(chain=chain, folder=str(Path(folder).absolute()), input=shared, rows=tuple(rows))
+        for index, one in enumerate([{**shared, **row} for row in rows] or [shared]):
+            if wrong := list(input_flaws(chain, one)):
+                where = f"row {index + 1}: " if rows else ""
+                ways = tuple(f"--input {name}=…" for name, one in chain.inputs.items() if one.required)
+                raise BadArgument(f"chain {chain.name}: {where}{'; '.join(wrong)}", suggestions=ways)
+        return read_spec(stored(spec))
+
+    def plan(self, spec: ChainSpec, dispatch: Dispatch = LIVE, quoting: Quoting = Quoting.ALL) -> ChainPlan:
+        """Return what a chain would do and cost; raises what would keep it from being done.
+
+        What steps give is not known before: it is counted with the most that their agents can write, and that of
+        commands with 10,000 characters.
+        """
+        path = self._settings.variables.get("PATH")
+        return ChainPlanner(self._directory, spec, dispatch, quoting, path=path).survey()
+
+    async def start(
+        self, spec: ChainSpec, options: RunOptions | None = None, *, on_delta: Listener | None = None
+    ) -> RunHandle:
+        """Start a chain in this process; raises before anything is stored when a step could not be done."""
+        chosen = options or self._runs.options()
+        self.plan(spec, chosen.dispatch, Quoting.FIRST)
+        partial: dict[str, str] = {}
+        handle = await self._runs.start(WORKLOAD, stored(spec), chosen, on_delta=_listener(partial, on_delta))
+        self._partial[handle.id] = partial
+        return handle
+
+    async def submit(self, spec: ChainSpec, options: RunOptions | None = None) -> RunHandle:
+        """Store a chain for the workers."""
+        chosen = options or self._runs.options()
+        self.plan(spec, chosen.dispatch, Quoting.FIRST)
+        return await self._runs.submit(WORKLOAD, stored(spec), chosen)
+
+    async def resume(self, reference: str, *, budget_usd: str | float | None = None) -> RunHandle:
+        """Go on with a chain: steps that are done are not done again, a failed one is shown its error."""
+        run = await self._runs.prepare_resume((await self.find(reference)).id, budget_usd=budget_usd)
+        return self.drive(run)
+
+    def drive(self, run: Run) -> RunHandle:
+        """Drive a chain that is stored."""
+        partial = self._partial.setdefault(run.id, {})
+        return self._runs.drive(run, _listener(partial, None))
+
+    async def find(self, reference: str) -> Run:
+        """Return a chain by its reference; `last` is the newest chain."""
+        newest = await self._runs.newest((WORKLOAD,)) if reference == "last" else None
+        found = newest or await self._runs.find(reference)
+        if found.workload != WORKLOAD:
+            raise BadArgument(
+                f"run {found.id} is a run of {found.workload!r}, not a chain",
+                suggestions=("muster chain list", f"muster runs show {found.id}"),
+            )
+        return found
+
+    async def list(self, limit: int = 20) -> Sequence[Run]:
+        """Return the newest chains, without those that are parts of others."""
+        require_limit(limit)
+        wanted = limit
+        while True:
+            wanted += PAGE
+            runs = await self._store.runs.roots(limit=wanted)
+            found = [run for run in runs if run.workload == WORKLOAD][:limit]
+            if len(found) == limit or len(runs) < wanted:
+                return found
+
+    async def progress(self, reference: str) -> ChainProgress:
+        """Return how far a chain is, whoever drives it."""
+        return await self.progress_of(await self.find(reference))
+
+    async def progress_of(self, run: Run) -> ChainProgress:
+        """Return how far a chain is."""
+        spec = read_spec(run.spec)
+        outputs: dict[str, StepRecord] = {}
+        for step in spec.chain.steps if not spec.rows else ():
+            entry = await self._store.journal.find(run.id, record_key(step.name))
+            if entry is not None and entry.value is not None:
+                outputs[step.name] = msgspec.convert(entry.value, StepRecord)
+        found = chain_progress(run, spec, await self._events(run), outputs)
+        current = found.current
+        written = self._partial.get(run.id, {})
+        texts = [text for key, text in written.items() if current and key.startswith(f"step/{current[1]}/")]
+        return replace(found, partial_output=texts[-1] if texts else "")
+
+    async def _events(self, run: Run) -> Sequence[Event]:
+        found: list[Event] = []
+        while page := await self._store.events.read(run.id, found[-1].seq if found else 0, PAGE):
+            found += page
+        return found
+
+
+def read_rows(path: Path) -> Sequence[Mapping[str, Json]]:
+    """Read inputs, one JSON object a line; raises BadFile with the line that is not one."""
+    rows: list[Mapping[str, Json]] = []
+    try:
+        with opened(path) as file:
+            for number, line in enumerate(text_lines(file, MOST_LINE), 1):
+                if line.strip():
+                    rows.append(_row(path, number, line))
+    except Unreadable as error:
+        raise BadFile(shown(path), error.message, line=error.line) from None
+    if not rows:
+        raise BadFile(shown(path), "has no rows: write one JSON object a line")
+    return rows
+
+
+def _row(path: Path, number: int, line: str) -> Mapping[str, Json]:
+    found = read_object(line, fenced=False)
+    if isinstance(found, str):
+        raise BadFile(shown(path), found, line=number)
+    if number > MOST_ROWS:
+        raise BadFile(shown(path), f"has more than {MOST_ROWS:,} rows", line=number)
+    return found
+
+
+def _require_supported(chain: Chain) -> None:
+    if chain.isolation is not ChainIsolation.NONE:
+        raise BadConfiguration(
+            f"chain {chain.name}: isolation: {chain.isolation} is not available yet; nothing was started",
+            suggestions=("write isolation: none to run it in the folder from which it is started",),
+        )
+
+
+def _listener(partial: dict[str, str], other: Listener | None) -> Listener:
+    def listen(key: str, delta: str) -> None:
+        partial[key] = (partial.get(key, "") + delta)[-MOST_PARTIAL:]
+        if other is not None:
+            other(key, delta)
+
+    return listen

@@ -1,0 +1,141 @@
+"""`muster chain run | plan | progress | resume | cancel | list`."""
+
+import time
+from typing import TYPE_CHECKING, Annotated, Any
+
+from muster.app import Muster
+from muster.app.chains import ChainPlan, ChainProgress, ChainStep
+from muster.app.runs.options import require_name
+from muster.app.views.chains import chain_plan_view, progress_view
+from muster.app.views.runs import listed_run_view
+from muster.cli.chains.options import ChainOptions, ChainTermsOptions
+from muster.cli.chains.order import carry_out, options_of, specs_of
+from muster.cli.chains.table import tell_progress
+from muster.cli.line import Argument, Option
+from muster.cli.options import PatienceOptions, PollingOptions
+from muster.cli.runs.cancel import cancel_run
+from muster.cli.runs.resume import BudgetOption, UnpricedOption, go_on, prepare_resume
+from muster.cli.session import with_muster
+from muster.cli.suites.plan import bound_words, most_words, parse_cap, usd_of
+from muster.cli.terminal.output import CommonOptions, answer, clean, note
+from muster.cli.terminal.table import Column, fitted
+from muster.domain.errors import BadArgument
+from muster.domain.run import Run
+from muster.settings import parse_budget
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+ChainArgument = Annotated[
+    str,
+    Argument(
+        metavar="RUN", complete="run_names", help="An id, the beginning of one, a name, or `last`: the last chain."
+    ),
+]
+
+
+def run(common: CommonOptions, chains: ChainOptions, terms: ChainTermsOptions, patience: PatienceOptions) -> int:
+    """Run chains and print what their steps gave."""
+    require_name(terms.name)
+    parse_budget(terms.budget)
+    if terms.name is not None and len(chains.files) > 1:
+        raise BadArgument("--name is for one run, and several chains are given")
+
+    async def work(muster: Muster) -> int:
+        return await carry_out(muster, chains, terms, common)
+
+    return with_muster(common, work, allow_unpriced=terms.allow_unpriced, patience=patience, create=True)
+
+
+def plan(common: CommonOptions, chains: ChainOptions, terms: ChainTermsOptions) -> None:
+    """Show the steps, calls and cost of a chain; spends nothing."""
+    if len(chains.files) > 1:
+        raise BadArgument("one chain is planned at a time")
+    cap = parse_cap(terms.budget)
+
+    async def work(muster: Muster) -> ChainPlan:
+        (spec,) = specs_of(muster, chains)
+        return muster.chains.plan(spec, options_of(muster, terms).dispatch)
+
+    found = with_muster(common, work, allow_unpriced=terms.allow_unpriced, keyless=True)
+    answer(common, chain_plan_view(found, cap), lambda console: _tell_plan(console, found, cap))
+
+
+def _tell_plan(console: "Console", found: ChainPlan, cap: int | None) -> None:
+    loads = [*(one.load for one in found.steps), found.all]
+    usd = usd_of(loads)
+    columns = [
+        Column("step", [*(clean(one.step.name) for one in found.steps), "together"], right=False, folds=True, least=16),
+        Column("asks", [*(_whom(one.step) for one in found.steps), ""], right=False, folds=True),
+        Column("calls", [f"{load.calls:,}" for load in loads]),
+        Column("calls at most", [f"{load.most_calls:,}" for load in loads]),
+        Column("about, at least", [usd(load.least) for load in loads]),
+        Column("at most", [most_words(load, usd) for load in loads]),
+    ]
+    rows = f", for {found.rows:,} rows" if found.rows else ""
+    console.print(f"chain {found.chain.name}: {len(found.steps)} steps{rows}")
+    console.print(fitted(columns, ("about, at least", "calls at most", "asks"), console.width))
+    for line in bound_words(found.all, cap):
+        console.print(line, soft_wrap=True)
+
+
+def _whom(step: ChainStep) -> str:
+    return clean(step.command[0] if step.is_command else step.agent)
+
+
+def progress(common: CommonOptions, run: ChainArgument) -> None:
+    """Show how far a chain is: its steps, what they gave and cost."""
+
+    async def work(muster: Muster) -> ChainProgress:
+        return await muster.chains.progress(run)
+
+    found = with_muster(common, work)
+    answer(common, progress_view(found), lambda console: tell_progress(console, found))
+
+
+def resume(
+    common: CommonOptions,
+    patience: PatienceOptions,
+    run: ChainArgument,
+    budget: BudgetOption = None,
+    allow_unpriced: UnpricedOption = False,
+) -> int:
+    """Continue a chain at the step that failed or was stopped; the agent is shown the error."""
+
+    async def prepare(muster: Muster) -> Run:
+        found = await muster.chains.find(run)
+        return await prepare_resume(muster, common, found.id, budget)
+
+    return go_on(common, prepare, patience, allow_unpriced=allow_unpriced)
+
+
+def cancel(common: CommonOptions, patience: PollingOptions, run: ChainArgument) -> None:
+    """Cancel a chain; what its finished steps gave stays."""
+
+    async def find(muster: Muster) -> str:
+        return (await muster.chains.find(run)).id
+
+    cancel_run(common, patience, find)
+
+
+def list_chains(
+    common: CommonOptions,
+    limit: Annotated[int, Option("--limit", metavar="N", min=1, help="How many.")] = 20,
+) -> None:
+    """List the newest chains."""
+
+    async def work(muster: Muster) -> tuple[list[Run], list[dict[str, Any]]]:
+        found = list(await muster.chains.list(limit))
+        return found, [listed_run_view(run, await muster.runs.batches_of(run.id)) for run in found if common.json]
+
+    runs, data = with_muster(common, work)
+
+    def tell(console: "Console") -> None:
+        from muster.cli.runs.display import runs_table
+
+        if runs:
+            console.print(runs_table(runs, time.time(), console.width))
+        else:
+            note(common, "there are no chains yet; try: muster init notes --kind chain")
+
+    answer(common, data, tell)

@@ -1,0 +1,91 @@
+"""The options of `muster chain run` and `muster chain plan`; quick to load."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from muster.cli.line import Argument, Bundle, Option
+from muster.cli.line.parameters import files
+from muster.cli.options import FallbackOption, ModeOption, RunBudgetOption
+from muster.domain.errors import BadArgument
+from muster.domain.run import Dispatch, Fallback, Mode, mode_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChainArguments:
+    """Which chains are meant, and with which inputs."""
+
+    files: tuple[Path, ...]
+    given: Mapping[str, str]
+    rows: Path | None = None
+
+
+def chains_of(
+    paths: Annotated[list[Path], Argument(metavar="FILE…", complete=files, help="Chains; each is a run of its own.")],
+    given: Annotated[
+        list[str] | None, Option("--input", "-i", metavar="K=V", help="An input of the chain; repeatable.")
+    ] = None,
+    rows: Annotated[
+        Path | None,
+        Option("--inputs", metavar="FILE", help="Run the chain for each line, a JSON object with inputs."),
+    ] = None,
+) -> ChainArguments:
+    """Collect what was given."""
+    if rows is not None and len(paths) > 1:
+        raise BadArgument("--inputs is for one chain", suggestions=("run the others with commands of their own",))
+    return ChainArguments(files=tuple(paths), given=dict(_pair(one) for one in given or ()), rows=rows)
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise BadArgument(f"--input {text!r} has no value", suggestions=("write it like --input topic=bees",))
+    return name, value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChainTerms:
+    """How chains are run."""
+
+    budget: str | None = None
+    name: str | None = None
+    tags: tuple[str, ...] = ()
+    concurrency: int = 20
+    timeout: float | None = None
+    dispatch: Dispatch
+    detach: bool = False
+    allow_unpriced: bool = False
+
+
+def terms_of(
+    budget: RunBudgetOption = None,
+    name: Annotated[str | None, Option("--name", metavar="NAME", help="A name for the run.")] = None,
+    tag: Annotated[list[str] | None, Option("--tag", metavar="T", help="A tag of the run; repeatable.")] = None,
+    concurrency: Annotated[
+        int, Option("--concurrency", metavar="N", min=1, help="Maximum number of concurrent calls.")
+    ] = 20,
+    timeout: Annotated[
+        float | None, Option("--timeout", metavar="S", help="Time limit of the run in seconds, excluding queueing.")
+    ] = None,
+    dispatch: ModeOption = "live",
+    fallback: FallbackOption = "fail",
+    detach: Annotated[bool, Option("--detach", help="Submit the run to workers instead of running it here.")] = False,
+    allow_unpriced: Annotated[bool, Option("--allow-unpriced", help="Allow models without a known price.")] = False,
+) -> ChainTerms:
+    """Collect what was given."""
+    mode = mode_of(dispatch)
+    return ChainTerms(
+        budget=budget,
+        name=name,
+        tags=tuple(tag or ()),
+        concurrency=concurrency,
+        timeout=timeout,
+        dispatch=Dispatch(mode=Mode(mode), fallback=Fallback(fallback)),
+        detach=detach,
+        allow_unpriced=allow_unpriced,
+    )
+
+
+ChainOptions = Annotated[ChainArguments, Bundle(chains_of, "Inputs")]
+ChainTermsOptions = Annotated[ChainTerms, Bundle(terms_of, "Run")]

@@ -1,0 +1,165 @@
+"""Chains as they were ordered: checked before anything is stored, driven at once, and each concluded."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from muster.app import Muster
+from muster.app.chains import ChainSpec, read_rows
+from muster.app.runs.handle import RunHandle
+from muster.app.runs.options import RunOptions
+from muster.app.runs.runs import require_completed
+from muster.app.views.chains import chains_error, progress_view
+from muster.cli.chains.options import ChainArguments, ChainTerms
+from muster.cli.chains.table import tell_progress
+from muster.cli.drive import FreshEvents, ProgressSource, SignalHandler
+from muster.cli.outcome import RunOutcome, WantedReport, drive_and_conclude
+from muster.cli.terminal.output import CommonOptions, answer, fail_with, note, warn
+from muster.cli.terminal.progress import ProgressState, run_progress
+from muster.domain.batch import Batch
+from muster.domain.errors import BadArgument, MusterError, exit_code_of
+from muster.domain.run import Run
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def specs_of(muster: Muster, asked: ChainArguments) -> list[ChainSpec]:
+    """Read the chains that are meant; of several each gets the inputs that it has."""
+    chains = [muster.chains.load(path) for path in asked.files]
+    rows = () if asked.rows is None else read_rows(asked.rows)
+    if len(chains) == 1:
+        return [muster.chains.spec(chains[0], asked.given, rows=rows)]
+    known = {name for chain in chains for name in chain.inputs}
+    if unknown := [name for name in asked.given if name not in known]:
+        raise BadArgument(f"none of the chains has an input {unknown[0]!r}")
+    return [muster.chains.spec(chain, _own(asked.given, chain.inputs)) for chain in chains]
+
+
+def _own(given: Mapping[str, str], inputs: Mapping[str, object]) -> dict[str, str]:
+    return {name: value for name, value in given.items() if name in inputs}
+
+
+def options_of(muster: Muster, terms: ChainTerms) -> RunOptions:
+    """Return the options of each run."""
+    return muster.runs.options(
+        budget_usd=terms.budget,
+        name=terms.name,
+        tags=terms.tags,
+        timeout=terms.timeout,
+        concurrency=terms.concurrency,
+        dispatch=terms.dispatch,
+    )
+
+
+async def carry_out(muster: Muster, asked: ChainArguments, terms: ChainTerms, common: CommonOptions) -> int:
+    """Run chains as it was ordered; returns the exit code."""
+    options = options_of(muster, terms)
+    specs = specs_of(muster, asked)
+    for spec in specs:
+        muster.chains.plan(spec, options.dispatch)  # all of them can be done before the first is started
+    if terms.detach:
+        return await _submit(muster, specs, options, common)
+    handles = [await muster.chains.start(spec, options) for spec in specs]
+    if len(handles) == 1:
+        return await drive_and_conclude(muster, handles[0], ChainEnding(), (), common)
+    return await _drive_all(muster, handles, common)
+
+
+async def _submit(muster: Muster, specs: Sequence[ChainSpec], options: RunOptions, common: CommonOptions) -> int:
+    handles = [await muster.chains.submit(spec, options) for spec in specs]
+    found = [await muster.chains.progress(handle.id) for handle in handles]
+    workers = await muster.runs.workers()
+    who = "a worker drives it" if workers else "no worker is alive; start one with: muster worker"
+
+    def tell(console: "Console") -> None:
+        for one in found:
+            console.print(f"run {one.run.id} is queued; {who}", soft_wrap=True)
+
+    answer(common, _data(found), tell)
+    return 0
+
+
+async def _drive_all(muster: Muster, handles: Sequence[RunHandle], common: CommonOptions) -> int:
+    """Drive several chains at once; the exit code is that of the first that did not complete."""
+    SignalHandler(muster, warn).install()
+    note(common, "\n".join(f"started run {handle.id}" for handle in handles))
+    runs = await asyncio.gather(*(handle.wait() for handle in handles))
+    found = [await muster.chains.progress_of(run) for run in runs]
+    errors = [error for run in runs if (error := _error_of(run)) is not None]
+
+    def tell(console: "Console") -> None:
+        for one in found:
+            tell_progress(console, one)
+
+    if not errors:
+        answer(common, _data(found), tell)
+        return 0
+    if common.json:
+        return fail_with(common, chains_error(errors), exit_code_of(errors[0]), _data(found))
+    answer(common, {}, tell)
+    for error in errors:
+        warn(f"error: {error.message}")
+    return exit_code_of(errors[0])
+
+
+def _error_of(run: Run) -> MusterError | None:
+    try:
+        require_completed(run)
+    except MusterError as error:
+        return error
+    return None
+
+
+def _data(found: Sequence[Any]) -> dict[str, Any]:
+    return {"chains": [progress_view(one) for one in found]} if len(found) > 1 else progress_view(found[0])
+
+
+class ChainEnding:
+    """Ends chains."""
+
+    def progress_source(self, muster: Muster) -> ProgressSource:
+        """Look at a run while it is driven."""
+        return ChainProgressSource(muster)
+
+    async def outcome(
+        self, muster: Muster, run: Run, wanted: tuple[WantedReport, ...], common: CommonOptions
+    ) -> RunOutcome:
+        """Sum a run up."""
+        found = await muster.chains.progress_of(run)
+        return RunOutcome(
+            ok=True,
+            verdict="",
+            data=progress_view(found),
+            closer=f"muster chain progress {run.id}",
+            tell=lambda console: tell_progress(console, found),
+        )
+
+
+class ChainProgressSource:
+    """Looks at a chain."""
+
+    def __init__(self, muster: Muster) -> None:
+        self._events = FreshEvents(muster)
+        self._steps, self._unit, self._done, self._words = 0, "steps", 0, ""
+
+    async def look(self, run: Run, on_wire: int, batches: Sequence[Batch] = ()) -> ProgressState:
+        """Return what is to be seen."""
+        async for event in self._events.of(run):
+            if event.kind == "chain.started":
+                self._unit = "rows" if "rows" in event.data else "steps"
+                self._steps = int(event.data.get("rows") or len(event.data.get("steps", ())))
+            elif event.kind == "chain.step.started":
+                self._words = str(event.data["name"])
+            elif event.kind in ("chain.step.ended", "chain.row.ended"):
+                self._done += 1
+        usual = run_progress(run, on_wire, batches)
+        return ProgressState(
+            title=usual.title,
+            words=", ".join(part for part in (self._words, usual.words) if part),
+            done=self._done,
+            total=self._steps or None,
+            unit=self._unit,
+            waits=usual.waits,
+            since=usual.since,
+        )

@@ -1,0 +1,66 @@
+"""Chains for people: a table of the steps, and what the last of them gave."""
+
+from typing import TYPE_CHECKING
+
+from muster.app.chains import ChainProgress, StepRecord, StepStatus
+from muster.cli.terminal.output import clean
+from muster.cli.terminal.table import Column, fitted
+from muster.domain.errors import state_verb
+from muster.domain.money import show_usd, usd_format
+from muster.domain.run import RunState
+from muster.text.words import one_line
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+LONGEST_CELL = 100  # characters
+MOST_ROWS = 20  # failed rows that are named
+
+
+def tell_progress(console: "Console", found: ChainProgress) -> None:
+    """Print how far a chain is."""
+    console.print(clean(headline(found)), soft_wrap=True)
+    if found.rows:
+        _tell_rows(console, found)
+    else:
+        _tell_steps(console, found)
+    if found.partial_output:
+        console.print(clean(f"writing: {one_line(found.partial_output, LONGEST_CELL)}"), soft_wrap=True)
+    if found.run.state is RunState.COMPLETED and isinstance(found.run.result, dict) and not found.rows:
+        console.print(clean(str(found.run.result.get("output", ""))), soft_wrap=True)
+
+
+def headline(found: ChainProgress) -> str:
+    """Return on one line how a chain stands."""
+    unit = "rows" if found.rows else "steps"
+    now = f", at step {found.current[0]}: {found.current[1]}" if found.current else ""
+    done = f"{found.completed:,} of {found.total:,} {unit} completed{now}"
+    return f"chain {found.chain}, run {found.run.id} {state_verb(found.run.state)}: {done}"
+
+
+def _tell_steps(console: "Console", found: ChainProgress) -> None:
+    steps = found.steps
+    usd = usd_format(*(step.cost for step in steps))
+    columns = [
+        Column("step", [clean(step.name) for step in steps], right=False, folds=True, least=16),
+        Column("status", [str(step.status) for step in steps], right=False),
+        Column("cost", [usd(step.cost) for step in steps]),
+        Column("retries", [str(step.retries_used) for step in steps]),
+        Column("output", [_words(step) for step in steps], right=False, folds=True, least=20),
+    ]
+    console.print(fitted(columns, ("retries", "cost"), console.width))
+
+
+def _words(step: StepRecord) -> str:
+    if step.status is StepStatus.FAILED:
+        return clean(one_line(step.error, LONGEST_CELL))
+    return clean(one_line(step.skipped or step.output, LONGEST_CELL))
+
+
+def _tell_rows(console: "Console", found: ChainProgress) -> None:
+    failed = [row for row in found.rows if row.status is StepStatus.FAILED]
+    for row in failed[:MOST_ROWS]:
+        console.print(clean(f"row {row.index + 1}: {row.error}"), soft_wrap=True)
+    if len(failed) > MOST_ROWS:
+        console.print(f"and {len(failed) - MOST_ROWS:,} more rows that failed")
+    console.print(f"cost: {show_usd(found.run.spent.settled)}")

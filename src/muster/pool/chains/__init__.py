@@ -1,0 +1,1 @@
+"""Chains: steps of prompts and commands, each with what the ones before it gave."""

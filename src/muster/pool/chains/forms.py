@@ -1,0 +1,88 @@
+"""The forms of chain.yaml: which keys there are and what stands under them."""
+
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field
+
+from muster.pool.chains.chain import MOST_BACKOFF, MOST_RETRIES, USUAL_BACKOFF, ChainIsolation
+from muster.text import forms as v
+from muster.text.forms import Form
+
+_PRIVATE = "x-"  # begins keys that are nobody's business, such as anchors
+UNSUPPORTED = ("model", "tools")  # of an agent: they cannot be set for one call yet
+
+
+def _no_shell(value: Any) -> Any:
+    if isinstance(value, str):
+        raise ValueError("must be a list of strings, [program, argument, …]; no shell is used")
+    return value
+
+
+ArgumentList = Annotated[list[v.CommandWord], BeforeValidator(_no_shell), Field(min_length=1)]
+Retries = Annotated[v.Natural, Field(le=MOST_RETRIES)]
+Backoff = Annotated[v.NotNegative, Field(le=MOST_BACKOFF)]
+Dollars = Annotated[v.Number, Field(gt=0, le=1_000_000)]
+
+
+class ChainInputForm(Form):
+    """One input."""
+
+    required: v.Truth = False
+    default: v.AnyJson = ""
+
+
+class StepForm(Form):
+    """One step."""
+
+    name: v.Text
+    prompt: v.Text | None = None
+    command: ArgumentList | None = None
+    agent: v.String | None = None
+    system: v.Text | None = None
+    max_tokens: v.Count | None = None
+    budget_usd: Dollars | None = None
+    timeout_secs: v.Seconds | None = None
+    dispatch: Literal["live", "batch"] | None = None
+    when: v.Text | None = None
+    for_each: v.String | None = None
+    extract: dict[str, v.Text] = Field(default_factory=dict)
+    schema_file: v.String | None = Field(default=None, alias="schema")
+    retries: Retries = 0
+    backoff_secs: Backoff = USUAL_BACKOFF
+    recovery: v.Text | None = None
+    check: ArgumentList | None = None
+
+
+class GroupForm(Form):
+    """Steps that are run at the same time."""
+
+    parallel: list[StepForm] = Field(min_length=1)
+
+
+class ChainForm(Form):
+    """Everything in the file but its steps."""
+
+    version: v.Version = 1
+    name: v.KebabName
+    agent: v.String | None = None
+    isolation: ChainIsolation = ChainIsolation.NONE
+    inputs: dict[str, ChainInputForm] = Field(default_factory=dict)
+
+
+TOP = (*ChainForm.model_fields, "steps")
+INPUT = tuple(ChainInputForm.model_fields)
+STEP = tuple(info.alias or name for name, info in StepForm.model_fields.items())
+GROUP = tuple(GroupForm.model_fields)
+
+
+def unknown_keys(tree: Any, known: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """Yield the keys that are not known, each with what to say about it."""
+    for name in tree if isinstance(tree, Mapping) else ():
+        if name in UNSUPPORTED and known == STEP:
+            yield name, f"cannot be set for one step yet; declare an agent with this {name} in muster.toml and name it"
+        elif name not in known and not name.startswith(_PRIVATE):
+            near = get_close_matches(name, known, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"known keys: {', '.join(known)}"
+            yield name, f"unknown key; {hint}"

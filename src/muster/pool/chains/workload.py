@@ -1,0 +1,70 @@
+"""The chain workload: steps in order, groups at once, each row of inputs in a child run of its own."""
+
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+
+from muster.domain.canonical import Json
+from muster.domain.errors import ChildFailed, StepFailed
+from muster.engine.context import Context
+from muster.engine.workload import workload
+from muster.pool.chains.chain import WORKLOAD, ChainSpec, StepRecord, StepStatus, row_key
+from muster.pool.chains.rules import complete_input
+from muster.pool.chains.spec import read_spec, stored
+from muster.pool.chains.step import run_step
+
+MOST_NAMED = 5  # failed rows
+
+
+@workload(WORKLOAD, check=read_spec)
+async def chain(ctx: Context, spec: Any) -> Json:
+    """Run the steps of a chain, and return what each of them gave."""
+    wanted = read_spec(spec)
+    return await (_run_rows(ctx, wanted) if wanted.rows else _run_steps(ctx, wanted))
+
+
+async def _run_steps(ctx: Context, spec: ChainSpec) -> Json:
+    steps = [step.name for step in spec.chain.steps]
+    await ctx.emit("chain/started", "chain.started", {"chain": spec.chain.name, "steps": steps})
+    spec = replace(spec, input=complete_input(spec.chain, spec.input))
+    records: list[StepRecord] = []
+    for group in spec.chain.groups:
+        done = await ctx.gather(*(run_step(ctx, spec, step) for step in group))
+        records += done
+        _require_done(done)
+        spec = replace(spec, known=spec.known.after(tuple(done)))
+    return {
+        "output": spec.known.previous or "",
+        "cost": sum(record.cost for record in records),
+        "steps": [msgspec.to_builtins(record) for record in records],
+    }
+
+
+def _require_done(records: list[StepRecord]) -> None:
+    failed = [record for record in records if record.status is StepStatus.FAILED]
+    if failed:
+        raise StepFailed("; ".join(f"step {record.name!r} failed: {record.error}" for record in failed))
+
+
+async def _run_rows(ctx: Context, spec: ChainSpec) -> Json:
+    """Run the chain once for each row; a row that failed keeps no other from being done."""
+    await ctx.emit("chain/started", "chain.started", {"chain": spec.chain.name, "rows": len(spec.rows)})
+
+    async def one(index: int, row: Any) -> dict[str, Json]:
+        try:
+            done = await ctx.child(row_key(index), WORKLOAD, stored(spec.row(index)))
+            result = {"output": done["output"], "cost": done["cost"], "error": None}
+        except ChildFailed as error:
+            result = {"output": None, "cost": None, "error": error.message}
+        told = {"row": index, "status": "failed" if result["error"] else "completed", "error": result["error"]}
+        await ctx.emit(f"{row_key(index)}/ended", "chain.row.ended", told)
+        return result
+
+    rows = [result async for result in ctx.map(one, spec.rows)]
+    failed = [(index, row["error"]) for index, row in enumerate(rows) if row["error"]]
+    if failed:
+        named = "; ".join(f"row {index + 1}: {error}" for index, error in failed[:MOST_NAMED])
+        more = f"; and {len(failed) - MOST_NAMED} more" if len(failed) > MOST_NAMED else ""
+        raise StepFailed(f"{len(failed)} of {len(rows)} rows failed: {named}{more}")
+    return {"rows": rows, "cost": sum(row["cost"] for row in rows)}
