@@ -48,7 +48,7 @@ class Project:
         return Evidence(self.settings.home)
 
     def validate(self, paths: Sequence[str | Path]) -> Validated:
-        """Check suites, files with verification agents, chains, and folders with them; raises BadArgument for none at all."""
+        """Check suites, verification agents, chains and folders with them; raises BadArgument for none at all."""
         _require_some(paths)
         return validate([Path(path) for path in paths])
 
