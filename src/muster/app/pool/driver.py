@@ -198,10 +198,9 @@ class PoolDriver:
     async def _recording(self, slot: SlotProfile, spec: TaskSpec) -> Callable[[Context], Any]:
         """Return what writes into the journal of a task which slot it was given, with its settings and the context."""
         pool = self._settings.pool
-        budget: dict[str, Json] = {}
         agent = spec.agent or slot.agent or pool.agent or ""
-        if spec.budget_usd is not None and "budget_usd" in self._tasks.settable(agent):
-            budget = {"budget_usd": spec.budget_usd}
+        limit = self._tasks.call_limit(agent, spec)
+        budget: dict[str, Json] = {} if limit is None else {"budget_usd": limit}
         value: dict[str, Json] = {
             "id": slot.id,
             "name": slot.name,

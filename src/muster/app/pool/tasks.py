@@ -11,7 +11,7 @@ from muster.app.runs.runs import Runs
 from muster.domain.budget import Budgets, lineage_level
 from muster.domain.call import Reply, ask
 from muster.domain.entry import Entry
-from muster.domain.errors import BadArgument, BudgetExhausted, Conflict, NotFound
+from muster.domain.errors import BadArgument, BadConfiguration, BudgetExhausted, Conflict, NotFound
 from muster.domain.ids import RunId
 from muster.domain.money import NOTHING, Microdollars, from_usd
 from muster.domain.run import TERMINAL, Run, RunState
@@ -173,9 +173,19 @@ class Tasks:
         budget = spec.budget_usd if spec.budget_usd is not None else usual
         return NOTHING if budget is None else from_usd(budget)
 
-    def settable(self, agent: str) -> frozenset[str]:
-        """Return what a task may set of an agent."""
-        return self._directory.find(agent).profile.settable
+    def call_limit(self, agent: str, spec: TaskSpec) -> float | None:
+        """Return what one call of a task may cost, in dollars, where its agent would reserve more than the task has.
+
+        Else a call reserves what the agent says: a crash books that as uncertain, and the task must be able to go on.
+        """
+        found, most = self._directory.find(agent), self.most(spec)
+        if not most or "budget_usd" not in found.profile.settable:
+            return None
+        try:
+            usual = found.quote(found.profile.complete(ask(spec.prompt))).most
+        except BadConfiguration:  # it has no limit of its own
+            return most / 1_000_000
+        return most / 1_000_000 if usual > most else None
 
     async def _find(self, reference: str) -> Run:
         run = await self._runs.find(await self._last() if reference == "last" else reference)
