@@ -132,6 +132,7 @@ POOL = {
     "drain": CommandEntry(
         "Refuse new tasks, wait for those that are running, and stop all slots; pending tasks stay.", "pool.pool:drain"
     ),
+    "metrics": CommandEntry("Show how tasks ended, what they cost and how long they took.", "pool.fan_out:metrics"),
     "context": CommandEntry("Texts that every slot is told.", commands=CONTEXT),
     "message": CommandEntry("Messages to slots.", commands=MESSAGE),
 }
@@ -207,6 +208,9 @@ COMMANDS = {
     "evidence": CommandEntry("Export, verify and rescore signed evidence of suite runs.", commands=EVIDENCE),
     "task": CommandEntry("Submit, review and cancel tasks for the slots of the pool.", commands=TASK),
     "pool": CommandEntry("Drive, scale and drain the pool; shared context and messages.", commands=POOL),
+    "fan-out": CommandEntry(
+        "Do one task for each prompt of a file; results are in the order of the prompts.", "pool.fan_out:fan_out"
+    ),
     "worker": CommandEntry(
         "Process submitted runs, also those whose process died; exit code 1 if one exceeded a budget.",
         "worker:worker",

@@ -1,7 +1,7 @@
 """Who drives the pool: gives pending tasks to free slots, drives them, and looks after slots whose agents fail."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -42,7 +42,7 @@ class PoolDriver:
         backend: Backend,
         tasks: Tasks,
         *,
-        only: str | None = None,
+        only: Collection[RunId] | None = None,
         on_end: OnEnd = lambda run: None,
         on_error: OnError = lambda run, error: None,
         on_delta: Callable[[RunId, str], None] | None = None,
@@ -173,7 +173,7 @@ class PoolDriver:
         return found
 
     def _is_ours(self, run: Run) -> bool:
-        return self._only is None or run.id == self._only
+        return self._only is None or run.id in self._only
 
     def _pending_of(self, run: Run, slot: str | None) -> PendingTask:
         spec = read_task(run.spec)

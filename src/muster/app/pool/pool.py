@@ -1,7 +1,7 @@
 """The pool: its slots and their number, its budget, who drives it, shared context and messages. `Muster.pool`."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from uuid import uuid4
 
@@ -9,12 +9,15 @@ from muster.app.backend import Backend
 from muster.app.pool.driver import OnEnd, OnError, PoolDriver
 from muster.app.pool.slots import SlotDirectory
 from muster.app.pool.tasks import Task, Tasks
+from muster.app.runs.options import require_moment
 from muster.app.runs.runs import Runs
 from muster.domain.entry import NewSignal, Signal, slot_address
 from muster.domain.errors import BadArgument, MusterError, NotFound, TimedOut
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
 from muster.domain.run import Driver
+from muster.pool.fan_out import FanOut
+from muster.pool.metrics import MeasuredTask, PoolMetrics, pool_metrics
 from muster.pool.tasks import INBOX, SlotProfile, TaskSpec, TaskState
 from muster.settings import parse_budget
 from muster.store.base import POOL_LEVEL, SlotRecord, SlotStanding
@@ -63,12 +66,12 @@ class Pool:
     def driver(
         self,
         *,
-        only: str | None = None,
+        only: Collection[RunId] | None = None,
         on_end: OnEnd = lambda run: None,
         on_error: OnError = lambda run, error: None,
         on_delta: Callable[[RunId, str], None] | None = None,
     ) -> PoolDriver:
-        """Return what drives the tasks of the pool in this process; `only` names the run of a single task."""
+        """Return what drives the tasks of the pool in this process; `only` names the runs of some of them."""
         return PoolDriver(self._backend, self.tasks, only=only, on_end=on_end, on_error=on_error, on_delta=on_delta)
 
     async def run(
@@ -89,7 +92,7 @@ class Pool:
         errors: list[MusterError] = []
         serving: asyncio.Task[None] | None = None
         if await self.living_driver() is None:
-            driver = self.driver(only=task.run.id, on_error=lambda _, error: errors.append(error), on_delta=on_delta)
+            driver = self.driver(only={task.run.id}, on_error=lambda _, error: errors.append(error), on_delta=on_delta)
             serving = asyncio.ensure_future(driver.serve(until_idle=True))
         try:
             await self._until_begun(task, serving)
@@ -101,6 +104,38 @@ class Pool:
         if errors:
             raise errors[0]
         return await self.tasks.get(task.id)
+
+    async def fan_out(self, wanted: FanOut, *, tags: Sequence[str] = ()) -> Sequence[Task]:
+        """Submit a task for each prompt and wait for all; results are in the order of the prompts, failed ones too."""
+        specs = [
+            TaskSpec(
+                prompt=prompt, agent=wanted.agent, role=wanted.role, system=wanted.system, budget_usd=wanted.budget_usd
+            )
+            for prompt in wanted.prompts
+        ]
+        tasks = [await self.tasks.submit(spec, tags=tags) for spec in specs]
+        if await self.living_driver() is None:
+            await self.driver(only={task.run.id for task in tasks}).serve(until_idle=True)
+        for task in tasks:
+            while (await self.tasks.get(task.id)).state in (TaskState.PENDING, TaskState.RUNNING):
+                if await self.living_driver() is None:
+                    break
+                await self._store.changes.wait(LOOK_SECONDS)
+        return [await self.tasks.get(task.id) for task in tasks]
+
+    async def metrics(
+        self, *, since: float = 0.0, until: float | None = None, tags: Sequence[str] = (), model: str | None = None
+    ) -> PoolMetrics:
+        """Return figures over the tasks that were created in a time, have any of the tags, and used a model."""
+        end = self._clock.now() if until is None else until
+        tasks = [
+            task
+            for task in await self.tasks.list(limit=100_000)
+            if require_moment(since) <= task.run.created_at <= end
+            and (not tags or set(tags) & set(task.run.tags))
+            and (model is None or (task.reply is not None and task.reply.model == model))
+        ]
+        return pool_metrics([_measured(task) for task in tasks])
 
     async def _until_begun(self, task: Task, serving: "asyncio.Task[None] | None") -> None:
         limit = self._settings.pool.slot_assignment_timeout_secs
@@ -257,6 +292,19 @@ class Pool:
         busy = run is not None and (run.is_driven or record.run is not None) and not _is_over(run.state)
         task = await self.tasks.of(run) if run is not None and busy else None
         return Slot(profile=self._directory.at(record.place), record=record, task=task)
+
+
+def _measured(task: Task) -> MeasuredTask:
+    run, reply = task.run, task.reply
+    trace = None if reply is None else reply.trace
+    ended = run.ended_at is not None and run.started_at is not None
+    return MeasuredTask(
+        state=task.state,
+        cost=Microdollars(run.total.billed + run.total.imputed + run.total.uncertain),
+        elapsed=run.ended_at - run.started_at if ended and run.ended_at and run.started_at else None,
+        turns=None if trace is None else trace.turns,
+        model=None if reply is None else reply.model,
+    )
 
 
 def _no_text(name: str) -> NotFound:

@@ -1,5 +1,6 @@
 """Tasks, slots and the pool as JSON."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from muster.app.pool.pool import PoolStatus, Slot
@@ -7,6 +8,7 @@ from muster.app.pool.tasks import Task
 from muster.app.views.runs import moment
 from muster.domain.entry import Signal
 from muster.domain.money import to_usd
+from muster.pool.metrics import PoolMetrics
 from muster.pool.tasks import TaskState
 
 
@@ -71,6 +73,32 @@ def pool_view(status: PoolStatus) -> dict[str, Any]:
         "draining": status.draining,
         "driver": None if status.driver is None else str(status.driver),
     }
+
+
+def metrics_view(found: PoolMetrics) -> dict[str, Any]:
+    """Return figures over tasks as JSON."""
+    names = ("min", "median", "avg", "max")
+    return {
+        "tasks": found.tasks,
+        "states": {str(state): number for state, number in found.states.items()},
+        "cost_usd": {
+            "total": to_usd(found.cost),
+            "avg": None if found.average_cost is None else to_usd(found.average_cost),
+            "max": None if found.highest_cost is None else to_usd(found.highest_cost),
+        },
+        "elapsed_ms": (
+            None
+            if found.elapsed is None
+            else {name: round(seconds * 1000) for name, seconds in zip(names, found.elapsed, strict=True)}
+        ),
+        "turns": found.turns,
+        "models": {model: {"tasks": one.tasks, "cost_usd": to_usd(one.cost)} for model, one in found.models.items()},
+    }
+
+
+def fan_out_view(tasks: Sequence[Task]) -> dict[str, Any]:
+    """Return the results of a fan-out as JSON, in the order of its prompts."""
+    return {"results": [task_view(task) for task in tasks]}
 
 
 def message_view(message: Signal) -> dict[str, Any]:
