@@ -1,5 +1,6 @@
 """What an agent left in its tree is kept on branches, whatever state the tree is in."""
 
+import asyncio
 import os
 from pathlib import Path
 
@@ -382,3 +383,20 @@ async def test_a_tree_that_is_gone_is_told_with_its_branch(repository: Repositor
     with pytest.raises(Conflict, match=r"cannot be saved: .*/one is gone") as caught:
         await trees.save(tree, "saved")
     assert caught.value.suggestions == ("what was committed is on the branch muster/one",)
+
+
+async def test_a_lock_of_a_git_that_may_live_is_left_and_the_work_is_saved(repository: Repository) -> None:
+    trees = worktrees(repository.folder)
+    tree = await trees.create("one")
+    lock = repository.folder / ".git/worktrees/one/index.lock"
+    lock.write_bytes(b"")
+    (tree.path / "new.py").write_text("new\n")
+    child = await asyncio.create_subprocess_exec("cat", cwd=tree.path, stdin=asyncio.subprocess.PIPE)
+    try:
+        assert (await trees.save(tree, "saved")).commits == 1
+        assert lock.exists()
+    finally:
+        await child.communicate(b"")
+    assert (await trees.save(tree, "saved")).commits == 1
+    assert not lock.exists()
+    assert git_in(tree.path, "status", "--porcelain") == ""

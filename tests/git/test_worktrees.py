@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from muster.domain.errors import BadArgument, Conflict, MusterError, NotFound
+from muster.domain.errors import BadArgument, BadConfiguration, Conflict, MusterError, NotFound
 from muster.git.layout import Isolation
+from muster.git.worktrees import Worktrees
 from tests.git.repository import Repository
 from tests.git.trees import environment, git_in, hooks_ran, program, user_repository, users_state, worktrees
 
@@ -220,6 +221,12 @@ async def test_places_without_trees_are_told(repository: Repository, tmp_path: P
             await worktrees(folder).create("one")
     with pytest.raises(BadArgument, match="is not a commit of"):
         await worktrees(repository.folder).create("one", ref="--output=x")
+
+
+async def test_a_missing_git_is_told(repository: Repository, tmp_path: Path) -> None:
+    trees = Worktrees(repository.folder, environment={"PATH": str(tmp_path)})
+    with pytest.raises(BadConfiguration, match="git was not found on PATH"):
+        await trees.create("one")
 
 
 async def test_a_folder_that_somebody_else_made_is_left_alone(repository: Repository) -> None:

@@ -5,6 +5,7 @@ The user's own working tree, index and stash are touched by `apply` alone, and o
 
 import asyncio
 import os
+import shutil
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -31,6 +32,7 @@ from muster.git.retention import Collected, collect_trees, discard
 from muster.git.saved_work import Overlap, SavedWork, diff_of_saved, diff_of_tree, find_overlaps, save_tree
 
 _MOST_NAMED = 10  # submodules that are named in a note
+_LEAST_FREE = 100_000  # bytes without which a disk counts as full
 
 
 class Worktrees:
@@ -154,8 +156,9 @@ class Worktrees:
             notes = await _notes(layout, record)
             done = layout.remember(replace(record, state=TreeState.READY, copied=copied, notes=notes))
         except Exception as error:
+            failure = await asyncio.to_thread(_failed, layout, name, error)
             await _undo(layout, record, lost)
-            raise _failed(layout.path(name), error) from error
+            raise failure from error
         return layout.tree(done)
 
 
@@ -234,15 +237,27 @@ async def _drop_branch(layout: Layout, record: TreeRecord) -> None:
         await layout.git.ask("update-ref", "-d", HEADS + record.branch, record.base)
 
 
-def _failed(path: Path, error: Exception) -> Exception:
+def _failed(layout: Layout, name: str, error: Exception) -> Exception:
     """Return the error for a tree that could not be made."""
     if isinstance(error, BadArgument | Conflict):
         return error
     reason = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
+    full = any(_is_full(folder) for folder in (layout.base_dir, layout.common))
     return MusterError(
-        f"the worktree {path} could not be made: {reason}",
-        suggestions=("nothing was left behind; is the disk full, or the folder not writable?",),
+        f"the worktree {layout.path(name)} could not be made: {'the disk is full: ' if full else ''}{reason}",
+        suggestions=(
+            "free some space, for example with muster pool gc"
+            if full
+            else "is there space on the disk, and is the folder writable?",
+        ),
     )
+
+
+def _is_full(folder: Path) -> bool:
+    try:
+        return shutil.disk_usage(folder).free < _LEAST_FREE
+    except OSError:
+        return False
 
 
 def _reopen(layout: Layout, record: TreeRecord) -> bool:
