@@ -102,6 +102,10 @@ TASK = {
     ),
     "cancel": CommandEntry("Cancel a task; one that has ended stays as it is.", "pool.task:cancel"),
     "retry": CommandEntry("Queue a task again that failed or was canceled.", "pool.task:retry"),
+    "diff": CommandEntry("Print what a task changed in its worktree, as a patch.", "pool.task:diff"),
+    "merge": CommandEntry(
+        "Merge the branch of a task in a worktree of its own; your files change only with --apply.", "pool.task:merge"
+    ),
     "change": CommandEntry("Change the prompt or the priority of a task that has not begun.", "pool.task:change"),
     "claim": CommandEntry(
         "Give the oldest pending task that fits to a slot; prints its id, or nothing.", "pool.task:claim"
@@ -131,6 +135,9 @@ POOL = {
     "scale": CommandEntry("Change how many slots there are; busy ones go when their task ends.", "pool.pool:scale"),
     "drain": CommandEntry(
         "Refuse new tasks, wait for those that are running, and stop all slots; pending tasks stay.", "pool.pool:drain"
+    ),
+    "gc": CommandEntry(
+        "Remove worktrees of ended tasks whose work is merged; say why the others are kept.", "pool.fan_out:gc"
     ),
     "metrics": CommandEntry("Show how tasks ended, what they cost and how long they took.", "pool.fan_out:metrics"),
     "context": CommandEntry("Texts that every slot is told.", commands=CONTEXT),

@@ -10,6 +10,7 @@ import msgspec
 from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument
 from muster.domain.run import Run, RunState
+from muster.git.layout import Isolation
 
 WORKLOAD = "task"
 REVIEW = "review"  # the channel on which a task hears what a person thinks of it
@@ -72,6 +73,7 @@ class TaskSpec:
     schema: Mapping[str, Json] | None = None
     settings: Mapping[str, Json] = field(default_factory=dict)  # of the agent, over those of slot and pool
     cwd: str = ""  # a folder below the project
+    isolation: str | None = None  # None: that of the pool
     review: bool = False
     max_rejections: int = 3
     after: tuple[str, ...] = ()  # ids of tasks that must be completed first
@@ -85,6 +87,8 @@ class TaskSpec:
             raise BadArgument("the prompt of a task is empty")
         if len(self.prompt) > MOST_PROMPT:
             raise BadArgument(f"the prompt of a task must have at most {MOST_PROMPT:,} characters")
+        if self.isolation not in (None, *Isolation):
+            raise BadArgument(f"isolation must be one of {', '.join(Isolation)}, not {self.isolation!r}")
         if not 1 <= self.max_rejections <= MOST_REJECTIONS:
             raise BadArgument(f"max_rejections must be between 1 and {MOST_REJECTIONS}, not {self.max_rejections}")
 

@@ -162,6 +162,9 @@ class PoolSection(Strict, frozen=True, kw_only=True):
     slot_assignment_timeout_secs: Seconds = 300.0  # of `task run`
     max_restarts: Count = 3  # failures to start an agent, after which its slot takes no more tasks
     max_pending: Count = 10_000  # tasks
+    isolation: Literal["none", "worktree", "clone"] | None = None  # None: worktree for CLI agents in git, else none
+    worktree_base_dir: Path | None = None  # left out: .muster/worktrees of the repository
+    copy: tuple[str, ...] = ()  # files that a new worktree gets, such as ".env"
     agent: str | None = None
     system: str = ""
 

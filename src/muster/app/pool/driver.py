@@ -6,8 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 from muster.app.backend import Backend
-from muster.app.pool.slots import SlotDirectory
+from muster.app.pool.slots import SlotDirectory, project_trees
 from muster.app.pool.tasks import Tasks
+from muster.app.pool.trees import TaskTrees
 from muster.domain.canonical import Json
 from muster.domain.errors import CallFailed, Conflict, Interrupted, MusterError, NotFound, NotStarted
 from muster.domain.ids import RunId
@@ -41,6 +42,7 @@ class PoolDriver:
         self,
         backend: Backend,
         tasks: Tasks,
+        trees: TaskTrees,
         *,
         only: Collection[RunId] | None = None,
         on_end: OnEnd = lambda run: None,
@@ -48,7 +50,7 @@ class PoolDriver:
         on_delta: Callable[[RunId, str], None] | None = None,
     ) -> None:
         self._settings, self._store, self._engine = backend.settings, backend.store, backend.engine
-        self._clock, self._tasks, self._only = backend.clock, tasks, only
+        self._clock, self._tasks, self._trees, self._only = backend.clock, tasks, trees, only
         self._on_end, self._on_error, self._on_delta = on_end, on_error, on_delta
         self._slots = SlotDirectory(backend.settings)
         self._driven: dict[RunId, asyncio.Task[None]] = {}
@@ -88,6 +90,8 @@ class PoolDriver:
         other = None if pool is None or pool.driver == self._engine.driver else pool.driver
         if pool is not None and other is not None and self._engine.lives(other, pool.driven_until):
             raise Conflict(f"the pool is driven by {other}", suggestions=("muster pool status",))
+        if (self._settings.pool.isolation or "none") != "none":
+            await project_trees(self._settings).check()
         await self._store.pool.drain(None)
         await self._ensure_slots()
 
@@ -141,7 +145,7 @@ class PoolDriver:
         for run, slot_id in found.assigned.items():
             if await self._store.pool.assign(slot_id, run):
                 profile = next(slot for slot in free if slot.id == slot_id)
-                self._start(run, profile, specs[run], await self._recording(profile, specs[run].spec))
+                self._start(run, profile, specs[run], await self._recording(run, profile, specs[run].spec))
 
     async def _settle_slots(self) -> None:
         """Free slots whose task is over or waits, and go on with those that were given a task nobody drives."""
@@ -153,7 +157,7 @@ class PoolDriver:
                 await self._leave_slot(slot, run)
             elif not run.is_driven and self._is_ours(run):
                 profile, one = self._slots.at(slot.place), self._pending_of(run, slot.name)
-                self._start(run.id, profile, one, await self._recording(profile, one.spec))
+                self._start(run.id, profile, one, await self._recording(run.id, profile, one.spec))
 
     async def _leave_slot(self, slot: SlotRecord, run: Run | None) -> None:
         if slot.run is not None:
@@ -195,7 +199,7 @@ class PoolDriver:
         reserved = Microdollars(sum(self._reserved.values()))
         return PoolFunds(cap=balance.cap, settled=balance.settled, reserved=max(reserved, balance.reserved))
 
-    async def _recording(self, slot: SlotProfile, spec: TaskSpec) -> Callable[[Context], Any]:
+    async def _recording(self, run: RunId, slot: SlotProfile, spec: TaskSpec) -> Callable[[Context], Any]:
         """Return what writes into the journal of a task which slot it was given, with its settings and the context."""
         pool = self._settings.pool
         agent = spec.agent or slot.agent or pool.agent or ""
@@ -212,6 +216,7 @@ class PoolDriver:
             "context": dict(await self._store.pool.context()),
             "environment": {"MUSTER_HOME": str((self._settings.home / "slots" / slot.id).absolute())},
             "folder": str((self._settings.folder / spec.cwd).absolute()),
+            **await self._trees.place(run, spec, agent),
         }
 
         async def record(ctx: Context) -> None:

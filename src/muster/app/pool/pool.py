@@ -9,6 +9,7 @@ from muster.app.backend import Backend
 from muster.app.pool.driver import OnEnd, OnError, PoolDriver
 from muster.app.pool.slots import SlotDirectory
 from muster.app.pool.tasks import Task, Tasks
+from muster.app.pool.trees import TaskTrees
 from muster.app.runs.options import require_moment
 from muster.app.runs.runs import Runs
 from muster.domain.entry import NewSignal, Signal, slot_address
@@ -62,6 +63,7 @@ class Pool:
         self._engine, self._clock, self._runs = backend.engine, backend.clock, runs
         self._directory = SlotDirectory(backend.settings)
         self.tasks = Tasks(backend, runs)
+        self.trees = TaskTrees(backend, runs, self.tasks)
 
     def driver(
         self,
@@ -72,7 +74,9 @@ class Pool:
         on_delta: Callable[[RunId, str], None] | None = None,
     ) -> PoolDriver:
         """Return what drives the tasks of the pool in this process; `only` names the runs of some of them."""
-        return PoolDriver(self._backend, self.tasks, only=only, on_end=on_end, on_error=on_error, on_delta=on_delta)
+        return PoolDriver(
+            self._backend, self.tasks, self.trees, only=only, on_end=on_end, on_error=on_error, on_delta=on_delta
+        )
 
     async def run(
         self,

@@ -1,6 +1,10 @@
-"""The slots that the settings declare: `slot-1` and so on, those of `[[slots]]` first."""
+"""What the settings say of the pool: its slots, `slot-1` and so on, and where tasks have their working trees."""
+
+from pathlib import Path
 
 from muster.domain.errors import NotFound
+from muster.git.worktrees import Worktrees
+from muster.pool.isolation import GIT_VARIABLES
 from muster.pool.tasks import SlotProfile
 from muster.settings import Settings
 
@@ -41,3 +45,19 @@ def profiles(settings: Settings) -> tuple[SlotProfile, ...]:
     """Return every slot that the pool can have."""
     directory = SlotDirectory(settings)
     return tuple(directory.at(place) for place in range(1, settings.pool.max_slots + 1))
+
+
+def base_dir(settings: Settings) -> Path | None:
+    """Return where the working trees of tasks lie; None: at the usual place in their repository."""
+    base = settings.pool.worktree_base_dir
+    return None if base is None else (settings.folder / base).absolute()
+
+
+def git_environment(settings: Settings) -> dict[str, str]:
+    """Return the variables of git for work in the trees of tasks."""
+    return {name: settings.variables[name] for name in GIT_VARIABLES if name in settings.variables}
+
+
+def project_trees(settings: Settings) -> Worktrees:
+    """Return the working trees of the project's repository."""
+    return Worktrees(settings.folder, base_dir(settings), environment=git_environment(settings))

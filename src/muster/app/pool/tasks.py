@@ -1,11 +1,12 @@
 """Tasks: submitted, found, reviewed, canceled, retried and given to slots. `Muster.pool.tasks`."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from muster.app.backend import Backend
-from muster.app.pool.slots import SlotDirectory, profiles
+from muster.app.pool.slots import SlotDirectory, profiles, project_trees
 from muster.app.runs.options import RunOptions
 from muster.app.runs.runs import Runs
 from muster.domain.budget import Budgets, lineage_level
@@ -29,7 +30,7 @@ from muster.pool.tasks import (
     task_id,
     task_state,
 )
-from muster.pool.workload import work_key
+from muster.pool.workload import saved_key, work_key
 from muster.store.base import POOL_LEVEL
 
 MOST_TASKS = 100_000  # that are listed
@@ -44,12 +45,18 @@ class Task:
     slot: SlotProfile | None = None  # that it was given
     reply: Reply | None = None  # of its last round
     rejections: int = 0
+    saved: Mapping[str, Any] = field(default_factory=dict)  # what its branch held after its last round
     refusal: str = ""  # why the budget of the pool does not pay for it
 
     @property
     def id(self) -> str:
         """The id of the task, whichever run it is now."""
         return task_id(self.run)
+
+    @property
+    def branch(self) -> str | None:
+        """The branch that holds its work."""
+        return self.saved.get("branch")
 
     @property
     def state(self) -> TaskState:
@@ -90,7 +97,7 @@ class Tasks:
 
     async def get(self, reference: str) -> Task:
         """Return a task by its id, the beginning of one, its name, or `last`."""
-        return await self.of(await self._find(reference))
+        return await self.of(await self.find(reference))
 
     async def of(self, run: Run) -> Task:
         """Return the task of a run, with what it has come to so far."""
@@ -102,6 +109,7 @@ class Tasks:
             slot=None if slot is None else _profile(slot),
             reply=None if last is None else last.reply,
             rejections=rejections,
+            saved=await self._saved(run.id, rejections),
             refusal=(await self._funds()).refusal(self.most(spec)) if task_state(run) is TaskState.PENDING else "",
         )
 
@@ -126,14 +134,14 @@ class Tasks:
 
     async def cancel(self, reference: str) -> Task:
         """Cancel a task; one that is over stays as it is."""
-        run = await self._find(reference)
+        run = await self.find(reference)
         if run.state in TERMINAL:
             return await self.of(run)
         return await self.of(await self._runs.cancel(run.id))
 
     async def retry(self, reference: str) -> Task:
         """Have a task done again that failed or was canceled; it keeps its id, and what it had done before."""
-        run = await self._find(reference)
+        run = await self.find(reference)
         if task_state(run) not in (TaskState.FAILED, TaskState.CANCELED):
             raise Conflict(
                 f"task {task_id(run)} is {task_state(run)}; only a failed or canceled task can be tried again"
@@ -143,7 +151,7 @@ class Tasks:
 
     async def amend(self, reference: str, *, prompt: str | None = None, priority: int | None = None) -> Task:
         """Change the prompt or the priority of a task that has not begun."""
-        run = await self._find(reference)
+        run = await self.find(reference)
         spec = read_task(run.spec)
         changed = replace(
             spec,
@@ -187,7 +195,8 @@ class Tasks:
             return most / 1_000_000
         return most / 1_000_000 if usual > most else None
 
-    async def _find(self, reference: str) -> Run:
+    async def find(self, reference: str) -> Run:
+        """Return the newest run of a task."""
         run = await self._runs.find(await self._last() if reference == "last" else reference)
         if run.workload != WORKLOAD:
             raise BadArgument(
@@ -209,8 +218,17 @@ class Tasks:
             number += 1
         return max(0, number - 1), last
 
+    async def _saved(self, run: RunId, round_: int) -> Mapping[str, Any]:
+        """Return what the branch of a task held after a round, also one that failed."""
+        for key in (saved_key(round_), f"{saved_key(round_)}/{run}"):
+            entry = await self._store.journal.find(run, key)
+            if entry is not None and entry.value is not None:
+                found: Mapping[str, Any] = entry.value
+                return found
+        return {}
+
     async def _review(self, reference: str, payload: dict[str, object], sender: str, client_id: str | None) -> Task:
-        run = await self._find(reference)
+        run = await self.find(reference)
         state = task_state(run)
         if state is not TaskState.PENDING_REVIEW:
             raise Conflict(f"task {task_id(run)} is {state}; only a task in pending_review can be reviewed")
@@ -233,8 +251,10 @@ class Tasks:
         for slot in fitting[:1]:
             self._require_agent(spec, slot)
         _require_inside(spec.cwd)
+        if (spec.isolation or self._settings.pool.isolation or "none") != "none":
+            await project_trees(self._settings).check()
         for name in spec.after:
-            await self._find(name)
+            await self.find(name)
 
     def _require_agent(self, spec: TaskSpec, slot: SlotProfile) -> None:
         agent = spec.agent or slot.agent or self._settings.pool.agent

@@ -1,5 +1,6 @@
 """What the pool hands to the edges: what tasks are made of, and where they stand."""
 
+from muster.git.layout import Isolation
 from muster.pool.fan_out import CONFIRMED_ABOVE, FanOut, read_fan_out
 from muster.pool.metrics import PoolMetrics
 from muster.pool.tasks import SlotProfile, TaskSpec, TaskState, task_id, task_state
@@ -7,6 +8,7 @@ from muster.pool.tasks import SlotProfile, TaskSpec, TaskState, task_id, task_st
 __all__ = [
     "CONFIRMED_ABOVE",
     "FanOut",
+    "Isolation",
     "PoolMetrics",
     "SlotProfile",
     "TaskSpec",

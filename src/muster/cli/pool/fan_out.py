@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from muster.app import Muster
 from muster.app.pool.tasks import Task
+from muster.app.pool.trees import Collected
 from muster.app.pool.values import CONFIRMED_ABOVE, PoolMetrics, read_fan_out
 from muster.app.views.errors import failed_tasks
 from muster.app.views.pool import fan_out_view, metrics_view
@@ -67,6 +68,24 @@ def metrics(
 
     found = with_muster(common, work)
     answer(common, metrics_view(found), lambda console: console.print("\n".join(_lines(found)), soft_wrap=True))
+
+
+def gc(
+    common: CommonOptions,
+    dry_run: Annotated[bool, Option("--dry-run", help="Remove nothing; say what would be removed.")] = False,
+) -> None:
+    """Remove worktrees of ended tasks whose work is merged; say why the others are kept."""
+
+    async def work(muster: Muster) -> list[Collected]:
+        return list(await muster.pool.trees.collect(dry_run=dry_run))
+
+    found = with_muster(common, work)
+    done = "would be removed" if dry_run else "removed"
+    lines = [f"{one.name}: {done if one.removed else 'kept'}, {one.reason}" for one in found] or [
+        "there are no worktrees"
+    ]
+    data = [{"name": one.name, "removed": one.removed, "reason": one.reason} for one in found]
+    answer(common, data, lambda console: console.print("\n".join(lines), soft_wrap=True))
 
 
 def _lines(found: PoolMetrics) -> list[str]:

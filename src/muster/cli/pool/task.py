@@ -1,6 +1,7 @@
 """`muster task`: work for the slots of the pool, submitted, reviewed, canceled and shown."""
 
 import json
+import shlex
 import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -9,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from muster.app import Muster
 from muster.app.pool.tasks import Task
-from muster.app.pool.values import TaskSpec, TaskState
+from muster.app.pool.trees import Merge
+from muster.app.pool.values import Isolation, TaskSpec, TaskState
 from muster.app.views.errors import task_error
 from muster.app.views.pool import task_view
 from muster.cli.completers import agent_names
@@ -53,6 +55,15 @@ def spec_of(
     schema: Annotated[
         Path | None, Option("--schema", metavar="FILE", help="A JSON Schema that the answer must fit.")
     ] = None,
+    isolation: Annotated[
+        str | None,
+        Option(
+            "--isolation",
+            values=Isolation,
+            shown="worktree for CLI agents in a git repository, else none",
+            help="Where it works: in the project, in a git worktree or clone of its own.",
+        ),
+    ] = None,
     cwd: Annotated[str, Option("--cwd", metavar="DIR", help="The working folder, below the project.")] = "",
     review: Annotated[
         bool, Option("--review", help="Wait for `task approve` or `task reject` when it is done.")
@@ -82,6 +93,7 @@ def spec_of(
         schema=None if schema is None else _read_schema(schema),
         settings=settings,
         cwd=cwd,
+        isolation=isolation,
         review=review,
         max_rejections=max_rejections,
         after=tuple(after or ()),
@@ -195,6 +207,40 @@ def claim(common: CommonOptions, slot: Annotated[str, Argument(metavar="SLOT", h
     found = with_muster(common, work)
     data = {"task": None if found is None else found.id}
     answer(common, data, lambda console: console.print(found.id) if found is not None else None)
+    return 0
+
+
+def diff(common: CommonOptions, task: TaskArgument) -> int:
+    """Print what a task changed in its worktree, as a patch."""
+
+    async def work(muster: Muster) -> str:
+        return await muster.pool.trees.diff(task)
+
+    text = with_muster(common, work)
+    answer(common, {"diff": text}, lambda console: console.out(clean(text), highlight=False, end=""))
+    return 0
+
+
+def merge(
+    common: CommonOptions,
+    task: TaskArgument,
+    check: Annotated[
+        str | None, Option("--check", metavar="COMMAND", help="A command that must succeed on the merged files.")
+    ] = None,
+    apply: Annotated[
+        bool, Option("--apply", help="Move the branch that is checked out to the merge, if it is clean.")
+    ] = False,
+) -> int:
+    """Merge the branch of a task in a worktree of its own; your files change only with --apply."""
+
+    async def work(muster: Muster) -> Merge:
+        return await muster.pool.trees.merge(task, tuple(shlex.split(check or "")), apply=apply)
+
+    found = with_muster(common, work)
+    text = f"merged {found.branch} into {found.target}: {found.commit[:12]}"
+    text += "" if apply else "; nothing was moved; add --apply to do so"
+    data = {"branch": found.branch, "target": found.target, "commit": found.commit, "applied": apply}
+    answer(common, data, lambda console: console.print(text, soft_wrap=True))
     return 0
 
 
