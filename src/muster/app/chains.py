@@ -1,7 +1,7 @@
 """Chains: read, planned, started, followed and resumed. `Muster.chains`."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
@@ -16,7 +16,7 @@ from muster.domain.canonical import Json
 from muster.domain.entry import Event
 from muster.domain.errors import BadArgument, BadConfiguration, BadFile
 from muster.domain.ids import RunId
-from muster.domain.run import LIVE, Dispatch, Run
+from muster.domain.run import LIVE, TERMINAL, Dispatch, Run
 from muster.engine.drive import Listener
 from muster.pool.chains.chain import (
     MOST_ROWS,
@@ -52,6 +52,14 @@ __all__ = [
 PAGE = 1000
 MOST_LINE = 1_000_000  # bytes of a row
 MOST_PARTIAL = 10_000  # characters of an output that is being written
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChainSize:
+    """How much a chain has to do."""
+
+    steps: int
+    rows: int = 0
 
 
 class Chains:
@@ -143,6 +151,11 @@ class Chains:
             if len(found) == limit or len(runs) < wanted:
                 return found
 
+    def size(self, run: Run) -> ChainSize:
+        """Return how many steps a chain has, and how many rows of inputs."""
+        spec = read_spec(run.spec)
+        return ChainSize(steps=len(spec.chain.steps), rows=len(spec.rows))
+
     async def progress(self, reference: str) -> ChainProgress:
         """Return how far a chain is, whoever drives it."""
         return await self.progress_of(await self.find(reference))
@@ -157,6 +170,8 @@ class Chains:
                 outputs[step.name] = msgspec.convert(entry.value, StepRecord)
         found = chain_progress(run, spec, await self._events(run), outputs)
         current = found.current
+        if run.state in TERMINAL:
+            self._partial.pop(run.id, None)
         written = self._partial.get(run.id, {})
         texts = [text for key, text in written.items() if current and key.startswith(f"step/{current[1]}/")]
         return replace(found, partial_output=texts[-1] if texts else "")

@@ -21,7 +21,7 @@ from tests.suites.stage import QUICK, playing
 
 MODEL = "anthropic/claude-haiku-5-5"
 OPENAI = "openai/gpt-5-mini"
-BRISK = Patience(settle=0.2, poll_first=0.01, poll_longest=0.05, grace=0.2)
+BRISK = Patience(settle=0.5, poll_first=0.01, poll_longest=0.05, grace=0.2)
 
 Step = dict[str, Any]
 

@@ -81,6 +81,8 @@ def test_the_starter_is_a_chain(tmp_path: Path) -> None:
         ("{name: a, prompt: hi, budget_usd: x}", "steps[0].budget_usd: must be a number"),
         ("{name: a, prompt: hi, command: [ls]}", "either a prompt or a command"),
         ("{name: a}", "either a prompt or a command"),
+        ("{name: a, command: [ls], agent: x}", "steps[0].agent: only for steps that ask an agent"),
+        ("{name: a, command: [ls], dispatch: batch}", "steps[0].dispatch: only for steps that ask an agent"),
         ("{prompt: hi}", "steps[0].name: missing"),
         ("{name: a.b, prompt: hi}", "the name of a step has only letters"),
         ("{name: a, command: ls -l}", "no shell is used"),

@@ -112,8 +112,21 @@ class ChainSpec:
     folder: str = "."  # in which commands are run
     input: Mapping[str, Json] = field(default_factory=dict)
     rows: tuple[Mapping[str, Json], ...] = ()
-    known: KnownValues = field(default_factory=KnownValues)  # of the steps before, where this is a part of a chain
+    # Of a part of a chain: the steps before it with their variables, and what they gave.
+    before: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    known: KnownValues = field(default_factory=KnownValues)
     tree: str = ""  # the working tree of the chain that this is a part of
+
+    def part(self, step: ChainStep) -> "ChainSpec":
+        """Return the spec of a child run that does one step, with what is known before it."""
+        before = dict(self.before)
+        for group in self.chain.groups:
+            if step in group:
+                break
+            before |= {one.name: tuple(one.extract) for one in group}
+        alone = replace(step, budget_usd=None, when="")
+        chain = Chain(name=self.chain.name, groups=((alone,),), inputs=self.chain.inputs)
+        return replace(self, chain=chain, before=before)
 
     def row(self, index: int) -> "ChainSpec":
         """Return the spec of the child run for one row."""

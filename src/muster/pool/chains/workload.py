@@ -7,6 +7,7 @@ import msgspec
 
 from muster.domain.canonical import Json
 from muster.domain.errors import ChildFailed, StepFailed
+from muster.domain.run import Mode
 from muster.engine.context import Context
 from muster.engine.workload import workload
 from muster.pool.chains.chain import WORKLOAD, ChainSpec, StepRecord, StepStatus, row_key
@@ -15,6 +16,7 @@ from muster.pool.chains.spec import read_spec, stored
 from muster.pool.chains.step import run_step
 
 MOST_NAMED = 5  # failed rows
+MOST_TOGETHER = 1_000  # rows that begin before the first of them waits in a batch
 
 
 @workload(WORKLOAD, check=read_spec)
@@ -25,8 +27,6 @@ async def chain(ctx: Context, spec: Any) -> Json:
 
 
 async def _run_steps(ctx: Context, spec: ChainSpec) -> Json:
-    steps = [step.name for step in spec.chain.steps]
-    await ctx.emit("chain/started", "chain.started", {"chain": spec.chain.name, "steps": steps})
     spec = replace(spec, input=complete_input(spec.chain, spec.input))
     records: list[StepRecord] = []
     for group in spec.chain.groups:
@@ -49,7 +49,6 @@ def _require_done(records: list[StepRecord]) -> None:
 
 async def _run_rows(ctx: Context, spec: ChainSpec) -> Json:
     """Run the chain once for each row; a row that failed keeps no other from being done."""
-    await ctx.emit("chain/started", "chain.started", {"chain": spec.chain.name, "rows": len(spec.rows)})
 
     async def one(index: int, row: Any) -> dict[str, Json]:
         try:
@@ -61,7 +60,10 @@ async def _run_rows(ctx: Context, spec: ChainSpec) -> Json:
         await ctx.emit(f"{row_key(index)}/ended", "chain.row.ended", told)
         return result
 
-    rows = [result async for result in ctx.map(one, spec.rows)]
+    # Rows that are asked in batches begin together, so that the same step of all of them shares a batch.
+    batches = ctx.mode is Mode.BATCH or any(step.dispatch == Mode.BATCH for step in spec.chain.steps)
+    window = min(len(spec.rows), MOST_TOGETHER) if batches else None
+    rows = [result async for result in ctx.map(one, spec.rows, window=window)]
     failed = [(index, row["error"]) for index, row in enumerate(rows) if row["error"]]
     if failed:
         named = "; ".join(f"row {index + 1}: {error}" for index, error in failed[:MOST_NAMED])
