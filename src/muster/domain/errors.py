@@ -49,6 +49,7 @@ MusterError
 ├── Overdraft               a run completed and cost more than its budget; what it answered is kept
 ├── KeyTaken                the journal has an entry under this key already
 ├── Conflict                somebody else is at it, or it is not in a state for this
+│   └── MergeConflict       two branches changed the same lines; holds the files
 └── NotFound                no such run, key, file
 """
 
@@ -492,6 +493,21 @@ class Conflict(MusterError):
     """Somebody else is at it, or it is not in a state for this."""
 
     code = "conflict"
+
+
+class MergeConflict(Conflict):
+    """Two branches changed the same lines; nothing was merged."""
+
+    code = "merge_conflict"
+    exit_code = 1
+
+    def __init__(self, message: str, *, files: tuple[str, ...], suggestions: tuple[str, ...] = ()) -> None:
+        super().__init__(message, suggestions=suggestions)
+        self.files = files
+
+    def record(self) -> dict[str, Any]:
+        """Return the error with the files that need a person."""
+        return super().record() | {"files": list(self.files)}
 
 
 class Overdraft(MusterError):

@@ -4,10 +4,11 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from muster.agents.processes.system import ProcessStart, is_gone, sees, start_of, this_process
+from muster.agents.processes.system import ProcessStart, is_gone, sees, start_of, this_process, working_in
 from muster.domain.run import Driver
 
 US = this_process()
@@ -72,3 +73,13 @@ def test_where_the_system_knows_no_namespaces_the_host_decides(started: str) -> 
     assert is_gone(other, us)
     assert not sees(replace(other, host="there"), us)
     assert not is_gone(replace(other, host="there"), us)
+
+
+def test_processes_are_found_by_the_folder_they_work_in(tmp_path: Path) -> None:
+    (tmp_path / "below").mkdir()
+    (tmp_path / "belows").mkdir()
+    with subprocess.Popen(["cat"], cwd=tmp_path / "below", stdin=subprocess.PIPE) as child:
+        assert list(working_in(tmp_path)) == [child.pid]
+        assert list(working_in(tmp_path / "below")) == [child.pid]
+        assert list(working_in(tmp_path / "belows")) == []
+    assert list(working_in(tmp_path)) == []

@@ -69,6 +69,7 @@ class ProcessCommand:
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)  # all of it; may hold secrets
     input: bytes | None = field(default=None, repr=False)  # None: its standard input is empty from the start
     stays_open: bool = False  # more may be written to its input later
+    descriptors: tuple[int, ...] = ()  # of open files that it inherits, such as locks
 
 
 def environment_of(
@@ -305,6 +306,7 @@ def _spawn(order: ProcessCommand, outlet: int, token: str) -> "subprocess.Popen[
             cwd=order.folder,
             env=_marked(order.environment, token),
             start_new_session=True,
+            pass_fds=order.descriptors,
             bufsize=0,
         )
         if os.getpgid(child.pid) == child.pid:

@@ -97,6 +97,17 @@ def members(sessions: Collection[int]) -> Iterator[int]:
             yield pid
 
 
+def working_in(folder: Path) -> Iterator[int]:
+    """Yield the processes whose working directory is a folder or below it."""
+    for pid in _pids():
+        try:
+            here = (_PROC / str(pid) / "cwd").readlink()
+        except OSError:
+            continue  # gone, a zombie, or another user's
+        if here.is_relative_to(folder):
+            yield pid
+
+
 def kill(pid: int, start: str) -> bool:
     """Kill this very process and no other that got its number; says whether it was there."""
     try:

@@ -1,0 +1,162 @@
+"""Merges of a branch in a tree of its own, and the fast-forward of the target that makes one count."""
+
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+
+from muster.domain.errors import BadArgument, Conflict, MergeConflict
+from muster.git.branches import checked_out, commit_of, is_ancestor
+from muster.git.commands import NO_SMUDGE, GitCommands
+from muster.git.layout import HEADS, Isolation, Layout, TreeRecord, TreeState, exclude_base_dir
+from muster.git.retention import discard
+from muster.git.snapshots import operation_in
+
+_MOST_NAMED = 10  # files that are named in a message
+_KEPT = "refs/muster/merges/"  # git deletes no merge before it is applied
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Merge:
+    """A merge that is ready; the target is not moved yet."""
+
+    branch: str
+    target: str
+    before: str  # the commit that the target must still have
+    commit: str  # what it would be moved to
+
+
+async def merge_branch(
+    layout: Layout, branch: str, target: str | None, check: Callable[[Path], Awaitable[None]] | None
+) -> Merge:
+    """Merge a branch into the newest commit of a target, and run the check on the result."""
+    target = target or await _current_branch(layout)
+    work, before = await _branch_commit(layout, branch), await _branch_commit(layout, target)
+    async with _temporary_tree(layout, branch, target, before) as git:
+        commit = before
+        if not await is_ancestor(git, work, before):
+            commit = await _merge(git, branch, target, work)
+        if check is not None:
+            await check(git.folder)
+    await layout.git.ask("update-ref", _kept(branch, target), commit)
+    return Merge(branch=branch, target=target, before=before, commit=commit)
+
+
+async def apply_merge(layout: Layout, merge: Merge) -> None:
+    """Move the target to a merge: with its files where it is checked out. Hooks do not run."""
+    async with layout.repository_lock() as held:
+        now = await commit_of(held.git, HEADS + merge.target)
+        if now not in (merge.before, merge.commit):
+            raise Conflict(
+                f"{merge.target} has moved since {merge.branch} was merged: it was {merge.before[:12]},"
+                f" and is {now[:12] if now else 'gone'}",
+                suggestions=("merge again",),
+            )
+        tree = (await checked_out(held.git)).get(merge.target)
+        if now == merge.commit:
+            pass
+        elif tree is None:
+            await held.git.ask("update-ref", "-m", "muster: merge", HEADS + merge.target, merge.commit, merge.before)
+        else:
+            await _fast_forward(replace(held.git.at(tree), skip_smudge=False), merge)
+        if await commit_of(held.git, _kept(merge.branch, merge.target)) == merge.commit:
+            await held.git.ask("update-ref", "-d", _kept(merge.branch, merge.target), merge.commit)
+
+
+async def _fast_forward(git: GitCommands, merge: Merge) -> None:
+    """Fast-forward a clean working tree; files that git does not know are never overwritten."""
+    git_dir = Path((await git.ask("rev-parse", "--absolute-git-dir")).text)
+    if operation := operation_in(git_dir):
+        raise Conflict(
+            f"{git.folder} is in the middle of a {operation}", suggestions=("finish or abort it, then apply again",)
+        )
+    status = ("status", "--porcelain=v1", "-z", "--untracked-files=no", "--no-renames")
+    if changed := [part[3:] for part in (await git.ask(*status)).parts]:
+        raise Conflict(
+            f"{git.folder} has {merge.target} checked out and has uncommitted changes: {_named(changed)}",
+            suggestions=("commit or stash them, then apply again",),
+        )
+    quiet = ("merge.verifySignatures=false", "merge.autoStash=false")
+    arguments = ("merge", "--ff-only", "--quiet", "--no-overwrite-ignore", merge.commit)
+    answer = await git.configured(*quiet).run(*arguments)
+    if answer.code != 0:
+        raise Conflict(
+            f"{merge.target} could not be fast-forwarded in {git.folder}: {answer.words}",
+            suggestions=("move the files away that are in the way, then apply again",),
+        )
+
+
+async def _merge(git: GitCommands, branch: str, target: str, work: str) -> str:
+    """Merge a commit, and return the merge commit; raise with the files when both changed the same lines."""
+    options = ("--no-ff", "--no-edit", "--no-verify", "--no-gpg-sign", "--no-autostash", "--no-rerere-autoupdate")
+    message = f"Merge {branch} into {target}"
+    arguments = ("merge", "--quiet", *options, "-m", message, work)
+    settings = ("merge.verifySignatures=false", "rerere.enabled=false", *NO_SMUDGE)
+    answer = await git.configured(*settings).run(*arguments)
+    if answer.code == 0:
+        return (await git.ask("rev-parse", "--verify", "HEAD")).text
+    unmerged = (await git.ask("ls-files", "--unmerged", "-z")).parts
+    files = tuple(sorted({entry.partition("\t")[2] for entry in unmerged}))
+    if not files:
+        raise git.failed(arguments, answer)
+    raise MergeConflict(
+        f"{branch} conflicts with {target} in {_named(files)}",
+        files=files,
+        suggestions=(f"merge it by hand: git merge {branch}",),
+    )
+
+
+@asynccontextmanager
+async def _temporary_tree(layout: Layout, branch: str, target: str, commit: str) -> AsyncIterator[GitCommands]:
+    """Make a tree for one merge, and remove it; what a killed process left is removed first."""
+    name = f"merge-{_slug(branch)}-{sha256(f'{branch} {target}'.encode()).hexdigest()[:8]}"
+    record = TreeRecord(
+        name=name, kind=Isolation.WORKTREE, state=TreeState.TEMPORARY, branch="", base=commit, admin=name
+    )
+    async with layout.tree_lock(name) as held:
+        if (left := held.record(name)) is not None:
+            await discard(held, left)
+        held.remember(record)
+        try:
+            async with held.repository_lock() as locked:
+                await exclude_base_dir(locked)
+                held.base_dir.mkdir(parents=True, exist_ok=True)
+                options = ("--quiet", "--no-checkout", "--detach")
+                await locked.git.ask("worktree", "add", *options, str(held.path(name)), commit)
+            git = held.git.at(held.path(name))
+            await git.configured(*NO_SMUDGE).ask("reset", "--hard", "--quiet", "--no-recurse-submodules")
+            yield git
+        finally:
+            await discard(held, record)
+            held.forget(name)
+
+
+async def _current_branch(layout: Layout) -> str:
+    answer = await layout.git.run("symbolic-ref", "--quiet", "HEAD")
+    if answer.code != 0:
+        raise BadArgument(f"{layout.root} has no branch checked out", suggestions=("name the branch to merge into",))
+    return answer.text.removeprefix(HEADS)
+
+
+async def _branch_commit(layout: Layout, branch: str) -> str:
+    found = await commit_of(layout.git, HEADS + branch)
+    if found is None:
+        raise BadArgument(
+            f"{layout.root} has no branch {branch!r}", suggestions=("git branch --list shows those it has",)
+        )
+    return found
+
+
+def _kept(branch: str, target: str) -> str:
+    return f"{_KEPT}{sha256(f'{branch} {target}'.encode()).hexdigest()[:16]}"
+
+
+def _slug(branch: str) -> str:
+    return re.sub(r"[^A-Za-z0-9]+", "-", branch.removeprefix("muster/")).strip("-")[:60]
+
+
+def _named(paths: tuple[str, ...] | list[str]) -> str:
+    more = f" and {len(paths) - _MOST_NAMED} more" if len(paths) > _MOST_NAMED else ""
+    return ", ".join(paths[:_MOST_NAMED]) + more

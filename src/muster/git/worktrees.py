@@ -1,0 +1,293 @@
+"""Working trees for agents: made under locks, found again by name, repaired after a crash, saved, merged, collected.
+
+The user's own working tree, index and stash are touched by `apply` alone, and only when it is asked for.
+"""
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from muster.domain.errors import BadArgument, Conflict, MusterError, NotFound
+from muster.git.branches import branch_for, commit_of, move_branch, our_branches, start_commit
+from muster.git.commands import NO_SMUDGE, SECONDS, GitCommands
+from muster.git.copies import check_copies, copy_files
+from muster.git.layout import (
+    HEADS,
+    LOCK_SECONDS,
+    Isolation,
+    Layout,
+    TreeRecord,
+    TreeState,
+    Worktree,
+    check_name,
+    exclude_base_dir,
+    find_layout,
+)
+from muster.git.locks import remove_stale
+from muster.git.merges import Merge, apply_merge, merge_branch
+from muster.git.retention import Collected, collect_trees, discard
+from muster.git.saved_work import Overlap, SavedWork, diff_of_saved, diff_of_tree, find_overlaps, save_tree
+
+_MOST_NAMED = 10  # submodules that are named in a note
+
+
+class Worktrees:
+    """The trees of one repository below one base folder; any number of processes may use it at once."""
+
+    def __init__(
+        self,
+        folder: Path,
+        base_dir: Path | None = None,
+        *,
+        environment: Mapping[str, str],
+        seconds: float = SECONDS,
+        lock_seconds: float = LOCK_SECONDS,
+    ) -> None:
+        self._git = GitCommands(environment=environment, folder=folder.absolute(), seconds=seconds)
+        self._base_dir, self._lock_seconds = base_dir, lock_seconds
+
+    async def check(self) -> None:
+        """Raise when no tree could be made here: outside of git, in a bare repository, without a commit."""
+        await start_commit(await self._layout(), None)
+
+    async def create(
+        self, name: str, kind: Isolation = Isolation.WORKTREE, *, ref: str | None = None, copy: Sequence[str] = ()
+    ) -> Worktree:
+        """Return the tree of a name, which is made unless it is there; one that was left half-made is made anew."""
+        check_name(name)
+        if kind is Isolation.NONE:
+            raise BadArgument("isolation none has no tree", suggestions=("use worktree or clone",))
+        layout = await self._layout()
+        check_copies(layout, copy)
+        async with layout.tree_lock(name) as held:
+            record = held.record(name)
+            if record is not None and record.state is TreeState.READY:
+                if record.kind is not kind:
+                    raise Conflict(
+                        f"{held.path(name)} is a {record.kind}, and a {kind} was asked for",
+                        suggestions=("use another name, or the isolation it was made with",),
+                    )
+                if await asyncio.to_thread(_reopen, held, record):
+                    return held.tree(record)
+            return await self._make(held, name, kind, ref, copy, record)
+
+    async def find(self, name: str) -> Worktree:
+        """Return a tree that was made before."""
+        check_name(name)
+        layout = await self._layout()
+        record = layout.record(name)
+        if record is None or record.state is not TreeState.READY or not layout.path(name).is_dir():
+            raise NotFound(f"there is no worktree {name} in {layout.base_dir}")
+        return layout.tree(record)
+
+    async def save(self, tree: Worktree, message: str) -> SavedWork:
+        """Commit what is uncommitted to the tree's branch, and return what the branch holds."""
+        layout = await self._layout()
+        async with layout.tree_lock(tree.name) as held:
+            return await save_tree(held, _known(held, tree.name), message)
+
+    async def diff(self, work: Worktree | SavedWork, most_bytes: int) -> str:
+        """Return the changes since the base as a patch of bounded size; of a tree with what is uncommitted."""
+        layout = await self._layout()
+        if isinstance(work, SavedWork):
+            return await diff_of_saved(layout, work, most_bytes)
+        async with layout.tree_lock(work.name) as held:
+            return await diff_of_tree(held, _known(held, work.name), most_bytes)
+
+    async def overlaps(self, works: Sequence[SavedWork]) -> tuple[Overlap, ...]:
+        """Return the paths that more than one branch changed."""
+        return await find_overlaps(await self._layout(), works)
+
+    async def merge(
+        self, branch: str, target: str | None = None, check: Callable[[Path], Awaitable[None]] | None = None
+    ) -> Merge:
+        """Merge a branch into a target in a tree of its own, where the check runs; the target stays where it is.
+
+        Raises `MergeConflict` with the files, and whatever the check raises.
+        """
+        return await merge_branch(await self._layout(), branch, target, check)
+
+    async def apply(self, merge: Merge) -> None:
+        """Fast-forward the target to a merge, if it has not moved and the tree that has it checked out is clean."""
+        await apply_merge(await self._layout(), merge)
+
+    async def collect(
+        self, *, dry_run: bool, expired: Callable[[str], bool], active: Collection[str] = ()
+    ) -> tuple[Collected, ...]:
+        """Remove the trees that hold nothing which is not elsewhere; say of each what was done and why.
+
+        `active` names the trees of agents at work, which stay.
+        """
+        return await collect_trees(await self._layout(), dry_run=dry_run, expired=expired, active=frozenset(active))
+
+    async def _layout(self) -> Layout:
+        return await find_layout(self._git, self._base_dir, self._lock_seconds)
+
+    async def _make(
+        self,
+        layout: Layout,
+        name: str,
+        kind: Isolation,
+        ref: str | None,
+        copy: Sequence[str],
+        before: TreeRecord | None,
+    ) -> Worktree:
+        """Make a tree; a failure leaves nothing of it, a crash leaves a record that says so."""
+        lost = before is not None and before.state is TreeState.READY  # somebody deleted its folder
+        base = before.base if before is not None and lost else await start_commit(layout, ref)
+        if before is not None:
+            await discard(layout, before)
+        elif _is_taken(layout.path(name)):
+            raise Conflict(
+                f"{layout.path(name)} is there already, and was not made by Muster",
+                suggestions=("move it away, or use another name or base folder",),
+            )
+        record = TreeRecord(name=name, kind=kind, state=TreeState.MAKING, branch="", base=base)
+        if before is not None and lost:
+            record = replace(record, branch=before.branch, others=before.others, fetched=before.fetched)
+        try:
+            record = await _add(layout, record)
+            await _check_out(layout, record)
+            copied = await asyncio.to_thread(copy_files, layout, name, copy)
+            notes = await _notes(layout, record)
+            done = layout.remember(replace(record, state=TreeState.READY, copied=copied, notes=notes))
+        except Exception as error:
+            await _undo(layout, record, lost)
+            raise _failed(layout.path(name), error) from error
+        return layout.tree(done)
+
+
+async def _add(layout: Layout, record: TreeRecord) -> TreeRecord:
+    """Add a tree without files; only what others could disturb is done under the lock of the repository."""
+    path = layout.path(record.name)
+    async with layout.repository_lock() as held:
+        await exclude_base_dir(held)
+        branches = await our_branches(held.git)
+        here = record.fetched[record.branch][0] if record.branch in record.fetched else record.branch
+        if here in branches:
+            start = tip = branches[here]
+        else:
+            branch, found = await branch_for(held, record.name, record.base)
+            record = replace(record, branch=branch, new_branch=found is None)
+            tip, start = found or "", record.base
+        held.remember(record)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if record.kind is Isolation.WORKTREE:
+            if tip and tip != start:
+                await move_branch(held.git, record.branch, start, tip)
+            place = (str(path), record.branch) if tip else ("--no-track", "-b", record.branch, str(path), start)
+            await held.git.ask("worktree", "add", "--quiet", "--no-checkout", *place)
+            return held.remember(replace(record, admin=_admin(path)))
+    await _clone(layout, record, start)
+    return record
+
+
+async def _clone(layout: Layout, record: TreeRecord, start: str) -> None:
+    """Clone the repository; what the agent pushes does not arrive in it."""
+    options = ("--quiet", "--no-hardlinks", "--no-checkout", "--template=", "--origin=origin", "--no-reject-shallow")
+    await layout.git.ask("clone", *options, "--", str(layout.common), str(layout.path(record.name)))
+    git = layout.tree_git(record)
+    await git.ask("config", "remote.origin.pushurl", "pushing-is-off")
+    await git.ask("update-ref", HEADS + record.branch, start)
+    await git.ask("symbolic-ref", "HEAD", HEADS + record.branch)
+
+
+async def _check_out(layout: Layout, record: TreeRecord) -> None:
+    """Write the files of a tree; no lock of the repository is needed for that."""
+    git = layout.tree_git(record).configured(*NO_SMUDGE)
+    await git.ask("reset", "--hard", "--quiet", "--no-recurse-submodules")
+
+
+async def _notes(layout: Layout, record: TreeRecord) -> tuple[str, ...]:
+    """Return what a checkout leaves out: submodules are not initialised, files of Git LFS are pointers."""
+    git = layout.tree_git(record)
+    entries = (await git.ask("ls-files", "--stage", "-z")).parts
+    modules = [entry.partition("\t")[2] for entry in entries if entry.startswith("160000 ")]
+    notes = []
+    if modules:
+        more = ", …" if len(modules) > _MOST_NAMED else ""
+        notes.append(f"submodules are not initialised: {', '.join(modules[:_MOST_NAMED])}{more}")
+    if pointers := (await git.ask("ls-files", "-z", ":(attr:filter=lfs)")).parts:
+        notes.append(f"{len(pointers)} files of Git LFS are pointers; git lfs pull gets their contents")
+    return tuple(notes)
+
+
+async def _undo(layout: Layout, record: TreeRecord, keep: bool) -> None:
+    """Remove what was made of a tree; the first error is the one to be shown."""
+    try:
+        record = layout.record(record.name) or record  # with the branch that was chosen
+        await discard(layout, record)
+        if keep:  # its branch holds work: the next try goes on with it
+            layout.remember(replace(record, state=TreeState.READY))
+        else:
+            await _drop_branch(layout, record)
+            layout.forget(record.name)
+    except (MusterError, OSError):
+        return  # the record says that it is half-made: the next one that comes by removes it
+
+
+async def _drop_branch(layout: Layout, record: TreeRecord) -> None:
+    """Delete a branch that was just made for a tree."""
+    if record.new_branch and await commit_of(layout.git, HEADS + record.branch) == record.base:
+        await layout.git.ask("update-ref", "-d", HEADS + record.branch, record.base)
+
+
+def _failed(path: Path, error: Exception) -> Exception:
+    """Return the error for a tree that could not be made."""
+    if isinstance(error, BadArgument | Conflict):
+        return error
+    reason = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
+    return MusterError(
+        f"the worktree {path} could not be made: {reason}",
+        suggestions=("nothing was left behind; is the disk full, or the folder not writable?",),
+    )
+
+
+def _reopen(layout: Layout, record: TreeRecord) -> bool:
+    """Prepare a tree that is there for more work; False when its folder is gone."""
+    path, git_dir = layout.path(record.name), layout.git_dir(record)
+    if not path.is_dir():
+        return False
+    if not git_dir.is_dir():
+        raise Conflict(
+            f"git no longer knows the worktree {path}: {git_dir} is gone",
+            suggestions=("move the folder away if you need its files, else delete it",),
+        )
+    remove_stale(layout.git_locks(record), path)
+    if record.kind is Isolation.WORKTREE and not (path / ".git").is_dir():
+        _write(path / ".git", f"gitdir: {git_dir}\n")  # it was deleted, or the repository was moved
+        _write(git_dir / "gitdir", f"{path / '.git'}\n")
+    return True
+
+
+def _write(file: Path, text: str) -> None:
+    data = os.fsencode(text)
+    if not file.is_file() or file.read_bytes() != data:
+        file.write_bytes(data)
+
+
+def _known(layout: Layout, name: str) -> TreeRecord:
+    record = layout.record(name)
+    if record is None or record.state is not TreeState.READY:
+        raise NotFound(f"there is no worktree {name} in {layout.base_dir}")
+    for place in (layout.path(name), layout.git_dir(record)):
+        if not place.is_dir():
+            raise Conflict(
+                f"the worktree {name} cannot be saved: {place} is gone",
+                suggestions=(f"what was committed is on the branch {record.branch}",),
+            )
+    return record
+
+
+def _admin(path: Path) -> str:
+    """Return the name that git gave a worktree, from the file `.git` in it."""
+    return Path(os.fsdecode((path / ".git").read_bytes()).removeprefix("gitdir: ").rstrip("\n")).name
+
+
+def _is_taken(path: Path) -> bool:
+    """Return whether something is at a path; an empty folder is not."""
+    if path.is_symlink() or not path.is_dir():
+        return os.path.lexists(path)
+    return any(path.iterdir())
