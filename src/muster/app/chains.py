@@ -14,21 +14,23 @@ from muster.app.runs.options import RunOptions, require_limit
 from muster.app.runs.runs import Runs
 from muster.domain.canonical import Json
 from muster.domain.entry import Event
-from muster.domain.errors import BadArgument, BadConfiguration, BadFile
+from muster.domain.errors import BadArgument, BadFile
 from muster.domain.ids import RunId
 from muster.domain.run import LIVE, TERMINAL, Dispatch, Run
 from muster.engine.drive import Listener
+from muster.git.layout import Isolation
+from muster.git.saved_work import SavedWork
 from muster.pool.chains.chain import (
     MOST_ROWS,
     WORKLOAD,
     Chain,
-    ChainIsolation,
     ChainSpec,
     ChainStep,
     StepRecord,
     StepStatus,
     record_key,
 )
+from muster.pool.chains.isolation import GIT_VARIABLES, TREE_KEY, save_tree, worktrees_of
 from muster.pool.chains.progress import ChainProgress, chain_progress
 from muster.pool.chains.reading import read_chain
 from muster.pool.chains.rules import input_flaws
@@ -83,9 +85,15 @@ class Chains:
         folder: str | Path = ".",
     ) -> ChainSpec:
         """Return the spec of a run; raises BadArgument for inputs that the chain does not have, or lacks."""
-        _require_supported(chain)
         shared = dict(given or {})
-        spec = ChainSpec(chain=chain, folder=str(Path(folder).absolute()), input=shared, rows=tuple(rows))
+        variables = self._settings.variables if chain.isolation is not Isolation.NONE else {}
+        spec = ChainSpec(
+            chain=chain,
+            folder=str(Path(folder).absolute()),
+            input=shared,
+            rows=tuple(rows),
+            git_environment={name: variables[name] for name in GIT_VARIABLES if name in variables},
+        )
         for index, one in enumerate([{**shared, **row} for row in rows] or [shared]):
             if wrong := list(input_flaws(chain, one)):
                 where = f"row {index + 1}: " if rows else ""
@@ -106,17 +114,33 @@ class Chains:
         self, spec: ChainSpec, options: RunOptions | None = None, *, on_delta: Listener | None = None
     ) -> RunHandle:
         """Start a chain in this process; raises before anything is stored when a step could not be done."""
-        chosen = options or self._runs.options()
-        self.plan(spec, chosen.dispatch, Quoting.FIRST)
+        chosen = await self._prepared(spec, options)
         partial: dict[str, str] = {}
         handle = await self._runs.start(WORKLOAD, stored(spec), chosen, on_delta=_listener(partial, on_delta))
         self._partial[handle.id] = partial
         return handle
 
-    async def submit(self, spec: ChainSpec, options: RunOptions | None = None) -> RunHandle:
-        """Store a chain for the workers."""
+    async def _prepared(self, spec: ChainSpec, options: RunOptions | None) -> RunOptions:
+        """Return the options of a run; raises when a step could not be done, or no working tree could be made."""
         chosen = options or self._runs.options()
         self.plan(spec, chosen.dispatch, Quoting.FIRST)
+        if spec.chain.isolation is not Isolation.NONE:
+            await worktrees_of(spec).check()
+        return chosen
+
+    async def save(self, run: Run) -> SavedWork | None:
+        """Commit what a chain that is at rest left in its working tree to its branch; None when it has no tree.
+
+        A chain does it by itself when it completes or fails; after a cancel, a crash or a timeout it is done here.
+        """
+        entry = await self._store.journal.find(run.id, TREE_KEY)
+        if run.is_driven or entry is None or entry.value is None:
+            return None
+        return await save_tree(read_spec(run.spec), str(entry.value))
+
+    async def submit(self, spec: ChainSpec, options: RunOptions | None = None) -> RunHandle:
+        """Store a chain for the workers."""
+        chosen = await self._prepared(spec, options)
         return await self._runs.submit(WORKLOAD, stored(spec), chosen)
 
     async def resume(self, reference: str, *, budget_usd: str | float | None = None) -> RunHandle:
@@ -205,14 +229,6 @@ def _row(path: Path, number: int, line: str) -> Mapping[str, Json]:
     if number > MOST_ROWS:
         raise BadFile(shown(path), f"has more than {MOST_ROWS:,} rows", line=number)
     return found
-
-
-def _require_supported(chain: Chain) -> None:
-    if chain.isolation is not ChainIsolation.NONE:
-        raise BadConfiguration(
-            f"chain {chain.name}: isolation: {chain.isolation} is not available yet; nothing was started",
-            suggestions=("write isolation: none to run it in the folder from which it is started",),
-        )
 
 
 def _listener(partial: dict[str, str], other: Listener | None) -> Listener:

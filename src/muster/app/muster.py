@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from muster.app.suites.suites import Suites
     from muster.app.verify.verifications import Verifications
 
-QUESTION, VERIFICATION = "ask", "waves"
+QUESTION, VERIFICATION, CHAIN = "ask", "waves", "chain"
 REPORTED = ("suite", VERIFICATION)  # workloads whose runs have reports
 
 
@@ -280,6 +280,8 @@ class Muster:
         async def conclude(run: Run) -> None:
             if run.workload == VERIFICATION and run.state in TERMINAL:
                 await self.verify.conclude(run)
+            if run.workload == CHAIN and run.state in TERMINAL:
+                await self.chains.save(run)
             on_end(run)
 
         return Worker(backend.store, backend.engine, backend.clock, most=most, on_end=conclude, on_error=on_error)

@@ -52,9 +52,9 @@ class ChainHome:
 
     async def run(self, *steps: Step, given: Mapping[str, Any] | None = None, rows: Any = (), **top: Any) -> Run:
         """Run a chain to its end."""
-        options = top.pop("options", {})
+        options, folder = top.pop("options", {}), top.pop("folder", self.folder)
         chain = self.muster.chains.load(self.write(*steps, **top))
-        spec = self.muster.chains.spec(chain, given, rows=rows, folder=self.folder)
+        spec = self.muster.chains.spec(chain, given, rows=rows, folder=folder)
         return await (await self.muster.chains.start(spec, self.muster.runs.options(**options))).wait()
 
     async def go_on(self, run: Run, **more: Any) -> Run:

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from muster.domain.errors import BadArgument, BadFile, NotFound
-from muster.pool.chains.chain import ChainInput, ChainIsolation, ChainSpec
+from muster.git.layout import Isolation
+from muster.pool.chains.chain import ChainInput, ChainSpec
 from muster.pool.chains.reading import inspect_chain, read_chain, starter
 from muster.pool.chains.spec import read_spec, stored
 
@@ -42,7 +43,7 @@ def test_yaml_and_toml_give_the_same_chain(tmp_path: Path) -> None:
     found = read_chain(yaml)
     assert found == read_chain(toml)
     assert found.inputs == {"x": ChainInput(required=True), "y": ChainInput(default=[1])}
-    assert found.isolation is ChainIsolation.CLONE
+    assert found.isolation is Isolation.CLONE
     assert [[step.name for step in group] for group in found.groups] == [["one"], ["two", "three"]]
     assert [step.agent for step in found.steps] == ["a", "", "b"]
 

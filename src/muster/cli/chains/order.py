@@ -85,6 +85,8 @@ async def _drive_all(muster: Muster, handles: Sequence[RunHandle], common: Commo
     SignalHandler(muster, warn).install()
     note(common, "\n".join(f"started run {handle.id}" for handle in handles))
     runs = await asyncio.gather(*(handle.wait() for handle in handles))
+    for run in runs:
+        await muster.chains.save(run)
     found = [await muster.chains.progress_of(run) for run in runs]
     errors = [error for run in runs if (error := _error_of(run)) is not None]
 
@@ -126,6 +128,7 @@ class ChainEnding:
         self, muster: Muster, run: Run, wanted: tuple[WantedReport, ...], common: CommonOptions
     ) -> RunOutcome:
         """Sum a run up."""
+        await muster.chains.save(run)
         found = await muster.chains.progress_of(run)
         return RunOutcome(
             ok=True,

@@ -11,6 +11,7 @@ from muster.domain.run import Mode
 from muster.engine.context import Context
 from muster.engine.workload import workload
 from muster.pool.chains.chain import WORKLOAD, ChainSpec, StepRecord, StepStatus, row_key
+from muster.pool.chains.isolation import open_tree
 from muster.pool.chains.rules import complete_input
 from muster.pool.chains.spec import read_spec, stored
 from muster.pool.chains.step import run_step
@@ -23,10 +24,23 @@ MOST_TOGETHER = 1_000  # rows that begin before the first of them waits in a bat
 async def chain(ctx: Context, spec: Any) -> Json:
     """Run the steps of a chain, and return what each of them gave."""
     wanted = read_spec(spec)
-    return await (_run_rows(ctx, wanted) if wanted.rows else _run_steps(ctx, wanted))
+    return await (_run_rows(ctx, wanted) if wanted.rows else _run_chain(ctx, wanted))
 
 
-async def _run_steps(ctx: Context, spec: ChainSpec) -> Json:
+async def _run_chain(ctx: Context, spec: ChainSpec) -> Json:
+    """Run the steps in the tree of the chain, if it has one; its work is kept, also when a step failed."""
+    tree = await open_tree(ctx, spec)
+    if tree is None:
+        return await _run_steps(ctx, spec)
+    try:
+        result = await _run_steps(ctx, replace(spec, tree=str(tree.folder)))
+    except StepFailed as error:
+        saved = await tree.save(ctx)
+        raise StepFailed(f"{error.message}; its work is on the branch {saved['branch']}") from error
+    return {**result, "saved": dict(await tree.save(ctx))}
+
+
+async def _run_steps(ctx: Context, spec: ChainSpec) -> dict[str, Json]:
     spec = replace(spec, input=complete_input(spec.chain, spec.input))
     records: list[StepRecord] = []
     for group in spec.chain.groups:
@@ -53,9 +67,10 @@ async def _run_rows(ctx: Context, spec: ChainSpec) -> Json:
     async def one(index: int, row: Any) -> dict[str, Json]:
         try:
             done = await ctx.child(row_key(index), WORKLOAD, stored(spec.row(index)))
-            result = {"output": done["output"], "cost": done["cost"], "error": None}
+            branch = done.get("saved", {}).get("branch")
+            result = {"output": done["output"], "cost": done["cost"], "branch": branch, "error": None}
         except ChildFailed as error:
-            result = {"output": None, "cost": None, "error": error.message}
+            result = {"output": None, "cost": None, "branch": None, "error": error.message}
         told = {"row": index, "status": "failed" if result["error"] else "completed", "error": result["error"]}
         await ctx.emit(f"{row_key(index)}/ended", "chain.row.ended", told)
         return result
