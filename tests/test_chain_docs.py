@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from muster.domain.run import RunState
-from muster.pool.chains.chain import MOST_ITEMS, MOST_ROWS, ChainIsolation
+from muster.git.layout import Isolation
+from muster.pool.chains.chain import MOST_ITEMS, MOST_ROWS
 from muster.pool.chains.conditions import parse_condition
 from muster.pool.chains.forms import GROUP, INPUT, STEP, TOP, UNSUPPORTED
 from tests.pool.chains.home import chain_home
@@ -42,4 +43,4 @@ def test_the_conditions_are_conditions() -> None:
 def test_the_numbers_and_choices_are_told_as_they_are() -> None:
     assert f"at most {MOST_ITEMS:,} items" in PAGE
     assert f"at most {MOST_ROWS:,}" in PAGE
-    assert all(f"`{one}`" in PAGE or f"isolation: {one}" in PAGE for one in ChainIsolation)
+    assert all(f"`{one}`" in PAGE or f"isolation: {one}" in PAGE for one in Isolation)

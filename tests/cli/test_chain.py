@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from muster.cli.main import run
+from tests.git.repository import Repository
 
 from .shell import Result, Shell, line_with
 
@@ -221,3 +222,26 @@ def test_killed_in_the_middle_it_goes_on_with_what_was_done(shell: Shell) -> Non
     assert (done["id"], done["status"]) == (told["id"], "completed")
     assert (shell.folder / "once").read_text() == "x\n"
     assert (shell.folder / "ran").read_text() == "x\nx\n"
+
+
+def test_a_chain_in_a_worktree_leaves_its_branch_also_when_it_is_canceled(shell: Shell) -> None:
+    repository = Repository(shell.folder / "work")
+    repository.write("a.txt", "one\n")
+    repository.commit()
+    inside = Shell(repository.folder)
+    steps = [
+        {"name": "edit", "command": ["sh", "-c", "echo two > a.txt"]},
+        {"name": "wait", "command": ["sh", "-c", "test -e go || exec sleep 600"]},
+    ]
+    inside.write("chain.yaml", json.dumps({"name": "c", "isolation": "worktree", "steps": steps}))
+    with inside.start("chain", "run", "chain.yaml", "--name", "mine") as process:
+        line_with(process.stderr, "1 of 2 steps done")
+        assert inside.muster("chain", "cancel", "mine", "--json").data()["state"] == "canceled"
+        process.wait()
+    told = inside.muster("chain", "progress", "mine", "--json").data()
+    assert [step["status"] for step in told["steps"]] == ["completed", "skipped"]
+    assert repository.git("show", f"{told['branch']}:a.txt") == "two\n"
+    assert (repository.folder / "a.txt").read_text() == "one\n"
+    outside = shell.muster("chain", "run", "work/chain.yaml", "--json")
+    assert "is not in a git repository" in outside.error()["message"]
+    assert shell.muster("chain", "list", "--json").data() == []

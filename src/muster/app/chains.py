@@ -1,7 +1,7 @@
 """Chains: read, planned, started, followed and resumed. `Muster.chains`."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
@@ -14,21 +14,23 @@ from muster.app.runs.options import RunOptions, require_limit
 from muster.app.runs.runs import Runs
 from muster.domain.canonical import Json
 from muster.domain.entry import Event
-from muster.domain.errors import BadArgument, BadConfiguration, BadFile
+from muster.domain.errors import BadArgument, BadFile
 from muster.domain.ids import RunId
-from muster.domain.run import LIVE, Dispatch, Run
+from muster.domain.run import LIVE, TERMINAL, Dispatch, Run
 from muster.engine.drive import Listener
+from muster.git.layout import Isolation
+from muster.git.saved_work import SavedWork
 from muster.pool.chains.chain import (
     MOST_ROWS,
     WORKLOAD,
     Chain,
-    ChainIsolation,
     ChainSpec,
     ChainStep,
     StepRecord,
     StepStatus,
     record_key,
 )
+from muster.pool.chains.isolation import GIT_VARIABLES, TREE_KEY, save_tree, worktrees_of
 from muster.pool.chains.progress import ChainProgress, chain_progress
 from muster.pool.chains.reading import read_chain
 from muster.pool.chains.rules import input_flaws
@@ -54,6 +56,14 @@ MOST_LINE = 1_000_000  # bytes of a row
 MOST_PARTIAL = 10_000  # characters of an output that is being written
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChainSize:
+    """How much a chain has to do."""
+
+    steps: int
+    rows: int = 0
+
+
 class Chains:
     """The chains of an open Muster."""
 
@@ -75,9 +85,15 @@ class Chains:
         folder: str | Path = ".",
     ) -> ChainSpec:
         """Return the spec of a run; raises BadArgument for inputs that the chain does not have, or lacks."""
-        _require_supported(chain)
         shared = dict(given or {})
-        spec = ChainSpec(chain=chain, folder=str(Path(folder).absolute()), input=shared, rows=tuple(rows))
+        variables = self._settings.variables if chain.isolation is not Isolation.NONE else {}
+        spec = ChainSpec(
+            chain=chain,
+            folder=str(Path(folder).absolute()),
+            input=shared,
+            rows=tuple(rows),
+            git_environment={name: variables[name] for name in GIT_VARIABLES if name in variables},
+        )
         for index, one in enumerate([{**shared, **row} for row in rows] or [shared]):
             if wrong := list(input_flaws(chain, one)):
                 where = f"row {index + 1}: " if rows else ""
@@ -98,17 +114,33 @@ class Chains:
         self, spec: ChainSpec, options: RunOptions | None = None, *, on_delta: Listener | None = None
     ) -> RunHandle:
         """Start a chain in this process; raises before anything is stored when a step could not be done."""
-        chosen = options or self._runs.options()
-        self.plan(spec, chosen.dispatch, Quoting.FIRST)
+        chosen = await self._prepared(spec, options)
         partial: dict[str, str] = {}
         handle = await self._runs.start(WORKLOAD, stored(spec), chosen, on_delta=_listener(partial, on_delta))
         self._partial[handle.id] = partial
         return handle
 
-    async def submit(self, spec: ChainSpec, options: RunOptions | None = None) -> RunHandle:
-        """Store a chain for the workers."""
+    async def _prepared(self, spec: ChainSpec, options: RunOptions | None) -> RunOptions:
+        """Return the options of a run; raises when a step could not be done, or no working tree could be made."""
         chosen = options or self._runs.options()
         self.plan(spec, chosen.dispatch, Quoting.FIRST)
+        if spec.chain.isolation is not Isolation.NONE:
+            await worktrees_of(spec).check()
+        return chosen
+
+    async def save(self, run: Run) -> SavedWork | None:
+        """Commit what a chain that is at rest left in its working tree to its branch; None when it has no tree.
+
+        A chain does it by itself when it completes or fails; after a cancel, a crash or a timeout it is done here.
+        """
+        entry = await self._store.journal.find(run.id, TREE_KEY)
+        if run.is_driven or entry is None or entry.value is None:
+            return None
+        return await save_tree(read_spec(run.spec), str(entry.value))
+
+    async def submit(self, spec: ChainSpec, options: RunOptions | None = None) -> RunHandle:
+        """Store a chain for the workers."""
+        chosen = await self._prepared(spec, options)
         return await self._runs.submit(WORKLOAD, stored(spec), chosen)
 
     async def resume(self, reference: str, *, budget_usd: str | float | None = None) -> RunHandle:
@@ -143,6 +175,11 @@ class Chains:
             if len(found) == limit or len(runs) < wanted:
                 return found
 
+    def size(self, run: Run) -> ChainSize:
+        """Return how many steps a chain has, and how many rows of inputs."""
+        spec = read_spec(run.spec)
+        return ChainSize(steps=len(spec.chain.steps), rows=len(spec.rows))
+
     async def progress(self, reference: str) -> ChainProgress:
         """Return how far a chain is, whoever drives it."""
         return await self.progress_of(await self.find(reference))
@@ -157,6 +194,8 @@ class Chains:
                 outputs[step.name] = msgspec.convert(entry.value, StepRecord)
         found = chain_progress(run, spec, await self._events(run), outputs)
         current = found.current
+        if run.state in TERMINAL:
+            self._partial.pop(run.id, None)
         written = self._partial.get(run.id, {})
         texts = [text for key, text in written.items() if current and key.startswith(f"step/{current[1]}/")]
         return replace(found, partial_output=texts[-1] if texts else "")
@@ -190,14 +229,6 @@ def _row(path: Path, number: int, line: str) -> Mapping[str, Json]:
     if number > MOST_ROWS:
         raise BadFile(shown(path), f"has more than {MOST_ROWS:,} rows", line=number)
     return found
-
-
-def _require_supported(chain: Chain) -> None:
-    if chain.isolation is not ChainIsolation.NONE:
-        raise BadConfiguration(
-            f"chain {chain.name}: isolation: {chain.isolation} is not available yet; nothing was started",
-            suggestions=("write isolation: none to run it in the folder from which it is started",),
-        )
 
 
 def _listener(partial: dict[str, str], other: Listener | None) -> Listener:

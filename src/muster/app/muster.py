@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from muster.app.suites.suites import Suites
     from muster.app.verify.verifications import Verifications
 
-SUITE, VERIFICATION, GENERATION, TASK = "suite", "waves", "generate", "task"
+SUITE, VERIFICATION, GENERATION, TASK, CHAIN = "suite", "waves", "generate", "task", "chain"
 REPORTED = (SUITE, VERIFICATION)  # workloads whose runs have reports
 
 
@@ -316,6 +316,8 @@ class Muster:
         async def conclude(run: Run) -> None:
             if run.workload == VERIFICATION and run.state in TERMINAL:
                 await self.verify.conclude(run)
+            if run.workload == CHAIN and run.state in TERMINAL:
+                await self.chains.save(run)
             on_end(run)
 
         return Worker(

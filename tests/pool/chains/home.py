@@ -21,7 +21,7 @@ from tests.suites.stage import QUICK, playing
 
 MODEL = "anthropic/claude-haiku-5-5"
 OPENAI = "openai/gpt-5-mini"
-BRISK = Patience(settle=0.2, poll_first=0.01, poll_longest=0.05, grace=0.2)
+BRISK = Patience(settle=0.5, poll_first=0.01, poll_longest=0.05, grace=0.2)
 
 Step = dict[str, Any]
 
@@ -52,9 +52,9 @@ class ChainHome:
 
     async def run(self, *steps: Step, given: Mapping[str, Any] | None = None, rows: Any = (), **top: Any) -> Run:
         """Run a chain to its end."""
-        options = top.pop("options", {})
+        options, folder = top.pop("options", {}), top.pop("folder", self.folder)
         chain = self.muster.chains.load(self.write(*steps, **top))
-        spec = self.muster.chains.spec(chain, given, rows=rows, folder=self.folder)
+        spec = self.muster.chains.spec(chain, given, rows=rows, folder=folder)
         return await (await self.muster.chains.start(spec, self.muster.runs.options(**options))).wait()
 
     async def go_on(self, run: Run, **more: Any) -> Run:

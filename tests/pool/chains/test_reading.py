@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from muster.domain.errors import BadArgument, BadFile, NotFound
-from muster.pool.chains.chain import ChainInput, ChainIsolation, ChainSpec
+from muster.git.layout import Isolation
+from muster.pool.chains.chain import ChainInput, ChainSpec
 from muster.pool.chains.reading import inspect_chain, read_chain, starter
 from muster.pool.chains.spec import read_spec, stored
 
@@ -42,7 +43,7 @@ def test_yaml_and_toml_give_the_same_chain(tmp_path: Path) -> None:
     found = read_chain(yaml)
     assert found == read_chain(toml)
     assert found.inputs == {"x": ChainInput(required=True), "y": ChainInput(default=[1])}
-    assert found.isolation is ChainIsolation.CLONE
+    assert found.isolation is Isolation.CLONE
     assert [[step.name for step in group] for group in found.groups] == [["one"], ["two", "three"]]
     assert [step.agent for step in found.steps] == ["a", "", "b"]
 
@@ -81,6 +82,8 @@ def test_the_starter_is_a_chain(tmp_path: Path) -> None:
         ("{name: a, prompt: hi, budget_usd: x}", "steps[0].budget_usd: must be a number"),
         ("{name: a, prompt: hi, command: [ls]}", "either a prompt or a command"),
         ("{name: a}", "either a prompt or a command"),
+        ("{name: a, command: [ls], agent: x}", "steps[0].agent: only for steps that ask an agent"),
+        ("{name: a, command: [ls], dispatch: batch}", "steps[0].dispatch: only for steps that ask an agent"),
         ("{prompt: hi}", "steps[0].name: missing"),
         ("{name: a.b, prompt: hi}", "the name of a step has only letters"),
         ("{name: a, command: ls -l}", "no shell is used"),

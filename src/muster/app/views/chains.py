@@ -32,6 +32,9 @@ def progress_view(found: ChainProgress) -> dict[str, Any]:
         "ended_at": moment(run.ended_at),
         "spent_usd": to_usd(run.spent.settled),
         "error": None if run.error is None else run.error.get("message"),
+        "worktree": found.worktree or None,
+        "branch": found.branch or None,
+        "summary": found.summary or None,
         "steps": [step_view(step) for step in found.steps],
         "rows": [row_view(row) for row in found.rows],
     }

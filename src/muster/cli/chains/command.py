@@ -116,7 +116,11 @@ def cancel(common: CommonOptions, patience: PollingOptions, run: ChainArgument) 
     async def find(muster: Muster) -> str:
         return (await muster.chains.find(run)).id
 
-    cancel_run(common, patience, find)
+    cancel_run(common, patience, find, conclude=_save)
+
+
+async def _save(muster: Muster, run: Run) -> None:
+    await muster.chains.save(run)
 
 
 def list_chains(

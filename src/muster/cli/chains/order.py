@@ -85,6 +85,8 @@ async def _drive_all(muster: Muster, handles: Sequence[RunHandle], common: Commo
     SignalHandler(muster, warn).install()
     note(common, "\n".join(f"started run {handle.id}" for handle in handles))
     runs = await asyncio.gather(*(handle.wait() for handle in handles))
+    for run in runs:
+        await muster.chains.save(run)
     found = [await muster.chains.progress_of(run) for run in runs]
     errors = [error for run in runs if (error := _error_of(run)) is not None]
 
@@ -126,6 +128,7 @@ class ChainEnding:
         self, muster: Muster, run: Run, wanted: tuple[WantedReport, ...], common: CommonOptions
     ) -> RunOutcome:
         """Sum a run up."""
+        await muster.chains.save(run)
         found = await muster.chains.progress_of(run)
         return RunOutcome(
             ok=True,
@@ -140,26 +143,23 @@ class ChainProgressSource:
     """Looks at a chain."""
 
     def __init__(self, muster: Muster) -> None:
-        self._events = FreshEvents(muster)
-        self._steps, self._unit, self._done, self._words = 0, "steps", 0, ""
+        self._muster, self._events = muster, FreshEvents(muster)
+        self._done, self._words = 0, ""
 
     async def look(self, run: Run, on_wire: int, batches: Sequence[Batch] = ()) -> ProgressState:
         """Return what is to be seen."""
         async for event in self._events.of(run):
-            if event.kind == "chain.started":
-                self._unit = "rows" if "rows" in event.data else "steps"
-                self._steps = int(event.data.get("rows") or len(event.data.get("steps", ())))
-            elif event.kind == "chain.step.started":
+            if event.kind == "chain.step.started":
                 self._words = str(event.data["name"])
             elif event.kind in ("chain.step.ended", "chain.row.ended"):
                 self._done += 1
-        usual = run_progress(run, on_wire, batches)
+        usual, size = run_progress(run, on_wire, batches), self._muster.chains.size(run)
         return ProgressState(
             title=usual.title,
             words=", ".join(part for part in (self._words, usual.words) if part),
             done=self._done,
-            total=self._steps or None,
-            unit=self._unit,
+            total=size.rows or size.steps,
+            unit="rows" if size.rows else "steps",
             waits=usual.waits,
             since=usual.since,
         )

@@ -24,6 +24,9 @@ def tell_progress(console: "Console", found: ChainProgress) -> None:
         _tell_rows(console, found)
     else:
         _tell_steps(console, found)
+    if found.branch:
+        changes = f": {found.summary}" if found.summary else ""
+        console.print(clean(f"its work is on the branch {found.branch}{changes}"), soft_wrap=True)
     if found.partial_output:
         console.print(clean(f"writing: {one_line(found.partial_output, LONGEST_CELL)}"), soft_wrap=True)
     if found.run.state is RunState.COMPLETED and isinstance(found.run.result, dict) and not found.rows:

@@ -29,11 +29,19 @@ def cancel(
     cancel_run(common, patience, find)
 
 
-def cancel_run(common: CommonOptions, patience: Patience, find: Callable[[Muster], Awaitable[str]]) -> None:
-    """Cancel the run that is found, and print what became of it."""
+def cancel_run(
+    common: CommonOptions,
+    patience: Patience,
+    find: Callable[[Muster], Awaitable[str]],
+    *,
+    conclude: Callable[[Muster, Run], Awaitable[None]] | None = None,
+) -> None:
+    """Cancel the run that is found, conclude it, and print what became of it."""
 
     async def work(muster: Muster) -> tuple[str, dict[str, Any]]:
         canceled = await _cancel(muster, await find(muster), display(common, stays=False), said)
+        if conclude is not None:
+            await conclude(muster, canceled)
         left = await muster.runs.batches_under_way(canceled.id)
         view = whole_run_view(canceled, await muster.runs.batches_of(canceled.id))
         return "\n".join(_words(canceled, left)), view

@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Any
 
 from muster.domain.canonical import Json
+from muster.git.layout import Isolation
 
 WORKLOAD = "chain"
 MOST_STEPS = 200
@@ -14,14 +15,6 @@ MOST_ROWS = 10_000
 MOST_RETRIES = 100
 MOST_BACKOFF = 3_600.0  # seconds
 USUAL_BACKOFF = 1.0
-
-
-class ChainIsolation(StrEnum):
-    """Where the commands and process agents of a chain work."""
-
-    NONE = "none"  # in the folder from which it was started
-    WORKTREE = "worktree"  # in a git worktree of its own
-    CLONE = "clone"  # in a clone of its own
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +74,7 @@ class Chain:
     name: str
     groups: tuple[tuple[ChainStep, ...], ...]
     inputs: Mapping[str, ChainInput] = field(default_factory=dict)
-    isolation: ChainIsolation = ChainIsolation.NONE
+    isolation: Isolation = Isolation.NONE
 
     @property
     def steps(self) -> tuple[ChainStep, ...]:
@@ -112,8 +105,22 @@ class ChainSpec:
     folder: str = "."  # in which commands are run
     input: Mapping[str, Json] = field(default_factory=dict)
     rows: tuple[Mapping[str, Json], ...] = ()
-    known: KnownValues = field(default_factory=KnownValues)  # of the steps before, where this is a part of a chain
-    tree: str = ""  # the working tree of the chain that this is a part of
+    # Of a part of a chain: the steps before it with their variables, and what they gave.
+    before: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    known: KnownValues = field(default_factory=KnownValues)
+    tree: str = ""  # the folder in the working tree of the chain, once it is there
+    git_environment: Mapping[str, str] = field(default_factory=dict)  # of a chain with a working tree
+
+    def part(self, step: ChainStep) -> "ChainSpec":
+        """Return the spec of a child run that does one step, with what is known before it."""
+        before = dict(self.before)
+        for group in self.chain.groups:
+            if step in group:
+                break
+            before |= {one.name: tuple(one.extract) for one in group}
+        alone = replace(step, budget_usd=None, when="")
+        chain = Chain(name=self.chain.name, groups=((alone,),), inputs=self.chain.inputs)
+        return replace(self, chain=chain, before=before)
 
     def row(self, index: int) -> "ChainSpec":
         """Return the spec of the child run for one row."""

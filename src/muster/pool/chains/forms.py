@@ -6,7 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from muster.pool.chains.chain import MOST_BACKOFF, MOST_RETRIES, USUAL_BACKOFF, ChainIsolation
+from muster.git.layout import Isolation
+from muster.pool.chains.chain import MOST_BACKOFF, MOST_RETRIES, USUAL_BACKOFF
 from muster.text import forms as v
 from muster.text.forms import Form
 
@@ -67,7 +68,7 @@ class ChainForm(Form):
     version: v.Version = 1
     name: v.KebabName
     agent: v.String | None = None
-    isolation: ChainIsolation = ChainIsolation.NONE
+    isolation: Isolation = Isolation.NONE
     inputs: dict[str, ChainInputForm] = Field(default_factory=dict)
 
 

@@ -28,6 +28,9 @@ class ChainProgress:
     chain: str
     steps: tuple[StepRecord, ...]
     rows: tuple[RowProgress, ...] = ()
+    worktree: str = ""
+    branch: str = ""
+    summary: str = ""  # of what the branch holds
     partial_output: str = ""  # of the step that is running, in the process that drives it
 
     @property
@@ -70,7 +73,15 @@ def chain_progress(
         if isinstance(name, str) and name in steps:
             steps[name] = _after(steps[name], event)
     found = (_completed(step, outputs) for step in steps.values())
-    return ChainProgress(run=run, chain=spec.chain.name, steps=tuple(_at_rest(step, run) for step in found))
+    tree = {event.kind: event.data for event in told if event.kind in ("chain.tree", "chain.saved")}
+    return ChainProgress(
+        run=run,
+        chain=spec.chain.name,
+        steps=tuple(_at_rest(step, run) for step in found),
+        worktree=str(tree.get("chain.tree", {}).get("path", "")),
+        branch=str((tree.get("chain.saved") or tree.get("chain.tree") or {}).get("branch", "")),
+        summary=str(tree.get("chain.saved", {}).get("summary", "")),
+    )
 
 
 def _after(step: StepRecord, event: Event) -> StepRecord:

@@ -31,10 +31,12 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _INTERPRETER = re.compile(r"(?:ba|da|z|k|fi|a)?sh|python[0-9.]*|perl|ruby|node|php|env|xargs")
 _CODE = re.compile(r"-[A-Za-z]*[ceEr]|--eval|--command|--print|-p")
 
+_OF_PROMPTS = ("agent", "system", "max_tokens", "budget_usd", "dispatch")
+
 Flaws = Iterator[tuple[Place, str]]
 
 
-def chain_flaws(chain: Chain, *, previous: bool = False, before: Mapping[str, frozenset[str]] | None = None) -> Flaws:
+def chain_flaws(chain: Chain, *, before: Mapping[str, frozenset[str]] | None = None) -> Flaws:
     """Yield everything that is wrong with a chain, each with its place; `before` are steps that are done already."""
     names = [step.name for step in chain.steps]
     if len(names) > MOST_STEPS:
@@ -48,7 +50,7 @@ def chain_flaws(chain: Chain, *, previous: bool = False, before: Mapping[str, fr
             place: Place = ("steps", index) if len(group) == 1 else ("steps", index, "parallel", number)
             if names.count(step.name) > 1:
                 yield (*place, "name"), f"duplicate name of a step: {step.name}"
-            words = {PREVIOUS} if previous or index else set()
+            words = {PREVIOUS} if done else set()
             available = AvailableNames(
                 steps=done,
                 later=frozenset(names) - set(done),
@@ -87,6 +89,9 @@ def _step_flaws(step: ChainStep, available: AvailableNames) -> Flaws:
         yield ("prompt",), "a step has either a prompt or a command"
     if step.asks_agent and not step.agent:
         yield ("agent",), "no agent is named: write agent: NAME here, or at the top for all steps"
+    for key in _OF_PROMPTS if not step.asks_agent else ():
+        if getattr(step, key) not in (None, ""):
+            yield (key,), "only for steps that ask an agent; this one runs a command"
     yield from _number_flaws(step)
     yield from _value_flaws(step)
     yield from _text_flaws(step, available)

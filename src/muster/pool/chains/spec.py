@@ -11,7 +11,6 @@ from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument
 from muster.pool.chains.chain import MOST_ROWS, Chain, ChainInput, ChainSpec, ChainStep, KnownValues
 from muster.pool.chains.rules import chain_flaws, input_flaws
-from muster.pool.chains.scope import OUTPUT
 from muster.text.documents.tree import spelled
 
 _MOST_FLAWS = 20
@@ -40,9 +39,8 @@ def read_spec(spec: Json) -> ChainSpec:
 
 
 def _flaws(spec: ChainSpec) -> Iterator[str]:
-    before = {name: frozenset(values) - {OUTPUT} for name, values in spec.known.steps.items()}
-    known = spec.known.previous is not None
-    for place, message in chain_flaws(spec.chain, previous=known, before=before):
+    before = {name: frozenset(variables) for name, variables in spec.before.items()}
+    for place, message in chain_flaws(spec.chain, before=before):
         yield f"{spelled(place)}: {message}"
     if not spec.chain.steps:
         yield "chain.groups: at least one step is needed"

@@ -4,6 +4,7 @@ A failed try is remembered under its key. Failures of the run that this one was 
 and do not count as tries of this one.
 """
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,7 +20,6 @@ from muster.judging.base import FAILED_CALL, cause_of, words_of
 from muster.pool.chains.chain import (
     MOST_ITEMS,
     WORKLOAD,
-    Chain,
     ChainSpec,
     ChainStep,
     StepRecord,
@@ -82,21 +82,27 @@ class ItemOutcome:
 
 async def run_step(ctx: Context, spec: ChainSpec, step: ChainStep) -> StepRecord:
     """Return what became of a step; a failure is a value, what stops the run passes through."""
-    await ctx.emit(f"{step_key(step.name)}/started", "chain.step.started", {"name": step.name})
-    known = await _known(ctx, record_key(step.name))
-    if known is not None:
-        record = msgspec.convert(known, StepRecord)
-    else:
-        record = await _StepRun(ctx, spec, step).record()
-        if record.status is not StepStatus.FAILED:  # a failed step is tried again when the chain is resumed
-            record = await _kept(ctx, record)
-    await ctx.emit(f"{step_key(step.name)}/ended", "chain.step.ended", _told(record))
+    # Events are written beside the work: of many rows in batches, no call is kept from joining the others by them.
+    begins = ctx.emit(f"{step_key(step.name)}/started", "chain.step.started", {"name": step.name})
+    telling = asyncio.get_running_loop().create_task(begins)
+    try:
+        record = await _record(ctx, spec, step)
+    finally:
+        await telling
+    ends = ctx.emit(f"{step_key(step.name)}/ended", "chain.step.ended", _told(record))
+    await ctx.gather(ends, _keep(ctx, record))
     return record
 
 
-async def _kept(ctx: Context, record: StepRecord) -> StepRecord:
-    value = await ctx.step(record_key(record.name), lambda: msgspec.to_builtins(record))
-    return msgspec.convert(value, StepRecord)
+async def _record(ctx: Context, spec: ChainSpec, step: ChainStep) -> StepRecord:
+    known = await _known(ctx, record_key(step.name))
+    return await _StepRun(ctx, spec, step).record() if known is None else msgspec.convert(known, StepRecord)
+
+
+async def _keep(ctx: Context, record: StepRecord) -> None:
+    """Remember a step that is done; one that failed is tried again when the chain is resumed."""
+    if record.status is not StepStatus.FAILED:
+        await ctx.step(record_key(record.name), lambda: msgspec.to_builtins(record))
 
 
 async def _known(ctx: Context, key: str) -> Any:
@@ -148,10 +154,8 @@ class _StepRun:
 
     async def _in_child(self, budget: float) -> StepRecord:
         """Run the step in a child run, whose budget is a hard cap."""
-        alone = replace(self._step, budget_usd=None, when="")
-        chain = Chain(name=self._spec.chain.name, groups=((alone,),), inputs=self._spec.chain.inputs)
-        part = replace(self._spec, chain=chain, rows=())
-        result = await self._ctx.child(f"{step_key(alone.name)}/run", WORKLOAD, stored(part), budget_usd=budget)
+        part = stored(self._spec.part(self._step))
+        result = await self._ctx.child(f"{step_key(self._step.name)}/run", WORKLOAD, part, budget_usd=budget)
         return msgspec.convert(result["steps"][0], StepRecord)
 
     def _items(self) -> Sequence[Json]:

@@ -1,0 +1,94 @@
+"""The working tree of a chain: its commands and process agents work there, and its work is kept on a branch.
+
+The name of the tree is remembered, so that a resumed chain goes on in its tree. Without a tree the chain fails: it
+never works in the user's folder instead.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from muster.domain.canonical import Json
+from muster.engine.context import Context
+from muster.git.layout import Isolation, Worktree
+from muster.git.saved_work import SavedWork
+from muster.git.worktrees import Worktrees
+from muster.pool.chains.chain import ChainSpec
+
+TREE_KEY = "chain/tree"
+MOST_FILES = 200  # that are listed in a result
+
+# Of the environment in which a chain was started: what git needs to find itself and the user's settings.
+GIT_VARIABLES = (
+    "PATH", "HOME", "XDG_CONFIG_HOME", "TMPDIR", "USER", "LOGNAME",
+    "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM",
+)  # fmt: skip
+
+
+def worktrees_of(spec: ChainSpec) -> Worktrees:
+    """Return the trees of the repository in which a chain was started."""
+    return Worktrees(Path(spec.folder), environment=spec.git_environment)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChainTree:
+    """The tree of a chain that is being run."""
+
+    spec: ChainSpec
+    tree: Worktree
+    folder: Path  # the same sub-folder as the one in which the chain was started
+
+    async def save(self, ctx: Context) -> Mapping[str, Json]:
+        """Commit what is uncommitted to the branch of the tree, once in this run, and return what the branch holds."""
+
+        async def work() -> Json:
+            return saved_json(await save_tree(self.spec, self.tree.name))
+
+        saved: dict[str, Any] = await ctx.step(f"chain/saved/{ctx.run}", work)
+        await ctx.emit("chain/saved/told", "chain.saved", {name: saved[name] for name in ("branch", "summary")})
+        return saved
+
+
+async def open_tree(ctx: Context, spec: ChainSpec) -> ChainTree | None:
+    """Return the tree of a chain, made unless it is there; None when it works in the user's folder."""
+    if spec.chain.isolation is Isolation.NONE:
+        return None
+    name = str(await ctx.step(TREE_KEY, lambda: f"chain-{ctx.run}"))
+    tree = await worktrees_of(spec).create(name, spec.chain.isolation)
+    folder = await asyncio.to_thread(_folder, spec, tree)
+    told = {"branch": tree.branch, "path": str(tree.path), "base": tree.base, "notes": list(tree.notes)}
+    await ctx.emit("chain/tree/told", "chain.tree", told)
+    return ChainTree(spec=spec, tree=tree, folder=folder)
+
+
+async def save_tree(spec: ChainSpec, name: str) -> SavedWork:
+    """Commit what is uncommitted in a tree to its branch."""
+    trees = worktrees_of(spec)
+    return await trees.save(await trees.find(name), f"Work of the chain {spec.chain.name}, {name}")
+
+
+def saved_json(saved: SavedWork) -> dict[str, Json]:
+    """Return what a branch holds as JSON."""
+    files = saved.files[:MOST_FILES]
+    return {
+        "branch": saved.branch,
+        "base": saved.base,
+        "head": saved.head,
+        "commits": saved.commits,
+        "changed": saved.changed,
+        "summary": saved.summary,
+        "other_branches": list(saved.others),
+        "files": [
+            {"path": file.path, "status": file.status, "added": file.added, "deleted": file.deleted} for file in files
+        ],
+    }
+
+
+def _folder(spec: ChainSpec, tree: Worktree) -> Path:
+    """Return the folder inside of a tree that stands for the one in which the chain was started."""
+    below = Path(spec.folder).resolve().relative_to(tree.repository.resolve())
+    folder = tree.path / below
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder

@@ -1,0 +1,162 @@
+"""Chains in working trees of their own: the user's tree stays as it is, and no work is lost."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from muster.domain.errors import MusterError
+from muster.domain.run import RunState
+from tests.git.repository import Repository
+from tests.git.trees import hooks_ran, user_repository, users_state
+from tests.pool.chains.home import chain_home, command, prompt
+
+WRITE = ("sh", "-c", 'printf "%s" "$1" > "$2"', "sh")
+
+
+def on_branch(repository: Repository, branch: str, file: str) -> str:
+    return repository.git("show", f"{branch}:{file}")
+
+
+@pytest.mark.parametrize("isolation", ["worktree", "clone"])
+async def test_commands_work_in_a_tree_whose_branch_holds_their_work(tmp_path: Path, isolation: str) -> None:
+    repository = user_repository(tmp_path / "repository")
+    before = users_state(repository)
+    async with chain_home(tmp_path) as home:
+        run = await home.run(
+            prompt("a", "hello"),
+            command("b", *WRITE, "{previous_output}", "made.txt"),
+            command("c", "sh", "-c", "pwd; cat made.txt a.py"),
+            isolation=isolation,
+            folder=repository.folder,
+        )
+        assert run.state is RunState.COMPLETED, run.error
+        saved = run.result["saved"]
+        assert saved["branch"] == f"muster/chain-{run.id}"
+        assert [file["path"] for file in saved["files"]] == ["made.txt"]
+        assert on_branch(repository, saved["branch"], "made.txt") == "hello"
+        where, *rest = (await home.outputs(run))["c"].split("\n")
+        assert Path(where).is_relative_to(repository.folder / ".muster" / "worktrees")
+        assert rest == ["hellofirst", "second", "third"]  # as committed, not as the user left it
+        found = await home.progress(run)
+        assert (found.branch, found.worktree, bool(found.summary)) == (saved["branch"], where, True)
+    assert users_state(repository) == before
+    assert not hooks_ran(repository)
+    assert "error" not in repository.git("fsck", "--strict")
+
+
+async def test_the_work_of_a_chain_that_failed_is_kept_and_a_resume_goes_on_in_its_tree(tmp_path: Path) -> None:
+    repository = user_repository(tmp_path / "repository")
+    async with chain_home(tmp_path) as home:
+        failed = await home.run(
+            command("a", *WRITE, "first", "a.txt"),
+            command("b", "sh", "-c", f"test -e {tmp_path}/go && cat a.txt > b.txt"),
+            isolation="worktree",
+            folder=repository.folder,
+        )
+        assert failed.state is RunState.FAILED
+        branch = f"muster/chain-{failed.id}"
+        assert f"its work is on the branch {branch}" in str(failed.error)
+        assert on_branch(repository, branch, "a.txt") == "first"
+        (tmp_path / "go").touch()
+        resumed = await home.go_on(failed)
+        assert resumed.state is RunState.COMPLETED, resumed.error
+        assert resumed.result["saved"]["branch"] == branch
+        assert on_branch(repository, branch, "b.txt") == "first"
+
+
+async def test_the_work_of_a_canceled_chain_is_kept_when_it_is_asked_for(tmp_path: Path) -> None:
+    repository = user_repository(tmp_path / "repository")
+    async with chain_home(tmp_path) as home:
+        path = home.write(command("a", "sh", "-c", "echo x > a.txt"), command("b", "sleep", "60"), isolation="worktree")
+        spec = home.muster.chains.spec(home.muster.chains.load(path), folder=repository.folder)
+        handle = await home.muster.chains.start(spec)
+        async for event in handle.events():
+            if event.kind == "chain.step.started" and event.data["name"] == "b":
+                break
+        await handle.cancel()
+        saved = await home.muster.chains.save(await handle.run())
+        assert saved is not None
+        assert on_branch(repository, saved.branch, "a.txt") == "x\n"
+
+
+async def test_a_chain_that_was_started_in_a_sub_folder_works_in_the_same_one(tmp_path: Path) -> None:
+    repository = user_repository(tmp_path / "repository")
+    async with chain_home(tmp_path) as home:
+        run = await home.run(command("a", "cat", "c.py"), isolation="worktree", folder=repository.folder / "src")
+        assert (await home.outputs(run))["a"] == "x = 1"
+
+
+async def test_a_cli_agent_works_in_the_tree(tmp_path: Path) -> None:
+    repository = user_repository(tmp_path / "repository")
+    words = '["sh", "-c", "echo edited > a.py; echo done", "{prompt}"]'
+    toml = f'[agents.coder]\nkind = "cli"\nbudget_usd = 1\ncommand = {words}\n'
+    async with chain_home(tmp_path, toml=toml) as home:
+        run = await home.run(prompt("a", "edit", agent="coder"), isolation="worktree", folder=repository.folder)
+        assert run.state is RunState.COMPLETED, run.error
+        assert on_branch(repository, run.result["saved"]["branch"], "a.py") == "edited\n"
+        assert (repository.folder / "a.py").read_text() == "first\nsecond\nthird\n"
+
+
+async def test_outside_of_a_repository_nothing_is_started(tmp_path: Path) -> None:
+    (tmp_path / "plain").mkdir()
+    async with chain_home(tmp_path) as home:
+        with pytest.raises(MusterError, match="git"):
+            await home.run(prompt("a"), isolation="worktree", folder=tmp_path / "plain")
+        assert await home.muster.runs.list() == []
+
+
+async def test_a_tree_that_cannot_be_made_fails_the_chain_and_nothing_is_run_elsewhere(tmp_path: Path) -> None:
+    repository = user_repository(tmp_path / "repository")
+    repository.write(".muster/worktrees", "a file where the folder should be")
+    async with chain_home(tmp_path) as home:
+        run = await home.run(command("a", "touch", "made"), isolation="worktree", folder=repository.folder)
+        assert run.state is RunState.FAILED
+        assert not (repository.folder / "made").exists()
+
+
+async def test_16_chains_at_once_in_one_repository_have_a_branch_each(tmp_path: Path) -> None:
+    repository = user_repository(tmp_path / "repository")
+    before = users_state(repository)
+    async with chain_home(tmp_path) as home:
+        runs = await asyncio.gather(
+            *(
+                home.run(
+                    command("a", *WRITE, f"{n}", "a.txt"),
+                    isolation="worktree",
+                    folder=repository.folder,
+                    name=f"chain-{n}.yaml",
+                )
+                for n in range(16)
+            )
+        )
+        assert {run.state for run in runs} == {RunState.COMPLETED}, [run.error for run in runs]
+        texts = [on_branch(repository, run.result["saved"]["branch"], "a.txt") for run in runs]
+    assert sorted(texts, key=int) == [f"{n}" for n in range(16)]
+    assert users_state(repository) == before
+
+
+async def test_each_row_has_a_tree_of_its_own(tmp_path: Path) -> None:
+    repository = user_repository(tmp_path / "repository")
+    async with chain_home(tmp_path) as home:
+        run = await home.run(
+            command("a", *WRITE, "{input.n}", "a.txt"),
+            inputs={"n": {}},
+            rows=[{"n": "0"}, {"n": "1"}],
+            isolation="worktree",
+            folder=repository.folder,
+        )
+        assert run.state is RunState.COMPLETED, run.error
+        assert [on_branch(repository, row["branch"], "a.txt") for row in run.result["rows"]] == ["0", "1"]
+
+
+async def test_a_step_with_a_budget_works_in_the_tree_of_its_chain(tmp_path: Path) -> None:
+    repository = user_repository(tmp_path / "repository")
+    async with chain_home(tmp_path) as home:
+        run = await home.run(
+            prompt("a", "x", budget_usd=1, check=["touch", "proof.txt"]),
+            isolation="worktree",
+            folder=repository.folder,
+        )
+        assert run.state is RunState.COMPLETED, run.error
+        assert on_branch(repository, run.result["saved"]["branch"], "proof.txt") == ""
