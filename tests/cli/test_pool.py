@@ -45,11 +45,14 @@ def test_a_task_is_done_at_once_where_nobody_drives_the_pool(pool: Shell) -> Non
 @pytest.mark.parametrize(
     ("words", "code", "told"),
     [
-        (("task", "result", "nothing"), 5, "not found"),
+        (("task", "result", "nothing"), 5, "task 'nothing' not found"),
+        (("task", "submit", "x", "--schema", "nothing.json"), 5, "no such file"),
+        (("chain", "progress", "last"), 5, "no chain yet"),
+        (("verify", "resume", "last"), 5, "no verification yet"),
         (("task", "submit", " "), 2, "empty"),
         (("task", "submit", "x", "--agent", "nobody/at-all"), 3, "unknown agent"),
         (("task", "submit", "x", "--slot", "nobody"), 2, "no slot of the pool fits"),
-        (("task", "submit", "x", "--effort", "high"), 3, "has no setting 'effort'"),
+        (("task", "submit", "x", "--effort", "high"), 3, "effort cannot be set for agent 'sim/echo'"),
         (("task", "submit", "x", "--budget", "much"), 2, "not an amount"),
         (("task", "list", "--state", "happy"), 2, "--state must be one of"),
         (("task", "claim", "nobody"), 5, "slot 'nobody' not found"),
@@ -66,7 +69,8 @@ def test_what_cannot_be_done_is_told_plainly(pool: Shell, words: tuple[str, ...]
 
 
 def test_slots_are_scaled_drained_and_told_things(pool: Shell) -> None:
-    assert len(pool.muster("pool", "scale", "3", "--json").data()) == 3
+    assert len(pool.muster("pool", "scale", "4", "--json").data()) == 4
+    assert len(pool.muster("pool", "scale", "-1", "--json").data()) == 3
     assert [slot["name"] for slot in pool.muster("pool", "slots", "--role", "writer", "--json").data()] == ["coder"]
     assert pool.muster("pool", "context", "set", "goal", "ship it").code == 0
     assert pool.muster("pool", "context", "get", "goal").out == "ship it\n"
@@ -78,7 +82,7 @@ def test_slots_are_scaled_drained_and_told_things(pool: Shell) -> None:
     drained = pool.muster("pool", "drain", "--timeout", "0", "--json").data()
     assert (drained["slots"]["stopped"], drained["draining"]) == (3, True)
     refused = pool.muster("task", "submit", "x")
-    assert (refused.code, "draining" in refused.err) == (4, True)
+    assert (refused.code, "drained" in refused.err) == (4, True)
 
 
 def test_a_fan_out_prints_results_in_the_order_of_its_prompts(pool: Shell) -> None:

@@ -244,7 +244,7 @@ async def test_a_drained_pool_refuses_new_work_until_it_is_started_again(tmp_pat
         await serving
         assert {slot.state for slot in await m.pool.slots()} == {"stopped"}
         assert [await state(m, one) for one in (task, later)] == [TaskState.PENDING, TaskState.PENDING]
-        with pytest.raises(Conflict, match="draining"):
+        with pytest.raises(Conflict, match="drained"):
             await m.pool.tasks.submit(TaskSpec(prompt="new"))
         await m.pool.tasks.cancel(task.id)
         await drive(m)

@@ -14,7 +14,7 @@ from muster.app.runs.options import RunOptions, require_limit
 from muster.app.runs.runs import Runs
 from muster.domain.canonical import Json
 from muster.domain.entry import Event
-from muster.domain.errors import BadArgument, BadFile
+from muster.domain.errors import BadArgument, BadFile, NotFound
 from muster.domain.ids import RunId
 from muster.domain.run import LIVE, TERMINAL, Dispatch, Run
 from muster.engine.drive import Listener
@@ -32,7 +32,7 @@ from muster.pool.chains.chain import (
 )
 from muster.pool.chains.isolation import GIT_VARIABLES, TREE_KEY, save_tree, worktrees_of
 from muster.pool.chains.progress import ChainProgress, chain_progress
-from muster.pool.chains.reading import read_chain
+from muster.pool.chains.reading import NAME, read_chain
 from muster.pool.chains.rules import input_flaws
 from muster.pool.chains.spec import read_spec, stored
 from muster.text.documents.tree import Unreadable
@@ -73,8 +73,9 @@ class Chains:
         self._partial: dict[RunId, dict[str, str]] = {}  # of runs that are driven here, by key
 
     def load(self, path: str | Path) -> Chain:
-        """Read a chain; raises NotFound, or BadFile with everything that is wrong."""
-        return read_chain(Path(path))
+        """Read a chain, or that of a folder; raises NotFound, or BadFile with everything that is wrong."""
+        path = Path(path)
+        return read_chain(path / NAME if path.is_dir() else path)
 
     def spec(
         self,
@@ -156,6 +157,8 @@ class Chains:
     async def find(self, reference: str) -> Run:
         """Return a chain by its reference; `last` is the newest chain."""
         newest = await self._runs.newest((WORKLOAD,)) if reference == "last" else None
+        if reference == "last" and newest is None:
+            raise NotFound("this store has no chain yet", suggestions=("muster chain run FILE",))
         found = newest or await self._runs.find(reference)
         if found.workload != WORKLOAD:
             raise BadArgument(

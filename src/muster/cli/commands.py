@@ -90,7 +90,7 @@ EVIDENCE = {
 
 TASK = {
     "run": CommandEntry(
-        "Do a task now, and wait for its end or its review. It is done here if no process drives the pool.",
+        "Do a task now and wait until it ends or can be reviewed; done in this process if none drives the pool.",
         "pool.task:run",
     ),
     "submit": CommandEntry("Queue a task for the process that drives the pool.", "pool.task:submit"),
@@ -98,10 +98,10 @@ TASK = {
     "list": CommandEntry("List the newest tasks.", "pool.task:list_tasks"),
     "approve": CommandEntry("Approve a task that waits for its review.", "pool.task:approve"),
     "reject": CommandEntry(
-        "Reject a task that waits for its review; it is done again with every feedback.", "pool.task:reject"
+        "Reject a task that waits for its review; it is done again, and told all feedback.", "pool.task:reject"
     ),
     "cancel": CommandEntry("Cancel a task; one that has ended stays as it is.", "pool.task:cancel"),
-    "retry": CommandEntry("Queue a task again that failed or was canceled.", "pool.task:retry"),
+    "retry": CommandEntry("Queue a failed or canceled task again.", "pool.task:retry"),
     "diff": CommandEntry("Print what a task changed in its worktree, as a patch.", "pool.task:diff"),
     "merge": CommandEntry(
         "Merge the branch of a task in a worktree of its own; your files change only with --apply.", "pool.task:merge"

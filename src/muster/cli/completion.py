@@ -30,4 +30,6 @@ def completion(
         raise BadArgument(f"the shell must be {one_of(SHELLS)}, not {shell!r}")
     root = click.get_current_context().find_root()
     script = found(root.command, {}, "muster", VARIABLE).source()
+    if shell == "fish":  # click splits at every comma, and cuts descriptions that have one
+        script = script.replace('string split "," $completion', 'string split --max 1 "," $completion')
     answer(common, {"shell": shell, "script": script}, lambda console: console.out(script, highlight=False))

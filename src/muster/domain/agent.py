@@ -93,11 +93,8 @@ class Profile:
     def _require_settable(self, settings: Mapping[str, Json]) -> None:
         unknown = sorted(set(settings) - self.settable)
         if unknown:
-            can = ", ".join(sorted(self.settable)) or "nothing"
-            raise BadConfiguration(
-                f"agent {self.name!r} has no setting {unknown[0]!r} that a task can change",
-                suggestions=(f"it can change {can}",),
-            )
+            can = f"it can set {', '.join(sorted(self.settable))}" if self.settable else "leave it out"
+            raise BadConfiguration(f"{unknown[0]} cannot be set for agent {self.name!r}", suggestions=(can,))
 
 
 def _left_of_phase(request: Request) -> float | None:

@@ -66,7 +66,7 @@ class Paid(StrEnum):
     UNKNOWN = "unknown"  # it may have charged: the answer did not arrive whole
 
 
-CHECK_NETWORK = "check the connection: muster doctor"  # a suggestion
+CHECK_NETWORK = "check the address (base_url or url); muster doctor shows proxies and certificates"  # a suggestion
 
 
 class MusterError(Exception):

@@ -260,9 +260,7 @@ class Pool:
 
     async def send(self, slot: str, text: str, *, sender: str = "", client_id: str | None = None) -> Signal:
         """Send a message to a slot, which its agent reads in its next prompt."""
-        profile = self._directory.find(slot)
-        if profile.id not in {record.name for record in await self._store.pool.slots()}:
-            raise NotFound(f"slot {slot!r} not found", suggestions=("muster pool slots",))
+        profile = await self._existing(slot)
         if not text.strip() or len(text) > MOST_TEXT:
             raise BadArgument(f"a message must have between 1 and {MOST_TEXT:,} characters")
         return await self._store.signals.send(
@@ -289,7 +287,14 @@ class Pool:
 
     async def unread(self, slot: str) -> Sequence[Signal]:
         """Return the messages that a slot has not read."""
-        return await self._store.signals.untaken(slot_address(self._directory.find(slot).id), INBOX, 1000)
+        return await self._store.signals.untaken(slot_address((await self._existing(slot)).id), INBOX, 1000)
+
+    async def _existing(self, slot: str) -> SlotProfile:
+        """Return a slot that the pool has now."""
+        profile = self._directory.find(slot)
+        if profile.id not in {record.name for record in await self._store.pool.slots()}:
+            raise NotFound(f"slot {slot!r} not found", suggestions=("muster pool slots",))
+        return profile
 
     async def _slot(self, record: SlotRecord) -> Slot:
         run = None if record.run is None else await self._store.runs.get(record.run)

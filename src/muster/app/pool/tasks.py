@@ -152,6 +152,8 @@ class Tasks:
     async def amend(self, reference: str, *, prompt: str | None = None, priority: int | None = None) -> Task:
         """Change the prompt or the priority of a task that has not begun."""
         run = await self.find(reference)
+        if run.state is not RunState.QUEUED or run.started_at is not None:
+            raise Conflict(f"task {task_id(run)} is {task_state(run)}; only one that has not begun can be changed")
         spec = read_task(run.spec)
         changed = replace(
             spec,
@@ -197,7 +199,11 @@ class Tasks:
 
     async def find(self, reference: str) -> Run:
         """Return the newest run of a task."""
-        run = await self._runs.find(await self._last() if reference == "last" else reference)
+        try:
+            run = await self._runs.find(await self._last() if reference == "last" else reference)
+        except NotFound as error:
+            ways = error.suggestions if reference == "last" else ("muster task list",)
+            raise NotFound(error.message.replace("run ", "task ", 1), suggestions=ways) from None
         if run.workload != WORKLOAD:
             raise BadArgument(
                 f"run {run.id} is a run of {run.workload!r}, not a task", suggestions=("muster task list",)
@@ -266,7 +272,7 @@ class Tasks:
     async def _require_open(self) -> None:
         pool = await self._store.pool.pool()
         if pool is not None and pool.draining:
-            raise Conflict("the pool is draining and takes no new tasks", suggestions=("muster pool start",))
+            raise Conflict("the pool was drained and takes no new tasks", suggestions=("muster pool start",))
         pending = len(await self._store.pool.tasks(run_states(TaskState.PENDING), self._settings.pool.max_pending))
         if pending >= self._settings.pool.max_pending:
             raise Conflict(f"{pending:,} tasks are pending already (max_pending)", suggestions=("muster task list",))

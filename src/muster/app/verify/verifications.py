@@ -237,6 +237,8 @@ class Verifications:
     async def find(self, reference: str) -> Run:
         """Return a verification by its reference."""
         newest = await self._runs.newest((WORKLOAD,)) if reference == "last" else None
+        if reference == "last" and newest is None:
+            raise NotFound("this store has no verification yet", suggestions=("muster verify PATH",))
         found = newest or await self._runs.find(reference)
         if found.workload != WORKLOAD:
             raise BadArgument(

@@ -27,7 +27,7 @@ def reconcile(
     common: CommonOptions,
     patience: PatienceOptions,
     resubmit: Annotated[
-        bool, Option("--resubmit", help="Submit calls of batches that cannot be found again; they may be paid twice.")
+        bool, Option("--resubmit", help="Resubmit the calls of batches that were not found; they may be paid twice.")
     ] = False,
     grace: Annotated[
         float | None,

@@ -172,11 +172,19 @@ class CliCommand(_Shared):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the words; raises UsageError when there are too many."""
-        rest = super().parse_args(ctx, args)
+        rest = super().parse_args(ctx, self._with_negative_numbers(args))
         if rest and not ctx.resilient_parsing:
             places = [each for each in self.params if isinstance(each, CliArgument)]
             raise UnexpectedArgument(rest[0], ctx, places[-1].when_more if places else "")
         return rest
+
+    def _with_negative_numbers(self, args: list[str]) -> list[str]:
+        """Return the words with -1 as an argument, for a command that takes such a number at that place."""
+        takes = any(isinstance(each, CliArgument) and "-N" in (each.metavar or "") for each in self.params)
+        if not takes or "--" in args:
+            return args
+        numbers = [word for word in args if word[:1] == "-" and word[1:].isdecimal()]
+        return [*(word for word in args if word not in numbers), *(["--", *numbers] if numbers else [])]
 
     def invoke(self, ctx: click.Context) -> int:
         """Call the function; returns the exit code."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 SlotArgument = Annotated[str, Argument(metavar="SLOT", help="A slot's name or id.")]
 NameArgument = Annotated[str, Argument(metavar="NAME", help="The name of the text.")]
-FromOption = Annotated[str, Option("--from", metavar="NAME", help="The slot that sends it.")]
+FromOption = Annotated[str, Option("--from", metavar="NAME", help="Who sends it; a slot's name or id.")]
 
 
 def start(
@@ -31,7 +31,7 @@ def start(
     budget: Annotated[
         str | None, Option("--budget", metavar="USD", help="The budget of all tasks since the pool was created.")
     ] = None,
-    until_idle: Annotated[bool, Option("--until-idle", help="Exit when no task can be done any more.")] = False,
+    until_idle: Annotated[bool, Option("--until-idle", help="Exit when no task is left that can start.")] = False,
     allow_unpriced: Annotated[bool, Option("--allow-unpriced", help="Allow models without a known price.")] = False,
 ) -> int:
     """Drive the tasks of the pool until it is stopped or drained."""

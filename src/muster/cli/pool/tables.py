@@ -67,5 +67,10 @@ def status_lines(status: PoolStatus) -> list[str]:
         f"slots: {slots or 'none yet'}",
         f"tasks: {tasks or 'none yet'}",
         f"spent: {show_usd(status.spent)}{budget}",
-        "draining" if status.draining else driver,
+        _drained(status) if status.draining else driver,
     ]
+
+
+def _drained(status: PoolStatus) -> str:
+    busy = sum(slot.state == "busy" for slot in status.slots)
+    return f"draining: {busy} tasks are running" if busy else "drained; start it again with: muster pool start"

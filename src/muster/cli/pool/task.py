@@ -20,7 +20,7 @@ from muster.cli.line import Argument, Bundle, Option
 from muster.cli.pool.tables import tasks_table
 from muster.cli.session import with_muster
 from muster.cli.terminal.output import CommonOptions, answer, clean, fail_with, note, warn
-from muster.domain.errors import BadArgument
+from muster.domain.errors import BadArgument, NotFound
 from muster.domain.money import show_usd
 from muster.settings import parse_budget
 
@@ -122,7 +122,7 @@ def run(
     timeout: TimeoutOption = None,
     continues: ContinueOption = None,
 ) -> int:
-    """Do a task now, and wait for its end or its review. It is done here if no process drives the pool."""
+    """Do a task now and wait until it ends or can be reviewed; done in this process if none drives the pool."""
     asked = replace(spec, prompt=_prompt(prompt))
 
     async def work(muster: Muster) -> Task:
@@ -164,12 +164,12 @@ def result(common: CommonOptions, task: TaskArgument) -> int:
 
 def cancel(common: CommonOptions, task: TaskArgument) -> int:
     """Cancel a task; one that has ended stays as it is."""
-    return _changed(common, lambda muster: muster.pool.tasks.cancel(task))
+    return _changed(common, lambda muster: muster.pool.tasks.cancel(task), "")
 
 
 def approve(common: CommonOptions, task: TaskArgument) -> int:
     """Approve a task that waits for its review."""
-    return _changed(common, lambda muster: muster.pool.tasks.approve(task))
+    return _changed(common, lambda muster: muster.pool.tasks.approve(task), "approved, and completes")
 
 
 def reject(
@@ -177,13 +177,13 @@ def reject(
     task: TaskArgument,
     feedback: Annotated[str, Option("--feedback", metavar="TEXT", help="What is to be done differently.")],
 ) -> int:
-    """Reject a task that waits for its review; it is done again with every feedback."""
-    return _changed(common, lambda muster: muster.pool.tasks.reject(task, feedback))
+    """Reject a task that waits for its review; it is done again, and told all feedback."""
+    return _changed(common, lambda muster: muster.pool.tasks.reject(task, feedback), "rejected, and done again")
 
 
 def retry(common: CommonOptions, task: TaskArgument) -> int:
-    """Queue a task again that failed or was canceled."""
-    return _changed(common, lambda muster: muster.pool.tasks.retry(task))
+    """Queue a failed or canceled task again."""
+    return _changed(common, lambda muster: muster.pool.tasks.retry(task), "queued again, and done")
 
 
 def change(
@@ -195,7 +195,7 @@ def change(
     """Change the prompt or the priority of a task that has not begun."""
     if prompt is None and priority is None:
         raise BadArgument("nothing to change", suggestions=("add --prompt or --priority",))
-    return _changed(common, lambda muster: muster.pool.tasks.amend(task, prompt=prompt, priority=priority))
+    return _changed(common, lambda muster: muster.pool.tasks.amend(task, prompt=prompt, priority=priority), "")
 
 
 def claim(common: CommonOptions, slot: Annotated[str, Argument(metavar="SLOT", help="A slot's name or id.")]) -> int:
@@ -277,13 +277,16 @@ def _of(common: CommonOptions, reference: str) -> Task:
     return with_muster(common, work)
 
 
-def _changed(common: CommonOptions, change: Callable[[Muster], Awaitable[Task]]) -> int:
+def _changed(common: CommonOptions, change: Callable[[Muster], Awaitable[Task]], done: str) -> int:
+    """Change a task and say so; `done` is what becomes of it as soon as the pool is driven."""
+
     async def work(muster: Muster) -> tuple[Task, bool]:
         return await change(muster), await muster.pool.living_driver() is not None
 
     task, driven = with_muster(common, work)
-    waits = task.state is TaskState.PENDING and not driven
-    text = f"task {task.id} is {task.state}" + ("; start the pool with: muster pool start" if waits else "")
+    text = f"task {task.id} is {task.state}"
+    if done and task.state is TaskState.PENDING:
+        text = f"task {task.id} is {done} " + ("soon" if driven else "when the pool is started: muster pool start")
     answer(common, task_view(task), lambda console: console.print(text, soft_wrap=True))
     return 0
 
@@ -329,6 +332,8 @@ def _read_schema(path: Path) -> Any:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
+        if isinstance(error, FileNotFoundError):
+            raise NotFound(f"no such file: {path}") from error
         raise BadArgument(f"{path} cannot be read: {error.strerror}") from error
     except ValueError as error:
         raise BadArgument(f"{path} is not JSON: {error}") from error
