@@ -15,7 +15,6 @@ from enum import StrEnum
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 from muster.domain.errors import BadArgument, MusterError
 from muster.git.commands import GitCommands
@@ -108,9 +107,18 @@ class Layout:
     def git_locks(self, record: TreeRecord) -> tuple[Path, ...]:
         """Return the lock files that a killed git may have left for a tree."""
         git_dir = self.git_dir(record)
-        shared = git_dir if record.kind is Isolation.CLONE else self.common
-        refs = (shared / f"{HEADS}{branch}.lock" for branch in (record.branch, *record.others))
-        return (git_dir / "index.lock", git_dir / "HEAD.lock", *refs)
+        branches = (record.branch, *record.others)
+        files = [git_dir / "index.lock", git_dir / "HEAD.lock"]
+        files += [self.ref_lock(HEADS + branch) for branch in branches]
+        if record.kind is Isolation.CLONE:
+            files += [git_dir / f"{HEADS}{branch}.lock" for branch in branches]
+            files += [self.ref_lock(HEADS + here) for here, _ in record.fetched.values()]
+            files.append(self.ref_lock(incoming_ref(record.name)))
+        return tuple(files)
+
+    def ref_lock(self, ref: str) -> Path:
+        """Return the lock file of a branch or another ref of the repository."""
+        return self.common / f"{ref}.lock"
 
     def tree(self, record: TreeRecord) -> Worktree:
         """Return the tree of a record."""
@@ -160,10 +168,10 @@ class Layout:
     def remember(self, record: TreeRecord) -> TreeRecord:
         """Write a record as a whole, and return it."""
         path = self._file(record.name, "json")
-        unfinished = path.with_name(f".{uuid4().hex}.part")
+        unfinished = self._file(record.name, "part")  # only who holds the lock of the tree writes it
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            with unfinished.open("x", encoding="utf-8") as file:
+            with unfinished.open("w", encoding="utf-8") as file:
                 json.dump(asdict(record), file)
                 file.flush()
                 os.fsync(file.fileno())
@@ -176,8 +184,8 @@ class Layout:
 
     def forget(self, name: str) -> None:
         """Remove the record and the lock of a tree; the caller holds that lock."""
-        self._file(name, "json").unlink(missing_ok=True)
-        self._file(name, "lock").unlink(missing_ok=True)
+        for ending in ("json", "part", "lock"):
+            self._file(name, ending).unlink(missing_ok=True)
 
     def _file(self, name: str, ending: str) -> Path:
         return self.common / "muster" / f"{self._key(name)}.{ending}"
@@ -188,6 +196,11 @@ class Layout:
         if self.base_dir.is_relative_to(self.root):  # each worktree of the user's has a base folder of its own
             place = f"{os.path.relpath(self.own, self.common)}:{self.base_dir.relative_to(self.root)}"
         return f"{sha256(os.fsencode(place)).hexdigest()[:8]}-{name}"
+
+
+def incoming_ref(name: str) -> str:
+    """Return the ref under which the work of a clone arrives."""
+    return f"refs/muster/incoming/{name}"
 
 
 def check_name(name: str) -> None:

@@ -1,5 +1,6 @@
 """Merges of a branch in a tree of its own, and the fast-forward of the target that makes one count."""
 
+import asyncio
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -11,6 +12,7 @@ from muster.domain.errors import BadArgument, Conflict, MergeConflict
 from muster.git.branches import checked_out, commit_of, is_ancestor
 from muster.git.commands import NO_SMUDGE, GitCommands
 from muster.git.layout import HEADS, Isolation, Layout, TreeRecord, TreeState, exclude_base_dir, is_taken
+from muster.git.locks import remove_stale
 from muster.git.retention import discard
 from muster.git.snapshots import operation_in
 
@@ -40,8 +42,10 @@ async def merge_branch(
             commit = await _merge(git, branch, target, work)
         if check is not None:
             await check(git.folder)
-    if commit != before:
-        await layout.git.ask("update-ref", _kept(branch, target), commit)
+        if commit != before:
+            kept = _kept(branch, target)
+            await asyncio.to_thread(remove_stale, [layout.ref_lock(kept)], git.folder)
+            await git.ask("update-ref", kept, commit)
     return Merge(branch=branch, target=target, before=before, commit=commit)
 
 

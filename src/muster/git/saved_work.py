@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from muster.git.branches import checked_out, commit_of, is_ancestor, move_branch, our_branches, unused
 from muster.git.commands import GitCommands
-from muster.git.layout import HEADS, Isolation, Layout, TreeRecord
+from muster.git.layout import HEADS, Isolation, Layout, TreeRecord, incoming_ref
 from muster.git.locks import remove_stale
 from muster.git.snapshots import TreeSnapshot, adopt_index, operation_in, snapshot
 
@@ -161,7 +161,7 @@ async def _fetch(layout: Layout, record: TreeRecord) -> TreeRecord:
         for branch in (record.branch, *record.others):
             if (commit := ours.get(branch)) is None:
                 continue
-            incoming = f"refs/muster/incoming/{record.name}"
+            incoming = incoming_ref(record.name)
             await held.git.ask("fetch", *options, "--", source, f"+{HEADS}{branch}:{incoming}")
             here, before = await _place_for(held, record, branch, commit)
             record = held.remember(replace(record, fetched={**record.fetched, branch: (here, commit)}))

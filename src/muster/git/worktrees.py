@@ -178,6 +178,7 @@ async def _add(layout: Layout, record: TreeRecord) -> TreeRecord:
             record = replace(record, branch=branch, new_branch=found is None)
             tip, start = found or "", record.base
         held.remember(record)
+        await asyncio.to_thread(remove_stale, held.git_locks(record), path)
         path.parent.mkdir(parents=True, exist_ok=True)
         if record.kind is Isolation.WORKTREE:
             if tip and tip != start:
