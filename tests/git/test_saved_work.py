@@ -315,6 +315,18 @@ async def test_odd_names_are_saved_as_they_are(repository: Repository) -> None:
     assert saved.nested == ("[x]*",)
 
 
+async def test_names_that_are_not_utf8_are_saved_and_can_be_stored(repository: Repository) -> None:
+    trees = worktrees(repository.folder)
+    tree = await trees.create("one")
+    (tree.path / os.fsdecode(b"caf\xe9.py")).write_text("x\n")
+    (tree.path / os.fsdecode(b"nest\xe9")).mkdir()
+    git_in(tree.path / os.fsdecode(b"nest\xe9"), "init", "-q")
+    saved = await trees.save(tree, "saved")
+    assert [file.path for file in saved.files] == ["caf\ufffd.py"]
+    assert saved.nested == ("nest\ufffd",)
+    assert saved.unsaved == ()
+
+
 async def test_a_clone_that_was_saved_and_moved_by_the_user_gets_another_branch(repository: Repository) -> None:
     trees = worktrees(repository.folder)
     tree = await trees.create("one", Isolation.CLONE)

@@ -156,6 +156,29 @@ async def test_the_next_process_waits_for_a_git_that_outlived_its_starter(reposi
     assert [file.path for file in (await saving).files] == ["new.py"]
 
 
+@pytest.mark.parametrize("kind", CREATE)
+async def test_lock_files_of_a_git_that_was_killed_too_block_nobody(repository: Repository, kind: Isolation) -> None:
+    refs = repository.folder / ".git/refs"
+    trees = worktrees(repository.folder)
+    (refs / "heads/muster").mkdir()
+    (refs / "heads/muster/one.lock").touch()
+    tree = await trees.create("one", kind)
+    git_dir = Path(git_in(tree.path, "rev-parse", "--absolute-git-dir").strip())
+    (refs / "muster/incoming").mkdir(parents=True)
+    left = {
+        git_dir / "index.lock",
+        git_dir / "HEAD.lock",
+        refs / "heads/muster/one.lock",
+        git_dir / "refs/heads/muster/one.lock" if kind is Isolation.CLONE else git_dir / "index.lock",
+        refs / "muster/incoming/one.lock" if kind is Isolation.CLONE else git_dir / "index.lock",
+    }
+    for file in left:
+        file.touch()
+    (tree.path / "new.py").write_text("new\n")
+    assert (await trees.save(tree, "saved")).commits == 1
+    assert not any(file.exists() for file in left)
+
+
 async def test_a_git_that_hangs_is_ended_and_nothing_is_left(repository: Repository) -> None:
     gate = repository.folder.parent / "gate"
     os.mkfifo(gate)

@@ -119,7 +119,11 @@ async def test_detached_heads_and_branches_with_slashes_do(repository: Repositor
 
 async def test_a_linked_worktree_of_the_users_has_trees_of_its_own(repository: Repository, tmp_path: Path) -> None:
     git_in(repository.folder, "worktree", "add", "-q", str(tmp_path / "linked"), "-b", "feature")
+    first = await worktrees(repository.folder).create("one")
     tree = await worktrees(tmp_path / "linked").create("one")
+    assert (first.branch, tree.branch) == ("muster/one", "muster/one-2")
+    assert await worktrees(repository.folder).create("one") == first
+    assert await worktrees(tmp_path / "linked").create("one") == tree
     assert tree.path == tmp_path.resolve() / "linked/.muster/worktrees/one"
     assert git_in(tmp_path / "linked", "status", "--porcelain") == ""
 

@@ -71,6 +71,11 @@ class Answer:
         """Return the parts of an output that are separated by zero bytes."""
         return [os.fsdecode(part) for part in self.output.split(b"\0") if part]
 
+    @property
+    def shown(self) -> list[str]:
+        """Return the same parts as text that can be stored: bytes that are not UTF-8 are replaced."""
+        return [part.decode("utf-8", "replace") for part in self.output.split(b"\0") if part]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GitCommands:
@@ -163,6 +168,11 @@ class GitCommands:
         if self.index is not None:
             found["GIT_INDEX_FILE"] = str(self.index)
         return found
+
+
+def storable(path: str) -> str:
+    """Return a path as text that can be stored; git no longer finds the file by it if its name is not UTF-8."""
+    return os.fsencode(path).decode("utf-8", "replace")
 
 
 def _shown(words: str) -> str:

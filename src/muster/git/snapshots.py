@@ -10,7 +10,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from muster.domain.errors import MusterError
-from muster.git.commands import GitCommands
+from muster.git.commands import GitCommands, storable
 from muster.git.layout import Layout, TreeRecord
 
 _INDEX = "muster-index-"
@@ -64,7 +64,9 @@ async def snapshot(layout: Layout, record: TreeRecord) -> AsyncIterator[TreeSnap
         tree = (await own.ask("write-tree")).text
         nested |= await _repositories_in(own)
         unsaved = await _still_different(own, frozenset(left_out))
-        yield TreeSnapshot(id=tree, index=index, nested=tuple(sorted(nested)), unsaved=unsaved)
+        yield TreeSnapshot(
+            id=tree, index=index, nested=tuple(map(storable, sorted(nested))), unsaved=tuple(map(storable, unsaved))
+        )
     finally:
         _drop_indexes(git_dir)
 

@@ -25,11 +25,12 @@ from muster.git.layout import (
     check_name,
     exclude_base_dir,
     find_layout,
+    is_taken,
 )
 from muster.git.locks import remove_stale
 from muster.git.merges import Merge, apply_merge, merge_branch
 from muster.git.retention import Collected, collect_trees, discard
-from muster.git.saved_work import Overlap, SavedWork, diff_of_saved, diff_of_tree, find_overlaps, save_tree
+from muster.git.saved_work import Overlap, SavedWork, diff_of_saved, diff_of_tree, find_overlaps, keep_head, save_tree
 
 _MOST_NAMED = 10  # submodules that are named in a note
 _LEAST_FREE = 100_000  # bytes without which a disk counts as full
@@ -80,7 +81,7 @@ class Worktrees:
         check_name(name)
         layout = await self._layout()
         record = layout.record(name)
-        if record is None or record.state is not TreeState.READY or not layout.path(name).is_dir():
+        if record is None or record.state is not TreeState.READY or not layout.is_there(name):
             raise NotFound(f"there is no worktree {name} in {layout.base_dir}")
         return layout.tree(record)
 
@@ -140,8 +141,9 @@ class Worktrees:
         lost = before is not None and before.state is TreeState.READY  # somebody deleted its folder
         base = before.base if before is not None and lost else await start_commit(layout, ref)
         if before is not None:
+            before = await keep_head(layout, before) if lost else before
             await discard(layout, before)
-        elif _is_taken(layout.path(name)):
+        elif is_taken(layout.path(name)):
             raise Conflict(
                 f"{layout.path(name)} is there already, and was not made by Muster",
                 suggestions=("move it away, or use another name or base folder",),
@@ -176,6 +178,7 @@ async def _add(layout: Layout, record: TreeRecord) -> TreeRecord:
             record = replace(record, branch=branch, new_branch=found is None)
             tip, start = found or "", record.base
         held.remember(record)
+        await asyncio.to_thread(remove_stale, held.git_locks(record), path)
         path.parent.mkdir(parents=True, exist_ok=True)
         if record.kind is Isolation.WORKTREE:
             if tip and tip != start:
@@ -206,7 +209,7 @@ async def _check_out(layout: Layout, record: TreeRecord) -> None:
 async def _notes(layout: Layout, record: TreeRecord) -> tuple[str, ...]:
     """Return what a checkout leaves out: submodules are not initialised, files of Git LFS are pointers."""
     git = layout.tree_git(record)
-    entries = (await git.ask("ls-files", "--stage", "-z")).parts
+    entries = (await git.ask("ls-files", "--stage", "-z")).shown
     modules = [entry.partition("\t")[2] for entry in entries if entry.startswith("160000 ")]
     notes = []
     if modules:
@@ -263,7 +266,7 @@ def _is_full(folder: Path) -> bool:
 def _reopen(layout: Layout, record: TreeRecord) -> bool:
     """Prepare a tree that is there for more work; False when its folder is gone."""
     path, git_dir = layout.path(record.name), layout.git_dir(record)
-    if not path.is_dir():
+    if not layout.is_there(record.name):
         return False
     if not git_dir.is_dir():
         raise Conflict(
@@ -288,7 +291,7 @@ def _known(layout: Layout, name: str) -> TreeRecord:
     if record is None or record.state is not TreeState.READY:
         raise NotFound(f"there is no worktree {name} in {layout.base_dir}")
     for place in (layout.path(name), layout.git_dir(record)):
-        if not place.is_dir():
+        if place.is_symlink() or not place.is_dir():
             raise Conflict(
                 f"the worktree {name} cannot be saved: {place} is gone",
                 suggestions=(f"what was committed is on the branch {record.branch}",),
@@ -299,10 +302,3 @@ def _known(layout: Layout, name: str) -> TreeRecord:
 def _admin(path: Path) -> str:
     """Return the name that git gave a worktree, from the file `.git` in it."""
     return Path(os.fsdecode((path / ".git").read_bytes()).removeprefix("gitdir: ").rstrip("\n")).name
-
-
-def _is_taken(path: Path) -> bool:
-    """Return whether something is at a path; an empty folder is not."""
-    if path.is_symlink() or not path.is_dir():
-        return os.path.lexists(path)
-    return any(path.iterdir())
