@@ -161,3 +161,16 @@ async def test_branches_that_are_not_there_are_told(repository: Repository) -> N
     git_in(repository.folder, "checkout", "-q", "--detach")
     with pytest.raises(BadArgument, match="has no branch checked out"):
         await trees.merge("main")
+
+
+async def test_a_folder_in_the_place_of_a_merge_is_left_alone(repository: Repository) -> None:
+    trees = worktrees(repository.folder)
+    branch = await work(trees, "one", "a.py", "merged\n")
+    seen: list[Path] = []
+    with pytest.raises(BadArgument):
+        await trees.merge(branch, check=failing(seen))
+    seen[0].mkdir()
+    (seen[0] / "precious").write_text("mine")
+    with pytest.raises(Conflict, match="is in the way of a merge"):
+        await trees.merge(branch)
+    assert (seen[0] / "precious").read_text() == "mine"

@@ -1,12 +1,13 @@
 """Trees are removed only when nothing in them would be lost, and every decision has its reason."""
 
 import asyncio
-import os
+import json
 import shutil
 from pathlib import Path
 
 import pytest
 
+from muster.domain.errors import Conflict
 from muster.git.layout import Isolation, Worktree
 from muster.git.worktrees import Worktrees
 from tests.git.repository import Repository
@@ -156,6 +157,34 @@ async def test_what_others_made_or_deleted_is_told(repository: Repository) -> No
     assert repository.git("show", "muster/gone:gone.py") == "gone"
 
 
+@pytest.mark.parametrize("again", [True, False])
+async def test_commits_of_a_deleted_tree_that_no_branch_held_get_one(repository: Repository, again: bool) -> None:
+    trees = worktrees(repository.folder)
+    tree = await saved_tree(trees, "one", Isolation.WORKTREE)
+    git_in(tree.path, "checkout", "-q", "--detach", tree.base)
+    git_in(tree.path, "commit", "-q", "--allow-empty", "-m", "on no branch")
+    shutil.rmtree(tree.path)
+    if again:
+        assert (await trees.create("one")).branch == "muster/one"
+    else:
+        assert await collected(trees) == {"one": (True, "its folder is gone")}
+    assert repository.git("log", "-1", "--format=%s", "muster/one-2").strip() == "on no branch"
+
+
+async def test_a_link_in_the_place_of_a_tree_is_not_followed(repository: Repository, tmp_path: Path) -> None:
+    trees = worktrees(repository.folder)
+    tree = await trees.create("one")
+    (tmp_path / "precious").mkdir()
+    (tmp_path / "precious/x").write_text("mine")
+    shutil.rmtree(tree.path)
+    tree.path.symlink_to(tmp_path / "precious")
+    with pytest.raises(Conflict, match="cannot be saved"):
+        await trees.save(tree, "saved")
+    assert await collected(trees, expired=True) == {"one": (True, "its folder is gone")}
+    assert not tree.path.is_symlink()
+    assert (tmp_path / "precious/x").read_text() == "mine"
+
+
 async def test_an_initialised_submodule_keeps_a_tree(tmp_path: Path) -> None:
     inner = Repository(tmp_path / "inner")
     inner.write("inner.py")
@@ -174,7 +203,16 @@ async def test_a_record_that_cannot_be_read_keeps_a_tree(repository: Repository)
     trees = worktrees(repository.folder)
     tree = await trees.create("one")
     (record,) = (repository.folder / ".git/muster").glob("*-one.json")
-    for text in ("{", "[]", record.read_text().replace('"admin": "one"', f'"admin": "..{os.sep}.."')):
+    good = json.loads(record.read_text())
+    wrong: dict[str, object] = {
+        "admin": "../..",
+        "name": "../../src",
+        "branch": "muster/../../x",
+        "others": ["main"],
+        "copied": {"/etc/passwd": "0"},
+        "state": "unknown",
+    }
+    for text in ("{", "[]", *(json.dumps(good | {key: value}) for key, value in wrong.items())):
         record.write_text(text)
         removed, reason = (await collected(trees, expired=True))["one"]
         assert not removed

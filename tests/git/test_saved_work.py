@@ -1,5 +1,6 @@
 """What an agent left in its tree is kept on branches, whatever state the tree is in."""
 
+import asyncio
 import os
 from pathlib import Path
 
@@ -314,6 +315,18 @@ async def test_odd_names_are_saved_as_they_are(repository: Repository) -> None:
     assert saved.nested == ("[x]*",)
 
 
+async def test_names_that_are_not_utf8_are_saved_and_can_be_stored(repository: Repository) -> None:
+    trees = worktrees(repository.folder)
+    tree = await trees.create("one")
+    (tree.path / os.fsdecode(b"caf\xe9.py")).write_text("x\n")
+    (tree.path / os.fsdecode(b"nest\xe9")).mkdir()
+    git_in(tree.path / os.fsdecode(b"nest\xe9"), "init", "-q")
+    saved = await trees.save(tree, "saved")
+    assert [file.path for file in saved.files] == ["caf\ufffd.py"]
+    assert saved.nested == ("nest\ufffd",)
+    assert saved.unsaved == ()
+
+
 async def test_a_clone_that_was_saved_and_moved_by_the_user_gets_another_branch(repository: Repository) -> None:
     trees = worktrees(repository.folder)
     tree = await trees.create("one", Isolation.CLONE)
@@ -382,3 +395,39 @@ async def test_a_tree_that_is_gone_is_told_with_its_branch(repository: Repositor
     with pytest.raises(Conflict, match=r"cannot be saved: .*/one is gone") as caught:
         await trees.save(tree, "saved")
     assert caught.value.suggestions == ("what was committed is on the branch muster/one",)
+
+
+async def test_a_lock_of_a_git_that_may_live_is_left_and_the_work_is_saved(repository: Repository) -> None:
+    trees = worktrees(repository.folder)
+    tree = await trees.create("one")
+    lock = repository.folder / ".git/worktrees/one/index.lock"
+    lock.write_bytes(b"")
+    (tree.path / "new.py").write_text("new\n")
+    child = await asyncio.create_subprocess_exec("cat", cwd=tree.path, stdin=asyncio.subprocess.PIPE)
+    try:
+        assert (await trees.save(tree, "saved")).commits == 1
+        assert lock.exists()
+    finally:
+        await child.communicate(b"")
+    assert (await trees.save(tree, "saved")).commits == 1
+    assert not lock.exists()
+    assert git_in(tree.path, "status", "--porcelain") == ""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_file_changed_in_the_second_of_the_checkout_to_the_same_size_is_saved(
+    repository: Repository, kind: Isolation
+) -> None:
+    trees = worktrees(repository.folder)
+    tree = await trees.create("one", kind)
+    index = Path(git_in(tree.path, "rev-parse", "--absolute-git-dir").strip()) / "index"
+    git_in(tree.path, "config", "core.trustctime", "false")  # a test can set every time but that
+    file, second = tree.path / "src/c.py", 1_700_000_000
+    os.utime(file, (second, second))
+    git_in(tree.path, "update-index", "--refresh")
+    file.write_text("y = 2\n")  # as long as before
+    for path in (file, index):
+        os.utime(path, (second, second))
+    saved = await trees.save(tree, "work")
+    assert [change.path for change in saved.files] == ["src/c.py"]
+    assert shown(repository, saved.branch, "src/c.py") == "y = 2\n"

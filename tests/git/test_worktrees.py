@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from muster.domain.errors import BadArgument, Conflict, MusterError, NotFound
+from muster.domain.errors import BadArgument, BadConfiguration, Conflict, MusterError, NotFound
 from muster.git.layout import Isolation
+from muster.git.worktrees import Worktrees
 from tests.git.repository import Repository
 from tests.git.trees import environment, git_in, hooks_ran, program, user_repository, users_state, worktrees
 
@@ -118,7 +119,11 @@ async def test_detached_heads_and_branches_with_slashes_do(repository: Repositor
 
 async def test_a_linked_worktree_of_the_users_has_trees_of_its_own(repository: Repository, tmp_path: Path) -> None:
     git_in(repository.folder, "worktree", "add", "-q", str(tmp_path / "linked"), "-b", "feature")
+    first = await worktrees(repository.folder).create("one")
     tree = await worktrees(tmp_path / "linked").create("one")
+    assert (first.branch, tree.branch) == ("muster/one", "muster/one-2")
+    assert await worktrees(repository.folder).create("one") == first
+    assert await worktrees(tmp_path / "linked").create("one") == tree
     assert tree.path == tmp_path.resolve() / "linked/.muster/worktrees/one"
     assert git_in(tmp_path / "linked", "status", "--porcelain") == ""
 
@@ -220,6 +225,12 @@ async def test_places_without_trees_are_told(repository: Repository, tmp_path: P
             await worktrees(folder).create("one")
     with pytest.raises(BadArgument, match="is not a commit of"):
         await worktrees(repository.folder).create("one", ref="--output=x")
+
+
+async def test_a_missing_git_is_told(repository: Repository, tmp_path: Path) -> None:
+    trees = Worktrees(repository.folder, environment={"PATH": str(tmp_path)})
+    with pytest.raises(BadConfiguration, match="git was not found on PATH"):
+        await trees.create("one")
 
 
 async def test_a_folder_that_somebody_else_made_is_left_alone(repository: Repository) -> None:

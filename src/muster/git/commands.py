@@ -17,7 +17,8 @@ from muster.text.redaction import redact
 
 SECONDS = 600.0  # that one command may take: a checkout of a large repository is slow
 MOST_OUTPUT = 64 * 1_048_576  # bytes of an answer
-_MOST_WORDS = 600  # characters of what git says that are shown
+_MOST_LINES = 3  # of what git says that are shown
+_MOST_WORDS = 300  # characters of each
 
 # Keys and tokens of the operator stay out: an agent may have configured a filter, which git runs.
 _INHERITED = (
@@ -69,6 +70,11 @@ class Answer:
     def parts(self) -> list[str]:
         """Return the parts of an output that are separated by zero bytes."""
         return [os.fsdecode(part) for part in self.output.split(b"\0") if part]
+
+    @property
+    def shown(self) -> list[str]:
+        """Return the same parts as text that can be stored: bytes that are not UTF-8 are replaced."""
+        return [part.decode("utf-8", "replace") for part in self.output.split(b"\0") if part]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,10 +170,17 @@ class GitCommands:
         return found
 
 
+def storable(path: str) -> str:
+    """Return a path as text that can be stored; git no longer finds the file by it if its name is not UTF-8."""
+    return os.fsencode(path).decode("utf-8", "replace")
+
+
 def _shown(words: str) -> str:
-    """Return what git says without secrets; its end matters most."""
-    text = redact(words.strip()).text
-    return text if len(text) <= _MOST_WORDS else f"… {text[-_MOST_WORDS:]}"
+    """Return what git says without secrets, in one line: the cause comes first, what it led to last."""
+    lines = [line.strip() for line in redact(words).text.splitlines() if line.strip()]
+    if len(lines) > _MOST_LINES:
+        lines = [*lines[: _MOST_LINES - 1], "…", lines[-1]]
+    return "; ".join(line[:_MOST_WORDS] for line in lines)
 
 
 def _not_started(error: NotStarted, folder: Path) -> MusterError:

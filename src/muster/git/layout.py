@@ -81,6 +81,7 @@ class Layout:
     """The places of one repository."""
 
     root: Path  # of the user's working tree
+    own: Path  # the git folder of that working tree
     common: Path  # the git folder that all its worktrees share
     base_dir: Path
     git: GitCommands
@@ -89,6 +90,10 @@ class Layout:
     def path(self, name: str) -> Path:
         """Return where a tree is."""
         return self.base_dir / name
+
+    def is_there(self, name: str) -> bool:
+        """Return whether the folder of a tree is in its place; a link to another one does not count."""
+        return self.path(name).is_dir() and not self.path(name).is_symlink()
 
     def git_dir(self, record: TreeRecord) -> Path:
         """Return the git folder of a tree."""
@@ -137,7 +142,7 @@ class Layout:
         path = self._file(name, "json")
         try:
             with path.open("rb") as file:
-                return _decode(json.loads(file.read(_MOST_RECORD)))
+                return _decode(json.loads(file.read(_MOST_RECORD)), name)
         except FileNotFoundError:
             return None
         except (OSError, ValueError, KeyError, TypeError) as error:
@@ -179,8 +184,9 @@ class Layout:
 
     def _key(self, name: str) -> str:
         """Return the name of a record's file: the same after the repository was moved with its base folder."""
-        inside = self.base_dir.is_relative_to(self.root)
-        place = self.base_dir.relative_to(self.root) if inside else self.base_dir
+        place = str(self.base_dir)
+        if self.base_dir.is_relative_to(self.root):  # each worktree of the user's has a base folder of its own
+            place = f"{os.path.relpath(self.own, self.common)}:{self.base_dir.relative_to(self.root)}"
         return f"{sha256(os.fsencode(place)).hexdigest()[:8]}-{name}"
 
 
@@ -195,7 +201,7 @@ def check_name(name: str) -> None:
 
 async def find_layout(git: GitCommands, base_dir: Path | None, lock_seconds: float) -> Layout:
     """Return the places of the repository that a folder is in; raise outside of git and in bare repositories."""
-    asked = ("rev-parse", "--path-format=absolute", "--is-bare-repository", "--git-common-dir")
+    asked = ("rev-parse", "--path-format=absolute", "--is-bare-repository", "--git-common-dir", "--git-dir")
     answer = await git.run(*asked)
     if answer.code != 0:
         if "not a git repository" not in answer.words:
@@ -204,28 +210,23 @@ async def find_layout(git: GitCommands, base_dir: Path | None, lock_seconds: flo
             f"{git.folder} is not in a git repository, so no worktree can be made",
             suggestions=("create one with git init and commit, or choose isolation none",),
         )
-    bare, _, common = os.fsdecode(answer.output).removesuffix("\n").partition("\n")
+    bare, common, own = os.fsdecode(answer.output).removesuffix("\n").split("\n", 2)
     top = await git.run("rev-parse", "--path-format=absolute", "--show-toplevel")
     if bare == "true" or top.code != 0:
         raise BadArgument(
             f"{git.folder} is a bare repository or inside of a git folder, so no worktree can be made from it",
             suggestions=("go to a working tree of it: git clone it, or git worktree add",),
         )
-    places = (os.fsdecode(top.output.removesuffix(b"\n")), common, base_dir or DEFAULT_BASE_DIR)
-    root, shared, base = await asyncio.to_thread(_resolve, *places)
+    top_folder = Path(os.fsdecode(top.output.removesuffix(b"\n")))
+    places = (top_folder, Path(own), Path(common), top_folder / (base_dir or DEFAULT_BASE_DIR))
+    root, own_folder, shared, base = await asyncio.to_thread(lambda: [place.resolve() for place in places])
     inside = base.is_relative_to(shared) and not root.is_relative_to(shared)
     if inside or root.is_relative_to(base):
         raise BadArgument(
             f"{base} cannot hold worktrees of {root}",
             suggestions=(f"use a folder of its own, such as {root / DEFAULT_BASE_DIR}",),
         )
-    return Layout(root=root, common=shared, base_dir=base, git=git.at(root), lock_seconds=lock_seconds)
-
-
-def _resolve(root: str, common: str, base_dir: Path) -> tuple[Path, Path, Path]:
-    """Return places as git spells them, without links."""
-    top = Path(root).resolve()
-    return top, Path(common).resolve(), (top / base_dir).resolve()
+    return Layout(root=root, own=own_folder, common=shared, base_dir=base, git=git.at(root), lock_seconds=lock_seconds)
 
 
 async def exclude_base_dir(layout: Layout) -> None:
@@ -246,12 +247,26 @@ async def exclude_base_dir(layout: Layout) -> None:
         raise MusterError(f"{file} cannot be written: {error.strerror}") from error
 
 
-def _decode(found: Any) -> TreeRecord:
+def is_taken(path: Path) -> bool:
+    """Return whether something is at a path; an empty folder is not."""
+    if path.is_symlink() or not path.is_dir():
+        return os.path.lexists(path)
+    return any(path.iterdir())
+
+
+def _decode(found: Any, name: str) -> TreeRecord:
+    """Read a record strictly: agents can write it, and folders and branches are named by it."""
     admin = found["admin"]
-    if admin is not None and Path(admin).name != admin:
-        raise ValueError(f"{admin!r} is not the name of a folder")
+    if found["name"] != name or (admin is not None and Path(admin).name != admin):
+        raise ValueError("it names another tree")
+    branches = [found["branch"], *found["others"], *(here for here, _ in found["fetched"].values())]
+    for path in (*branches, *found["copied"]):
+        if ".." in Path(path).parts or Path(path).is_absolute():
+            raise ValueError(f"{path!r} leads out of its folder")
+    if any(branch and not branch.startswith(PREFIX) for branch in branches):
+        raise ValueError("it names a branch that is not ours")
     return TreeRecord(
-        name=str(found["name"]),
+        name=name,
         kind=Isolation(found["kind"]),
         state=TreeState(found["state"]),
         branch=str(found["branch"]),

@@ -10,7 +10,7 @@ from pathlib import Path
 from muster.domain.errors import BadArgument, Conflict, MergeConflict
 from muster.git.branches import checked_out, commit_of, is_ancestor
 from muster.git.commands import NO_SMUDGE, GitCommands
-from muster.git.layout import HEADS, Isolation, Layout, TreeRecord, TreeState, exclude_base_dir
+from muster.git.layout import HEADS, Isolation, Layout, TreeRecord, TreeState, exclude_base_dir, is_taken
 from muster.git.retention import discard
 from muster.git.snapshots import operation_in
 
@@ -40,7 +40,8 @@ async def merge_branch(
             commit = await _merge(git, branch, target, work)
         if check is not None:
             await check(git.folder)
-    await layout.git.ask("update-ref", _kept(branch, target), commit)
+    if commit != before:
+        await layout.git.ask("update-ref", _kept(branch, target), commit)
     return Merge(branch=branch, target=target, before=before, commit=commit)
 
 
@@ -73,7 +74,7 @@ async def _fast_forward(git: GitCommands, merge: Merge) -> None:
             f"{git.folder} is in the middle of a {operation}", suggestions=("finish or abort it, then apply again",)
         )
     status = ("status", "--porcelain=v1", "-z", "--untracked-files=no", "--no-renames")
-    if changed := [part[3:] for part in (await git.ask(*status)).parts]:
+    if changed := [part[3:] for part in (await git.ask(*status)).shown]:
         raise Conflict(
             f"{git.folder} has {merge.target} checked out and has uncommitted changes: {_named(changed)}",
             suggestions=("commit or stash them, then apply again",),
@@ -97,7 +98,7 @@ async def _merge(git: GitCommands, branch: str, target: str, work: str) -> str:
     answer = await git.configured(*settings).run(*arguments)
     if answer.code == 0:
         return (await git.ask("rev-parse", "--verify", "HEAD")).text
-    unmerged = (await git.ask("ls-files", "--unmerged", "-z")).parts
+    unmerged = (await git.ask("ls-files", "--unmerged", "-z")).shown
     files = tuple(sorted({entry.partition("\t")[2] for entry in unmerged}))
     if not files:
         raise git.failed(arguments, answer)
@@ -116,8 +117,11 @@ async def _temporary_tree(layout: Layout, branch: str, target: str, commit: str)
         name=name, kind=Isolation.WORKTREE, state=TreeState.TEMPORARY, branch="", base=commit, admin=name
     )
     async with layout.tree_lock(name) as held:
-        if (left := held.record(name)) is not None:
+        left = held.record(name)
+        if left is not None and left.state is not TreeState.READY:
             await discard(held, left)
+        elif left is not None or is_taken(held.path(name)):
+            raise Conflict(f"{held.path(name)} is in the way of a merge", suggestions=("move it away",))
         held.remember(record)
         try:
             async with held.repository_lock() as locked:

@@ -13,9 +13,10 @@ from pathlib import Path
 from muster.agents.processes import system
 from muster.domain.errors import Conflict, MusterError
 from muster.git.branches import commit_of
-from muster.git.commands import GitCommands
+from muster.git.commands import GitCommands, storable
 from muster.git.copies import unchanged_copies
 from muster.git.layout import HEADS, Isolation, Layout, TreeRecord, TreeState
+from muster.git.saved_work import keep_head
 from muster.git.snapshots import operation_in, overlooked
 
 _MOST_NAMED = 3  # files that are named in a reason
@@ -73,8 +74,10 @@ async def _decide(layout: Layout, name: str, dry_run: bool, expired: Callable[[s
         return Collected(name=name, removed=True, reason="another process removed it")
     if record.state is not TreeState.READY:
         reason = "it was never finished" if record.state is TreeState.MAKING else "nobody needs it"
-    elif not await asyncio.to_thread(layout.path(name).is_dir):
+    elif not await asyncio.to_thread(layout.is_there, name):
         reason = "its folder is gone"
+        if not dry_run:
+            record = await keep_head(layout, record)
     else:
         if kept := await _why_kept(layout, record):
             return Collected(name=name, removed=False, reason=kept)
@@ -106,10 +109,10 @@ async def _files_kept(git: GitCommands, record: TreeRecord) -> str | None:
     """Return which files are in no commit."""
     options = ("--porcelain=v1", "-z", "--untracked-files=all", "--ignored=matching", "--no-renames")
     if found := [path for paths in (await overlooked(git)).values() for path in paths]:
-        return f"it has files whose changes git was told to overlook: {_named(found)}"
+        return f"it has files whose changes git was told to overlook: {_named([storable(path) for path in found])}"
     parts = (await git.ask("status", *options, "--ignore-submodules=none")).parts
     copied = await asyncio.to_thread(unchanged_copies, git.folder, record.copied)
-    left = [(part[:2], part[3:]) for part in parts if part[3:] not in copied]
+    left = [(part[:2], storable(part[3:])) for part in parts if part[3:] not in copied]
     if changed := [path for kind, path in left if kind != "!!"]:
         return f"it has uncommitted files: {_named(changed)}"
     if ignored := [path for kind, path in left if kind == "!!"]:
@@ -156,7 +159,7 @@ async def _is_merged(layout: Layout, commit: str) -> bool:
 
 async def _remove_tree(layout: Layout, record: TreeRecord) -> None:
     """Remove a tree: git looks once more at one whose files matter; then its record goes."""
-    if record.state is TreeState.READY and record.kind is Isolation.WORKTREE and layout.path(record.name).is_dir():
+    if record.state is TreeState.READY and record.kind is Isolation.WORKTREE and layout.is_there(record.name):
         await asyncio.to_thread(_drop_copies, layout.path(record.name), record)
         async with layout.repository_lock() as held:
             await held.git.ask("worktree", "remove", str(layout.path(record.name)))

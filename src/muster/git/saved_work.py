@@ -75,6 +75,15 @@ async def save_tree(layout: Layout, record: TreeRecord, message: str) -> SavedWo
     return await _describe(layout, record, uncommitted, seen, operation)
 
 
+async def keep_head(layout: Layout, record: TreeRecord) -> TreeRecord:
+    """Let a branch hold what was committed in a worktree whose folder is gone; the caller holds its lock."""
+    git_dir = layout.git_dir(record)
+    if record.kind is Isolation.CLONE or not await asyncio.to_thread(git_dir.is_dir):
+        return record
+    head = await commit_of(layout.git.at(layout.root, git_dir), "HEAD")
+    return record if head is None else (await _keep(layout, record, head, None))[0]
+
+
 async def diff_of_saved(layout: Layout, work: SavedWork, most_bytes: int) -> str:
     """Return the patch of what was saved."""
     return await _patch(layout.git, work.base, work.head, most_bytes)
@@ -90,7 +99,7 @@ async def find_overlaps(layout: Layout, works: Sequence[SavedWork]) -> tuple[Ove
     """Return the paths that more than one of some branches changed."""
     found: dict[str, list[str]] = {}
     for work in {work.branch: work for work in works}.values():
-        for path in (await layout.git.ask(*_COMPARE, "--name-only", work.base, work.head)).parts:
+        for path in (await layout.git.ask(*_COMPARE, "--name-only", work.base, work.head)).shown:
             found.setdefault(path, []).append(work.branch)
     return tuple(Overlap(path=path, branches=tuple(who)) for path, who in sorted(found.items()) if len(who) > 1)
 
@@ -112,14 +121,15 @@ async def _commit(git: GitCommands, tree: str, parent: str | None, message: str)
 async def _keep(layout: Layout, record: TreeRecord, work: str, operation: str | None) -> tuple[TreeRecord, str | None]:
     """Let a branch hold some work; return which one, None when one did already."""
     async with layout.repository_lock() as held:
-        git = held.tree_git(record)
+        git = held.tree_git(record) if record.kind is Isolation.CLONE else held.git
+        path = held.path(record.name)
         branches = await our_branches(git)
         tip = branches.get(record.branch)
         if tip is not None and await _same_work(git, work, tip):  # a killed process got this far
             return record, record.branch
         if tip is not None and await is_ancestor(git, work, tip):
             return record, None
-        elsewhere = (await checked_out(git)).get(record.branch, git.folder) != git.folder
+        elsewhere = (await checked_out(git)).get(record.branch, path) != path
         if operation is None and not elsewhere and (tip is None or await is_ancestor(git, tip, work)):
             await move_branch(git, record.branch, work, tip)
             return record, record.branch
@@ -185,7 +195,7 @@ async def _describe(
     others = tuple(name(other) for other in record.others)
     head = await commit_of(git, HEADS + branch) or record.base
     commits = int((await git.ask("rev-list", "--count", head, f"^{record.base}")).text)
-    files = _changes((await git.ask(*_COMPARE, "--raw", "--numstat", record.base, head)).parts)
+    files = _changes((await git.ask(*_COMPARE, "--raw", "--numstat", record.base, head)).shown)
     return SavedWork(
         branch=branch,
         base=record.base,

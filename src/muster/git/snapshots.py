@@ -10,7 +10,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from muster.domain.errors import MusterError
-from muster.git.commands import GitCommands
+from muster.git.commands import GitCommands, storable
 from muster.git.layout import Layout, TreeRecord
 
 _INDEX = "muster-index-"
@@ -64,7 +64,9 @@ async def snapshot(layout: Layout, record: TreeRecord) -> AsyncIterator[TreeSnap
         tree = (await own.ask("write-tree")).text
         nested |= await _repositories_in(own)
         unsaved = await _still_different(own, frozenset(left_out))
-        yield TreeSnapshot(id=tree, index=index, nested=tuple(sorted(nested)), unsaved=unsaved)
+        yield TreeSnapshot(
+            id=tree, index=index, nested=tuple(map(storable, sorted(nested))), unsaved=tuple(map(storable, unsaved))
+        )
     finally:
         _drop_indexes(git_dir)
 
@@ -104,7 +106,8 @@ def _copy_index(git_dir: Path, index: Path) -> None:
     """Begin with the index of the tree, which knows the files that did not change; drop what killed ones left."""
     _drop_indexes(git_dir)
     try:
-        shutil.copyfile(git_dir / "index", index)
+        # With its time: git looks into files that were changed in the second in which their index was written.
+        shutil.copy2(git_dir / "index", index)
     except FileNotFoundError:
         return
     except OSError as error:

@@ -5,6 +5,7 @@ The user's own working tree, index and stash are touched by `apply` alone, and o
 
 import asyncio
 import os
+import shutil
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -24,13 +25,15 @@ from muster.git.layout import (
     check_name,
     exclude_base_dir,
     find_layout,
+    is_taken,
 )
 from muster.git.locks import remove_stale
 from muster.git.merges import Merge, apply_merge, merge_branch
 from muster.git.retention import Collected, collect_trees, discard
-from muster.git.saved_work import Overlap, SavedWork, diff_of_saved, diff_of_tree, find_overlaps, save_tree
+from muster.git.saved_work import Overlap, SavedWork, diff_of_saved, diff_of_tree, find_overlaps, keep_head, save_tree
 
 _MOST_NAMED = 10  # submodules that are named in a note
+_LEAST_FREE = 100_000  # bytes without which a disk counts as full
 
 
 class Worktrees:
@@ -78,7 +81,7 @@ class Worktrees:
         check_name(name)
         layout = await self._layout()
         record = layout.record(name)
-        if record is None or record.state is not TreeState.READY or not layout.path(name).is_dir():
+        if record is None or record.state is not TreeState.READY or not layout.is_there(name):
             raise NotFound(f"there is no worktree {name} in {layout.base_dir}")
         return layout.tree(record)
 
@@ -138,8 +141,9 @@ class Worktrees:
         lost = before is not None and before.state is TreeState.READY  # somebody deleted its folder
         base = before.base if before is not None and lost else await start_commit(layout, ref)
         if before is not None:
+            before = await keep_head(layout, before) if lost else before
             await discard(layout, before)
-        elif _is_taken(layout.path(name)):
+        elif is_taken(layout.path(name)):
             raise Conflict(
                 f"{layout.path(name)} is there already, and was not made by Muster",
                 suggestions=("move it away, or use another name or base folder",),
@@ -154,8 +158,9 @@ class Worktrees:
             notes = await _notes(layout, record)
             done = layout.remember(replace(record, state=TreeState.READY, copied=copied, notes=notes))
         except Exception as error:
+            failure = await asyncio.to_thread(_failed, layout, name, error)
             await _undo(layout, record, lost)
-            raise _failed(layout.path(name), error) from error
+            raise failure from error
         return layout.tree(done)
 
 
@@ -203,7 +208,7 @@ async def _check_out(layout: Layout, record: TreeRecord) -> None:
 async def _notes(layout: Layout, record: TreeRecord) -> tuple[str, ...]:
     """Return what a checkout leaves out: submodules are not initialised, files of Git LFS are pointers."""
     git = layout.tree_git(record)
-    entries = (await git.ask("ls-files", "--stage", "-z")).parts
+    entries = (await git.ask("ls-files", "--stage", "-z")).shown
     modules = [entry.partition("\t")[2] for entry in entries if entry.startswith("160000 ")]
     notes = []
     if modules:
@@ -234,21 +239,33 @@ async def _drop_branch(layout: Layout, record: TreeRecord) -> None:
         await layout.git.ask("update-ref", "-d", HEADS + record.branch, record.base)
 
 
-def _failed(path: Path, error: Exception) -> Exception:
+def _failed(layout: Layout, name: str, error: Exception) -> Exception:
     """Return the error for a tree that could not be made."""
     if isinstance(error, BadArgument | Conflict):
         return error
     reason = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
+    full = any(_is_full(folder) for folder in (layout.base_dir, layout.common))
     return MusterError(
-        f"the worktree {path} could not be made: {reason}",
-        suggestions=("nothing was left behind; is the disk full, or the folder not writable?",),
+        f"the worktree {layout.path(name)} could not be made: {'the disk is full: ' if full else ''}{reason}",
+        suggestions=(
+            "free some space, for example with muster pool gc"
+            if full
+            else "is there space on the disk, and is the folder writable?",
+        ),
     )
+
+
+def _is_full(folder: Path) -> bool:
+    try:
+        return shutil.disk_usage(folder).free < _LEAST_FREE
+    except OSError:
+        return False
 
 
 def _reopen(layout: Layout, record: TreeRecord) -> bool:
     """Prepare a tree that is there for more work; False when its folder is gone."""
     path, git_dir = layout.path(record.name), layout.git_dir(record)
-    if not path.is_dir():
+    if not layout.is_there(record.name):
         return False
     if not git_dir.is_dir():
         raise Conflict(
@@ -273,7 +290,7 @@ def _known(layout: Layout, name: str) -> TreeRecord:
     if record is None or record.state is not TreeState.READY:
         raise NotFound(f"there is no worktree {name} in {layout.base_dir}")
     for place in (layout.path(name), layout.git_dir(record)):
-        if not place.is_dir():
+        if place.is_symlink() or not place.is_dir():
             raise Conflict(
                 f"the worktree {name} cannot be saved: {place} is gone",
                 suggestions=(f"what was committed is on the branch {record.branch}",),
@@ -284,10 +301,3 @@ def _known(layout: Layout, name: str) -> TreeRecord:
 def _admin(path: Path) -> str:
     """Return the name that git gave a worktree, from the file `.git` in it."""
     return Path(os.fsdecode((path / ".git").read_bytes()).removeprefix("gitdir: ").rstrip("\n")).name
-
-
-def _is_taken(path: Path) -> bool:
-    """Return whether something is at a path; an empty folder is not."""
-    if path.is_symlink() or not path.is_dir():
-        return os.path.lexists(path)
-    return any(path.iterdir())
