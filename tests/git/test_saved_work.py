@@ -412,3 +412,22 @@ async def test_a_lock_of_a_git_that_may_live_is_left_and_the_work_is_saved(repos
     assert (await trees.save(tree, "saved")).commits == 1
     assert not lock.exists()
     assert git_in(tree.path, "status", "--porcelain") == ""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_file_changed_in_the_second_of_the_checkout_to_the_same_size_is_saved(
+    repository: Repository, kind: Isolation
+) -> None:
+    trees = worktrees(repository.folder)
+    tree = await trees.create("one", kind)
+    index = Path(git_in(tree.path, "rev-parse", "--absolute-git-dir").strip()) / "index"
+    git_in(tree.path, "config", "core.trustctime", "false")  # a test can set every time but that
+    file, second = tree.path / "src/c.py", 1_700_000_000
+    os.utime(file, (second, second))
+    git_in(tree.path, "update-index", "--refresh")
+    file.write_text("y = 2\n")  # as long as before
+    for path in (file, index):
+        os.utime(path, (second, second))
+    saved = await trees.save(tree, "work")
+    assert [change.path for change in saved.files] == ["src/c.py"]
+    assert shown(repository, saved.branch, "src/c.py") == "y = 2\n"

@@ -106,7 +106,8 @@ def _copy_index(git_dir: Path, index: Path) -> None:
     """Begin with the index of the tree, which knows the files that did not change; drop what killed ones left."""
     _drop_indexes(git_dir)
     try:
-        shutil.copyfile(git_dir / "index", index)
+        # With its time: git looks into files that were changed in the second in which their index was written.
+        shutil.copy2(git_dir / "index", index)
     except FileNotFoundError:
         return
     except OSError as error:

@@ -299,3 +299,19 @@ async def test_the_statuses_are_told_in_the_result(tmp_path: Path) -> None:
         run = await home.run(prompt("a", "x"), prompt("b", "y", when="false"))
         assert run.result["output"] == "x"
         assert [step["status"] for step in run.result["steps"]] == [StepStatus.COMPLETED, StepStatus.SKIPPED]
+
+
+async def test_what_an_agent_is_writing_is_seen_before_it_is_done(tmp_path: Path) -> None:
+    script = """echo '{"d": "half"}'; until test -e go; do sleep 0.05; done; echo '{"a": "whole"}'"""
+    words = json.dumps(["sh", "-c", script, "{prompt}"])
+    answer = 'output = "jsonl"\ndelta = "$.d"\nanswer = "$.a"\nends = "$.a"\nbudget_usd = 1\n'
+    async with chain_home(tmp_path, toml=f'[agents.writer]\nkind = "cli"\ncommand = {words}\n{answer}') as home:
+        chain = home.muster.chains.load(home.write(prompt("a", "write", agent="writer")))
+        handle = await home.muster.chains.start(home.muster.chains.spec(chain, folder=tmp_path))
+        async with asyncio.timeout(60):
+            while not (found := await home.muster.chains.progress(handle.id)).partial_output:  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+        assert (found.partial_output, found.current) == ("half", (1, "a"))
+        (tmp_path / "go").touch()
+        assert (await handle.result())["output"] == "whole"
+        assert (await home.muster.chains.progress(handle.id)).partial_output == ""
