@@ -19,6 +19,9 @@ from muster.app.agent_kinds.directory import Agents
 from muster.app.batches import Batches
 from muster.app.chains import Chains
 from muster.app.muster import StoreFile
+from muster.app.pool.pool import Pool
+from muster.app.pool.tasks import Tasks
+from muster.app.pool.trees import TaskTrees
 from muster.app.project import Project
 from muster.app.runs.handle import RunHandle
 from muster.app.runs.runs import Runs
@@ -41,6 +44,9 @@ PARTS: list[tuple[str, type]] = [
     ("a `muster.RunHandle`", RunHandle),
     ("`m.suites`", Suites),
     ("`m.verify`", Verifications),
+    ("`m.pool`", Pool),
+    ("`m.pool.tasks`", Tasks),
+    ("`m.pool.trees`", TaskTrees),
     ("`m.chains`", Chains),
     ("`m.batches`", Batches),
     ("`m.agents`", Agents),

@@ -9,6 +9,7 @@ import click
 import pytest
 
 from muster.cli.commands import app
+from muster.cli.line import CliGroup
 from muster.settings.file import read_configuration
 
 ROOT = Path(__file__).parent.parent
@@ -25,6 +26,9 @@ def test_a_command_takes_the_options_it_is_shown_with(line: str) -> None:
     command: click.Command = app
     context = click.Context(app)
     while isinstance(command, click.Group) and words:
+        if words[0].startswith("-") and isinstance(command, CliGroup):
+            command = command.default() or command
+            break
         found = command.get_command(context, words.pop(0))
         assert found is not None
         command = found

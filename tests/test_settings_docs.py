@@ -17,6 +17,8 @@ PARTS: dict[str, tuple[type, type | None]] = {  # the heading, its section, and 
     "[budget]": (BudgetSection, None),
     "[workloads]": (WorkloadsSection, None),
     "[verify]": (VerifySection, None),
+    "[pool]": (sections.PoolSection, None),
+    "[[slots]]": (sections.SlotSection, None),
     "Every kind": (sections._Agent, None),
     'kind = "anthropic", "openai" or "scripted"': (sections.ModelSection, sections._Agent),
     "Programs, services, functions and CLI agents": (sections._Own, sections._Agent),
@@ -73,6 +75,8 @@ def test_no_section_and_no_kind_is_left_out() -> None:
         "[budget]",
         "[workloads]",
         "[verify]",
+        "[pool]",
+        "[slots]",
         "[agents]",
     }
     assert all(f'"{kind}"' in PAGE for kind in sections.KINDS)

@@ -32,11 +32,11 @@ def rows(title: str) -> list[list[str]]:
 def test_the_shipped_agents_and_their_thresholds_are_told_as_they_are() -> None:
     told = {
         re.sub("[`| ]", "", name): (int(wave), tuple(re.findall(r"`([^`]+)`", thresholds)))
-        for name, wave, _, thresholds in rows("The agents that are shipped")
+        for name, wave, _, thresholds in rows("The built-in agents")
     }
     assert told == {agent.name: (agent.wave, agent.thresholds) for agent in shipped().agents}
     for model in {agent.model for agent in shipped().verifiers()}:
-        assert f"`{model}`" in section("The agents that are shipped")
+        assert f"`{model}`" in section("The built-in agents")
 
 
 @pytest.mark.parametrize("keys", [TOP, AGENT, LIMITS, PARSERS, tuple(Kind), tuple(Shape)])

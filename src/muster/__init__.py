@@ -6,6 +6,7 @@ if TYPE_CHECKING:
     from muster.app import Muster
     from muster.app import open_muster as open  # noqa: A004  # as a user writes it: muster.open()
     from muster.app.doctor import examine as doctor
+    from muster.app.pool.values import TaskSpec, TaskState
     from muster.app.project import Project
     from muster.app.runs.handle import RunHandle
     from muster.app.runs.options import RunOptions
@@ -51,6 +52,8 @@ __all__ = [
     "RunState",
     "SuiteChoice",
     "SuiteSpec",
+    "TaskSpec",
+    "TaskState",
     "Tool",
     "ToolCall",
     "VerifyChoice",
@@ -86,6 +89,8 @@ _HOMES = {
     "RunState": ("muster.domain.run", "RunState"),
     "SuiteChoice": ("muster.app.suites.suites", "SuiteChoice"),
     "SuiteSpec": ("muster.app.suites.values", "SuiteSpec"),
+    "TaskSpec": ("muster.app.pool.values", "TaskSpec"),
+    "TaskState": ("muster.app.pool.values", "TaskState"),
     "Tool": ("muster.domain.call", "Tool"),
     "ToolCall": ("muster.domain.call", "ToolCall"),
     "VerifyChoice": ("muster.app.verify.verifications", "VerifyChoice"),

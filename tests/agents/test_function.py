@@ -190,19 +190,19 @@ async def test_a_reply_is_taken_at_its_word() -> None:
 
 
 UNFIT: dict[str, tuple[Any, str]] = {
-    "nothing": (None, "NoneType"),
+    "nothing": (None, "None, which is not an answer"),
     "a number": (3, "int"),
     "bytes": (b"x", "bytes"),
     "a list": (["x"], "list"),
-    "no text": ({}, "text is NoneType"),
-    "a text that is none": ({"text": 3}, "text is int"),
+    "no text": ({}, "text is None"),
+    "a text that is none": ({"text": 3}, "text is a value of the type int"),
     "an unknown part": ({"text": "x", "answer": "y"}, "'answer'"),
     "tool calls that are none": ({"text": "x", "tool_calls": "search"}, "tool_calls"),
     "a tool call without a name": ({"text": "x", "tool_calls": [{"id": "c"}]}, "tool_calls"),
     "a number for tool calls": ({"text": "x", "tool_calls": 3}, "tool_calls"),
     "arguments that are no JSON": ({"tool_calls": [{"name": "x", "arguments": {"a": {1}}}]}, "tool_calls is not plain"),
     "data that is no JSON": ({"data": {1, 2}}, "data is not plain JSON"),
-    "a reply without a text": (Reply(text=None, stop=Stop.END), "text is no str"),  # type: ignore[arg-type]
+    "a reply without a text": (Reply(text=None, stop=Stop.END), "text is not of the type str"),  # type: ignore[arg-type]
     "a reply with odd data": (Reply(text="", stop=Stop.END, data=object()), "data is not plain JSON"),
 }
 

@@ -71,7 +71,7 @@ async def test_where_nothing_can_be_changed_nothing_is_verified_again(tmp_path: 
 async def test_a_request_that_is_detached_is_not_repaired_and_needs_batches(tmp_path: Path) -> None:
     async with muster.open(settings=load_settings(tmp_path / "home", folder=tmp_path, environment={})) as m:
         request = request_in(tmp_path, m, "BAD\n", detach=True)
-        with pytest.raises(BadArgument, match="--detach"):
+        with pytest.raises(BadArgument, match="cannot be changed after a verification that is detached"):
             request.require_repairable()
         with pytest.raises(BadArgument, match="none of these agents is asked in one"):
             await m.verify.begin(request)

@@ -107,15 +107,19 @@ class Play:
         (stage.folder / FOLDER).mkdir(exist_ok=True)
         (stage.folder / FOLDER / "cases.yaml").write_text(self.text(), encoding="utf-8")
 
+    @property
+    def brisk(self) -> tuple[str, ...]:
+        """The options that make a run look for its batches often, if it has any."""
+        return BRISK if self.dispatch == "batch" else ()
+
     def command(self, *more: str) -> tuple[str, ...]:
         """Give the command that begins."""
         told = ("--agent", self.agent, "--judge", self.judge, "--epochs", str(self.epochs), "--evaluator", "all")
-        brisk = BRISK if self.dispatch == "batch" else ()
-        sent = ("--dispatch", self.dispatch, "--concurrency", str(self.concurrency), *brisk)
+        sent = ("--dispatch", self.dispatch, "--concurrency", str(self.concurrency), *self.brisk)
         return ("run", FOLDER, *told, *sent, *more)
 
 
-RESUME = ("runs", "resume", "last", *BRISK)
+RESUME = ("runs", "resume", "last")
 
 
 def _shown(number: int) -> int:
@@ -157,7 +161,7 @@ async def go_on(stage: Stage, play: Play, crash_at: str | None = None) -> Perfor
     if _waits_for_nothing(stage):
         ended = await (await perform(stage, "batch", "reconcile", "--resubmit", "--grace", "0.3", *BRISK)).end()
         assert ended.code == 0, ended
-    return await perform(stage, *RESUME, crash_at=crash_at)
+    return await perform(stage, *RESUME, *play.brisk, crash_at=crash_at)
 
 
 def _waits_for_nothing(stage: Stage) -> bool:

@@ -43,7 +43,7 @@ def test_without_a_prompt_the_question_is_read_from_standard_input(shell: Shell)
     empty = shell.muster("ask", "sim/echo", stdin=b"")
     assert (empty.code, "the prompt is empty" in empty.err) == (2, True)
     code, told = on_terminal(shell, "ask", "sim/echo", typing=True)
-    assert (code, "there is no question" in told) == (2, True)
+    assert (code, "no prompt given" in told) == (2, True)
 
 
 @pytest.mark.parametrize(

@@ -182,4 +182,4 @@ def test_what_cannot_be_read_offers_nothing_and_makes_nothing(shell: Shell, fold
 def test_a_shell_that_is_not_known_is_refused_with_those_that_are(shell: Shell) -> None:
     refused = shell.muster("completion", "tcsh", "--json")
     assert refused.code == 2
-    assert refused.error()["suggestions"] == [f"muster completion {name}" for name in ("bash", "zsh", "fish")]
+    assert refused.error()["message"] == "SHELL must be one of bash, zsh, fish, not 'tcsh'"

@@ -181,6 +181,11 @@ def test_nothing_generated_is_a_failure_and_leaves_no_file(
     assert not (tmp_path / "geo").exists()
 
 
+def test_rejected_replies_are_counted_in_words(generate: Generate, tmp_path: Path) -> None:
+    (tmp_path / "reply.json").write_text("no idea")
+    assert "rejected: 2 replies that could not be used · 2 rounds" in generate(*NEW).err
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

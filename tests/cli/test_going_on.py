@@ -211,3 +211,18 @@ def test_a_replay_that_misses_something_exits_1_and_names_it(shell: Shell, rehea
     result = shell.muster("runs", "replay", run, "--json")
     assert (result.code, result.error()["code"]) == (1, "replay_miss")
     assert "ticket/" in result.error()["message"]
+
+
+def test_options_about_batches_are_refused_for_a_run_whose_calls_are_all_live(shell: Shell) -> None:
+    shell.muster("ask", "sim/echo", "hello")
+    for words in (("resume", "last"), ("fork", "last", "--from", "answer")):
+        refused = shell.muster("runs", *words, "--linger", "5")
+        assert (refused.code, refused.out) == (2, "")
+        assert refused.err == "error: --linger is about batches, and this run has none\n  leave it out\n"
+    assert len(shell.muster("runs", "list", "--json").data()) == 1
+
+
+def test_a_workload_of_the_users_own_may_use_batches_at_any_time(shell: Shell) -> None:
+    shell.declare_workloads()
+    run = shell.submit("triage", {"agent": "sim/echo", "tickets": ["a"]})
+    assert shell.muster("runs", "resume", run, "--linger", "5").code == 0

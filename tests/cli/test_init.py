@@ -29,9 +29,12 @@ def test_nothing_is_overwritten(shell: Shell) -> None:
     assert kept.read_text() == "mine"
 
 
-@pytest.mark.parametrize("arguments", [("My_Agent",), ("../up",), ("a", "--kind", "council")])
-def test_what_cannot_be_made_is_refused_plainly(shell: Shell, arguments: tuple[str, ...]) -> None:
-    assert shell.muster("init", *arguments, "--json").error()["code"] == "bad_argument"
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [(("My_Agent",), "bad_argument"), (("../up",), "bad_argument"), (("a", "--kind", "b"), "usage")],
+)
+def test_what_cannot_be_made_is_refused_plainly(shell: Shell, arguments: tuple[str, ...], code: str) -> None:
+    assert shell.muster("init", *arguments, "--json").error()["code"] == code
     assert list(shell.folder.iterdir()) == []
 
 

@@ -53,7 +53,7 @@ def perform_it(words: Sequence[str]) -> dict[str, Any]:
 
     def nothing(
         common: CommonOptions,
-        prompt: Annotated[str | None, Argument(metavar="PROMPT", when_more="Quote the prompt.", help="It.")] = None,
+        prompt: Annotated[str | None, Argument(metavar="PROMPT", when_more="quote the prompt", help="It.")] = None,
     ) -> int:
         """Do nothing."""
         return 0
@@ -103,15 +103,15 @@ def test_after_two_dashes_nothing_is_an_option() -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("outer", "No such command 'outer'."),
-        ("iner", "No such command 'iner'. Did you mean 'inner'?"),
-        ("inner tel", "No such command 'tel'. Did you mean 'tell'?"),
-        ("inner tell", "Missing argument FIRST: The first."),
-        ("inner tell a --limt 3", "No such option '--limt'. Did you mean '--limit'?"),
-        ("inner tell a -x", "No such option '-x'."),
-        ("inner tell a -5", "No such option '-5'."),
-        ("inner tell a --limit", "Option '--limit' requires an argument."),
-        ("inner tell a --loud=yes", "Option '--loud' does not take a value."),
+        ("outer", "no such command 'outer'"),
+        ("iner", "no such command 'iner'. Did you mean 'inner'?"),
+        ("inner tel", "no such command 'tel'. Did you mean 'tell'?"),
+        ("inner tell", "missing argument FIRST: The first"),
+        ("inner tell a --limt 3", "no such option '--limt'. Did you mean '--limit'?"),
+        ("inner tell a -x", "no such option '-x'"),
+        ("inner tell a -5", "no such option '-5'"),
+        ("inner tell a --limit", "option '--limit' requires an argument"),
+        ("inner tell a --loud=yes", "option '--loud' does not take a value"),
         ("inner tell a --limit many", "--limit must be a whole number, not 'many'"),
         ("inner tell a -l 1.5", "--limit must be a whole number, not '1.5'"),
         ("inner tell a -l 1_0", "--limit must be a whole number, not '1_0'"),
@@ -119,9 +119,9 @@ def test_after_two_dashes_nothing_is_an_option() -> None:
         ("inner tell a --limit 51", "--limit must be at most 50, not 51"),
         ("inner tell a --score nan", "--score must be a number, not 'nan'"),
         ("inner tell a --score=", "--score must be a number, not ''"),
-        ("nothing what is", "Unexpected argument 'is'. Quote the prompt."),
-        ("help outer", "No such command 'outer'."),
-        ("help nothing more", "Unexpected argument 'more'."),
+        ("nothing what is", "unexpected argument 'is'"),
+        ("help outer", "no such command 'outer'"),
+        ("help nothing more", "unexpected argument 'more'"),
     ],
 )
 def test_what_does_not_fit_is_told_with_what_would(words: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -130,10 +130,11 @@ def test_what_does_not_fit_is_told_with_what_would(words: str, said: str, capsys
     names = [word for word in words.split() if word in ("inner", "tell", "nothing")]
     names = ["help"] if words == "help nothing more" else names
     path = " ".join(["muster", *names])
-    usage = {"code": "usage", "message": said, "suggestions": [f"{path} --help"]}
+    ways = [*(["quote the prompt"] if "what" in words else []), f"{path} --help"]
+    usage = {"code": "usage", "message": said, "suggestions": ways}
     assert told == {"ok": False, "command": path.partition(" ")[2], "error": usage}
     assert perform_it(words.split()) == {"code": 2}
-    assert capsys.readouterr().err == f"error: {said}\n  {path} --help\n"
+    assert capsys.readouterr().err == "\n  ".join([f"error: {said}", *ways]) + "\n"
 
 
 @pytest.mark.parametrize("ask", ["-h", "--help"])
@@ -254,7 +255,7 @@ def test_a_member_is_found_behind_shared_options_and_nothing_else(capsys: pytest
     assert (seen["code"], seen["plan"], seen["common"].command) == (4, "x", "check plan")
     assert (seen["common"].json, seen["common"].home) == (True, Path("here"))
     assert verify_it(["check", "--chnged", "plan"]) == {"code": 2}
-    told = "error: No such option '--chnged'. Did you mean '--changed'?\n  muster check --help\n"
+    told = "error: no such option '--chnged'. Did you mean '--changed'?\n  muster check --help\n"
     assert capsys.readouterr().err == told
 
 

@@ -91,7 +91,7 @@ def test_windows_begin_so_long_ago_or_at_a_date() -> None:
 
 @pytest.mark.parametrize("given", ["", "7", "d", "-7d", "1.5h", "yesterday", "2026-13-01"])
 def test_a_window_that_is_none_is_refused(given: str) -> None:
-    with pytest.raises(BadArgument, match="nor a date"):
+    with pytest.raises(BadArgument, match="must be a duration or a date, not"):
         since(given, 0.0)
 
 

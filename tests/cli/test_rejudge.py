@@ -57,8 +57,11 @@ def test_what_leaves_nothing_to_do_is_refused(shell: Shell) -> None:
     ran = shell.muster("run", "desk.yaml", "--agent", "sim/echo", "--judge", "sim/echo", "--evaluator", "rules")
     assert ran.code == 1
     for words, reason in (
-        (("rejudge", "last", "--judge", "sim/echo", "--evaluator", "rules"), "there is nothing to judge"),
-        (("rejudge", "last", "--judge", "sim/echo"), "with --evaluator rules there is nothing to judge"),
+        (
+            ("rejudge", "last", "--judge", "sim/echo", "--evaluator", "rules"),
+            "--evaluator must be judge or all, not 'rules'",
+        ),
+        (("rejudge", "last", "--judge", "sim/echo"), "with the evaluator rules there is nothing to judge"),
         (
             ("rejudge", "last", "--judge", "sim/echo", "--evaluator", "all", "--linger", "3"),
             "--linger is about batches",

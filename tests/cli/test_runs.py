@@ -148,3 +148,13 @@ def test_delete_touches_nothing_when_one_of_them_is_not_there(shell: Shell) -> N
     shell.muster("ask", "sim/echo", "hello", "--name", "a")
     assert shell.muster("runs", "delete", "a", "nothing-like-it").code == 5
     assert len(shell.muster("runs", "list", "--json").data()) == 1
+
+
+@pytest.mark.parametrize(("agent", "code"), [("echo", 0), ("empty", 1)])
+def test_repeating_a_question_ends_as_asking_it_did(shell: Shell, agent: str, code: int) -> None:
+    asked = shell.muster("ask", f"sim/{agent}", "hello", "--name", "mine")
+    assert asked.code == code
+    for again in (("runs", "replay", "mine"), ("runs", "fork", "mine", "--from", "ask")):
+        assert shell.muster(*again).code == code
+        told = shell.muster(*again, "--json")
+        assert (told.code, told.envelope()["ok"]) == (code, code == 0)

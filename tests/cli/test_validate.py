@@ -81,7 +81,10 @@ def test_an_undefined_variable_is_a_warning_with_its_line(shell: Shell) -> None:
 def test_nothing_found_exits_5(shell: Shell) -> None:
     for path in (".", "nowhere"):
         assert shell.muster("validate", path).code == 5
-    assert shell.muster("validate", ".", "--json").error()["code"] == "not_found"
+    told = shell.muster("validate", ".", "--json").error()
+    assert (told["code"], told["suggestions"]) == ("not_found", ["muster init NAME", "muster init NAME --kind verify"])
+    assert told["message"].startswith("no suite in .: ")
+    assert told["message"].endswith("; no verify.yaml with verification agents either")
     assert shell.muster("validate", "/").err.startswith("error: / is the root of the file system\n")
 
 

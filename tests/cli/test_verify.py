@@ -94,8 +94,8 @@ def test_nothing_to_verify_is_its_own_message_and_its_own_decision(home: VerifyH
 
 REFUSED: list[tuple[list[str], str]] = [
     ([], "no files given"),
-    (["--changed", "--staged"], "only one way"),
-    (["src", "--pending"], "only one way"),
+    (["--changed", "--staged"], "files are chosen in more than one way"),
+    (["src", "--pending"], "files are chosen in more than one way"),
     (["--changed", "main", "src"], "choose files in one way: src or --changed"),
     (["--changed=main", "src"], "choose files in one way: src or --changed"),
     (["--changed", "main", "other"], "at most one word, the commit"),
@@ -105,7 +105,7 @@ REFUSED: list[tuple[list[str], str]] = [
     (["plan", "src", "--detach"], "none of these agents is asked in one"),
     (["src", "--live", "--detach"], "with --live there are none"),
     (["src", "--live", "--fallback", "live"], "--fallback is about batches"),
-    (["src", "--batch", "--fallback", "maybe"], "--fallback must be one of fail, live, not 'maybe'"),
+    (["src", "--batch", "--fallback", "maybe"], "--fallback must be fail or live, not 'maybe'"),
     (["src", "--agent", "reviewer", "--wave", "1"], "none of the given agents"),
     (["src", "--report", "html=x.html"], "one of terminal, markdown, json, sarif, junit"),
     (["src", "--report", "json=-", "--json"], "none beside --json"),
@@ -120,7 +120,7 @@ REFUSED: list[tuple[list[str], str]] = [
 
 
 NOT_FOUND = [
-    (["src", "--agent", "nobody"], "no agent is called 'nobody' in verify.yaml\n  use one of checker, reviewer"),
+    (["src", "--agent", "nobody"], "no agent is called 'nobody' in verify.yaml\n  agents: checker, reviewer"),
     (["src", "--wave", "3"], "no wave 3 in verify.yaml"),
     (["nowhere.py"], "no such file or folder: nowhere.py"),
     (["./plan"], "no such file or folder: ./plan"),

@@ -107,3 +107,13 @@ def test_metrics_sum_up_what_was_verified(home: VerifyHome) -> None:
     assert "passed 1 (50.0%), 1 failed, 0 stopped" in told
     assert "checker 2 50% 1 0 0 1 0 0 0 $0.00" in told
     assert home.verify("metrics", "--since", "soon").code == 2
+
+
+@pytest.mark.parametrize("option", QUICK[::2])
+def test_options_about_batches_are_refused_where_no_agent_is_asked_in_one(home: VerifyHome, option: str) -> None:
+    refused = home.verify("src", option, "3")
+    assert (refused.code, home.runs()) == (2, [])
+    assert refused.err.startswith(f"error: {option} is about batches, and this verification has none\n  add --batch\n")
+    assert home.verify("src", "--name", "mine").code == 0
+    again = home.verify("resume", "mine", option, "3")
+    assert (again.code, again.err) == (2, f"error: {option} is about batches, and this run has none\n  leave it out\n")

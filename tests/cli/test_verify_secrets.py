@@ -79,7 +79,7 @@ def test_an_exception_is_written_beside_everything_else_and_holds_for_this_place
     [
         ("src/shop.py:2", "no secret was found at src/shop.py:2; secrets of this file are at: 1"),
         ("src/none.py:1", "no such file"),
-        ("src/shop.py", "does not have the form FILE:LINE"),
+        ("src/shop.py", "the place must be FILE:LINE, not 'src/shop.py'"),
         ("../shop.py:1", "is not below"),
     ],
 )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from muster.domain.errors import RunFailed
+from muster.domain.errors import RetriesExhausted, RunFailed, Unreachable
 
 
 @pytest.mark.parametrize(
@@ -16,3 +16,13 @@ from muster.domain.errors import RunFailed
 )
 def test_a_run_is_named_once(message: str, told: str) -> None:
     assert RunFailed("r1", "canceled", "canceled", {"message": message}).message == told
+
+
+def test_a_run_that_timed_out_says_so_once() -> None:
+    error = {"message": "run r1 exceeded its time limit of 5 s"}
+    assert RunFailed("r1", "timeout", "timeout", error).message == "run r1 timed out: its time limit is 5 s"
+
+
+def test_what_cannot_be_reached_suggests_the_command_that_checks_the_network() -> None:
+    assert Unreachable("https://example.org: cannot connect").suggestions == ("check the connection: muster doctor",)
+    assert RetriesExhausted("failed", last=Unreachable("x")).suggestions == ("check the connection: muster doctor",)

@@ -102,7 +102,7 @@ def test_budgets_are_read_exactly(tmp_path: Path) -> None:
         ("[agents.a]\nkind = openai\n", ":2:8", "invalid value: write a string in quotes"),
         ("[budget\n", ":1:8", "Expected"),
         ("a = 1\na = 2\n", ":2:6", "Cannot overwrite"),
-        ("[budget]\nrun_usd = 5\n[pool]\nslots = 2\n", ":3:1", "unknown key 'pool'"),
+        ("[budget]\nrun_usd = 5\n[pond]\nslots = 2\n", ":3:1", "unknown key 'pond'"),
         ('[agents.a]\nkind = "openai"\nmodle = "x"\n', ":3:1", "agents.a: unknown key 'modle'; did you mean 'model'?"),
         ('[agents.a]\nkind = "telepathy"\n', ":2:1", "agents.a.kind"),
         ('[agents.a]\nkind = "openai"\napi_key = "sk-1"\n', ":3:1", "key_env"),
@@ -142,6 +142,11 @@ def test_budgets_are_read_exactly(tmp_path: Path) -> None:
         ("[workloads]\nimport = 'a'\n", ":2:1", "workloads.import: must be a list, not a string"),
         ("budget = 'all'\n", ":1:1", "budget: must be a table, not a string"),
         ("[budget]\nday_usd = inf\n", ":2:1", "budget.day_usd"),
+        ("[pool]\nslots = 20\n", ":2:1", "pool.slots: must be between min_slots 1 and max_slots 16, not 20"),
+        ("[[slots]]\nname = 'Mine'\n", ":2:1", "'Mine' cannot be the name of a slot"),
+        ("[[slots]]\nname = 'slot-3'\n", ":2:1", "'slot-3' cannot be the name of a slot"),
+        ("[[slots]]\nname = 'a'\n[[slots]]\nname = 'a'\n", ":2:1", "two slots are called 'a'"),
+        ("[[slots]]\nname = 'a'\nrules = 1\n", ":3:1", "unknown key 'rules'"),
     ],
 )
 def test_a_wrong_file_is_told_with_its_line_and_column(tmp_path: Path, text: str, place: str, said: str) -> None:

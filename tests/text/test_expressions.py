@@ -94,7 +94,7 @@ def test_an_expression_is_read_as_it_is_meant(text: str, tree: Truth) -> None:
         ("critical ==", "at character 12: expected a number or a metric, but the expression ends"),
         (
             "critcal == 0",
-            "at character 1: unknown name 'critcal' (did you mean critical?); use one of total, critical, ",
+            "at character 1: unknown name 'critcal' (did you mean critical?); the metrics are total, critical, ",
         ),
         ("score.high > 1", "at character 1: unknown name 'score.high'"),
         ("parts. > 1", "at character 1: unknown name 'parts.'"),
@@ -115,7 +115,7 @@ def test_an_expression_is_read_as_it_is_meant(text: str, tree: Truth) -> None:
         ("critical == 1" + "0" * 20, "at character 13: this number has more than 15 digits"),
         ("__import__(1) == 0", "at character 1: unknown name '__import__'"),
         ("critical == `0`", "at character 13: unexpected character '`'"),
-        ("1 == 1", "at character 1: an expression needs a metric; use one of "),
+        ("1 == 1", "at character 1: an expression needs a metric; the metrics are "),
     ],
 )
 def test_what_is_no_expression_is_refused_with_its_place(text: str, message: str) -> None:

@@ -76,7 +76,7 @@ async def test_files_that_are_for_nobody_who_is_asked_are_left_out_with_a_word(t
 
 async def test_who_verifies_is_the_named_file_else_the_folders_own_else_the_shipped(tmp_path: Path) -> None:
     async with stage(tmp_path) as s:
-        assert (await declared(s.muster.settings, s.root, None)).file == "the shipped agents"
+        assert (await declared(s.muster.settings, s.root, None)).file == "the built-in agents"
         declare(s.root / "verify.yaml", "own")
         assert [one.name for one in (await declared(s.muster.settings, s.root, None)).agents] == ["own", "later"]
         named = declare(tmp_path / "named.yaml", "named")

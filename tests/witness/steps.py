@@ -115,8 +115,8 @@ def replaying() -> Iterator[Step]:
 
 def going_on() -> Iterator[Step]:
     """Give what goes on with runs that are not over."""
-    yield _step("runs", "resume", "interrupted", *QUICKLY)
-    yield _step("runs", "resume", "killed", *QUICKLY)
+    yield _step("runs", "resume", "interrupted")
+    yield _step("runs", "resume", "killed")
     yield _step("batch", "cancel", "batch@unwanted", *QUICKLY)
     yield _step("runs", "cancel", "unwanted", *QUICKLY)
     yield _step("batch", "fetch", "batch@asked-later", *QUICKLY)
@@ -125,7 +125,7 @@ def going_on() -> Iterator[Step]:
     yield _step("runs", "resume", "waiting", *QUICKLY)
     yield _step("verify", "resume", "looked-later", *QUICKLY)
     yield _step("batch", "reconcile", *QUICKLY)
-    yield _step("runs", "resume", "lost", "--detach", *QUICKLY)
+    yield _step("runs", "resume", "lost", "--detach")
     yield _step("worker", "--until-idle", *QUICKLY)
     for run in ("interrupted", "killed", "lost", "unwanted", "asked-later", "waiting", "looked-later"):
         yield _step("runs", "show", run, "--calls", "--events")

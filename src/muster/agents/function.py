@@ -166,10 +166,14 @@ def reply_of(result: Any, request: Request, size: int, terms: ServiceTerms) -> R
     parts = {"text": result} if isinstance(result, str) else result
     if not isinstance(parts, Mapping):
         raise BadOutput(
-            f"the function returned {type(result).__name__}, which is no answer",
+            f"the function returned {_kind_of(result)}, which is not an answer",
             suggestions=(f"return a string, a mapping with some of {', '.join(PARTS)}, or a muster.Reply",),
         )
     return _assembled(parts, request, size, terms)
+
+
+def _kind_of(result: Any) -> str:
+    return "None" if result is None else f"a value of the type {type(result).__name__}"
 
 
 def _assembled(parts: Mapping[str, Any], request: Request, size: int, terms: ServiceTerms) -> Reply:
@@ -199,7 +203,7 @@ def _checked(reply: Reply, terms: ServiceTerms) -> Reply:
     """Take a reply at its word, if it can be stored; one that counts tokens and no cost is priced."""
     for name, kind in _KINDS.items():
         if not isinstance(getattr(reply, name), kind):
-            raise BadOutput(f"the function returned a Reply whose {name} is no {kind.__name__}")
+            raise BadOutput(f"the function returned a Reply whose {name} is not of the type {kind.__name__}")
     reply = replace(reply, tool_calls=_calls(reply.tool_calls), data=_plain(reply.data, "data"))
     if tokens_of(*astuple(reply.usage)) is None or not is_cost(reply.cost):
         return replace(reply, usage=Usage(), cost=NOTHING, lane=Lane.UNCERTAIN)
@@ -258,7 +262,7 @@ def _text(parts: Mapping[str, Any], data: Json, called: bool) -> str:
     if text is None and called:
         return ""
     raise BadOutput(
-        f"the function returned a mapping whose text is {type(text).__name__}",
+        f"the function returned a mapping whose text is {_kind_of(text)}",
         suggestions=('return {"text": "…"}, or the text alone',),
     )
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from muster.domain.call import Message, Request
 from muster.domain.canonical import Json
 from muster.domain.errors import BadOutput, Paid
+from muster.domain.money import Microdollars, from_usd
 from muster.text.json_documents import flaw_of, parseable
 
 MOST_CALLS = 10_000  # of one call
@@ -98,6 +99,25 @@ def folder_of(request: Request, usual: Path) -> Path:
     """Return the working folder: that of the request, relative to the usual one."""
     folder = _text(request, "cwd")
     return usual if folder is None else usual / folder
+
+
+def variables_of(request: Request) -> dict[str, str]:
+    """Return the variables of a call: those that belong to the question, and those of the place it is answered at."""
+    own = request.volatile.get("environment")
+    local = {name: value for name, value in own.items() if isinstance(value, str)} if isinstance(own, Mapping) else {}
+    return {**(request.environment or {}), **local}
+
+
+def setting_of(request: Request, name: str) -> str | None:
+    """Return a setting of this call that is a text."""
+    value = (request.settings or {}).get(name)
+    return value if isinstance(value, str) and value else None
+
+
+def budget_of(request: Request) -> Microdollars | None:
+    """Return the most that this call may cost, where it says so itself."""
+    value = (request.settings or {}).get("budget_usd")
+    return from_usd(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else None
 
 
 def _text(request: Request, name: str) -> str | None:

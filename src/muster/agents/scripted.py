@@ -138,7 +138,7 @@ def scripted(
         known = ", ".join(f"sim/{known}" for known in BEHAVIORS)
         near = [f"sim/{behavior}" for behavior in get_close_matches(name, BEHAVIORS, n=1)]
         raise BadConfiguration(
-            f"unknown scripted agent sim/{name}", suggestions=(*did_you_mean(near), f"use one of {known}")
+            f"unknown scripted agent sim/{name}", suggestions=(*did_you_mean(near), f"scripted agents: {known}")
         )
     profile = profile or Profile(name=f"sim/{name}", limiter=f"sim:{name}")
     return ScriptedAgent(behavior, profile=profile, price=price, sleep=sleep, observe=observe)

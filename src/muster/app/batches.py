@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from muster.app.backend import Backend
-from muster.app.runs.options import require_limit, require_moment, state_of
+from muster.app.runs.options import require_limit, require_moment, require_reference, state_of
 from muster.domain.batch import OVER, UNDER_WAY, Batch, BatchState
 from muster.domain.errors import BadArgument, BatchLost, BatchOpen, Conflict, MusterError, NotFound
 from muster.domain.ids import BatchId, RunId
@@ -45,6 +45,7 @@ class Batches:
 
     async def find(self, reference: str) -> Batch:
         """Return the batch that an id, a unique beginning of one, the provider's id or `last` stands for."""
+        require_reference(reference)
         if reference == "last":
             newest = await self._store.batches.select(limit=1)
             if not newest:

@@ -7,29 +7,33 @@ from typing import TYPE_CHECKING
 from muster.app.agent_kinds.directory import Agents
 from muster.app.backend import Backend
 from muster.app.batches import Batches
+from muster.app.project_workloads import OWN
+from muster.app.runs.ask import WORKLOAD as QUESTION
 from muster.app.runs.ask import AskOutcome, Question, answer_of, outcome_of_question, read_question, start_question
 from muster.app.runs.handle import RunHandle
-from muster.app.runs.options import RunOptions
+from muster.app.runs.options import RunOptions, require_limit
 from muster.app.runs.runs import Runs
+from muster.app.views.errors import not_passed
 from muster.domain.batch import UNDER_WAY
-from muster.domain.call import Quality, Reply
+from muster.domain.call import Reply
 from muster.domain.canonical import Json
 from muster.domain.errors import MusterError, NotFound, Overdraft, StopRun
 from muster.domain.ids import RunId
-from muster.domain.run import LIVE, TERMINAL, Dispatch, Origin, OwnedProcess, Run
+from muster.domain.run import LIVE, TERMINAL, Dispatch, Mode, Origin, OwnedProcess, Run
 from muster.engine.context import SchemaLike, json_schema, require_data
 from muster.engine.drive import Listener
 from muster.engine.worker import Worker
 
 if TYPE_CHECKING:
     from muster.app.chains import Chains
+    from muster.app.pool.pool import Pool
     from muster.app.project import Project
     from muster.app.reports import AnyReport
     from muster.app.suites.suites import Suites
     from muster.app.verify.verifications import Verifications
 
-QUESTION, VERIFICATION, CHAIN = "ask", "waves", "chain"
-REPORTED = ("suite", VERIFICATION)  # workloads whose runs have reports
+SUITE, VERIFICATION, GENERATION, TASK, CHAIN = "suite", "waves", "generate", "task", "chain"
+REPORTED = (SUITE, VERIFICATION)  # workloads whose runs have reports
 
 
 MOST_BATCHES = 1000
@@ -71,7 +75,7 @@ class Muster:
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
         self.settings = backend.settings
-        self.runs = Runs(backend)
+        self.runs = Runs(backend, self._admit)
         self.agents = Agents(backend.directory)
         self.store = StoreFile(backend)
         self.reaped: Sequence[OwnedProcess] = ()  # what dead drivers had left at work when this was opened
@@ -82,6 +86,13 @@ class Muster:
     def batches(self) -> Batches:
         """Return what can be done with batches."""
         return Batches(self._backend)
+
+    @cached_property
+    def pool(self) -> "Pool":
+        """Return what can be done with the pool and its tasks."""
+        from muster.app.pool.pool import Pool
+
+        return Pool(self._backend, self.runs)
 
     @cached_property
     def project(self) -> "Project":
@@ -191,9 +202,18 @@ class Muster:
             concurrency=concurrency,
             dispatch=dispatch,
         )
-        if workload == QUESTION and origin is None:
-            return await self.start_question(read_question(spec), options, detach=detach, on_delta=on_delta)
         return await self.runs.start(workload, spec, options, detach=detach, on_delta=on_delta, origin=origin)
+
+    def _admit(self, workload: str, spec: Json, options: RunOptions, here: bool) -> None:
+        """Raise what would keep a run of ours from being done: an unknown agent, and if it is driven here, a key."""
+        if workload == QUESTION:
+            question = read_question(spec)
+            if here:
+                self.agents.require(question.agent, question.request(), options.dispatch)
+            else:
+                self._backend.directory.find(question.agent)
+        elif workload == SUITE:
+            self.suites.require(spec, options.dispatch, here=here)
 
     async def submit(
         self,
@@ -256,15 +276,30 @@ class Muster:
 
     async def succeeded(self, run: Run) -> bool:
         """Return whether what a completed run came to is a success by the rules of its workload."""
+        return await self.error_of(run) is None
+
+    async def error_of(self, run: Run) -> Mapping[str, Json] | None:
+        """Return why what a completed run came to is not a success by the rules of its workload; None when it is."""
         if run.overdraft is not None:
-            return False
+            return run.overdraft
+        if run.workload == QUESTION:
+            return (await self.outcome_of_question(run)).error
         if run.workload in REPORTED:
-            return (await self.report_of(run)).ok
-        if run.workload == "generate":
-            return bool(len(run.result["cases"]) >= run.result["asked"])
-        if run.workload == "ask":
-            return (await self.answer_of(run.id)).quality_given(()) is Quality.GOOD
-        return True
+            report = await self.report_of(run)
+            return None if report.ok else not_passed(report.summary.verdict, [f"muster report {run.id}"])
+        if run.workload == GENERATION:
+            return self.suites.error_of_generation(run)
+        return None
+
+    async def may_use_batches(self, run: Run) -> bool:
+        """Return whether calls of a run may go into batches; a workload of the user's own may decide so at any time."""
+        if run.dispatch.mode is Mode.BATCH or run.workload not in OWN:
+            return True
+        if (await self.runs.batches_of(run.id)).batches:
+            return True
+        if run.workload == SUITE:
+            return self.suites.judges_in_batches(run)
+        return run.workload == VERIFICATION and self.verify.uses_batches(run)
 
     def worker(
         self,
@@ -274,6 +309,7 @@ class Muster:
         on_error: Callable[[RunId, MusterError], None] = lambda run, error: None,
     ) -> Worker:
         """Return a worker of this process; raises BadConfiguration when it could not know every workload."""
+        require_limit(most)
         backend = self._backend
         backend.workloads.load()
 
@@ -284,7 +320,15 @@ class Muster:
                 await self.chains.save(run)
             on_end(run)
 
-        return Worker(backend.store, backend.engine, backend.clock, most=most, on_end=conclude, on_error=on_error)
+        return Worker(
+            backend.store,
+            backend.engine,
+            backend.clock,
+            most=most,
+            leaves_out=frozenset({TASK}),  # which need a slot of the pool
+            on_end=conclude,
+            on_error=on_error,
+        )
 
     def stop(self, error: StopRun, *, now: bool) -> None:
         """Stop every run that this process drives; `now` cuts calls, and waits for no lock of another process."""

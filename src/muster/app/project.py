@@ -16,6 +16,7 @@ from muster.app.verify.secrets import Allowed, Installed, allow_secret, install_
 from muster.domain.errors import BadArgument
 from muster.settings import Settings, load_settings
 from muster.settings.file import toml_schema
+from muster.text.words import one_of
 
 # By what they describe.
 SCHEMAS = {"suite": suite_schema, "verify": verify_schema, "chain": chain_schema, "toml": toml_schema}
@@ -47,19 +48,19 @@ class Project:
         return Evidence(self.settings.home)
 
     def validate(self, paths: Sequence[str | Path]) -> Validated:
-        """Check suites, files with verification agents, chains, and folders with them."""
+        """Check suites, verification agents, chains and folders with them; raises BadArgument for none at all."""
+        _require_some(paths)
         return validate([Path(path) for path in paths])
 
     def lint(self, paths: Sequence[str | Path]) -> Linted:
-        """Find weak spots of suites."""
+        """Find weak spots of suites; raises BadArgument for none at all."""
+        _require_some(paths)
         return lint([Path(path) for path in paths])
 
     def schema(self, what: str) -> Mapping[str, Any]:
         """Return the JSON Schema of a kind of file: `suite`, `verify`, `chain`, or `toml` for muster.toml."""
         if what not in SCHEMAS:
-            raise BadArgument(
-                f"there is no schema {what!r}", suggestions=tuple(f"muster schema {name}" for name in SCHEMAS)
-            )
+            raise BadArgument(f"the schema must be {one_of(tuple(SCHEMAS))}, not {what!r}")
         return SCHEMAS[what]()
 
     def create(self, name: str, kind: str = "suite", *, below: str | Path = "") -> CreatedFolder:
@@ -99,3 +100,8 @@ def _write(folder: Path, files: Mapping[str, str]) -> tuple[Path, ...]:
     except OSError as error:
         raise BadArgument(f"{folder} cannot be written: {error.strerror}") from error
     return tuple(folder / name for name in files)
+
+
+def _require_some(paths: Sequence[str | Path]) -> None:
+    if isinstance(paths, str) or not paths:
+        raise BadArgument(f"paths must be a list of one or more paths, not {paths!r}")

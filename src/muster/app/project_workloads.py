@@ -22,6 +22,7 @@ OWN = {  # our own workloads and the modules that register them
     "fix": "muster.verify.findings.fix",
     "generate": "muster.suites.generate.workload",
     "suite": "muster.suites.workload",
+    "task": "muster.pool.workload",
     "waves": "muster.verify.workload",
 }
 

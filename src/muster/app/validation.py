@@ -17,6 +17,7 @@ from muster.text.documents.readers import READERS
 from muster.text.documents.tree import Flaw, Unreadable
 from muster.text.files import byte_lines, opened, shown
 from muster.text.forms import is_kebab
+from muster.text.words import one_of
 from muster.verify.declaration.declaration import Inspection, inspect
 from muster.verify.declaration.declaration import starter as verify_starter
 
@@ -115,10 +116,9 @@ def lint(paths: Sequence[Path]) -> Linted:
 def starter(kind: str, name: str) -> Mapping[str, str]:
     """Return the files of a folder to begin with: a small suite, a chain, or the shipped verification agents."""
     if kind not in STARTERS:
-        remedies = tuple(f"--kind {known}" for known in STARTERS)
-        raise BadArgument(f"unknown kind {kind!r}", suggestions=remedies)
+        raise BadArgument(f"the kind must be {one_of(STARTERS)}, not {kind!r}")
     if not is_kebab(name):
-        raise BadArgument(f"{name!r} is not kebab-case: lower-case letters and digits, separated by single hyphens")
+        raise BadArgument(f"the name must be in kebab-case, such as code-reviewer, not {name!r}")
     if kind == "chain":
         return chain_starter(name)
     return verify_starter() if kind == "verify" else suite_starter(name)
@@ -174,10 +174,15 @@ def sorted_out(paths: Sequence[Path]) -> tuple[list[Path], list[Path]]:
 def _suites(path: Path, *, alone: bool) -> tuple[Path, ...]:
     try:
         return find_suites([path])
-    except NotFound:
-        if alone:
+    except NotFound as error:
+        if not alone:
+            return ()
+        if not path.is_dir():
             raise
-        return ()
+        raise NotFound(
+            f"{error.message}; no {STEM}.yaml with verification agents either",
+            suggestions=("muster init NAME", f"muster init NAME --kind {STEM}"),
+        ) from error
 
 
 def _named_below(folder: Path, stem: str) -> list[Path]:

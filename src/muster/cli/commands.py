@@ -6,7 +6,7 @@ RUNS = {
     "list": CommandEntry("List the newest runs.", "runs.list:list_runs"),
     "show": CommandEntry("Show one run: cost, calls, errors, and how to continue.", "runs.show:show"),
     "watch": CommandEntry(
-        "Follow a run until it ends or waits; exits with the exit code of the run.", "runs.watch:watch"
+        "Follow a run until it ends or waits; exit with the exit code of the run.", "runs.watch:watch"
     ),
     "delete": CommandEntry("Delete runs with everything in them.", "runs.show:delete"),
     "start": CommandEntry("Start a run of one of your own workloads and wait for its end.", "runs.start:start"),
@@ -52,7 +52,11 @@ HOOK = {
 }
 
 VERIFY = {
-    "plan": CommandEntry("Show files, agents, calls and cost of a verification; spends nothing.", "verify.plan:plan"),
+    "plan": CommandEntry(
+        "Show files, agents, calls and cost of a verification; spends nothing.",
+        "verify.plan:plan",
+        arguments="verify.options:VerifyPlanArguments",
+    ),
     "resume": CommandEntry("Continue a verification; show the result of one that has ended.", "verify.command:resume"),
     "metrics": CommandEntry(
         "Show duration, results, findings and cost of verifications.",
@@ -62,7 +66,7 @@ VERIFY = {
         "Add an exception to verify.yaml: this line may contain a secret of this kind.",
         "verify.setup:allow_secret",
     ),
-    "hook": CommandEntry("The git hook that verifies each commit.", commands=HOOK),
+    "hook": CommandEntry("Install the git hook that verifies each commit.", commands=HOOK),
 }
 
 EVIDENCE = {
@@ -84,6 +88,62 @@ EVIDENCE = {
     ),
 }
 
+TASK = {
+    "run": CommandEntry(
+        "Do a task now, and wait for its end or its review. It is done here if no process drives the pool.",
+        "pool.task:run",
+    ),
+    "submit": CommandEntry("Queue a task for the process that drives the pool.", "pool.task:submit"),
+    "result": CommandEntry("Print the output of a task; exit 1 if it failed.", "pool.task:result"),
+    "list": CommandEntry("List the newest tasks.", "pool.task:list_tasks"),
+    "approve": CommandEntry("Approve a task that waits for its review.", "pool.task:approve"),
+    "reject": CommandEntry(
+        "Reject a task that waits for its review; it is done again with every feedback.", "pool.task:reject"
+    ),
+    "cancel": CommandEntry("Cancel a task; one that has ended stays as it is.", "pool.task:cancel"),
+    "retry": CommandEntry("Queue a task again that failed or was canceled.", "pool.task:retry"),
+    "diff": CommandEntry("Print what a task changed in its worktree, as a patch.", "pool.task:diff"),
+    "merge": CommandEntry(
+        "Merge the branch of a task in a worktree of its own; your files change only with --apply.", "pool.task:merge"
+    ),
+    "change": CommandEntry("Change the prompt or the priority of a task that has not begun.", "pool.task:change"),
+    "claim": CommandEntry(
+        "Give the oldest pending task that fits to a slot; prints its id, or nothing.", "pool.task:claim"
+    ),
+}
+
+CONTEXT = {
+    "set": CommandEntry("Set a text that every slot is told.", "pool.pool:set_context"),
+    "get": CommandEntry("Print a text that every slot is told.", "pool.pool:get_context"),
+    "delete": CommandEntry("Forget a text that every slot is told.", "pool.pool:delete_context"),
+    "list": CommandEntry("List the texts that every slot is told.", "pool.pool:list_context"),
+}
+
+MESSAGE = {
+    "send": CommandEntry("Send a message to a slot; its agent reads it in its next prompt.", "pool.pool:send"),
+    "broadcast": CommandEntry(
+        "Send a message to every slot but the sender and those that are stopped.", "pool.pool:broadcast"
+    ),
+    "peek": CommandEntry("Show the messages that a slot has not read; they stay unread.", "pool.pool:peek"),
+    "count": CommandEntry("Print how many messages a slot has not read.", "pool.pool:count"),
+}
+
+POOL = {
+    "start": CommandEntry("Drive the tasks of the pool until it is stopped or drained.", "pool.pool:start"),
+    "status": CommandEntry("Show slots, tasks, cost and who drives the pool.", "pool.pool:status"),
+    "slots": CommandEntry("List the slots.", "pool.pool:slots"),
+    "scale": CommandEntry("Change how many slots there are; busy ones go when their task ends.", "pool.pool:scale"),
+    "drain": CommandEntry(
+        "Refuse new tasks, wait for those that are running, and stop all slots; pending tasks stay.", "pool.pool:drain"
+    ),
+    "gc": CommandEntry(
+        "Remove worktrees of ended tasks whose work is merged; say why the others are kept.", "pool.fan_out:gc"
+    ),
+    "metrics": CommandEntry("Show how tasks ended, what they cost and how long they took.", "pool.fan_out:metrics"),
+    "context": CommandEntry("Texts that every slot is told.", commands=CONTEXT),
+    "message": CommandEntry("Messages to slots.", commands=MESSAGE),
+}
+
 STORE = {
     "info": CommandEntry("Show the path and size of the store, and check it for damage.", "store:info"),
     "vacuum": CommandEntry("Return free space to the disk; refused while runs are in progress.", "store:vacuum"),
@@ -103,9 +163,11 @@ CHAIN = {
 
 COMMANDS = {
     "demo": CommandEntry("Run a demonstration without a key: a crash, a resume, and a suite.", "demo.command:demo"),
-    "ask": CommandEntry("Ask one question and print the answer.", "runs.ask:ask"),
+    "ask": CommandEntry(
+        "Ask one question and print the answer.", "runs.ask:ask", arguments="runs.options:AskArguments"
+    ),
     "init": CommandEntry(
-        "Create a folder with a small suite, a chain, or the included verification agents.",
+        "Create a folder with a small suite, a chain, or the built-in verification agents.",
         "project:init",
     ),
     "validate": CommandEntry(
@@ -120,7 +182,9 @@ COMMANDS = {
         "suites.generate:generate",
     ),
     "plan": CommandEntry(
-        "Show how many calls and tokens a run would need, and what it could cost.", "suites.plan:plan"
+        "Show how many calls and tokens a run would need, and what it could cost.",
+        "suites.plan:plan",
+        arguments="suites.options:PlanArguments",
     ),
     "run": CommandEntry("Run suites and print the results.", "suites.run:run", arguments="suites.options:RunArguments"),
     "runs": CommandEntry("Show, continue, export and delete runs.", commands=RUNS),
@@ -131,10 +195,10 @@ COMMANDS = {
         "suites.report:report",
     ),
     "compare": CommandEntry(
-        "Compare two suite runs, paired by case and epoch. Exits 1 if B is worse or the evidence is not enough.",
+        "Compare two suite runs, paired by case and epoch. Exit 1 if B is worse or the evidence is not enough.",
         "suites.compare:compare",
     ),
-    "baseline": CommandEntry("Names for runs that other runs are compared with.", commands=BASELINE),
+    "baseline": CommandEntry("Name runs that other runs are compared with.", commands=BASELINE),
     "verify": CommandEntry(
         "Verify code with agents, in waves: the next wave starts only when this one has passed.\n\n"
         "Choose the files in one way: paths, --changed [REF], --staged or --pending. "
@@ -148,12 +212,17 @@ COMMANDS = {
         "Add a review of a verdict, or list reviews and their agreement with the judge.",
         "suites.review:review",
     ),
-    "evidence": CommandEntry("Signed evidence of suite runs: export, verify, rescore.", commands=EVIDENCE),
+    "evidence": CommandEntry("Export, verify and rescore signed evidence of suite runs.", commands=EVIDENCE),
+    "task": CommandEntry("Submit, review and cancel tasks for the slots of the pool.", commands=TASK),
+    "pool": CommandEntry("Drive, scale and drain the pool; shared context and messages.", commands=POOL),
+    "fan-out": CommandEntry(
+        "Do one task for each prompt of a file; results are in the order of the prompts.", "pool.fan_out:fan_out"
+    ),
     "worker": CommandEntry(
         "Process submitted runs, also those whose process died; exit code 1 if one exceeded a budget.",
         "worker:worker",
     ),
-    "sim": CommandEntry("Start a fake provider; prints its URLs as JSON.", "sim:sim"),
+    "sim": CommandEntry("Start a fake provider and print its URLs as JSON.", "sim:sim"),
     "schema": CommandEntry("Print a JSON Schema for editors.", "project:schema"),
     "store": CommandEntry("Show and compact the store.", commands=STORE),
     "doctor": CommandEntry(
@@ -162,7 +231,7 @@ COMMANDS = {
     "completion": CommandEntry("Print the completion script for bash, zsh or fish.", "completion:completion"),
 }
 
-ABOUT = """Runs calls to AI agents as durable work: answered once, paid once, inside a hard budget.
+ABOUT = """Run calls to AI agents as durable work: answered once, paid once, inside a hard budget.
 
 RUN is an id, the beginning of one, a name (the newest with it), or `last`."""
 

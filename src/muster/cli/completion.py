@@ -8,12 +8,15 @@ from click.shell_completion import get_completion_class
 from muster.cli.line import Argument
 from muster.cli.terminal.output import CommonOptions, answer
 from muster.domain.errors import BadArgument
+from muster.text.words import one_of
 
 SHELLS = ("bash", "zsh", "fish")
 VARIABLE = "_MUSTER_COMPLETE"  # by which click knows that the shell asks
 
 
-def completion(common: CommonOptions, shell: Annotated[str, Argument(values=SHELLS, help="The shell.")]) -> None:
+def completion(
+    common: CommonOptions, shell: Annotated[str, Argument(metavar="SHELL", values=SHELLS, help="The shell.")]
+) -> None:
     """Print the completion script for bash, zsh or fish.
 
     bash: eval "$(muster completion bash)" in ~/.bashrc
@@ -24,7 +27,7 @@ def completion(common: CommonOptions, shell: Annotated[str, Argument(values=SHEL
     """
     found = get_completion_class(shell)
     if found is None:
-        raise BadArgument(f"there is no completion for {shell!r}")
+        raise BadArgument(f"the shell must be {one_of(SHELLS)}, not {shell!r}")
     root = click.get_current_context().find_root()
     script = found(root.command, {}, "muster", VARIABLE).source()
     answer(common, {"shell": shell, "script": script}, lambda console: console.out(script, highlight=False))

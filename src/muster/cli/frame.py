@@ -1,14 +1,13 @@
 """The frame around every command: what becomes of errors and signals. Knows no command."""
 
 import errno
-import os
 import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from muster.cli.terminal.output import CommonOptions, fail, fail_with
+from muster.cli.terminal.output import CommonOptions, discard, fail, fail_with
 from muster.domain.errors import Interrupted, MusterError
 
 
@@ -23,24 +22,19 @@ def answered(common: CommonOptions, work: Callable[[], int | None]) -> int:
         return fail(common, error)
     except KeyboardInterrupt:
         return fail(common, Interrupted("interrupted"))
-    except BrokenPipeError:  # whoever read our output has seen enough
-        _silence()
+    except BrokenPipeError:  # whoever follows something has seen enough, before its exit code is known
+        discard(sys.stdout)
         return 4
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EIO, errno.EBADF):
             return fail_with(common, _unexpected(error), 4)
-        _silence()
+        discard(sys.stdout)
         sys.stderr.write(f"error: the answer cannot be written: {error.strerror}\n")
         return 4
     except Exception as error:
         return fail_with(common, _unexpected(error), 4)
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)  # all is said: a signal from here on needs no words
-
-
-def _silence() -> None:
-    """Send what is left of our output nowhere, so that the end of the process does not fail on it."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 def _unexpected(error: Exception) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 import gc
 import io
-import os
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,9 +10,9 @@ import click
 
 from muster import __version__
 from muster.cli.commands import app
-from muster.cli.line.commands import VersionAsked
+from muster.cli.line.commands import UnexpectedArgument, VersionAsked
 from muster.cli.line.parameters import shown_name
-from muster.cli.terminal.output import CommonOptions, answer, fail_with
+from muster.cli.terminal.output import CommonOptions, answer, discard, fail_with
 
 GARBAGE = 10_000  # new values before circles among them are looked for
 TURN = 0.0002  # seconds for which a thread may keep the interpreter while another wants it
@@ -42,7 +41,7 @@ def main() -> None:
     try:
         sys.stdout.flush()
     except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        discard(sys.stdout)
         if not isinstance(error, BrokenPipeError):
             sys.stderr.write(f"error: the answer cannot be written: {error.strerror}\n")
             code = code or 4
@@ -73,7 +72,8 @@ def _tell_version(common: CommonOptions) -> int:
 
 def _refuse(common: CommonOptions, error: click.UsageError) -> int:
     path = "muster" if error.ctx is None else error.ctx.command_path
-    told = {"code": "usage", "message": usage_words(error), "suggestions": [f"{path} --help"]}
+    advice = [error.advice] if isinstance(error, UnexpectedArgument) and error.advice else []
+    told = {"code": "usage", "message": usage_words(error), "suggestions": [*advice, f"{path} --help"]}
     return fail_with(replace(common, command=path.partition(" ")[2]), told, 2)
 
 
@@ -81,15 +81,20 @@ def usage_words(error: click.UsageError) -> str:
     """Return what is wrong with the words that were typed."""
     match error:
         case click.MissingParameter(param=click.Parameter() as parameter):
-            about = f": {parameter.help}" if parameter.help else ""
-            return f"Missing {parameter.param_type_name} {shown_name(parameter)}{about}"
+            about = f": {parameter.help.rstrip('.')}" if parameter.help else ""
+            return f"missing {parameter.param_type_name} {shown_name(parameter)}{about}"
         case click.BadParameter(param=click.Parameter() as parameter):
             return f"{shown_name(parameter)} {error.message}"
         case click.NoSuchOption(possibilities=[*likely]) | click.NoSuchCommand(possibilities=[*likely]) if likely:
-            return f"{error.message} Did you mean {likely[0]!r}?"
+            return f"{_plain(error.message)}. Did you mean {likely[0]!r}?"
         case click.NoSuchOption() | click.NoSuchCommand():
-            return error.message
-    return error.format_message()
+            return _plain(error.message)
+    return _plain(error.format_message())
+
+
+def _plain(message: str) -> str:
+    """Return a sentence of click as messages are written here: no capital, no period."""
+    return f"{message[:1].lower()}{message[1:].rstrip('.')}"
 
 
 def _words(ctx: click.Context) -> str:

@@ -32,16 +32,38 @@ RunBudgetOption = Annotated[
     ),
 ]
 
+PlanBudgetOption = Annotated[
+    str | None, Option("--budget", metavar="USD", help="Check whether this budget would be enough.")
+]
+PlanUnpricedOption = Annotated[bool, Option("--allow-unpriced", help="Count models whose price is not known as free.")]
+
 SAMPLING = "Sampling"  # a heading
 MaxTokensOption = Annotated[
     int | None,
-    Option("--max-tokens", metavar="N", min=1, max=10_000_000, heading=SAMPLING, help="The longest answer in tokens."),
+    Option(
+        "--max-tokens",
+        metavar="N",
+        min=1,
+        max=10_000_000,
+        heading=SAMPLING,
+        shown="max_tokens of the agent, else 2048",
+        help="Maximum number of tokens of an answer.",
+    ),
 ]
 TemperatureOption = Annotated[
-    float | None, Option("--temperature", metavar="X", min=0, heading=SAMPLING, help="The sampling temperature.")
+    float | None,
+    Option(
+        "--temperature",
+        metavar="X",
+        min=0,
+        heading=SAMPLING,
+        shown="that of the agent or the provider",
+        help="The sampling temperature.",
+    ),
 ]
 SeedOption = Annotated[
-    int | None, Option("--seed", metavar="N", heading=SAMPLING, help="The random seed, where it is supported.")
+    int | None,
+    Option("--seed", metavar="N", heading=SAMPLING, shown="none", help="The random seed, where it is supported."),
 ]
 ADD_BATCH = "add --dispatch batch"
 LONGEST_POLL = 300.0
@@ -50,7 +72,14 @@ PollOption = Annotated[
     Option("--poll-interval", metavar="S", shown="5", help="Seconds between the first status requests for a batch."),
 ]
 DeadlineOption = Annotated[
-    float | None, Option("--deadline", metavar="S", shown="86400", help="Maximum seconds to wait for one batch.")
+    float | None,
+    Option(
+        "--deadline",
+        metavar="S",
+        shown="86400",
+        help="Stop waiting for a batch after so many seconds. The batch stays at the provider, and the run can be "
+        "resumed.",
+    ),
 ]
 
 
@@ -70,14 +99,23 @@ def patience_of(
     linger: Annotated[
         float | None,
         Option(
-            "--linger", metavar="S", shown="60", help="Maximum seconds that a call waits for others to share its batch."
+            "--linger",
+            metavar="S",
+            shown="60",
+            help="Maximum seconds that a call waits for other calls before its batch is sent.",
         ),
     ] = None,
     poll_interval: PollOption = None,
     deadline: DeadlineOption = None,
     max_parked: Annotated[
         int | None,
-        Option("--max-parked", metavar="N", shown="20000", help="Maximum number of calls waiting in batches."),
+        Option(
+            "--max-parked",
+            metavar="N",
+            shown="20000",
+            help="Maximum number of calls that wait in batches at the same time; more calls are made when some have "
+            "ended.",
+        ),
     ] = None,
 ) -> Patience:
     """Check what was given; what was not is as the engine has it."""
@@ -101,12 +139,26 @@ def _check(option: str, given: float | None, wanted: str, fits: bool) -> None:
         raise BadArgument(f"{option} must be {wanted}, not {given:g}")
 
 
-def refuse_useless(patience: Patience, *, batch: bool) -> None:
+BATCH_OPTIONS = {
+    "linger": "--linger",
+    "poll_first": "--poll-interval",
+    "max_parked": "--max-parked",
+    "deadline": "--deadline",
+}
+
+
+def refuse_useless(patience: Patience, *, batch: bool, way: str = ADD_BATCH) -> None:
     """Refuse options about batches where every call is live."""
-    usual, options = Patience(), {"linger": "--linger", "poll_first": "--poll-interval", "max_parked": "--max-parked"}
-    for field, option in {**options, "deadline": "--deadline"}.items():
-        if not batch and getattr(patience, field) != getattr(usual, field):
-            raise BadArgument(f"{option} is about batches, and this run has none", suggestions=(ADD_BATCH,))
+    given = batch_option(patience)
+    if given and not batch:
+        raise BadArgument(f"{given} is about batches, and this run has none", suggestions=(way,))
+
+
+def batch_option(patience: Patience) -> str:
+    """Return the first option about batches that was given; empty: none was."""
+    usual = Patience()
+    changed = (field for field in BATCH_OPTIONS if getattr(patience, field) != getattr(usual, field))
+    return next((BATCH_OPTIONS[field] for field in changed), "")
 
 
 PatienceOptions = Annotated[Patience, Bundle(patience_of, "Waiting for batches")]
@@ -126,9 +178,21 @@ class DispatchOptions:
         return self.dispatch.mode == "batch"
 
 
-ModeOption = Annotated[str, Option("--dispatch", values=Mode, help="Batches cost less and take minutes to hours.")]
+ModeOption = Annotated[
+    str,
+    Option(
+        "--dispatch",
+        values=Mode,
+        help="Send calls one by one, or in batches, which cost less and take minutes to hours.",
+    ),
+]
 FallbackOption = Annotated[
-    str, Option("--fallback", values=Fallback, help="What to do with calls that failed in 3 batches.")
+    str,
+    Option(
+        "--fallback",
+        values=Fallback,
+        help="What becomes of a call that failed in 3 batches: it fails, or it is sent live.",
+    ),
 ]
 NoCacheOption = Annotated[
     bool, Option("--no-cache", help="In batches, do not mark shared prefixes for the provider's cache.")
@@ -198,11 +262,22 @@ def terms_with(formats: str) -> Callable[..., RunTerms]:
             int, Option("--concurrency", metavar="N", min=1, help="Maximum number of concurrent calls.")
         ] = 20,
         timeout: Annotated[
-            float | None, Option("--timeout", metavar="S", help="Time limit of the run in seconds, excluding queueing.")
+            float | None,
+            Option(
+                "--timeout",
+                metavar="S",
+                shown="none",
+                help="Time limit of the run in seconds; the time in a queue or in a batch does not count.",
+            ),
         ] = None,
         name: Annotated[str | None, Option("--name", metavar="NAME", help="A name for the run.")] = None,
         report: Annotated[
-            list[str] | None, Option("--report", metavar="FORMAT=FILE", help=f"{formats}; - is stdout.")
+            list[str] | None,
+            Option(
+                "--report",
+                metavar="FORMAT=FILE",
+                help=f"Write a report: {formats}. - is standard output; repeatable.",
+            ),
         ] = None,
         allow_unpriced: Annotated[bool, Option("--allow-unpriced", help="Allow models without a known price.")] = False,
     ) -> RunTerms:

@@ -16,11 +16,12 @@ from muster.app.views.errors import not_passed
 from muster.cli.drive import ProgressSource, drive
 from muster.cli.runs.ask import leave
 from muster.cli.suites.table import tell_report
-from muster.cli.terminal.output import PIPE_WIDTH, CommonOptions, answer, console, fail, fail_with, note
+from muster.cli.terminal.output import PIPE_WIDTH, CommonOptions, answer, console, discard, fail, fail_with, note
 from muster.cli.terminal.progress import display
 from muster.cli.verify.table import tell_report as tell_verification
 from muster.domain.errors import BadArgument, MusterError, NotFound
 from muster.domain.run import Run
+from muster.text.words import one_of
 
 TERMINAL = "terminal"
 STDOUT = "-"
@@ -64,7 +65,7 @@ class Reportable:
 def wanted_format(name: str, formats: Sequence[str]) -> str:
     """Read the name of a format."""
     if name not in formats:
-        raise BadArgument(f"unknown report format {name!r}; use one of {', '.join(formats)}")
+        raise BadArgument(f"the format of a report must be {one_of(formats)}, not {name!r}")
     return name
 
 
@@ -73,7 +74,7 @@ def wanted_report(given: str, formats: Sequence[str], inputs: Sequence[str | Non
     name, equals, file = given.partition("=")
     if not equals or not file:
         raise BadArgument(
-            f"{given!r} does not say which report goes where", suggestions=("write it like junit=report.xml or json=-",)
+            f"--report must be FORMAT=FILE, not {given!r}", suggestions=("write it like junit=report.xml or json=-",)
         )
     wanted = WantedReport(format=wanted_format(name, formats), path=None if file == STDOUT else Path(file))
     if wanted.path is not None:
@@ -99,10 +100,19 @@ async def write_reports(found: Reportable, wanted: Sequence[WantedReport]) -> tu
     """Write some reports of one run; returns the files that were written."""
     for one in wanted:
         if one.path is None:
-            await found.write(one.format, sys.stdout)
+            await _print_report(found, one.format)
         else:
             await _write_to(found, one.format, one.path)
     return tuple(one.path for one in wanted if one.path is not None)
+
+
+async def _print_report(found: Reportable, name: str) -> None:
+    """Write a report to standard output; a reader that closes its pipe early does not change the exit code."""
+    try:
+        await found.write(name, sys.stdout)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        discard(sys.stdout)
 
 
 async def _write_to(found: Reportable, name: str, path: Path) -> None:

@@ -13,9 +13,11 @@ from muster.cli.terminal.output import CommonOptions, answer
 def init(
     common: CommonOptions,
     name: Annotated[str, Argument(metavar="NAME", help="The name of the folder and what is in it, in kebab-case.")],
-    kind: Annotated[str, Option("--kind", values=STARTERS, help="The kind of folder.")] = "suite",
+    kind: Annotated[
+        str, Option("--kind", values=STARTERS, help="What to create: a suite, a chain, or verification agents.")
+    ] = "suite",
 ) -> None:
-    """Create a folder with a small suite, a chain, or the included verification agents."""
+    """Create a folder with a small suite, a chain, or the built-in verification agents."""
     done = Project(common.home).create(name, kind)
     data = created_view(done)
     next_steps = (f"muster validate {name}", _first_use(done))
@@ -37,7 +39,14 @@ def _first_use(done: CreatedFolder) -> str:
 
 def schema(
     common: CommonOptions,
-    what: Annotated[str, Argument(values=tuple(SCHEMAS), help="A suite, verify.yaml, a chain, or muster.toml.")],
+    what: Annotated[
+        str,
+        Argument(
+            metavar="KIND",
+            values=tuple(SCHEMAS),
+            help="The kind of file: a suite, verify.yaml, a chain or muster.toml.",
+        ),
+    ],
 ) -> None:
     """Print a JSON Schema for editors."""
     found = Project(common.home).schema(what)

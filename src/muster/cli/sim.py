@@ -18,23 +18,35 @@ def sim(
     latency_ms: Annotated[
         float, Option("--latency-ms", metavar="MS", min=0, help="Milliseconds until the answer.")
     ] = 0.0,
-    script: Annotated[Path | None, Option("--script", metavar="FILE", help="A file with scripted answers.")] = None,
-    faults: Annotated[Path | None, Option("--faults", metavar="FILE", help="A file with faults.")] = None,
+    script: Annotated[
+        Path | None,
+        Option("--script", metavar="FILE", shown="the prompt is the answer", help="A file with scripted answers."),
+    ] = None,
+    faults: Annotated[Path | None, Option("--faults", metavar="FILE", shown="none", help="A file with faults.")] = None,
     capacity: Annotated[
         int | None,
-        Option("--capacity", metavar="N", min=1, help="Maximum number of concurrent requests; others get status 429."),
+        Option(
+            "--capacity",
+            metavar="N",
+            min=1,
+            shown="no maximum",
+            help="Maximum number of concurrent requests; others get status 429.",
+        ),
     ] = None,
     require_key: Annotated[
-        str | None, Option("--require-key", metavar="KEY", help="The only API key that is accepted.")
+        str | None, Option("--require-key", metavar="KEY", shown="any", help="The only API key that is accepted.")
     ] = None,
-    batch_ms: Annotated[float, Option("--batch-ms", metavar="MS", min=0, help="Duration of a batch.")] = 0.0,
+    batch_ms: Annotated[
+        float, Option("--batch-ms", metavar="MS", min=0, help="Duration of a batch in milliseconds.")
+    ] = 0.0,
     batch_requests: Annotated[
         int | None,
         Option(
             "--batch-requests",
             metavar="N",
             min=1,
-            help="Maximum number of calls in one batch; default: the provider's limit.",
+            shown="the provider's limit",
+            help="Maximum number of calls in one batch.",
         ),
     ] = None,
     state: Annotated[
@@ -43,10 +55,10 @@ def sim(
     ] = None,
     live_counts: Annotated[
         bool | None,
-        Option("--live-counts/--no-live-counts", help="Whether batches report progress; default: like the provider."),
+        Option("--live-counts/--no-live-counts", shown="like the provider", help="Whether batches report progress."),
     ] = None,
 ) -> None:
-    """Start a fake provider; prints its URLs as JSON."""
+    """Start a fake provider and print its URLs as JSON."""
     options = Options(
         port=port,
         latency_ms=latency_ms,

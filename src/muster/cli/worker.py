@@ -1,5 +1,6 @@
 """`muster worker`: drives submitted runs until it is stopped."""
 
+import sys
 from typing import Annotated, Any
 
 from muster.app import Muster
@@ -10,10 +11,11 @@ from muster.cli.line import Option
 from muster.cli.options import PatienceOptions
 from muster.cli.runs.words import summary
 from muster.cli.session import with_muster
-from muster.cli.terminal.output import CommonOptions, answer, clean, fail_with, note, say, warn
+from muster.cli.terminal.output import CommonOptions, answer, clean, fail_with, note, warn, write_to
 from muster.domain.errors import MusterError
 from muster.domain.ids import RunId
 from muster.domain.run import Run
+from muster.text.words import count
 
 
 def worker(
@@ -47,7 +49,7 @@ async def _serve(muster: Muster, common: CommonOptions, concurrency: int, until_
         if over is not None:
             warn(str(over["message"]) if run.id in str(over["message"]) else f"run {run.id}: {over['message']}")
         if not common.json:
-            say(clean(summary(run)))
+            write_to(sys.stdout, clean(summary(run)) + "\n")
 
     def on_error(run: RunId, error: MusterError) -> None:
         warn(f"run {run} could not be driven: {error.message}")
@@ -64,5 +66,6 @@ async def _tell_unknown(muster: Muster, common: CommonOptions) -> None:
     left = await muster.runs.unknown()
     if left:
         names = ", ".join(sorted({run.workload for run in left}))
-        note(common, f"{len(left)} queued runs are left, of workloads that are not known here: {names}")
+        are = "is" if len(left) == 1 else "are"
+        note(common, f"{count(len(left), 'queued run')} {are} left, of workloads that are not known here: {names}")
         note(common, "  name the modules that define them in muster.toml under [workloads] import")

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field, replace
 from math import ceil
 
 from muster.domain.call import Request
+from muster.domain.canonical import Json
+from muster.domain.errors import BadConfiguration
 from muster.domain.money import Microdollars
 
 DEFAULT_MAX_TOKENS = 2048
@@ -54,6 +56,7 @@ class Profile:
     timeouts: Timeouts | None = None  # its own, where a call names none
     phased: bool = False  # it works in phases: no call takes longer than what is left of one, where that is said
     timed: bool = False  # its own time counts too; else it may take all that is left of its phase
+    settable: frozenset[str] = frozenset()  # what a call may set for itself
 
     def allow(self, request: Request, usual: Timeouts, named: float | None = None) -> Timeouts:
         """Return how long a call may take, which may name a time by itself."""
@@ -66,7 +69,9 @@ class Profile:
         return replace(wanted, call=min(wanted.call, left) if is_limited else left)
 
     def complete(self, request: Request) -> Request:
-        """Fill what the request leaves open with this agent's defaults."""
+        """Fill what the request leaves open with this agent's defaults; raises for a setting that it does not have."""
+        if request.settings:
+            self._require_settable(request.settings)
         return Request(  # spelled out: this is on the path of every call, and `replace` is slow
             messages=request.messages,
             system=request.system or self.system,
@@ -81,8 +86,18 @@ class Profile:
             schema=request.schema,
             context=request.context,
             environment=request.environment,
+            settings=request.settings,
             volatile=request.volatile,
         )
+
+    def _require_settable(self, settings: Mapping[str, Json]) -> None:
+        unknown = sorted(set(settings) - self.settable)
+        if unknown:
+            can = ", ".join(sorted(self.settable)) or "nothing"
+            raise BadConfiguration(
+                f"agent {self.name!r} has no setting {unknown[0]!r} that a task can change",
+                suggestions=(f"it can change {can}",),
+            )
 
 
 def _left_of_phase(request: Request) -> float | None:

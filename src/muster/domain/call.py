@@ -92,6 +92,7 @@ class Request:
     schema: Mapping[str, Json] | None = None
     context: Mapping[str, Json] | None = None  # the same question as data, for programs of the exec protocol
     environment: Mapping[str, str] | None = None  # variables for this call, of programs and CLI agents; no secrets
+    settings: Mapping[str, Json] | None = None  # of the agent, for this call: model, tools, effort, budget_usd, …
     volatile: Mapping[str, Json] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -300,6 +301,8 @@ def request_json(request: Request) -> dict[str, Any]:
         found["shared"] = request.shared
     if request.environment:
         found["environment"] = dict(request.environment)
+    if request.settings:
+        found["settings"] = dict(request.settings)
     for name in ("system", "max_tokens", "temperature", "top_p", "seed", "cache", "schema", "context"):
         value = getattr(request, name)
         if value is not None and value != "":

@@ -66,6 +66,9 @@ class Paid(StrEnum):
     UNKNOWN = "unknown"  # it may have charged: the answer did not arrive whole
 
 
+CHECK_NETWORK = "check the connection: muster doctor"  # a suggestion
+
+
 class MusterError(Exception):
     """Something went wrong; the class says what to do about it, the message says what and where."""
 
@@ -137,6 +140,9 @@ class Unreachable(TryLater):
     """The request never left this machine."""
 
     code = "unreachable"
+
+    def __init__(self, message: str, *, suggestions: tuple[str, ...] = (CHECK_NETWORK,), **rest: Any) -> None:
+        super().__init__(message, suggestions=suggestions, **rest)
 
 
 class OutcomeUnknown(TryLater):
@@ -462,6 +468,7 @@ def after_run(run: str, message: str) -> str:
     """Return a message as the end of a sentence that names the run: its id is not repeated, nor that it ended."""
     if message.startswith(f"run {run} was "):
         return ""
+    message = message.replace(f"run {run} exceeded its time limit of", "its time limit is")
     return ": " + message.replace(f"budget of run {run}", "its budget")
 
 

@@ -34,4 +34,4 @@ def opinion_of(word: str) -> Opinion:
     try:
         return Opinion(word)
     except ValueError:
-        raise BadArgument(f"{word!r} is not a review opinion", suggestions=tuple(Opinion)) from None
+        raise BadArgument(f"the opinion must be one of {', '.join(Opinion)}, not {word!r}") from None

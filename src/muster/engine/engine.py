@@ -208,6 +208,10 @@ class Engine:
             self.batcher.cancel_orphans(orphans)
         return expired
 
+    def lives(self, driver: Driver, until: float) -> bool:
+        """Return whether a driver is alive, as far as one can tell from here; else its lease decides."""
+        return not self._with.is_gone(driver) if self._with.sees(driver) else until >= self._with.clock.now()
+
     def is_abandoned(self, run: Run) -> bool:
         """Return whether a run has a driver that is dead, as far as one can tell from here."""
         driver = run.lease.driver

@@ -27,11 +27,13 @@ class Worker:
         clock: Clock,
         *,
         most: int,
+        leaves_out: frozenset[str] = frozenset(),
         on_end: Callable[[Run], Awaitable[None]],
         on_error: Callable[[RunId, MusterError], None],
     ) -> None:
         self._store, self._engine, self._clock = store, engine, clock
         self._most, self._on_end, self._on_error = most, on_end, on_error
+        self._leaves_out = leaves_out  # workloads that others drive
         self._tasks: dict[RunId, asyncio.Task[None]] = {}
         self._left_alone: dict[RunId, float] = {}  # runs that were let go of, and when they are taken up again
         self._closing = False
@@ -85,7 +87,8 @@ class Worker:
 
     def _takes(self, run: Run) -> bool:
         due = self._left_alone.get(run.id, 0.0) <= self._clock.monotonic()
-        return due and run.id not in self._tasks and self._engine.knows(run.workload)
+        ours = run.workload not in self._leaves_out and run.id not in self._tasks
+        return due and ours and self._engine.knows(run.workload)
 
     async def _drive(self, run_id: RunId) -> None:
         try:

@@ -1,6 +1,7 @@
 """The registry of workloads: patterns of work, found by name in any process that resumes a run."""
 
 import importlib
+import inspect
 from collections.abc import Awaitable, Callable
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -50,7 +51,10 @@ class Workloads:
     def workload(self, name: str, *, check: SpecCheck | None = None) -> Callable[[W], W]:
         """Register an async function under a name; `check` raises for a spec that is refused before a run is stored."""
 
+        _require_name(name)
+
         def register(function: W) -> W:
+            _require_async(name, function)
             self._found[name] = function
             if check is not None:
                 self._checks[name] = check
@@ -64,10 +68,10 @@ class Workloads:
 
     def checkpoint(self) -> Callable[[], None]:
         """Return a function that forgets what is registered from now on."""
-        before = dict(self._found)
+        before, checks = dict(self._found), dict(self._checks)
 
         def forget() -> None:
-            self._found = before
+            self._found, self._checks = before, checks
 
         return forget
 
@@ -77,6 +81,7 @@ class Workloads:
 
     def find(self, name: str) -> Workload:
         """Return the function, or say which ones there are."""
+        _require_name(name)
         if name not in self._found and name in self._promised:
             importlib.import_module(self._promised[name])
         if name not in self._found:
@@ -109,6 +114,16 @@ class Workloads:
 
     def __contains__(self, name: str) -> bool:
         return name in self._found or name in self._promised
+
+
+def _require_name(name: object) -> None:
+    if not (isinstance(name, str) and name.strip() and name.isprintable()):
+        raise BadArgument(f"{name!r} cannot be the name of a workload", suggestions=("use a printable word",))
+
+
+def _require_async(name: str, function: object) -> None:
+    if not inspect.iscoroutinefunction(function):
+        raise BadArgument(f"workload {name!r} must be an async function", suggestions=("write async def",))
 
 
 REGISTRY = Workloads()

@@ -1,1 +1,1 @@
-"""Work for many agents at once: chains of steps."""
+"""The pool: tasks for slots, chains of steps, and how they are put together."""

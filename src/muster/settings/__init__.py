@@ -17,7 +17,7 @@ from muster.domain.errors import BadArgument, BadConfiguration
 from muster.domain.money import Microdollars, from_usd
 from muster.domain.network import CERTIFICATE_DIR, CERTIFICATE_FILE, Network, Proxy, ProxyRules, parse_exceptions
 from muster.settings.file import VerifySection, load_configuration
-from muster.settings.sections import AgentSection, key_variable
+from muster.settings.sections import AgentSection, PoolSection, SlotSection, key_variable
 
 __all__ = [
     "CONFIG_FILE",
@@ -54,6 +54,8 @@ class Settings:
     day_cap: Microdollars | None = None
     imports: tuple[str, ...] = ()
     verify: VerifySection = field(default_factory=VerifySection)
+    pool: PoolSection = field(default_factory=PoolSection)
+    slots: tuple[SlotSection, ...] = ()
     variables: Mapping[str, str] = field(default_factory=dict, repr=False)  # holds secrets
     crash_at: tuple[str, int] | None = None
 
@@ -118,6 +120,8 @@ def load_settings(
         day_cap=None if budget.day_usd is None else from_usd(budget.day_usd),
         imports=configuration.workloads.import_,
         verify=configuration.verify,
+        pool=configuration.pool,
+        slots=configuration.slots,
         variables=dict(environment),
         crash_at=_crash_at(environment.get("MUSTER_CRASH_AT")),
     )

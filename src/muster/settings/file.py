@@ -12,7 +12,7 @@ from msgspec import field
 
 from muster.domain.errors import BadArgument, BadConfiguration, BadFile
 from muster.domain.money import from_usd
-from muster.settings.sections import KINDS, AgentSection, Strict
+from muster.settings.sections import KINDS, AgentSection, PoolSection, SlotSection, Strict
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -116,6 +116,8 @@ def _choices(kind: type[msgspec.Struct], name: str) -> list[str]:
 
 
 _KEYS = ("api_key", "key", "token")
+_SLOT_NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+_RESERVED_SLOT = re.compile(r"slot-[0-9]+|all")  # the ids of slots, and what stands for all of them
 
 
 class BudgetSection(Strict, frozen=True, kw_only=True):
@@ -148,6 +150,8 @@ class Configuration(Strict, frozen=True, kw_only=True):
     budget: BudgetSection = BudgetSection()
     workloads: WorkloadsSection = WorkloadsSection()
     verify: VerifySection = VerifySection()
+    pool: PoolSection = PoolSection()
+    slots: tuple[SlotSection, ...] = ()
 
 
 class BadConfigurationFile(BadFile, BadConfiguration):
@@ -197,7 +201,31 @@ def read_configuration(found: Mapping[str, Any]) -> Configuration:
         budget=_budget(found.get("budget", {})),
         workloads=fit(found.get("workloads", {}), WorkloadsSection, ("workloads",)),
         verify=fit(found.get("verify", {}), VerifySection, ("verify",)),
+        pool=_pool(found.get("pool", {})),
+        slots=_slots(found.get("slots", [])),
     )
+
+
+def _pool(found: Any) -> PoolSection:
+    pool = fit(found, PoolSection, ("pool",))
+    if not pool.min_slots <= pool.slots <= pool.max_slots:
+        bounds = f"between min_slots {pool.min_slots} and max_slots {pool.max_slots}"
+        raise Misfit(("pool", "slots"), f"must be {bounds}, not {pool.slots}")
+    return pool
+
+
+def _slots(found: Any) -> tuple[SlotSection, ...]:
+    if not isinstance(found, list):
+        raise Misfit(("slots",), "must be sections [[slots]], one for each slot")
+    slots = tuple(fit(each, SlotSection, ("slots",)) for each in found)
+    names = [slot.name for slot in slots]
+    for name in names:
+        if _SLOT_NAME.fullmatch(name) is None or _RESERVED_SLOT.fullmatch(name):
+            rule = "use a name in kebab-case, such as code-reviewer, but not slot-N or all"
+            raise Misfit(("slots", "name"), f"{name!r} cannot be the name of a slot; {rule}")
+        if names.count(name) > 1:
+            raise Misfit(("slots", "name"), f"two slots are called {name!r}")
+    return slots
 
 
 def read_agent(name: str, found: Any) -> AgentSection:
@@ -262,7 +290,13 @@ def _parts(dotted: str) -> list[str]:
 
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-PARTS = {"budget": BudgetSection, "workloads": WorkloadsSection, "verify": VerifySection}
+PARTS = {
+    "budget": BudgetSection,
+    "workloads": WorkloadsSection,
+    "verify": VerifySection,
+    "pool": PoolSection,
+    "slots": tuple[SlotSection, ...],
+}
 
 
 def toml_schema() -> dict[str, Any]:

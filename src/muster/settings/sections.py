@@ -151,6 +151,47 @@ class CliSection(_Process, frozen=True, kw_only=True):
     subscription: bool = False
 
 
+class PoolSection(Strict, frozen=True, kw_only=True):
+    """`[pool]`: how many slots work on tasks, what they may cost, and where they work."""
+
+    slots: Count = 2
+    min_slots: Count = 1
+    max_slots: Count = 16
+    budget_usd: Dollars | None = None  # of all tasks since the pool was created
+    default_task_budget_usd: Dollars | None = None
+    slot_assignment_timeout_secs: Seconds = 300.0  # of `task run`
+    max_restarts: Count = 3  # failures to start an agent, after which its slot takes no more tasks
+    max_pending: Count = 10_000  # tasks
+    isolation: Literal["none", "worktree", "clone"] | None = None  # None: worktree for CLI agents in git, else none
+    worktree_base_dir: Path | None = None  # left out: .muster/worktrees of the repository
+    copy: tuple[str, ...] = ()  # files that a new worktree gets, such as ".env"
+    agent: str | None = None
+    system: str = ""
+
+
+class SlotSection(Strict, frozen=True, kw_only=True):
+    """One of `[[slots]]`: who a slot is, and what its agent is set to."""
+
+    name: str
+    role: str = ""
+    description: str = ""
+    agent: str | None = None
+    system: str = ""
+    tags: tuple[str, ...] = ()
+    model: str | None = None
+    effort: str | None = None
+    permission_mode: str | None = None
+    max_turns: Count | None = None
+    tools: tuple[str, ...] = ()
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Return what it sets of its agent."""
+        names = ("model", "effort", "permission_mode", "max_turns")
+        found: dict[str, Any] = {name: value for name in names if (value := getattr(self, name)) is not None}
+        return found | ({"tools": list(self.tools)} if self.tools else {})
+
+
 AgentSection = ModelSection | ProgramSection | HttpSection | PythonSection | ClaudeSection | CliSection
 
 KINDS: dict[str, type[AgentSection]] = {

@@ -131,6 +131,10 @@ class DatabaseRuns:
         """Change the budget of a run that is not over."""
         return self._writer.run(lambda db: runs.set_cap(db, run, cap))
 
+    def amend(self, run: RunId, spec: Json) -> Awaitable[Run]:
+        """Change the spec of a run that has not begun."""
+        return self._writer.run(lambda db: runs.amend(db, self._codec, run, spec))
+
     async def delete(self, run: RunId, at: float) -> None:
         """Forget a run that nobody drives, and what is left of others whose deletion was interrupted."""
         await self._writer.run(lambda db: deletions.begin_deletion(db, self._codec, run, at))

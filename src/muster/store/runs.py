@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from muster.domain.budget import lineage_level, require_left, run_level
+from muster.domain.canonical import Json
 from muster.domain.errors import Conflict, LeaseLost, NotFound, RunCanceled, state_verb
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
@@ -190,6 +191,13 @@ def requeue(database: DatabaseConnection, codec: Codec, run: RunId, at: float) -
     if database.execute("requeue_run", {"id": run}) == 0:
         raise Conflict(f"run {run} {state_verb(get(database, run).state)}; only a stopped run can be queued")
     write_event(database, codec, NewEvent(run=run, kind="run.queued", data={}, at=at))
+    return get(database, run)
+
+
+def amend(database: DatabaseConnection, codec: Codec, run: RunId, spec: Json) -> Run:
+    """Change the spec of a run that has not begun."""
+    if database.execute("amend_run", {"id": run, "spec": codec.text(spec)}) == 0:
+        raise Conflict(f"run {run} {state_verb(get(database, run).state)}; only one that has not begun can be changed")
     return get(database, run)
 
 

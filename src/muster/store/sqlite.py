@@ -25,6 +25,7 @@ from muster.store.database import (
     DatabaseRuns,
     DatabaseWorkers,
 )
+from muster.store.pool import DatabasePool
 from muster.store.queries import DatabaseConnection, Locked, migrations
 from muster.store.records import DatabaseBaselines, DatabaseReviews
 from muster.store.signals import DatabaseSignals
@@ -194,6 +195,11 @@ class SqliteStore:
     def signals(self) -> DatabaseSignals:
         """What comes from outside."""
         return DatabaseSignals(self._reader, self._writer, self._codec)
+
+    @cached_property
+    def pool(self) -> DatabasePool:
+        """The slots, and their tasks."""
+        return DatabasePool(self._reader, self._writer, self._codec)
 
     @cached_property
     def reviews(self) -> DatabaseReviews:

@@ -224,7 +224,7 @@ def _require_distinct(prompts: tuple[Prompt, ...]) -> None:
 
 
 def _nothing(spec: SuiteSpec) -> str:
-    chosen = {"--filter": spec.filter, "--tags": ",".join(spec.tags), "the cases named": ",".join(spec.only or ())}
+    chosen = {"the filter": spec.filter, "the tags": ",".join(spec.tags), "the cases named": ",".join(spec.only or ())}
     given = ", ".join(f"{name} {value}" for name, value in chosen.items() if value)
     return f"no case of {', '.join(spec.path)} is selected" + (f" by {given}" if given else "")
 
@@ -379,13 +379,13 @@ def read_answers(path: Path) -> Mapping[str, str]:
         if found.setdefault(case, answer) != answer:
             raise BadFile(file, f"[{index}]: {case} has another answer further up")
     if not found:
-        raise BadFile(file, f'there is no recorded answer in it: no entry with "tool": "{TOOL}"')
+        raise BadFile(file, f'contains no recorded answer: no entry with "tool": "{TOOL}"')
     return found
 
 
 def _entries(path: Path, file: str) -> list[Any]:
     if not path.exists():
-        raise NotFound(f"there is no {path}")
+        raise NotFound(f"no such file: {path}")
     try:
         entries = json.loads(whole_text(path, MOST_BYTES))
     except Unreadable as error:

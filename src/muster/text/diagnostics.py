@@ -106,11 +106,20 @@ def places_of(error: ValidationError) -> list[Place]:
     return [tuple(step for step in detail["loc"] if step != "[key]") for detail in error.errors(include_url=False)]
 
 
+def _shown(value: Any) -> str:
+    """Return a value as a file spells it; a mapping or a list only by its kind."""
+    if isinstance(value, Mapping):
+        return "a mapping"
+    if isinstance(value, list | tuple):
+        return "a list"
+    return "null" if value is None else repr(str(value)[:_LONGEST])
+
+
 def validation_words(detail: Mapping[str, Any]) -> str:
     """Return what is wrong with a value, from one detail of a ValidationError."""
     kind, context = detail["type"], detail.get("ctx", {})
     if kind == "value_error":
         return str(context["error"])
     if kind in ("literal_error", "enum"):
-        return f"must be {context['expected']}, not {str(detail['input'])[:_LONGEST]!r}"
+        return f"must be {context['expected']}, not {_shown(detail['input'])}"
     return _WORDS[kind].format(**context) if kind in _WORDS else str(detail["msg"])

@@ -183,7 +183,7 @@ def spell_mapping(given: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _bound(name: str, bound: Any) -> str:
     if not _is_name(name):
-        raise BadArgument(f"{name!r} is not a known metric{_nearest(name)}; use one of {_KNOWN}")
+        raise BadArgument(f"{name!r} is not a known metric{_nearest(name)}; the metrics are {_KNOWN}")
     number = bound.removesuffix("%").strip() if isinstance(bound, str) and name in MEASURES else bound
     if isinstance(number, str) and re.fullmatch(r"[0-9]{1,9}(?:\.[0-9]{1,6})?", number):
         number = float(number)
@@ -216,7 +216,7 @@ class _ExpressionParser:
             self._refuse(self._next, f"unexpected {self._next.text!r}")
         found = Expression(text=self._text.strip(), tree=self._as_truth(tree, self._tokens[0]))
         if not found.names:
-            self._refuse(self._tokens[0], f"an expression needs a metric; use one of {_KNOWN}")
+            self._refuse(self._tokens[0], f"an expression needs a metric; the metrics are {_KNOWN}")
         return found
 
     def _cut(self) -> list[_Token]:
@@ -308,7 +308,7 @@ class _ExpressionParser:
             return self._number(token)
         if token.kind == "word" and token.text not in _KEYWORDS:
             if not _is_name(token.text):
-                self._refuse(token, f"unknown name {token.text!r}{_nearest(token.text)}; use one of {_KNOWN}")
+                self._refuse(token, f"unknown name {token.text!r}{_nearest(token.text)}; the metrics are {_KNOWN}")
             return Name(token.text)
         if token.text == "(":
             return self._bracket(token)

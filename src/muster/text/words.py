@@ -1,6 +1,7 @@
 """Numbers, times and texts of strangers as people read them."""
 
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 _BREAKS = re.compile(r"\s+")
@@ -22,6 +23,11 @@ def one_line(text: str, most: int) -> str:
 def count(number: int, noun: str) -> str:
     """Write a number with its noun."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def one_of(values: Sequence[str]) -> str:
+    """Return the words that something can be."""
+    return " or ".join(values) if len(values) < 3 else f"one of {', '.join(values)}"
 
 
 def percent(share: float | None, places: int = 1) -> str:

@@ -183,11 +183,14 @@ async def select(
 def _check(selection: FileSelection, into: Path | None) -> None:
     ways = [bool(selection.paths), selection.changed, selection.staged, selection.pending is not None]
     if not any(ways):
-        raise BadArgument(f"no files given; use {_WAYS}")
+        raise BadArgument("no files given", suggestions=(f"choose them in one way: {_WAYS}",))
     if sum(ways) > 1:
-        raise BadArgument(f"files can be chosen in only one way; use one of {_WAYS}")
+        raise BadArgument("files are chosen in more than one way", suggestions=(f"choose one: {_WAYS}",))
     if selection.ref is not None and not selection.changed:
-        raise BadArgument("a commit to compare with needs --changed")
+        raise BadArgument(
+            "a commit to compare with was given, and the changed files were not asked for",
+            suggestions=("add --changed",),
+        )
     if selection.staged and into is None:
         raise BadArgument("staged contents need a folder to be written to")
 

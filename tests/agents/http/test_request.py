@@ -117,7 +117,7 @@ def test_headers_that_frame_a_message_are_ours(name: str) -> None:
     ],
 )
 def test_what_is_no_address_is_refused(url: str) -> None:
-    with pytest.raises(BadConfiguration, match="no address"):
+    with pytest.raises(BadConfiguration, match="not an address"):
         head_of(url, ())
 
 

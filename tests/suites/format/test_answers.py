@@ -33,8 +33,8 @@ def test_the_same_answer_twice_is_one(tmp_path: Path) -> None:
     ("value", "words"),
     [
         ({}, "recorded answers are a list at the top"),
-        ([], "there is no recorded answer in it"),
-        ([answer("a/b", "x", tool="other")], "there is no recorded answer in it"),
+        ([], "contains no recorded answer"),
+        ([answer("a/b", "x", tool="other")], "contains no recorded answer"),
         ([answer("a/b", "x"), 5], "[1]: it must be an object"),
         ([answer(None, "x")], "[0].args_match.case_id: it must be text"),
         ([answer("a/b", 5)], "[0].response.content: it must be text"),

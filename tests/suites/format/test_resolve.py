@@ -108,9 +108,9 @@ def test_a_schema_may_stand_in_a_file(tmp_path: Path, text: str | bytes, message
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("other/one", "id: an id must be greeter/ and a name"),
-        ("greeter", "id: an id must be greeter/ and a name"),
-        ("greeter/", "id: an id must be greeter/ and a name"),
+        ("other/one", "id: must be greeter/NAME, the name of the suite and of the case, not 'other/one'"),
+        ("greeter", "id: must be greeter/NAME, the name of the suite and of the case, not 'greeter'"),
+        ("greeter/", "id: must be greeter/NAME, the name of the suite and of the case, not 'greeter/'"),
         ("greeter/" + "x" * 193, "id: an id has 200 characters at most"),
         ("greeter/a\nb", "id: an id must have printable characters only"),
         ("greeter/a ", "id: an id must have printable characters only"),

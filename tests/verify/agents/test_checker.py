@@ -177,7 +177,7 @@ async def test_sources_do_as_well_as_what_is_known_of_files(folder: Path) -> Non
     async with house(folder) as h:
 
         async def work(ctx: object, spec: object) -> None:
-            with pytest.raises(BadConfiguration, match="unknown parser 'nobody'"):
+            with pytest.raises(BadConfiguration, match=r"the parser must be one of .*, not 'nobody'"):
                 await run_checker(ctx, checker("x", parser="nobody"), str(folder), [source], key="k")  # type: ignore[arg-type]
 
         assert (await h.drive(work)).error is None

@@ -14,9 +14,10 @@ from tests.verify.reports.house import Story, agent, bad, finding, model, opened
 
 async def test_an_unknown_format_is_named_with_those_there_are(tmp_path: Path) -> None:
     async with opened(tmp_path, bad()) as (waves, report):
-        with pytest.raises(BadArgument, match="unknown report format 'pdf'") as caught:
+        with pytest.raises(
+            BadArgument, match=r"the format of a report must be one of markdown, json, sarif, junit, not 'pdf'"
+        ):
             await write_report(waves, report, "pdf", io.StringIO())
-    assert caught.value.suggestions == ("one of markdown, json, sarif, junit",)
 
 
 @pytest.mark.parametrize("name", list(WRITERS))

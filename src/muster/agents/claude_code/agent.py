@@ -11,7 +11,7 @@ from muster.agents.claude_code.conversation import ClaudeConversation
 from muster.agents.claude_code.outcome import ClaudeExit, ClaudeTerms, key_refused, permission_asked, read_outcome
 from muster.agents.claude_code.sdk import ProcessTransport, Sdk, load, require
 from muster.agents.claude_code.setup import Setup
-from muster.agents.local import folder_of, session_of, transcript_of
+from muster.agents.local import budget_of, folder_of, session_of, transcript_of, variables_of
 from muster.agents.processes.process import ProcessCommand
 from muster.agents.processes.registry import ProcessRegistry
 from muster.agents.usage import ProcessBill, max_tokens_of
@@ -55,7 +55,7 @@ class ClaudeCodeAgent:
         if self._sdk is None:
             require()
         tokens = 1 + max_tokens_of(request) + count_tokens(request.system + prompt_of(request))
-        return Quote(most=self._most, tokens=tokens)
+        return Quote(most=self._most_of(request), tokens=tokens)
 
     async def call(self, request: Request, timeouts: Timeouts, on_delta: OnDelta | None = None) -> Reply:
         """Ask once, in a process of its own."""
@@ -85,7 +85,8 @@ class ClaudeCodeAgent:
         return self._sdk
 
     def _order(self, sdk: Sdk, request: Request, *, streams: bool) -> ProcessCommand:
-        command = sdk.command(options_of(self.setup, request, self._most, streams=streams), self.setup.cli_path)
+        options = options_of(self.setup.set(request.settings or {}), request, self._most_of(request), streams=streams)
+        command = sdk.command(options, self.setup.cli_path)
         self._check_size(command)
         self._write_files()
         folder = folder_of(request, self.setup.folder)
@@ -93,7 +94,7 @@ class ClaudeCodeAgent:
             agent=self._profile.name,
             command=command,
             folder=folder,
-            environment=sdk.environment(folder) | dict(self.setup.environment),
+            environment=sdk.environment(folder) | dict(self.setup.environment) | variables_of(request),
             input=b"",
             stays_open=True,
         )
@@ -126,10 +127,14 @@ class ClaudeCodeAgent:
         if error.paid is Paid.NO and begun and self._most:
             error.paid = Paid.UNKNOWN
 
+    def _most_of(self, request: Request) -> Microdollars:
+        budget = budget_of(request)
+        return self._most if budget is None else budget
+
     def _terms(self, request: Request) -> ClaudeTerms:
         return ClaudeTerms(
             agent=self._profile.name,
-            most=self._most,
+            most=self._most_of(request),
             lane=self._lane,
             key_variable=self.setup.key_variable if self.setup.key else "",
             schema=request.schema,

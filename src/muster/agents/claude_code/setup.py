@@ -5,7 +5,7 @@ import os
 import stat
 import tempfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from muster.domain.canonical import Json
@@ -97,6 +97,15 @@ class Setup:
     mcp_servers: Servers | None = None
     effort: str | None = None
     max_turns: int | None = None
+
+    def set(self, settings: Mapping[str, Json]) -> "Setup":
+        """Return the setup of one call that sets something for itself."""
+        own = {name: value for name, value in settings.items() if name in ("model", "effort", "permission_mode")}
+        if "max_turns" in settings:
+            own["max_turns"] = settings["max_turns"]
+        if "tools" in settings:
+            own["allowed_tools"] = tuple(settings["tools"])
+        return replace(self, **own) if own else self
 
     def scrub(self, text: str) -> str:
         """Return a foreign text without the key and the secrets of MCP servers."""

@@ -12,7 +12,18 @@ from pathlib import Path
 from muster.agents.base import DeltaCollector, OnDelta
 from muster.agents.cli.dialect import Dialect, Output, Unfit, fill, join, named_in
 from muster.agents.cli.output import CliOutput, sample_of, shown
-from muster.agents.local import LineBuffer, exit_of, folder_of, object_of, retold, session_of, transcript_of
+from muster.agents.local import (
+    LineBuffer,
+    budget_of,
+    exit_of,
+    folder_of,
+    object_of,
+    retold,
+    session_of,
+    setting_of,
+    transcript_of,
+    variables_of,
+)
 from muster.agents.processes.conversation import MOST_OUTPUT, communicate, too_long, wait_for_output
 from muster.agents.processes.process import Process, ProcessCommand
 from muster.agents.processes.registry import ProcessRegistry
@@ -43,7 +54,6 @@ class CliAgent:
     ) -> None:
         self._profile, self._processes, self._order, self._dialect = profile, processes, order, dialect
         self._bill, self._unpriced_ok = ProcessBill(most=most, lane=lane), unpriced_ok
-        self._judge = OutcomeReader(agent=profile.name, dialect=dialect, bill=self._bill)
 
     @property
     def profile(self) -> Profile:
@@ -52,15 +62,16 @@ class CliAgent:
 
     def quote(self, request: Request) -> Quote:
         """Return the maximum cost of one attempt: what the settings reserve for it."""
-        if self._bill.most is None and not self._unpriced_ok:
+        bill = self._bill_of(request)
+        if bill.most is None and not self._unpriced_ok:
             raise _no_budget(self._profile.name)
         tokens = count_tokens(transcript_of(request)) + max_tokens_of(request)
-        return Quote(most=self._bill.reserved, tokens=max(1, tokens))
+        return Quote(most=bill.reserved, tokens=max(1, tokens))
 
     async def call(self, request: Request, timeouts: Timeouts, on_delta: OnDelta | None = None) -> Reply:
         """Start the program, ask once and give the whole reply."""
         require_schema(request)
-        order = self._ordered(request)
+        order, bill = self._ordered(request), self._bill_of(request)
         found = CliOutput(self._dialect.places)
         deltas = DeltaCollector(asyncio.get_running_loop().time, on_delta)
         status: int | None = None
@@ -69,18 +80,27 @@ class CliAgent:
                 status, sample = await self._read_output(process, found, timeouts, deltas)
             # Judged when the process is over: only then all of its log is there.
             ending = ProcessExit(status=status, log=process.log.text, sample=sample, broken=process.broken)
-            reply = self._judge.reply(request, found, ending, deltas.timings())
+            reader = OutcomeReader(agent=self._profile.name, dialect=self._dialect_of(request), bill=bill)
+            reply = reader.reply(request, found, ending, deltas.timings())
         except AgentFailed as error:
             # What it had cost until it was stopped is not what it cost in the end.
             by_itself = status is not None or found.ended or found.error is not None
             answered = isinstance(error, BadOutput) and found.whole and found.error is None
-            self._bill.charge(error, found.cost if by_itself else None, sure=answered or found.limited)
+            bill.charge(error, found.cost if by_itself else None, sure=answered or found.limited)
             raise
         deltas.finish(reply.text)
         return reply
 
     async def close(self) -> None:
         """Do nothing: every call ends its own process, and the registry is its owner's."""
+
+    def _bill_of(self, request: Request) -> ProcessBill:
+        budget = budget_of(request)
+        return self._bill if budget is None else replace(self._bill, most=budget)
+
+    def _dialect_of(self, request: Request) -> Dialect:
+        model = setting_of(request, "model")
+        return self._dialect if model is None else replace(self._dialect, model=model)
 
     def _ordered(self, request: Request) -> ProcessCommand:
         """Write the command and the input of one call."""
@@ -91,9 +111,9 @@ class CliAgent:
         values = {
             "prompt": prompt,
             "system": _plain(request.system),
-            "model": self._dialect.model or "",
+            "model": self._dialect_of(request).model or "",
             "session": _plain(session or ""),
-            "budget": self._bill.told,
+            "budget": self._bill_of(request).told,
         }
         try:
             command = fill(arguments, values)
@@ -105,7 +125,7 @@ class CliAgent:
             self._order,
             command=command,
             folder=folder_of(request, self._order.folder or Path()),
-            environment={**self._order.environment, **(request.environment or {})},
+            environment={**self._order.environment, **variables_of(request)},
             input=given,
         )
 

@@ -54,7 +54,7 @@ def _place(scheme: str, host: str, port: int) -> str:
 def _refused(url: str) -> BadConfiguration:
     shown = url.rpartition("@")[2]  # what stands before it may be a password
     return BadConfiguration(
-        f"{shown!r} is no address to send a request to", suggestions=("write it like https://host",)
+        f"{shown!r} is not an address to send a request to", suggestions=("write it like https://host",)
     )
 
 

@@ -7,10 +7,11 @@ import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Literal
 
 from muster.agents.base import OnDelta
-from muster.agents.local import exit_of, retold, transcript_of
+from muster.agents.local import exit_of, folder_of, retold, transcript_of, variables_of
 from muster.agents.payload import microdollars_of, spelled
 from muster.agents.processes.conversation import Finished, communicate
 from muster.agents.processes.process import ProcessCommand
@@ -96,8 +97,10 @@ class ProgramAgent:
         """Do nothing: no process outlives its call."""
 
     async def _run(self, data: bytes, request: Request, timeouts: Timeouts) -> Finished:
-        environment = {**self._order.environment, **(request.environment or {})}
-        async with self._processes.process(replace(self._order, input=data, environment=environment)) as process:
+        environment = {**self._order.environment, **variables_of(request)}
+        folder = folder_of(request, self._order.folder or Path())
+        order = replace(self._order, input=data, environment=environment, folder=folder)
+        async with self._processes.process(order) as process:
             finished = await communicate(process, timeouts)
         return await asyncio.to_thread(_without_secrets, finished) if self._quotes else finished
 

@@ -22,6 +22,11 @@ from muster.settings.sections import (
 # Seconds that a call may take, and how many at once, where muster.toml says nothing.
 _PROGRAM = Timeouts(call=300.0, idle=inf)  # one that thinks before it answers says nothing
 _CLI = Timeouts(call=3600.0, idle=600.0)
+# What a task may set for its calls.
+_SETTABLE = {
+    "cli": frozenset({"model", "budget_usd"}),
+    "claude-code": frozenset({"model", "effort", "permission_mode", "max_turns", "tools", "budget_usd"}),
+}
 _AT_ONCE = {"program": 16, "cli": 8, "claude-code": 4}  # processes, and a large one each for the last
 
 
@@ -43,6 +48,7 @@ def profile_of(name: str, section: AgentSection) -> Profile:
         timeouts=_timeouts(section),
         phased=isinstance(section, ProgramSection),
         timed=section.timeout_secs is not None if isinstance(section, ProgramSection) else False,
+        settable=_SETTABLE.get(section.kind, frozenset()),
     )
 
 

@@ -105,6 +105,10 @@ class AgentDirectory:
         section = self._settings.agents.get(name)
         return name.startswith("sim/") if section is None else section.kind == "scripted"
 
+    def changes_files(self, name: str) -> bool:
+        """Return whether an agent is expected to change files in the folder that it works in."""
+        return isinstance(self._settings.agents.get(name), CliSection | ClaudeSection)
+
     def is_retried(self, name: str) -> bool:
         """Return whether a call is tried again after an unknown outcome; processes of ours are not."""
         return not isinstance(self._settings.agents.get(name), ProgramSection | CliSection | ClaudeSection)

@@ -21,6 +21,7 @@ from muster.engine.drive import Listener
 from muster.engine.workload import workload
 from muster.text.json_schema import JsonSchemas
 
+WORKLOAD = "ask"
 KEY = "ask"  # of the one call in the journal
 
 
@@ -41,7 +42,7 @@ class Question:
         """Refuse what nobody can be asked."""
         for name, text in (("agent", self.agent), ("prompt", self.prompt), ("system", self.system)):
             if not isinstance(text, str):
-                raise BadArgument(f"{name} must be a string, not {type(text).__name__}")
+                raise BadArgument(f"{name} must be a string, not {text!r}")
             if not is_text(text):
                 raise BadArgument(f"the {name} is not UTF-8")
         if not self.prompt.strip():
@@ -78,7 +79,7 @@ def read_question(spec: Any) -> Question:
     return question
 
 
-@workload("ask", check=read_question)
+@workload(WORKLOAD, check=read_question)
 async def ask(ctx: Context, spec: Any) -> Json:
     """Ask, and return the text with how it ended."""
     question = read_question(spec)
@@ -108,11 +109,11 @@ async def start_question(
     if question.schema is not None:
         JsonSchemas().require(question.schema)
     agents.require(question.agent, question.request(), options.dispatch)
-    return await runs.start("ask", question.spec(), options, detach=detach, on_delta=on_delta)
+    return await runs.start_checked(WORKLOAD, question.spec(), options, detach=detach, on_delta=on_delta)
 
 
 FLAWS = {
-    Quality.CUT: "the answer was cut: it is as long as --max-tokens allows",
+    Quality.CUT: "the answer was cut: it reached the maximum number of tokens (--max-tokens)",
     Quality.REFUSED: "the agent refused to answer",
     Quality.EMPTY: "the answer is empty",
     Quality.UNFINISHED: (

@@ -13,8 +13,10 @@ from muster.domain.errors import BadArgument
 from muster.domain.ids import RunId
 from muster.domain.money import Microdollars
 from muster.domain.run import LIVE, Dispatch, NewRun, Origin, Reuse, Run
+from muster.text.words import one_of
 
 MOST_CONCURRENCY = 10_000
+MOST_ROWS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +37,8 @@ class RunOptions:
         if self.timeout is not None and not (_is(self.timeout, int | float) and 0 < self.timeout < math.inf):
             raise BadArgument(f"a timeout must be more than 0 seconds, not {self.timeout}")
         if not all(_is(tag, str) for tag in self.tags):
-            raise BadArgument(f"tags must be strings, not {self.tags!r}")
+            wrong = next(tag for tag in self.tags if not _is(tag, str))
+            raise BadArgument(f"a tag must be a string, not {wrong!r}")
         require_name(self.name)
 
 
@@ -55,13 +58,19 @@ def require_name(name: str | None) -> None:
 def require_reference(reference: str) -> None:
     """Refuse what is not the name of anything."""
     if not _is(reference, str):
-        raise BadArgument(f"a reference must be a string, not {type(reference).__name__}")
+        raise BadArgument(f"a reference must be a string, not {reference!r}")
 
 
 def require_limit(limit: int) -> None:
     """Refuse a number of rows that is none."""
-    if not _is(limit, int) or limit < 1:
-        raise BadArgument(f"limit must be 1 or more, not {limit!r}")
+    if not _is(limit, int) or not 1 <= limit <= MOST_ROWS:
+        raise BadArgument(f"a limit must be between 1 and {MOST_ROWS:,}, not {limit!r}")
+
+
+def require_count(number: int) -> None:
+    """Refuse a number of rows that is less than none."""
+    if not _is(number, int) or not 0 <= number <= MOST_ROWS:
+        raise BadArgument(f"a number of rows must be between 0 and {MOST_ROWS:,}, not {number!r}")
 
 
 def require_moment(since: float) -> float:
@@ -77,7 +86,7 @@ State = TypeVar("State", bound=StrEnum)
 def state_of(kind: type[State], name: str) -> State:
     """Return the state with a name."""
     if name not in list(kind):
-        raise BadArgument(f"{name!r} is not a state", suggestions=(f"one of {', '.join(kind)}",))
+        raise BadArgument(f"the state must be {one_of(tuple(kind))}, not {name!r}")
     return kind(name)
 
 

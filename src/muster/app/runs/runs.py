@@ -1,7 +1,7 @@
 """Runs: found, started, resumed, forked, replayed, followed, canceled, deleted and moved. `Muster.runs`."""
 
 import asyncio
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
@@ -22,6 +22,7 @@ from muster.app.runs.options import (
     RunOptions,
     descendant,
     new_run,
+    require_count,
     require_limit,
     require_reference,
     state_of,
@@ -49,6 +50,8 @@ from muster.engine.workload import Preparation
 from muster.settings import parse_budget
 from muster.text.json_schema import JsonSchemas
 
+# Raises what would keep a run of a workload from being done with its spec; True: it is to be driven in this process.
+Admission = Callable[[str, Json, RunOptions, bool], None]
 PAGE = 1000  # runs that are looked through at a time
 CANCEL_SECONDS = 5.0  # for which the driver of a canceled run is waited for
 
@@ -56,7 +59,8 @@ CANCEL_SECONDS = 5.0  # for which the driver of a canceled run is waited for
 class Runs:
     """The runs of an open Muster."""
 
-    def __init__(self, backend: Backend) -> None:
+    def __init__(self, backend: Backend, admit: Admission) -> None:
+        self._admit = admit
         self._settings, self._store, self._engine = backend.settings, backend.store, backend.engine
         self._clock, self._directory, self._workloads = backend.clock, backend.directory, backend.workloads
         self._driving: set[asyncio.Task[Run]] = set()
@@ -106,6 +110,8 @@ class Runs:
 
     async def details(self, reference: str, *, calls: int = 0, events: int = 0) -> RunDetails:
         """Return a run with its batches, and at most so many of its first calls and last events."""
+        for number in (calls, events):
+            require_count(number)
         return await details_of(self._store, await self.find(reference), calls=calls, events=events)
 
     async def batches_of(self, run: RunId) -> RunBatches:
@@ -156,12 +162,32 @@ class Runs:
         detach: bool = False,
         on_delta: Listener | None = None,
         origin: Origin | None = None,
-        before: Preparation | None = None,
     ) -> RunHandle:
         """Store a run and drive it in this process; with `detach` only until it waits for batches.
 
-        With an origin it takes over what another run remembers, as far as the origin says. `before` does steps of the
-        workload in advance; the workload must be able to do without.
+        With an origin it takes over what another run remembers, as far as the origin says.
+        """
+        options = options or self.options()
+        self._workloads.find(workload)
+        self._workloads.check(workload, spec)
+        if origin is None:
+            self._admit(workload, spec, options, True)
+        return await self.start_checked(workload, spec, options, detach=detach, on_delta=on_delta, origin=origin)
+
+    async def start_checked(
+        self,
+        workload: str,
+        spec: Json,
+        options: RunOptions | None = None,
+        *,
+        detach: bool = False,
+        on_delta: Listener | None = None,
+        origin: Origin | None = None,
+        before: Preparation | None = None,
+    ) -> RunHandle:
+        """Store a run whose agents and files were checked, and drive it in this process.
+
+        `before` does steps of the workload in advance; the workload must be able to do without.
         """
         self._require_going_on()
         self._workloads.find(workload)
@@ -169,9 +195,16 @@ class Runs:
         run = await self._create(workload, spec, options or self.options(), submitted=detach, origin=origin)
         return self.drive(run, on_delta, detach=detach, before=before)
 
-    async def submit(self, workload: str, spec: Json, options: RunOptions | None = None) -> RunHandle:
-        """Store a run for the workers."""
+    async def create(self, workload: str, spec: Json, options: RunOptions, run: RunId, budgets: Budgets) -> Run:
+        """Store a run under budgets of its part; nothing drives it yet."""
         self._workloads.check(workload, spec)
+        new = new_run(run, self._clock.now(), workload, spec, options)
+        return await self._engine.create(replace(new, budgets=budgets))
+
+    async def submit(self, workload: str, spec: Json, options: RunOptions | None = None) -> RunHandle:
+        """Store a run for the workers; its keys are theirs to have, but its agents must be known."""
+        self._workloads.check(workload, spec)
+        self._admit(workload, spec, options or self.options(), False)
         return self.watch(await self._create(workload, spec, options or self.options(), submitted=True))
 
     async def resume(
@@ -360,6 +393,10 @@ class Runs:
     ) -> RunOptions:
         """Return checked options; without a budget, that of the settings."""
         budget = parse_budget(budget_usd)
+        if not isinstance(dispatch, str | Dispatch):
+            raise BadArgument(f"the dispatch must be live or batch, not {dispatch!r}")
+        if not isinstance(tags, Iterable):
+            raise BadArgument(f"tags must be a list of strings, not {tags!r}")
         if isinstance(tags, str):
             raise BadArgument(f"tags must be a list of strings, not {tags!r}", suggestions=(f"write [{tags!r}]",))
         return RunOptions(

@@ -43,8 +43,6 @@ class Evidence:
         """Write a signed archive of a suite run; without a key, the one in the home folder signs it."""
         private = self._key if key is None else Path(key)
         if key is None and not private.exists():
-            raise BadConfiguration(
-                f"there is no key to sign with at {private}", suggestions=("muster evidence keygen",)
-            )
+            raise BadConfiguration(f"no key to sign with at {private}", suggestions=("muster evidence keygen",))
         require_output(Path(output), inputs=(str(private),))
         return await export_evidence(suite, Path(output), load_private_key(private))

@@ -93,14 +93,13 @@ def conclude_generation(wanted: Generation, run: Run) -> Generated:
 def _require_one(skill: str, description: str, extend: Path | None, output: Path | None) -> None:
     if extend is not None and (skill or description or output):
         raise BadArgument(
-            "--extend cannot be combined with a skill or a description",
+            "a suite that is extended has its own skill, description and file; none of them can be given",
             suggestions=("use --extend alone, or --skill with --description",),
         )
     if extend is None and not (skill and description.strip()):
-        given = "--skill" if skill else "--description" if description.strip() else ""
-        missing = {"--skill": "--description", "--description": "--skill"}.get(given)
+        missing = "no description of the skill is given" if skill else "no name of the skill is given"
         raise BadArgument(
-            f"{given} needs {missing}" if given else "give --skill with --description, or --extend",
+            missing if skill or description.strip() else "neither a new skill nor a suite to extend is given",
             suggestions=("--skill NAME --description TEXT for a new suite", "--extend DIR to add cases to a suite"),
         )
     if skill and not is_kebab(skill):

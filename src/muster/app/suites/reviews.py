@@ -32,9 +32,9 @@ class ReviewDraft:
     def __post_init__(self) -> None:
         """Refuse what cannot be stored as a review."""
         opinion_of(self.opinion)
-        for option, text, most in (("--note", self.note, LONGEST_NOTE), ("--by", self.by, LONGEST_NAME)):
+        for noun, text, most in (("note", self.note, LONGEST_NOTE), ("name of the reviewer", self.by, LONGEST_NAME)):
             if len(text) > most:
-                raise BadArgument(f"{option} is longer than {most:,} characters")
+                raise BadArgument(f"the {noun} must have at most {most:,} characters, not {len(text):,}")
 
     def review(self, run: RunId, result: CaseResult, at: float) -> Review:
         """Return the review of one verdict."""

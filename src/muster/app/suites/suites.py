@@ -12,11 +12,13 @@ from muster.app.backend import Backend
 from muster.app.costs import Quoting
 from muster.app.runs.files import borrow, runs_of
 from muster.app.runs.handle import RunHandle
-from muster.app.runs.options import RunOptions
+from muster.app.runs.options import RunOptions, require_reference
 from muster.app.runs.runs import Runs
 from muster.app.suites.generation import Generated, Generation, conclude_generation
 from muster.app.suites.plan import SuitePlan, SuitePlanner
 from muster.app.suites.reviews import Baselines, ReviewDraft, find_result
+from muster.app.views.errors import generation_error
+from muster.domain.canonical import Json
 from muster.domain.errors import BadArgument, BadFile, NotFound
 from muster.domain.review import Review
 from muster.domain.run import CALLS_ONLY, LIVE, REPLAYS, Dispatch, Origin, Reuse, Run
@@ -110,14 +112,20 @@ class Suites:
         """
         return SuitePlanner(self._directory, spec, dispatch, quoting).survey(keep=keep)
 
+    def require(self, spec: Json, dispatch: Dispatch = LIVE, *, here: bool = True) -> None:
+        """Raise what would keep the run of a spec from being done; keys and prices only if it is driven `here`."""
+        self.plan(read_spec(spec), dispatch, Quoting.FIRST if here else Quoting.NONE)
+
     async def source(self, *, replay: str | None = None, reuse: str | None = None) -> AnswerSource:
         """Return where known answers come from: the run, its exported file, or the recorded answers that are named."""
         if replay is not None and reuse is not None:
-            raise BadArgument("--replay makes no calls, --reuse makes only new calls; give only one of them")
+            raise BadArgument(
+                "answers are replayed or reused, not both", suggestions=("give only one of --replay and --reuse",)
+            )
         file = None if replay is None else file_of(replay)
         if file is not None and _is_answers(file):
             return AnswerSource(replays=True, answers=str(file))
-        reference = replay or reuse
+        reference = reuse if replay is None else replay
         run = None if reference is None else await self.find(reference)
         return AnswerSource(replays=replay is not None, run=run)
 
@@ -160,7 +168,9 @@ class Suites:
         if inherits:
             known = None
         before = None if known is None else known.record
-        return await self._runs.start(WORKLOAD, spec.stored(), options, origin=origin, detach=detach, before=before)
+        return await self._runs.start_checked(
+            WORKLOAD, spec.stored(), options, origin=origin, detach=detach, before=before
+        )
 
     async def rejudge(
         self, before: Run, changes: Mapping[str, Any], options: RunOptions | None = None, *, detach: bool = False
@@ -172,7 +182,7 @@ class Suites:
             raise BadArgument("no judge given", suggestions=("add --judge AGENT",))
         if spec.evaluator not in (None, "judge", "all"):
             raise BadArgument(
-                f"with --evaluator {spec.evaluator} there is nothing to judge", suggestions=("add --evaluator judge",)
+                f"with the evaluator {spec.evaluator} there is nothing to judge", suggestions=("add --evaluator judge",)
             )
         self._agents.require(spec.judge)
         origin = Origin(run=before.id, reuse=Reuse.REPLIES)
@@ -180,6 +190,7 @@ class Suites:
 
     async def find(self, reference: str) -> Run:
         """Return a suite run by its reference, or by a file it was exported to; a file is imported once."""
+        require_reference(reference)
         run = await self._find_or_import(reference)
         if run.workload != WORKLOAD:
             raise BadArgument(
@@ -206,6 +217,10 @@ class Suites:
             ways = ("muster run PATH --agent A", "muster runs list")
             raise NotFound("this store has no suite run yet", suggestions=ways)
         return found
+
+    def judges_in_batches(self, run: Run) -> bool:
+        """Return whether the judge of a suite run is asked in batches, whatever its agents are."""
+        return read_spec(run.spec).judge_dispatch == "batch"
 
     async def open(self, run: Run) -> SuiteRun:
         """Return a suite run with its cases, results and conversations; raises NotFound for one that had not begun."""
@@ -261,6 +276,10 @@ class Suites:
         self._agents.require(wanted.agent)
         return await self._runs.start("generate", wanted.spec(), options)
 
+    def error_of_generation(self, run: Run) -> Mapping[str, Any] | None:
+        """Return why a run that generated cases is not a success; None when it is."""
+        return generation_error(Generated(run=run, file=None))
+
     def conclude_generation(self, wanted: Generation, run: Run) -> Generated:
         """Write the cases that a run generated to their file, and return them."""
         return conclude_generation(wanted, run)
@@ -291,6 +310,7 @@ class SideFinder:
 
     async def find(self, reference: str, subject: str | None) -> Side:
         """Return the side that NAME, or NAME:SUBJECT, stands for."""
+        require_reference(reference)
         found = await self._look_up(reference)
         if found is not None:
             return Side(name=reference, suite=found, subject=subject)
@@ -334,7 +354,7 @@ class SideFinder:
 
 def _one_of(subject: str | None, named: str) -> str:
     if subject is not None and subject != named:
-        raise BadArgument(f"--subject is {subject!r} and the reference has {named!r}; give only one of them")
+        raise BadArgument(f"the subject is {subject!r}, but the reference names {named!r}; give only one of them")
     return named
 
 

@@ -59,7 +59,7 @@ def _allow(declaration: Path, root: Path, folder: Path, name: str, line: int) ->
 def _split(place: str) -> tuple[str, int]:
     found = _PLACE.fullmatch(place)
     if found is None:
-        raise BadArgument(f"{place!r} does not have the form FILE:LINE", suggestions=("for example src/app.py:12",))
+        raise BadArgument(f"the place must be FILE:LINE, not {place!r}", suggestions=("for example src/app.py:12",))
     return found["file"], int(found["line"])
 
 

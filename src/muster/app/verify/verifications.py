@@ -35,6 +35,7 @@ from muster.verify.reports.summary import VerifyReport, summarize
 from muster.verify.spec import read_spec, stored
 from muster.verify.verification import LeftOut, Verification, Verifier
 
+ASK_IN_BATCHES = ("add --batch", "or write `dispatch: batch` in the declaration of an agent")  # suggestions
 USUAL_FILES = ("verify.yaml", "verify.yml")
 
 
@@ -98,13 +99,15 @@ class VerifyRequest:
     choice: VerifyChoice = EVERY_AGENT
     options: RunOptions
     detach: bool = False
+    batch_option: str = ""  # the name of an option that has no use without batches
 
     def require_repairable(self) -> None:
         """Raise BadArgument when files could not be changed after its verification."""
         other = "--staged" if self.selection.staged else "--detach" if self.detach else ""
+        why = "of staged files" if self.selection.staged else "that is detached"
         if other:
             raise BadArgument(
-                f"--fix changes files after the verification, which does not go with {other}",
+                f"files cannot be changed after a verification {why}",
                 suggestions=(f"leave one of them out: --fix or {other}",),
             )
 
@@ -198,6 +201,7 @@ class Verifications:
         async with self.prepare(request.folder, request.selection, request.choice) as prepared:
             if prepared.is_empty:
                 return StartedVerification(prepared=prepared)
+            self._refuse_useless(prepared.spec, request)
             plan = self.plan(prepared.spec, request.options.dispatch, Quoting.FIRST)
             handle = await self.start(prepared, request.options, detach=request.detach)
             return StartedVerification(prepared=prepared, plan=plan, handle=handle)
@@ -207,16 +211,27 @@ class Verifications:
         if detach:
             self.require_batches(prepared.spec, LIVE if options is None else options.dispatch)
         self.require_folders()
-        handle = await self._runs.start(WORKLOAD, stored(prepared.spec), options, detach=detach)
+        handle = await self._runs.start_checked(WORKLOAD, stored(prepared.spec), options, detach=detach)
         prepared.started = True
         return handle
+
+    @staticmethod
+    def _refuse_useless(spec: Verification, request: VerifyRequest) -> None:
+        if request.batch_option and not goes_into_batches(spec, request.options.dispatch):
+            raise BadArgument(
+                f"{request.batch_option} is about batches, and this verification has none", suggestions=ASK_IN_BATCHES
+            )
+
+    def uses_batches(self, run: Run) -> bool:
+        """Return whether any agent of a verification is asked in batches."""
+        return goes_into_batches(read_spec(run.spec), run.dispatch)
 
     def require_batches(self, spec: Verification, dispatch: Dispatch) -> None:
         """Raise BadArgument when none of the agents of a verification is asked in batches."""
         if not goes_into_batches(spec, dispatch):
             raise BadArgument(
-                "--detach leaves batches to the provider, and none of these agents is asked in one",
-                suggestions=("add --batch", "or write `dispatch: batch` in the declaration of an agent"),
+                "a detached verification leaves batches to the provider, and none of these agents is asked in one",
+                suggestions=ASK_IN_BATCHES,
             )
 
     async def find(self, reference: str) -> Run:
@@ -333,12 +348,12 @@ def _check(declaration: Declaration, choice: VerifyChoice) -> None:
     for name in choice.agents:
         if name not in names:
             raise NotFound(
-                f"no agent is called {name!r} in {declaration.file}", suggestions=(f"use one of {', '.join(names)}",)
+                f"no agent is called {name!r} in {declaration.file}", suggestions=(f"agents: {', '.join(names)}",)
             )
     for wave in choice.waves:
         if wave not in waves:
             raise NotFound(
-                f"no wave {wave} in {declaration.file}", suggestions=(f"use one of {', '.join(map(str, waves))}",)
+                f"no wave {wave} in {declaration.file}", suggestions=(f"waves: {', '.join(map(str, waves))}",)
             )
     if choice.agents and choice.waves and not any(_is_asked(agent, choice) for agent in declaration.agents):
         raise BadArgument("none of the given agents is in the given waves")

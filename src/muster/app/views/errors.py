@@ -5,14 +5,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from muster.domain.batch import Batch, BatchState
-from muster.domain.errors import NotFound
+from muster.domain.errors import NotFound, state_verb
 from muster.domain.ids import RunId
-from muster.domain.run import Run
+from muster.domain.run import TERMINAL, Run, RunState
 from muster.text.words import count
 
 if TYPE_CHECKING:
     from muster.app.batches import Reconciled
     from muster.app.doctor import DoctorReport
+    from muster.app.pool.tasks import Task
     from muster.app.suites.evidence import ArchiveVerification, Rescoring
     from muster.app.suites.generation import Generated
     from muster.app.suites.values import RunComparison
@@ -157,3 +158,28 @@ def batch_error(batch: Batch, summary: str, runs: Sequence[RunId]) -> Error | No
     if batch.state is BatchState.COLLECTED:
         return None
     return error(f"batch_{batch.state}", summary, [f"muster runs resume {run}" for run in runs])
+
+
+def task_error(task: "Task") -> Error | None:
+    """Return why a task is not done, of one that failed, was canceled, or cannot be paid for."""
+    run = task.run
+    if run.overdraft is not None:
+        return dict(run.overdraft)
+    if run.state not in TERMINAL:
+        return error("budget_exhausted", task.refusal, ["muster pool start --budget USD"]) if task.refusal else None
+    if run.state is RunState.COMPLETED:
+        return None
+    record = run.error or {}
+    message = f"task {task.id} {state_verb(run.state)}: {record.get('message', run.ended_reason)}"
+    return error(str(run.ended_reason), message, [f"muster task retry {task.id}"]) | {
+        name: record[name] for name in ("tool", "log") if record.get(name)
+    }
+
+
+def failed_tasks(tasks: "Sequence[Task]") -> Error | None:
+    """Return which of some tasks failed; None when none did."""
+    failed = [task.id for task in tasks if task_error(task) is not None]
+    if not failed:
+        return None
+    message = f"{len(failed)} of {len(tasks)} tasks failed: {', '.join(failed[:MOST_NAMED])}"
+    return error("tasks_failed", message, [f"muster task result {failed[0]}"])

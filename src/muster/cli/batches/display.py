@@ -119,7 +119,7 @@ def figures(found: BatchStats, begin: float) -> Table:
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
     table.add_row("batches", f"{found.batches:,} since {local(begin)}{_exceptions(found)}")
-    table.add_row("calls", f"{found.requests:,}, of which {found.ended:,} have ended")
+    table.add_row("calls", f"{found.requests:,}, {found.ended:,} of them ended")
     if found.ended:
         table.add_row("", _endings(found))
     table.add_row("time", _times(found.completion))

@@ -1,5 +1,6 @@
 """`muster batch fetch | cancel | watch`: batches waited for, and what their provider made brought in."""
 
+import json
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ from muster.cli.batches.words import batch_name, batch_summary
 from muster.cli.drive import InterruptMessage, interruptible
 from muster.cli.options import BatchArgument, PollingOptions
 from muster.cli.session import with_muster
-from muster.cli.terminal.output import CommonOptions, answer, fail_with, note, print_json
+from muster.cli.terminal.output import CommonOptions, answer, fail_with, note, say
 from muster.cli.terminal.progress import MutedDisplay, ProgressState, batch_progress, display, shown
 from muster.domain.batch import OVER, Batch, BatchState
 from muster.domain.ids import RunId
@@ -104,4 +105,4 @@ class _JsonLines:
         found = batch_view(batch)
         if found != self._printed:
             self._printed = found
-            print_json(found)
+            say(json.dumps(found, ensure_ascii=False))

@@ -11,7 +11,7 @@ from muster.app.views.runs import batch_stats_view, batch_view
 from muster.cli.line import Option
 from muster.cli.options import BatchArgument
 from muster.cli.session import with_muster
-from muster.cli.terminal.output import CommonOptions, answer, note
+from muster.cli.terminal.output import CommonOptions, answer, discard, note
 from muster.cli.terminal.times import local, since
 from muster.domain.batch import Batch, BatchState
 from muster.domain.errors import BadArgument
@@ -55,12 +55,17 @@ def show(
 ) -> None:
     """Show one batch: calls, cost, times, runs."""
     if lines and common.json:
-        raise BadArgument("--lines writes the provider's own JSON lines; --json would put them into an envelope")
+        raise BadArgument(
+            "--lines prints the provider's own JSON lines, which --json would change", suggestions=("leave --json out",)
+        )
 
     async def write(muster: Muster) -> None:
-        async for piece in muster.batches.lines(batch):
-            sys.stdout.buffer.write(piece.removesuffix(b"\n") + b"\n")
-        sys.stdout.buffer.flush()
+        try:
+            async for piece in muster.batches.lines(batch):
+                sys.stdout.buffer.write(piece.removesuffix(b"\n") + b"\n")
+            sys.stdout.buffer.flush()
+        except BrokenPipeError:
+            discard(sys.stdout)
 
     if lines:
         with_muster(common, write)

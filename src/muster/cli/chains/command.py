@@ -14,6 +14,7 @@ from muster.cli.chains.table import tell_progress
 from muster.cli.line import Argument, Option
 from muster.cli.options import PatienceOptions, PollingOptions
 from muster.cli.runs.cancel import cancel_run
+from muster.cli.runs.display import runs_table
 from muster.cli.runs.resume import BudgetOption, UnpricedOption, go_on, prepare_resume
 from muster.cli.session import with_muster
 from muster.cli.suites.plan import bound_words, most_words, parse_cap, usd_of
@@ -135,8 +136,6 @@ def list_chains(
     runs, data = with_muster(common, work)
 
     def tell(console: "Console") -> None:
-        from muster.cli.runs.display import runs_table
-
         if runs:
             console.print(runs_table(runs, time.time(), console.width))
         else:

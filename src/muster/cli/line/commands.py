@@ -3,6 +3,7 @@
 import gc
 import importlib
 import inspect
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,7 +15,7 @@ from click.shell_completion import CompletionItem
 
 from muster.cli.frame import answered
 from muster.cli.line.parameters import COMMON, Bundle, CliArgument, Option, Taken, bundled, by_heading, parameters_of
-from muster.cli.terminal.output import CommonOptions, print_json, say
+from muster.cli.terminal.output import CommonOptions, print_json, write_to
 
 ROOM = "muster.cli"
 HELP = "help"
@@ -76,6 +77,14 @@ class VersionAsked(Exception):
     def __init__(self, ctx: click.Context) -> None:
         super().__init__("the version was asked for")
         self.ctx = ctx
+
+
+class UnexpectedArgument(click.UsageError):
+    """One word more than a command takes; `advice` is what may have been meant."""
+
+    def __init__(self, word: str, ctx: click.Context, advice: str = "") -> None:
+        super().__init__(f"unexpected argument {word!r}", ctx)
+        self.advice = advice
 
 
 def shared(
@@ -166,8 +175,7 @@ class CliCommand(_Shared):
         rest = super().parse_args(ctx, args)
         if rest and not ctx.resilient_parsing:
             places = [each for each in self.params if isinstance(each, CliArgument)]
-            advice = f" {places[-1].when_more}" if places and places[-1].when_more else ""
-            raise click.UsageError(f"Unexpected argument {rest[0]!r}.{advice}", ctx)
+            raise UnexpectedArgument(rest[0], ctx, places[-1].when_more if places else "")
         return rest
 
     def invoke(self, ctx: click.Context) -> int:
@@ -310,7 +318,7 @@ class HelpCommand(_Shared):
         for word in words:
             group = found.command
             if not isinstance(group, CliGroup):
-                raise click.UsageError(f"Unexpected argument {word!r}.", ctx)
+                raise UnexpectedArgument(word, ctx)
             command = group.get_command(found, word)
             if command is None:
                 raise click.NoSuchCommand(word, ctx=ctx)
@@ -333,6 +341,6 @@ def show_help(common: CommonOptions, ctx: click.Context) -> int:
         if common.json:
             print_json({"ok": True, "command": ctx.command_path.partition(" ")[2], "data": {"help": text}})
         else:
-            say(text)
+            write_to(sys.stdout, text + "\n")
 
     return answered(common, show)

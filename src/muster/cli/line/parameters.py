@@ -4,7 +4,7 @@ import importlib
 import inspect
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -13,6 +13,8 @@ from typing import Any, get_args, get_origin
 
 import click
 from click.shell_completion import CompletionItem
+
+from muster.text.words import one_of
 
 OPTIONS = "Options"  # the heading of options that have none of their own
 COMMON = "Common options"  # of those that every command takes, and of what click adds
@@ -218,11 +220,6 @@ class ChoiceType(click.ParamType[str]):
         near = get_close_matches(value, self.values, n=1)
         meant = f". Did you mean {near[0]!r}?" if near else ""
         self.fail(f"must be {one_of(self.values)}, not {value!r}{meant}", param, ctx)
-
-
-def one_of(values: Sequence[str]) -> str:
-    """Return the words that something can be."""
-    return " or ".join(values) if len(values) < 3 else f"one of {', '.join(values)}"
 
 
 class FilePath(click.ParamType[Path]):

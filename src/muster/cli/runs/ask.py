@@ -3,7 +3,6 @@
 import asyncio
 import sys
 from dataclasses import dataclass
-from typing import Annotated
 
 from muster.app import Muster
 from muster.app.runs.ask import AskOutcome, Question
@@ -11,22 +10,12 @@ from muster.app.runs.details import RunBatches
 from muster.app.runs.handle import RunHandle
 from muster.app.views.runs import ask_view, left_run_view, ways_on
 from muster.cli.batches.words import batch_name, calls
-from muster.cli.completers import agent_names
 from muster.cli.drive import drive
-from muster.cli.line import Argument, Option
-from muster.cli.options import (
-    DispatchOptions,
-    MaxTokensOption,
-    PatienceOptions,
-    RunBudgetOption,
-    SeedOption,
-    SendingOptions,
-    TemperatureOption,
-    refuse_useless,
-)
+from muster.cli.options import DispatchOptions, refuse_useless
+from muster.cli.runs.options import AskArguments
 from muster.cli.runs.words import saving_words, tokens_line, tool_line
 from muster.cli.session import with_muster
-from muster.cli.terminal.output import CommonOptions, answer, clean, fail_with, note, quote_log, warn
+from muster.cli.terminal.output import CommonOptions, answer, clean, fail_with, note, quote_log, warn, write_to
 from muster.cli.terminal.progress import Display, SilentDisplay, display
 from muster.cli.terminal.stream import AnswerWriter
 from muster.domain.call import Reply
@@ -35,62 +24,38 @@ from muster.domain.money import Lane, show_usd
 from muster.domain.run import Run
 
 
-def ask(
-    common: CommonOptions,
-    sending: SendingOptions,
-    patience: PatienceOptions,
-    agent: Annotated[
-        str, Argument(metavar="AGENT", complete=agent_names, help="anthropic/MODEL, openai/MODEL, sim/echo, …")
-    ],
-    prompt: Annotated[
-        str | None,
-        Argument(
-            metavar="PROMPT",
-            when_more="Quote the prompt.",
-            help="The prompt; - or nothing: read from standard input.",
-        ),
-    ] = None,
-    system: Annotated[str, Option("--system", metavar="TEXT", help="The system prompt.")] = "",
-    budget: RunBudgetOption = None,
-    max_tokens: MaxTokensOption = None,
-    temperature: TemperatureOption = None,
-    seed: SeedOption = None,
-    name: Annotated[str | None, Option("--name", metavar="NAME", help="A name for the run.")] = None,
-    timeout: Annotated[
-        float | None, Option("--timeout", metavar="S", help="Time limit in seconds, excluding queueing.")
-    ] = None,
-    allow_unpriced: Annotated[bool, Option("--allow-unpriced", help="Allow a model without a known price.")] = False,
-) -> int:
+def ask(common: CommonOptions, arguments: AskArguments) -> int:
     """Ask one question and print the answer."""
+    sending, patience = arguments.sending, arguments.patience
     refuse_useless(patience, batch=sending.batch)
     question = Question(
-        agent=agent,
-        prompt=_prompt(prompt),
-        system=system,
-        max_tokens=max_tokens,
-        temperature=temperature,
-        seed=seed,
+        agent=arguments.agent,
+        prompt=_prompt(arguments.prompt),
+        system=arguments.system,
+        max_tokens=arguments.max_tokens,
+        temperature=arguments.temperature,
+        seed=arguments.seed,
         stream=sys.stdout.isatty() and not common.json and not sending.batch,
     )
     order = AskOrder(
         question=question,
         sending=sending,
-        budget=budget,
-        name=name,
-        timeout=timeout,
+        budget=arguments.budget,
+        name=arguments.name,
+        timeout=arguments.timeout,
         tells=not common.quiet and not common.json,
     )
 
     async def work(muster: Muster) -> "AskOutcome":
         return await carry_out(muster, order, display(common, stays=False) if sending.batch else SilentDisplay())
 
-    found = with_muster(common, work, allow_unpriced=allow_unpriced, patience=patience, create=True)
+    found = with_muster(common, work, allow_unpriced=arguments.allow_unpriced, patience=patience, create=True)
     return conclude(common, found, printed=question.stream)
 
 
 def _prompt(given: str | None) -> str:
     if given is None and (sys.stdin is None or sys.stdin.isatty()):
-        raise BadArgument("there is no question", suggestions=("write it after the agent, or pipe it in",))
+        raise BadArgument("no prompt given", suggestions=("write it after the agent, or pipe it in",))
     if given not in (None, "-"):
         return given
     try:
@@ -107,8 +72,7 @@ def conclude(common: CommonOptions, found: AskOutcome, *, printed: bool) -> int:
         return _answer_json(common, found, found.reply)
     if not printed:
         text = found.reply.text
-        sys.stdout.write(text if text.endswith("\n") else text + "\n")
-        sys.stdout.flush()
+        write_to(sys.stdout, text if text.endswith("\n") else text + "\n")
     if found.flaw is not None:
         warn(f"warning: {found.flaw}")
     if not common.quiet:

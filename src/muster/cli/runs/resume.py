@@ -10,7 +10,7 @@ from muster.app.views.runs import queued_run_view, whole_run_view
 from muster.cli.batches.words import calls
 from muster.cli.drive import drive
 from muster.cli.line import Option
-from muster.cli.options import PatienceOptions, RunArgument
+from muster.cli.options import PatienceOptions, RunArgument, refuse_useless
 from muster.cli.outcome import WantedReport, conclude, drive_and_conclude
 from muster.cli.runs.ask import leave
 from muster.cli.runs.endings import ENDINGS
@@ -25,11 +25,13 @@ from muster.settings import parse_budget
 
 BudgetOption = Annotated[
     str | None,
-    Option("--budget", metavar="USD", help="The new total budget of the run, including what was spent."),
+    Option(
+        "--budget", metavar="USD", shown="as before", help="The new total budget of the run, including what was spent."
+    ),
 ]
 ForkBudgetOption = Annotated[
     str | None,
-    Option("--budget", metavar="USD", help="The budget of the new run; default: the budget of the other run."),
+    Option("--budget", metavar="USD", shown="that of the other run", help="The budget of the new run."),
 ]
 UnpricedOption = Annotated[bool, Option("--allow-unpriced", help="Allow models without a known price.")]
 
@@ -45,6 +47,7 @@ def resume(
     """Continue a run; stored replies cost nothing."""
 
     async def prepare(muster: Muster) -> Run:
+        await require_batches(muster, await muster.runs.find(run), patience)
         return await prepare_resume(muster, common, run, budget, here=not detach)
 
     async def hand_over(muster: Muster) -> dict[str, Any]:
@@ -55,6 +58,11 @@ def resume(
         _answer_queued(common, with_muster(common, hand_over))
         return 0
     return go_on(common, prepare, patience, allow_unpriced=allow_unpriced)
+
+
+async def require_batches(muster: Muster, run: Run, patience: Patience) -> None:
+    """Refuse options about batches when every call of a stored run is live."""
+    refuse_useless(patience, batch=await muster.may_use_batches(run), way="leave it out")
 
 
 async def prepare_resume(
@@ -84,6 +92,7 @@ def fork(
     """Start a new run that repeats one call and all later ones."""
 
     async def prepare(muster: Muster) -> Run:
+        await require_batches(muster, await muster.runs.find(run), patience)
         made = await muster.runs.fork(run, from_key, budget_usd=budget)
         taken = f"run {made.id} takes over what stands before {from_key} in run {_origin(made)}"
         note(common, f"{taken}; it is {new_run_words(made.cap)}")
@@ -139,10 +148,10 @@ async def drive_any(muster: Muster, handle: RunHandle, common: CommonOptions, *,
     lines = [summary(run), *([saved] if saved else []), f"see it with: muster runs show {run.id}"]
     if with_result and run.result is not None:
         lines.append(f"result: {clean(json.dumps(run.result, ensure_ascii=False))}")
-    over, data = run.overdraft, whole_run_view(run, batches)
-    if over is None or not common.json:
+    error, data = await muster.error_of(run), whole_run_view(run, batches)
+    if error is None or not common.json:
         answer(common, data, lambda console: console.print("\n".join(lines), soft_wrap=True))
-    return 0 if over is None else fail_with(common, over, 1, data)
+    return 0 if error is None else fail_with(common, error, 1, data)
 
 
 def _answer_queued(common: CommonOptions, queued: dict[str, Any]) -> None:

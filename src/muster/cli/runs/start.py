@@ -49,7 +49,13 @@ def start(
         int, Option("--concurrency", metavar="N", min=1, help="Maximum number of concurrent calls.")
     ] = 20,
     timeout: Annotated[
-        float | None, Option("--timeout", metavar="S", help="Time limit of the run in seconds, excluding queueing.")
+        float | None,
+        Option(
+            "--timeout",
+            metavar="S",
+            shown="none",
+            help="Time limit of the run in seconds; the time in a queue or in a batch does not count.",
+        ),
     ] = None,
     name: Annotated[str | None, Option("--name", metavar="NAME", help="A name for the run.")] = None,
     allow_unpriced: Annotated[bool, Option("--allow-unpriced", help="Allow models without a known price.")] = False,

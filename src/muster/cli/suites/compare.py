@@ -24,19 +24,28 @@ def compare(
     common: CommonOptions,
     a: Annotated[str, Argument(metavar="A", complete=run_names_or_files, help=_SIDE)],
     b: Annotated[str, Argument(metavar="B", complete=run_names_or_files, help="The run that is compared with A.")],
-    threshold: Annotated[float, Option("--threshold", metavar="SHARE", help="Ignore smaller differences.")] = 0.05,
+    threshold: Annotated[
+        float, Option("--threshold", metavar="SHARE", help="The smallest difference that counts.")
+    ] = 0.05,
     alpha: Annotated[float, Option("--alpha", metavar="SHARE", help="The accepted rate of false alarms.")] = 0.05,
     margin: Annotated[
         float | None,
-        Option("--margin", metavar="SHARE", help="Pass if B is not worse than A by more than this, like 0.05."),
+        Option(
+            "--margin",
+            metavar="SHARE",
+            shown="none",
+            help="Pass if B is not worse than A by more than this, such as 0.05.",
+        ),
     ] = None,
     inconclusive: Annotated[
-        str, Option("--inconclusive", values=(OK, FAIL), help="Exit code when the evidence is not enough.")
+        str, Option("--inconclusive", values=(OK, FAIL), help="Whether it passes when the evidence is not enough.")
     ] = FAIL,
-    subject: Annotated[str | None, Option("--subject", metavar="SUBJECT", help="Only this subject of both.")] = None,
+    subject: Annotated[
+        str | None, Option("--subject", metavar="SUBJECT", shown="all", help="Only this subject of both.")
+    ] = None,
     format_: Annotated[str, Option("--format", values=(TERMINAL, MARKDOWN), help="How to print it.")] = TERMINAL,
 ) -> int:
-    """Compare two suite runs, paired by case and epoch. Exits 1 if B is worse or the evidence is not enough."""
+    """Compare two suite runs, paired by case and epoch. Exit 1 if B is worse or the evidence is not enough."""
     terms = ComparisonTerms(threshold=threshold, alpha=alpha, margin=margin, accept_unsure=inconclusive == OK)
 
     async def work(muster: Muster) -> RunComparison:

@@ -36,7 +36,10 @@ from muster.text.words import one_line
 
 FileArgument = Annotated[Path, Argument(metavar="FILE", help="An archive written by `muster evidence export`.")]
 PublicKeyOption = Annotated[
-    Path | None, Option("--public-key", metavar="KEY", help="The public key of the expected signer.")
+    Path | None,
+    Option(
+        "--public-key", metavar="KEY", shown="the key in the archive", help="The public key of the expected signer."
+    ),
 ]
 
 
@@ -65,7 +68,7 @@ def export(
             help="An id, the beginning of one, a name, or `last`: the last suite run.",
         ),
     ],
-    output: Annotated[Path, Option("--output", "-o", metavar="FILE", help="The archive; a tar file.")],
+    output: Annotated[Path, Option("--output", "-o", metavar="FILE", help="The archive to write, a tar file.")],
     key: Annotated[
         Path | None, Option("--key", metavar="KEY", shown=f"<home>/{KEY_NAME}", help="The private key to sign with.")
     ] = None,

@@ -39,7 +39,7 @@ def generate(
     count: Annotated[int, Option("--count", metavar="N", min=1, max=MOST, help="How many cases.")] = 5,
     dry_run: Annotated[bool, Option("--dry-run", help="Print the cases; write no file.")] = False,
     output: Annotated[
-        Path | None, Option("--output", "-o", metavar="DIR", help="The folder of a new suite; default ./NAME.")
+        Path | None, Option("--output", "-o", metavar="DIR", shown="./NAME", help="The folder of a new suite.")
     ] = None,
     budget: RunBudgetOption = None,
     allow_unpriced: Annotated[bool, Option("--allow-unpriced", help="Allow a model without a known price.")] = False,
@@ -81,9 +81,31 @@ def _tell(out: "Console", found: Generated) -> None:
     out.print(f"wrote {counted(len(found.cases), 'case')} to {found.file}", soft_wrap=True)
 
 
+# What was rejected, by the kinds that are stored: one, and several.
+REJECTED = {
+    "unusable reply": ("reply that could not be used", "replies that could not be used"),
+    "near-duplicate": ("near-duplicate", "near-duplicates"),
+    "empty check": ("case with an empty check", "cases with an empty check"),
+    "empty rubric item": ("case with an empty rubric item", "cases with an empty rubric item"),
+    "no description": ("case without a description", "cases without a description"),
+    "no question": ("case that does not end with a question", "cases that do not end with a question"),
+    "nothing to check": ("case with nothing to check", "cases with nothing to check"),
+    "rubric ids": ("case with rubric items without ids", "cases with rubric items without ids"),
+    "braces": ("case with {{ in a text", "cases with {{ in a text"),
+    "malformed": ("malformed case", "malformed cases"),
+    "too large": ("case that is too large", "cases that are too large"),
+    "invalid": ("case that is not valid", "cases that are not valid"),
+}
+
+
+def _rejected_words(kind: str, number: int) -> str:
+    one, several = REJECTED.get(kind, (kind, kind))
+    return f"{number:,} {one if number == 1 else several}"
+
+
 def _footer(run: Run) -> str:
     result = run.result
-    rejected = ", ".join(f"{number} {kind}" for kind, number in result["rejected"].items())
+    rejected = ", ".join(_rejected_words(kind, number) for kind, number in result["rejected"].items())
     parts = [f"rejected: {rejected}" if rejected else "", counted(result["rounds"], "round")]
     parts.append(show_usd(run.spent.billed + run.spent.imputed))
     return " · ".join([*(part for part in parts if part), f"run {run.id}"])

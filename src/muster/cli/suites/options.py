@@ -1,4 +1,4 @@
-"""The options of `muster run`, without anything that takes long to load: its help is written from here."""
+"""The options of `muster run` and `muster plan`, quick to load: their helps are written from here."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,6 +9,9 @@ from muster.cli.line.parameters import files
 from muster.cli.options import (
     MaxTokensOption,
     PatienceOptions,
+    PlanBudgetOption,
+    PlannedOptions,
+    PlanUnpricedOption,
     SeedOption,
     SendingOptions,
     TemperatureOption,
@@ -34,7 +37,14 @@ def chosen_of(
     ],
     agent: Annotated[
         list[str] | None,
-        Option("--agent", "-a", metavar="A", complete="agent_names", help="The agent to test; several are ranked."),
+        Option(
+            "--agent",
+            "-a",
+            metavar="A",
+            complete="agent_names",
+            shown="that of the suite",
+            help="The agent to test; several are ranked.",
+        ),
     ] = None,
     prompt: Annotated[
         list[str] | None,
@@ -47,21 +57,40 @@ def chosen_of(
     ] = None,
     judge: Annotated[
         str | None,
-        Option("--judge", metavar="J", complete="agent_names", heading=JUDGING, help="The agent that judges."),
+        Option(
+            "--judge", metavar="J", complete="agent_names", heading=JUDGING, shown="none", help="The agent that judges."
+        ),
     ] = None,
     judge_samples: Annotated[
         int | None,
-        Option("--judge-samples", metavar="N", min=1, shown="1", heading=JUDGING, help="The number of judge samples."),
+        Option(
+            "--judge-samples",
+            metavar="N",
+            min=1,
+            shown="1",
+            heading=JUDGING,
+            help="How often the judge is asked about each answer.",
+        ),
     ] = None,
     judge_dispatch: Annotated[
         str | None,
-        Option("--judge-dispatch", values=Mode, heading=JUDGING, help="Live or batch for the judge, if different."),
+        Option(
+            "--judge-dispatch",
+            values=Mode,
+            heading=JUDGING,
+            shown="as --dispatch",
+            help="Whether the judge is asked live or in batches.",
+        ),
     ] = None,
     epochs: Annotated[
         int | None, Option("--epochs", metavar="N", min=1, shown="1", help="How often each case is run.")
     ] = None,
-    case_filter: Annotated[str | None, Option("--filter", metavar="GLOB", help="Only cases whose id matches.")] = None,
-    tags: Annotated[str | None, Option("--tags", metavar="A,B", help="Only cases with one of these tags.")] = None,
+    case_filter: Annotated[
+        str | None, Option("--filter", metavar="GLOB", shown="all", help="Only cases whose id matches.")
+    ] = None,
+    tags: Annotated[
+        str | None, Option("--tags", metavar="A,B", shown="all", help="Only cases with one of these tags.")
+    ] = None,
     evaluator: Annotated[
         str | None,
         Option(
@@ -69,7 +98,8 @@ def chosen_of(
             metavar="E",
             values=EVALUATORS,
             heading=JUDGING,
-            help="The evaluator, instead of each case's own.",
+            shown="that of each case",
+            help="How every answer is evaluated.",
         ),
     ] = None,
     threshold: Annotated[
@@ -142,3 +172,13 @@ class RunArguments:
             help="Reuse the answers to equal requests of that run; pay for the rest.",
         ),
     ] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanArguments:
+    """What `muster plan` takes."""
+
+    chosen: ChosenOptions
+    sending: PlannedOptions
+    budget: PlanBudgetOption = None
+    allow_unpriced: PlanUnpricedOption = False

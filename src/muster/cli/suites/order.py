@@ -178,7 +178,7 @@ class SuiteProgress:
         ended = ", ".join(f"{count:,} {status.replace('_', ' ')}" for status, count in self._counts.items())
         return ProgressState(
             title=usual.title,
-            words=", ".join(part for part in (ended, facts(run, on_wire, "calls ")) if part),
+            words=", ".join(part for part in (ended, facts(run, on_wire, "call")) if part),
             done=self._done,
             total=self._total,
             unit=self._unit(run),

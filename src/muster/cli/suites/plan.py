@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from rich.table import Table
 
@@ -12,10 +12,8 @@ from muster.app.suites.plan import SuitePlan
 from muster.app.suites.suites import AnswerSource, SuiteChoice
 from muster.app.suites.values import MOST_TOOL_TURNS
 from muster.app.views.suites import plan_view
-from muster.cli.line import Option
-from muster.cli.options import PlannedOptions
 from muster.cli.session import with_muster
-from muster.cli.suites.options import ChosenOptions
+from muster.cli.suites.options import PlanArguments
 from muster.cli.suites.order import tell_warnings
 from muster.cli.terminal.output import CommonOptions, answer
 from muster.cli.terminal.table import Column, filled, fitting
@@ -26,18 +24,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-def plan(
-    common: CommonOptions,
-    chosen: ChosenOptions,
-    sending: PlannedOptions,
-    budget: Annotated[
-        str | None, Option("--budget", metavar="USD", help="Check whether this budget would be enough.")
-    ] = None,
-    allow_unpriced: Annotated[
-        bool, Option("--allow-unpriced", help="Count models whose price is not known as free.")
-    ] = False,
-) -> None:
+def plan(common: CommonOptions, arguments: PlanArguments) -> None:
     """Show how many calls and tokens a run would need, and what it could cost."""
+    chosen, sending = arguments.chosen, arguments.sending
 
     async def work(muster: Muster) -> SuitePlan:
         choice = SuiteChoice(given=chosen.given, only_failed=chosen.only_failed)
@@ -48,8 +37,8 @@ def plan(
 
     # A run that comes as a file is imported before it is looked at.
     imports = chosen.only_failed is not None and Path(chosen.only_failed).is_file()
-    found = with_muster(common, work, allow_unpriced=allow_unpriced, keyless=True, create=imports)
-    cap = parse_cap(budget)
+    found = with_muster(common, work, allow_unpriced=arguments.allow_unpriced, keyless=True, create=imports)
+    cap = parse_cap(arguments.budget)
     answer(common, plan_view(found, cap), lambda console: _tell(console, found, cap))
 
 

@@ -37,11 +37,16 @@ def review(
     case: Annotated[
         str | None, Argument(metavar="CASE", help="The id of a case; without it, reviews are listed.")
     ] = None,
-    opinion: Annotated[str | None, Argument(values=COLOURS, help="Your opinion of the verdict.")] = None,
-    note_: Annotated[str, Option("--note", metavar="TEXT", help="The reason.")] = "",
-    epoch: Annotated[int | None, Option("--epoch", metavar="N", min=1, help="The epoch of the case.")] = None,
+    opinion: Annotated[
+        str | None, Argument(metavar="OPINION", values=COLOURS, help="Whether the verdict is right.")
+    ] = None,
+    note_: Annotated[str, Option("--note", metavar="TEXT", help="Why you think so.")] = "",
+    epoch: Annotated[
+        int | None, Option("--epoch", metavar="N", min=1, shown="the only one", help="The epoch of the case.")
+    ] = None,
     subject: Annotated[
-        str | None, Option("--subject", metavar="SUBJECT", help="The subject (agent or prompt).")
+        str | None,
+        Option("--subject", metavar="SUBJECT", shown="the only one", help="The subject, an agent or a prompt."),
     ] = None,
     by: Annotated[str, Option("--by", metavar="NAME", help="The name of the reviewer.")] = "",
 ) -> None:
@@ -50,7 +55,7 @@ def review(
         _list(common, run)
         return
     if opinion is None:
-        raise BadArgument("the opinion is missing: add right, wrong or borderline after the case")
+        raise BadArgument("the opinion is missing", suggestions=("add right, wrong or borderline after the case",))
     draft = ReviewDraft(case=case, opinion=opinion, note=note_, by=by, epoch=epoch, subject=subject)
     _add(common, run, draft)
 

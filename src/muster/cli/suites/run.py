@@ -40,14 +40,28 @@ def rejudge(
     ],
     judge: Annotated[str, Option("--judge", metavar="J", complete=agent_names, help="The agent that judges.")],
     judge_samples: Annotated[
-        int | None, Option("--judge-samples", metavar="N", min=1, help="The number of judge samples.")
+        int | None,
+        Option(
+            "--judge-samples",
+            metavar="N",
+            min=1,
+            shown="as in that run",
+            help="How often the judge is asked about each answer.",
+        ),
     ] = None,
     evaluator: Annotated[
         str | None,
-        Option("--evaluator", metavar="E", values=JUDGED, help="Judge every case, also those that rules decided."),
+        Option(
+            "--evaluator",
+            metavar="E",
+            values=JUDGED,
+            shown="as in that run",
+            help="Judge every case, also those that rules decided.",
+        ),
     ] = None,
     threshold: Annotated[
-        float | None, Option("--threshold", metavar="X", min=0, max=1, help="The lowest score that passes.")
+        float | None,
+        Option("--threshold", metavar="X", min=0, max=1, shown="as in that run", help="The lowest score that passes."),
     ] = None,
 ) -> int:
     """Judge the answers of a suite run again; the answers are not paid for again."""

@@ -52,18 +52,41 @@ def console(*, stderr: bool = False) -> "Console":
 
 
 class TrimmedFile:
-    """A file into which lines are written without the spaces that fill a table up at its right."""
+    """A file for a console that is not a terminal: without the spaces that fill a table up at its right.
+
+    A reader that closes its pipe early, such as `head -1`, changes nothing about the command and its exit code.
+    """
 
     def __init__(self, file: TextIO) -> None:
         self._file = file
 
     def write(self, text: str) -> int:
         """Write whole lines."""
-        self._file.write(_FILLED_UP.sub("\n", text))
+        write_to(self._file, _FILLED_UP.sub("\n", text))
         return len(text)
+
+    def flush(self) -> None:
+        """Write what is held back."""
+        write_to(self._file, "")
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._file, name)
+
+
+def write_to(file: TextIO, text: str) -> None:
+    """Write to standard output or standard error; what is left for a reader that closed its pipe goes nowhere."""
+    try:
+        file.write(text)
+        file.flush()
+    except BrokenPipeError:
+        discard(file)
+
+
+def discard(file: TextIO) -> None:
+    """Discard what is left of an output, so that neither later writes nor the end of the process fail on it."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, file.fileno())
+    os.close(nowhere)
 
 
 def answer(common: CommonOptions, data: Any, tell: Callable[["Console"], None]) -> None:
@@ -76,12 +99,11 @@ def answer(common: CommonOptions, data: Any, tell: Callable[["Console"], None]) 
 
 def print_json(value: Mapping[str, Any]) -> None:
     """Print one JSON value on one line."""
-    sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
-    sys.stdout.flush()
+    write_to(sys.stdout, json.dumps(value, ensure_ascii=False) + "\n")
 
 
 def say(text: str) -> None:
-    """Print one line of an answer that comes bit by bit."""
+    """Print one line of an answer that comes bit by bit; raises BrokenPipeError when nobody reads it any more."""
     sys.stdout.write(text + "\n")
     sys.stdout.flush()
 
@@ -94,8 +116,7 @@ def note(common: CommonOptions, text: str) -> None:
 
 def warn(text: str) -> None:
     """Print something that must be known."""
-    sys.stderr.write(clean(_without_secrets(text)) + "\n")
-    sys.stderr.flush()
+    write_to(sys.stderr, clean(_without_secrets(text)) + "\n")
 
 
 def _without_secrets(told: Any) -> Any:

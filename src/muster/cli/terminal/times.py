@@ -46,5 +46,6 @@ def since(given: str, now: float) -> float:
         return max(0.0, datetime.fromisoformat(given.strip()).astimezone().timestamp())
     except (ValueError, OverflowError, OSError):
         raise BadArgument(
-            f"{given!r} is neither a duration nor a date", suggestions=("write it like 7d, 24h, 30m or 2026-01-31",)
+            f"--since must be a duration or a date, not {given!r}",
+            suggestions=("write it like 7d, 24h, 30m or 2026-01-31",),
         ) from None

@@ -7,10 +7,10 @@ from muster.cli.completers import run_names
 from muster.cli.line import Argument, Option
 from muster.cli.options import PatienceOptions
 from muster.cli.outcome import VERIFY_FORMATS, wanted_reports
-from muster.cli.runs.resume import BudgetOption, UnpricedOption, go_on, prepare_resume
+from muster.cli.runs.resume import BudgetOption, UnpricedOption, go_on, prepare_resume, require_batches
 from muster.cli.session import with_muster
 from muster.cli.terminal.output import CommonOptions
-from muster.cli.verify.options import VerifyCommandArguments
+from muster.cli.verify.options import FORMATS, VerifyCommandArguments
 from muster.cli.verify.order import VerifyOrder, carry_out
 from muster.domain.run import Run
 
@@ -29,7 +29,7 @@ def resume(
     budget: BudgetOption = None,
     report: Annotated[
         list[str] | None,
-        Option("--report", metavar="FORMAT=FILE", help="terminal, markdown, json, sarif or junit; - is stdout."),
+        Option("--report", metavar="FORMAT=FILE", help=f"Write a report: {FORMATS}. - is standard output; repeatable."),
     ] = None,
     allow_unpriced: UnpricedOption = False,
 ) -> int:
@@ -38,6 +38,7 @@ def resume(
 
     async def prepare(muster: Muster) -> Run:
         found = await muster.verify.find(run)
+        await require_batches(muster, found, patience)
         return await prepare_resume(muster, common, found.id, budget)
 
     return go_on(common, prepare, patience, allow_unpriced=allow_unpriced, wanted=wanted)
@@ -45,11 +46,10 @@ def resume(
 
 def verify(common: CommonOptions, arguments: VerifyCommandArguments) -> int:
     """Verify files."""
-    terms = arguments.terms
-    order = VerifyOrder.of(arguments.asked, arguments.sent, terms, common, fix=arguments.fix)
+    terms, patience = arguments.terms, arguments.patience
+    order = VerifyOrder.of(arguments.asked, arguments.sent, terms, common, fix=arguments.fix, patience=patience)
 
     async def work(muster: Muster) -> int:
         return await carry_out(muster, order, common)
 
-    patience = arguments.patience
     return with_muster(common, work, allow_unpriced=terms.allow_unpriced, patience=patience, create=True)

@@ -2,16 +2,20 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from muster.cli.line import Argument, Bundle, Option
 from muster.cli.line.parameters import files
-from muster.cli.options import DispatchOptions, PatienceOptions, RunTerms, terms_with
+from muster.cli.options import (
+    DispatchOptions,
+    PatienceOptions,
+    PlanBudgetOption,
+    PlanUnpricedOption,
+    RunTerms,
+    terms_with,
+)
 from muster.domain.errors import BadArgument
 from muster.domain.run import Dispatch, Fallback, Mode
-
-if TYPE_CHECKING:
-    pass
 
 FORMATS = "terminal, markdown, json, sarif or junit"
 
@@ -62,30 +66,43 @@ def asked_of(
             "--changed",
             metavar="[REF]",
             bare="",
-            help="Files that differ from a commit (default HEAD), and new files.",
+            help="The files that differ from a commit, and new files. REF is HEAD if it is left out.",
         ),
     ] = None,
     staged: Annotated[bool, Option("--staged", help="The staged files, as they are staged.")] = False,
-    pending: Annotated[bool, Option("--pending", help="Files named by markers in .muster/pending.")] = False,
+    pending: Annotated[
+        bool, Option("--pending", help="The files that other programs have listed in .muster/pending.")
+    ] = False,
     agent: Annotated[
-        list[str] | None, Option("--agent", "-a", metavar="A", help="Only this agent; repeatable.")
+        list[str] | None, Option("--agent", "-a", metavar="A", shown="all", help="Only this agent; repeatable.")
     ] = None,
-    wave: Annotated[list[int] | None, Option("--wave", metavar="N", min=1, help="Only this wave; repeatable.")] = None,
+    wave: Annotated[
+        list[int] | None, Option("--wave", metavar="N", min=1, shown="all", help="Only this wave; repeatable.")
+    ] = None,
     keep_going: Annotated[
         bool, Option("--keep-going", help="Run all waves, whatever the results of earlier ones.")
     ] = False,
-    allow_empty: Annotated[bool, Option("--allow-empty", help="Exit 0 when there is nothing to verify.")] = False,
+    allow_empty: Annotated[
+        bool, Option("--allow-empty", help="Exit with 0 when there is nothing to verify; else that is 1.")
+    ] = False,
     agents: Annotated[
         Path | None,
         Option(
             "--agents",
             metavar="FILE",
-            shown="verify.yaml, else the shipped agents",
+            shown="verify.yaml, else the built-in agents",
             help="A file with verification agents.",
         ),
     ] = None,
     model: Annotated[
-        str | None, Option("--model", metavar="M", complete="agent_names", help="The model of agents that name none.")
+        str | None,
+        Option(
+            "--model",
+            metavar="M",
+            complete="agent_names",
+            shown="model in verify.yaml or muster.toml",
+            help="The model of agents that name none.",
+        ),
     ] = None,
 ) -> VerifyArguments:
     """Collect what was given."""
@@ -124,7 +141,12 @@ def verify_sending_of(
     ] = False,
     live: Annotated[bool, Option("--live", help="Call live, also agents that are declared for batches.")] = False,
     fallback: Annotated[
-        str, Option("--fallback", values=Fallback, help="What to do with calls that failed in 3 batches.")
+        str,
+        Option(
+            "--fallback",
+            values=Fallback,
+            help="What becomes of a call that failed in 3 batches: it fails, or it is sent live.",
+        ),
     ] = "fail",
     no_cache: Annotated[bool, Option("--no-cache", help="Do not mark the files for the provider's cache.")] = False,
 ) -> VerifyDispatchOptions:
@@ -157,3 +179,13 @@ class VerifyCommandArguments:
     terms: Annotated[RunTerms, Bundle(terms_with(FORMATS), "Run")]
     patience: PatienceOptions
     fix: Annotated[bool, Option("--fix", help="Apply the changes that findings propose, and verify again.")] = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifyPlanArguments:
+    """What `muster verify plan` takes."""
+
+    asked: AskedOptions
+    sent: VerifySendingOptions
+    budget: PlanBudgetOption = None
+    allow_unpriced: PlanUnpricedOption = False

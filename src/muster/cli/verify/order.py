@@ -1,17 +1,17 @@
 """A verification as it was ordered: surveyed before anything is stored, driven, and concluded whatever it comes to."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from muster.app import Muster
+from muster.app import Muster, Patience
 from muster.app.runs.options import RunOptions, require_name
 from muster.app.verify.values import FileSelection
 from muster.app.verify.verifications import ConcludedVerification, Repair, VerifyChoice, VerifyRequest
 from muster.app.views.verify import concluded_view
 from muster.cli.drive import FreshEvents, ProgressSource, drive
-from muster.cli.options import RunTerms
+from muster.cli.options import RunTerms, batch_option
 from muster.cli.outcome import (
     VERIFY_FORMATS,
     Reportable,
@@ -46,6 +46,7 @@ class VerifyOrder:
     terms: RunTerms
     reports: tuple[WantedReport, ...] = ()
     fix: bool = False
+    batch_option: str = ""  # that was given, and has no use without batches
 
     @staticmethod
     def of(
@@ -55,12 +56,14 @@ class VerifyOrder:
         common: CommonOptions,
         *,
         fix: bool = False,
+        patience: Patience | None = None,
     ) -> "VerifyOrder":
         """Check what was said before anything is opened."""
         require_name(terms.name)
         parse_budget(terms.budget)
         reports = wanted_reports(terms.reports, VERIFY_FORMATS, common)
-        return VerifyOrder(asked=asked, sent=sent, terms=terms, reports=reports, fix=fix)
+        option = batch_option(patience) if patience is not None else ""
+        return VerifyOrder(asked=asked, sent=sent, terms=terms, reports=reports, fix=fix, batch_option=option)
 
 
 def request_of(
@@ -94,7 +97,7 @@ def request_of(
 async def carry_out(muster: Muster, order: VerifyOrder, common: CommonOptions) -> int:
     """Verify as it was ordered; returns the exit code."""
     options = order.terms.options(muster, order.sent.sending.dispatch)
-    request = request_of(muster, order.asked, order.sent, options)
+    request = replace(request_of(muster, order.asked, order.sent, options), batch_option=order.batch_option)
     if order.fix:
         request.require_repairable()
     started = await muster.verify.begin(request)

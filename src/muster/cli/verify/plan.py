@@ -1,19 +1,18 @@
 """`muster verify plan`: what a verification would do and cost; spends nothing and stores nothing."""
 
 import shlex
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from muster.app import Muster
 from muster.app.verify.plan import PlannedAgent, VerifyPlan
 from muster.app.verify.verifications import Prepared
 from muster.app.views.errors import some_left_out
 from muster.app.views.verify import verify_plan_view
-from muster.cli.line import Option
 from muster.cli.session import with_muster
 from muster.cli.suites.plan import bound_words, most_words, parse_cap, usd_of
 from muster.cli.terminal.output import CommonOptions, answer, clean
 from muster.cli.terminal.table import Column, fitted
-from muster.cli.verify.options import AskedOptions, VerifySendingOptions
+from muster.cli.verify.options import VerifyPlanArguments
 from muster.cli.verify.order import request_of
 from muster.cli.verify.words import extent, redactions, tell_nothing
 
@@ -28,19 +27,10 @@ WIDE, NARROW = 24, 16  # columns for the names of agents, and for whom they ask
 LEAST_MISSED = ("calls\nat most", "tokens", "files", "asks", "calls", "wave", "about,\nat least")
 
 
-def plan(
-    common: CommonOptions,
-    asked: AskedOptions,
-    sent: VerifySendingOptions,
-    budget: Annotated[
-        str | None, Option("--budget", metavar="USD", help="Check whether this budget would be enough.")
-    ] = None,
-    allow_unpriced: Annotated[
-        bool, Option("--allow-unpriced", help="Count models whose price is not known as free.")
-    ] = False,
-) -> int:
+def plan(common: CommonOptions, arguments: VerifyPlanArguments) -> int:
     """Show files, agents, calls and cost of a verification; spends nothing."""
-    cap = parse_cap(budget)
+    asked, sent = arguments.asked, arguments.sent
+    cap = parse_cap(arguments.budget)
 
     async def work(muster: Muster) -> int:
         request = request_of(muster, asked, sent, muster.runs.options(dispatch=sent.sending.dispatch))
@@ -54,7 +44,7 @@ def plan(
             answer(common, data, lambda console: _tell(console, found, prepared, cap))
             return 0
 
-    return with_muster(common, work, allow_unpriced=allow_unpriced, keyless=True)
+    return with_muster(common, work, allow_unpriced=arguments.allow_unpriced, keyless=True)
 
 
 def _tell(console: "Console", found: VerifyPlan, prepared: Prepared, cap: int | None) -> None:

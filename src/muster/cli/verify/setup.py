@@ -29,7 +29,7 @@ def allow_secret(
     common: CommonOptions,
     place: Annotated[str, Argument(metavar="FILE:LINE", help="The place of the secret, as FILE:LINE.")],
     agents: Annotated[
-        Path | None, Option("--agents", metavar="FILE", help="The file to write to; default: the verify.yaml in use.")
+        Path | None, Option("--agents", metavar="FILE", shown="the verify.yaml in use", help="The file to write to.")
     ] = None,
 ) -> None:
     """Add an exception to verify.yaml: this line may contain a secret of this kind."""

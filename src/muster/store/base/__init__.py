@@ -41,6 +41,18 @@ from muster.store.base.journal import (
     RunContents,
     RunRestoration,
 )
+from muster.store.base.pool import (
+    POOL_LEVEL,
+    PoolBudget,
+    PoolControl,
+    PoolRecord,
+    PoolTable,
+    SharedContext,
+    SlotAssignment,
+    SlotRecord,
+    SlotStanding,
+    SlotTable,
+)
 from muster.store.base.records import (
     Baseline,
     BaselineTable,
@@ -66,6 +78,7 @@ from muster.store.base.runs import (
 from muster.store.base.signals import SignalReceiver, SignalSender, SignalTable, SignalTaking
 
 __all__ = [
+    "POOL_LEVEL",
     "Advance",
     "Attempt",
     "Baseline",
@@ -92,6 +105,10 @@ __all__ = [
     "Leases",
     "Maintenance",
     "PartialTexts",
+    "PoolBudget",
+    "PoolControl",
+    "PoolRecord",
+    "PoolTable",
     "ProcessTable",
     "Record",
     "ResultPage",
@@ -107,10 +124,15 @@ __all__ = [
     "RunRelease",
     "RunRestoration",
     "RunTable",
+    "SharedContext",
     "SignalReceiver",
     "SignalSender",
     "SignalTable",
     "SignalTaking",
+    "SlotAssignment",
+    "SlotRecord",
+    "SlotStanding",
+    "SlotTable",
     "Store",
     "StoreControl",
     "StoreInspection",
@@ -160,6 +182,10 @@ class Store(Protocol):
     @property
     def signals(self) -> SignalTable:
         """What comes from outside."""
+
+    @property
+    def pool(self) -> PoolTable:
+        """The slots, and their tasks."""
 
     @property
     def batches(self) -> BatchReader:

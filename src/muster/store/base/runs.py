@@ -93,6 +93,9 @@ class RunControl(Protocol):
     def set_cap(self, run: RunId, cap: Microdollars) -> Awaitable[None]:
         """Change the budget of a run that is not over."""
 
+    def amend(self, run: RunId, spec: Json) -> Awaitable[Run]:
+        """Change the spec of a run that has not begun."""
+
 
 class RunDeletion(Protocol):
     """Forgets runs. Canceled half-way, a deletion leaves rows behind that `finish_deletions` removes at any time."""

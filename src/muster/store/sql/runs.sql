@@ -113,6 +113,9 @@ WHERE id = :id AND driver_pid IS NULL AND state IN ('queued', 'interrupted', 'wa
 UPDATE runs SET state = 'queued', submitted = 1, ended_reason = NULL
 WHERE id = :id AND driver_pid IS NULL AND state IN ('queued', 'interrupted', 'waiting')
 
+-- name: amend_run
+UPDATE runs SET spec = :spec WHERE id = :id AND state = 'queued' AND started_at IS NULL
+
 -- name: count_run
 UPDATE runs
 SET last_seq = last_seq + :events, calls_total = calls_total + :total, calls_done = calls_done + :done,

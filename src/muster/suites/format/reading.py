@@ -274,7 +274,7 @@ def _suites_of(path: Path) -> list[Path]:
         kinds = " ".join(f"{NAME}{kind}" for kind in READERS)
         raise NotFound(
             f"no suite in {path}: no {kinds}, and no other such file with schema_version at its top",
-            suggestions=("muster init NAME makes one",),
+            suggestions=("create one: muster init NAME",),
         )
     return found
 

@@ -291,7 +291,7 @@ def require_id(name: str, suite: str, say: Any) -> None:
 def _id_flaws(name: str, suite: str) -> list[str]:
     found = []
     if not name.startswith(f"{suite}/") or len(name) == len(suite) + 1:
-        found.append(f"an id must be {suite}/ and a name")
+        found.append(f"must be {suite}/NAME, the name of the suite and of the case, not {name!r}")
     if len(name) > LONGEST_ID:
         found.append(f"an id has {LONGEST_ID} characters at most")
     if not name.isprintable() or name != name.strip():

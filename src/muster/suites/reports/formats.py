@@ -12,6 +12,7 @@ from muster.suites.reports.markdown import write_markdown
 from muster.suites.reports.run import SuiteRun
 from muster.suites.reports.sarif import write_sarif
 from muster.suites.reports.summary import SuiteReport
+from muster.text.words import one_of
 
 Writer = Callable[[SuiteRun, SuiteReport, TextIO], Awaitable[None]]
 
@@ -28,5 +29,5 @@ async def write_report(suite: SuiteRun, report: SuiteReport, format_name: str, o
     """Write a report to an open file."""
     writer = WRITERS.get(format_name)
     if writer is None:
-        raise BadArgument(f"unknown report format {format_name!r}", suggestions=(f"one of {', '.join(WRITERS)}",))
+        raise BadArgument(f"the format of a report must be {one_of(tuple(WRITERS))}, not {format_name!r}")
     await writer(suite, report, cast(TextIO, Redacting(out)))

@@ -18,6 +18,7 @@ from muster.domain.errors import BadConfiguration, ReplayMiss
 from muster.engine.context import Context
 from muster.judging.base import FAILED_CALL, code_of, words_of
 from muster.text.redaction import Redactor, redact
+from muster.text.words import one_of
 from muster.verify.agents.answers import LONGEST_PATH, bounded
 from muster.verify.agents.model_agent import LONGEST_FAILURE, UNPARSED
 from muster.verify.findings.finding import Examined, Finding, Rejected
@@ -40,8 +41,7 @@ async def run_checker(
     parser = PARSERS.get(verifier.parser)
     if parser is None:
         raise BadConfiguration(
-            f"agent {verifier.name!r}: unknown parser {verifier.parser!r}",
-            suggestions=(f"use one of {', '.join(PARSERS)}",),
+            f"agent {verifier.name!r}: the parser must be {one_of(tuple(PARSERS))}, not {verifier.parser!r}"
         )
     check = _Check(ctx, verifier, root, files, key)
     try:

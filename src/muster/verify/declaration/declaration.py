@@ -198,7 +198,7 @@ def _name(tree: Any) -> str:
 
 
 NAME = "verify.yaml"
-SHIPPED = "the shipped agents"  # how they are told where a file would be named
+SHIPPED = "the built-in agents"  # how they are told where a file would be named
 _PROMPTS = "prompts"
 
 

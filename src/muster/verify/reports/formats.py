@@ -5,6 +5,7 @@ from typing import TextIO, cast
 
 from muster.domain.errors import BadArgument
 from muster.reporting.files import Redacting
+from muster.text.words import one_of
 from muster.verify.reports.json_report import write_json
 from muster.verify.reports.junit import write_junit
 from muster.verify.reports.markdown import write_markdown
@@ -26,5 +27,5 @@ async def write_report(waves: WavesRun, report: VerifyReport, format_name: str, 
     """Write a report to an open file."""
     writer = WRITERS.get(format_name)
     if writer is None:
-        raise BadArgument(f"unknown report format {format_name!r}", suggestions=(f"one of {', '.join(WRITERS)}",))
+        raise BadArgument(f"the format of a report must be {one_of(tuple(WRITERS))}, not {format_name!r}")
     await writer(waves, report, cast(TextIO, Redacting(out)))

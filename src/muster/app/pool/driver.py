@@ -1,0 +1,290 @@
+"""Who drives the pool: gives pending tasks to free slots, drives them, and looks after slots whose agents fail."""
+
+import asyncio
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
+from typing import Any
+
+from muster.app.backend import Backend
+from muster.app.pool.slots import SlotDirectory, project_trees
+from muster.app.pool.tasks import Tasks
+from muster.app.pool.trees import TaskTrees
+from muster.domain.canonical import Json
+from muster.domain.errors import CallFailed, Conflict, Interrupted, MusterError, NotFound, NotStarted
+from muster.domain.ids import RunId
+from muster.domain.money import Microdollars
+from muster.domain.run import TERMINAL, Run, RunState
+from muster.engine.context import Context
+from muster.engine.drive import Leave, Listener
+from muster.pool.scheduling import PendingTask, PoolFunds, schedule
+from muster.pool.tasks import SLOT_KEY, SlotProfile, TaskSpec, TaskState, merged, read_task, run_states, task_state
+from muster.store.base import POOL_LEVEL, SlotRecord, SlotStanding
+
+LOOK_SECONDS = 2.0
+BEAT_SECONDS = 5.0
+LEASE_SECONDS = 15.0
+
+
+class DependencyFailed(CallFailed):
+    """A task on which this one depends was not done."""
+
+    code = "dependency_failed"
+
+
+OnEnd = Callable[[Run], None]
+OnError = Callable[[RunId, MusterError], None]
+
+
+class PoolDriver:
+    """Drives the tasks of the pool in this process, until it is closed or drained."""
+
+    def __init__(
+        self,
+        backend: Backend,
+        tasks: Tasks,
+        trees: TaskTrees,
+        *,
+        only: Collection[RunId] | None = None,
+        on_end: OnEnd = lambda run: None,
+        on_error: OnError = lambda run, error: None,
+        on_delta: Callable[[RunId, str], None] | None = None,
+    ) -> None:
+        self._settings, self._store, self._engine = backend.settings, backend.store, backend.engine
+        self._clock, self._tasks, self._trees, self._only = backend.clock, tasks, trees, only
+        self._on_end, self._on_error, self._on_delta = on_end, on_error, on_delta
+        self._slots = SlotDirectory(backend.settings)
+        self._driven: dict[RunId, asyncio.Task[None]] = {}
+        self._reserved: dict[RunId, Microdollars] = {}
+        self._beaten_at = 0.0
+        self._closing = False
+
+    async def serve(self, *, until_idle: bool = False) -> None:
+        """Drive tasks until closed or drained; with `until_idle` only until none can be taken."""
+        await self._begin()
+        try:
+            while not self._closing:
+                await self._beat()
+                await self._engine.sweep()
+                if await self._is_drained():
+                    break
+                await self._take()
+                if until_idle and not self._driven:
+                    break
+                await self._wait()
+            await self._over()
+        except asyncio.CancelledError:
+            self.close()
+            if self._driven:
+                await self._engine.let_go("the pool was told to stop", set(self._driven.values()))
+            raise
+        finally:
+            await self._store.pool.drive_pool(None, 0.0)
+
+    def close(self) -> None:
+        """Take nothing new."""
+        self._closing = True
+
+    async def _begin(self) -> None:
+        await self._store.pool.create_pool(self._clock.now())
+        pool = await self._store.pool.pool()
+        other = None if pool is None or pool.driver == self._engine.driver else pool.driver
+        if pool is not None and other is not None and self._engine.lives(other, pool.driven_until):
+            raise Conflict(f"the pool is driven by {other}", suggestions=("muster pool status",))
+        if (self._settings.pool.isolation or "none") != "none":
+            await project_trees(self._settings).check()
+        await self._store.pool.drain(None)
+        await self._ensure_slots()
+
+    async def _ensure_slots(self) -> None:
+        """Make the slots of the settings if there are none, and let those that were stopped work again."""
+        slots = await self._store.pool.slots()
+        if not slots:
+            for place in range(1, max(self._settings.pool.slots, len(self._settings.slots)) + 1):
+                await self._store.pool.add_slot(SlotRecord(name=f"slot-{place}", place=place))
+        for slot in slots:
+            if slot.standing in (SlotStanding.STOPPED, SlotStanding.ERRORED):
+                active = replace(slot, standing=SlotStanding.ACTIVE, failures=0, error="")
+                await self._store.pool.update_slot(active)
+
+    async def _beat(self) -> None:
+        now = self._clock.now()
+        if now - self._beaten_at >= BEAT_SECONDS:
+            self._beaten_at = now
+            await self._store.pool.drive_pool(self._engine.driver, now + LEASE_SECONDS)
+
+    async def _is_drained(self) -> bool:
+        """Return whether the pool drains and nothing is at work any more; what is late is let go of."""
+        pool = await self._store.pool.pool()
+        if pool is None or pool.drain_until is None:
+            return False
+        late = self._clock.now() >= pool.drain_until
+        if self._driven and late:
+            self._engine.stop_all(Interrupted("the pool was drained"), now=True)
+            await self._over()
+        if self._driven and not late:
+            await self._wait()
+            return False
+        for slot in await self._store.pool.slots():
+            await self._store.pool.update_slot(replace(slot, standing=SlotStanding.STOPPED))
+        return True
+
+    async def _take(self) -> None:
+        pool = await self._store.pool.pool()
+        if pool is not None and pool.draining:
+            return
+        await self._settle_slots()
+        slots = await self._store.pool.slots()
+        free = [self._slots.at(slot.place) for slot in slots if slot.standing is SlotStanding.ACTIVE and not slot.run]
+        pending = [one for one in await self._pending() if one.run not in self._driven]
+        if not pending:
+            return
+        found = schedule(free, pending, await self._states(pending), await self._funds())
+        specs = {one.run: one for one in pending}
+        for run, why in found.failed.items():
+            self._start(run, None, specs[run], _failing(why))
+        for run, slot_id in found.assigned.items():
+            if await self._store.pool.assign(slot_id, run):
+                profile = next(slot for slot in free if slot.id == slot_id)
+                self._start(run, profile, specs[run], await self._recording(run, profile, specs[run].spec))
+
+    async def _settle_slots(self) -> None:
+        """Free slots whose task is over or waits, and go on with those that were given a task nobody drives."""
+        for slot in await self._store.pool.slots():
+            if slot.run is None or slot.run in self._driven:
+                continue
+            run = await self._store.runs.get(slot.run)
+            if run is None or run.state in TERMINAL or (run.state is RunState.WAITING and not run.is_driven):
+                await self._leave_slot(slot, run)
+            elif not run.is_driven and self._is_ours(run):
+                profile, one = self._slots.at(slot.place), self._pending_of(run, slot.name)
+                self._start(run.id, profile, one, await self._recording(run.id, profile, one.spec))
+
+    async def _leave_slot(self, slot: SlotRecord, run: Run | None) -> None:
+        if slot.run is not None:
+            await self._store.pool.free(slot.name, slot.run)
+        if slot.standing is SlotStanding.LEAVING:
+            await self._store.pool.remove_slot(slot.name)
+
+    async def _pending(self) -> list[PendingTask]:
+        assigned = {slot.run for slot in await self._store.pool.slots() if slot.run}
+        runs = await self._store.pool.tasks(run_states(TaskState.PENDING))
+        found = []
+        for run in runs:
+            if run.id in assigned or not self._is_ours(run) or run.cancel_requested:
+                continue
+            entry = await self._store.journal.find(run.id, SLOT_KEY) if run.started_at is not None else None
+            found.append(self._pending_of(run, None if entry is None else entry.value["id"]))
+        return found
+
+    def _is_ours(self, run: Run) -> bool:
+        return self._only is None or run.id in self._only
+
+    def _pending_of(self, run: Run, slot: str | None) -> PendingTask:
+        spec = read_task(run.spec)
+        return PendingTask(run=run.id, spec=spec, created_at=run.created_at, most=self._tasks.most(spec), slot=slot)
+
+    async def _states(self, pending: list[PendingTask]) -> Mapping[str, TaskState]:
+        found = {}
+        for name in {name for one in pending for name in one.spec.after}:
+            try:
+                found[name] = (await self._tasks.get(name)).state
+            except NotFound:
+                continue
+        return found
+
+    async def _funds(self) -> PoolFunds:
+        balance = (await self._store.runs.balances([POOL_LEVEL])).get(POOL_LEVEL)
+        if balance is None:
+            return PoolFunds()
+        reserved = Microdollars(sum(self._reserved.values()))
+        return PoolFunds(cap=balance.cap, settled=balance.settled, reserved=max(reserved, balance.reserved))
+
+    async def _recording(self, run: RunId, slot: SlotProfile, spec: TaskSpec) -> Callable[[Context], Any]:
+        """Return what writes into the journal of a task which slot it was given, with its settings and the context."""
+        pool = self._settings.pool
+        agent = spec.agent or slot.agent or pool.agent or ""
+        limit = self._tasks.call_limit(agent, spec)
+        budget: dict[str, Json] = {} if limit is None else {"budget_usd": limit}
+        value: dict[str, Json] = {
+            "id": slot.id,
+            "name": slot.name,
+            "role": slot.role,
+            "description": slot.description,
+            "agent": agent,
+            "system": [text for text in (pool.system, slot.system) if text],
+            "settings": merged(budget, spec.settings, slot.settings),
+            "context": dict(await self._store.pool.context()),
+            "environment": {"MUSTER_HOME": str((self._settings.home / "slots" / slot.id).absolute())},
+            "folder": str((self._settings.folder / spec.cwd).absolute()),
+            **await self._trees.place(run, spec, agent),
+        }
+
+        async def record(ctx: Context) -> None:
+            await ctx.step(SLOT_KEY, lambda: value)
+
+        return record
+
+    def _start(self, run: RunId, slot: SlotProfile | None, task: PendingTask, before: Callable[[Context], Any]) -> None:
+        self._reserved[run] = task.most
+        listener: Listener | None = None
+        if self._on_delta is not None:
+            heard = self._on_delta
+            listener = lambda key, text: heard(run, text)  # noqa: E731
+        self._driven[run] = asyncio.get_running_loop().create_task(self._drive(run, slot, before, listener))
+
+    async def _drive(
+        self, run: RunId, slot: SlotProfile | None, before: Callable[[Context], Any], listener: Listener | None
+    ) -> None:
+        ended: Run | None = None
+        try:
+            ended = await self._engine.drive(run, listener, leave=Leave.FOR_SIGNALS, before=before)
+        except Conflict:
+            pass  # it was canceled, or somebody else drives it
+        except MusterError as error:
+            self._on_error(run, error)
+        finally:
+            self._reserved.pop(run, None)
+            if slot is not None:
+                await self._store.pool.free(slot.id, run)
+                await self._look_after(slot, ended)
+            del self._driven[run]
+        if ended is not None:
+            self._on_end(ended)
+
+    async def _look_after(self, slot: SlotProfile, ended: Run | None) -> None:
+        """Count what a slot has done; one whose agent cannot be started again and again takes no more tasks."""
+        record = next((one for one in await self._store.pool.slots() if one.name == slot.id), None)
+        if record is None:
+            return
+        if record.standing is SlotStanding.LEAVING:
+            await self._store.pool.remove_slot(record.name)
+            return
+        failed = ended is not None and ended.ended_reason == NotStarted.code
+        message = str((ended.error or {}).get("message", "")) if failed and ended is not None else ""
+        failures = record.failures + 1 if failed else 0
+        broken = failures >= self._settings.pool.max_restarts
+        await self._store.pool.update_slot(
+            replace(
+                record,
+                standing=SlotStanding.ERRORED if broken else record.standing,
+                failures=failures,
+                error=message,
+                completed=record.completed + (ended is not None and task_state(ended) is TaskState.COMPLETED),
+            )
+        )
+
+    async def _wait(self) -> None:
+        change = asyncio.ensure_future(self._store.changes.wait(LOOK_SECONDS))
+        await asyncio.wait({change, *self._driven.values()}, return_when=asyncio.FIRST_COMPLETED)
+        change.cancel()
+
+    async def _over(self) -> None:
+        if self._driven:
+            await asyncio.wait(set(self._driven.values()))
+
+
+def _failing(why: str) -> Callable[[Context], Any]:
+    async def fail(ctx: Context) -> None:
+        raise DependencyFailed(why)
+
+    return fail

@@ -1,0 +1,326 @@
+"""The pool: its slots and their number, its budget, who drives it, shared context and messages. `Muster.pool`."""
+
+import asyncio
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from uuid import uuid4
+
+from muster.app.backend import Backend
+from muster.app.pool.driver import OnEnd, OnError, PoolDriver
+from muster.app.pool.slots import SlotDirectory
+from muster.app.pool.tasks import Task, Tasks
+from muster.app.pool.trees import TaskTrees
+from muster.app.runs.options import require_moment
+from muster.app.runs.runs import Runs
+from muster.domain.entry import NewSignal, Signal, slot_address
+from muster.domain.errors import BadArgument, MusterError, NotFound, TimedOut
+from muster.domain.ids import RunId
+from muster.domain.money import Microdollars
+from muster.domain.run import Driver
+from muster.pool.fan_out import FanOut
+from muster.pool.metrics import MeasuredTask, PoolMetrics, pool_metrics
+from muster.pool.tasks import INBOX, SlotProfile, TaskSpec, TaskState
+from muster.settings import parse_budget
+from muster.store.base import POOL_LEVEL, SlotRecord, SlotStanding
+
+MOST_TEXT = 100_000  # characters of a shared text or a message
+LOOK_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slot:
+    """A slot as it stands."""
+
+    profile: SlotProfile
+    record: SlotRecord
+    task: Task | None = None  # that it works on
+
+    @property
+    def state(self) -> str:
+        """Return whether it is idle, busy, stopped or errored."""
+        if self.record.standing in (SlotStanding.STOPPED, SlotStanding.ERRORED):
+            return str(self.record.standing)
+        return "idle" if self.task is None else "busy"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolStatus:
+    """The pool at a glance."""
+
+    slots: tuple[Slot, ...]
+    tasks: Mapping[TaskState, int]
+    spent: Microdollars
+    budget: Microdollars | None
+    draining: bool
+    driver: Driver | None  # a living one
+
+
+class Pool:
+    """The pool of an open Muster."""
+
+    def __init__(self, backend: Backend, runs: Runs) -> None:
+        self._backend, self._settings, self._store = backend, backend.settings, backend.store
+        self._engine, self._clock, self._runs = backend.engine, backend.clock, runs
+        self._directory = SlotDirectory(backend.settings)
+        self.tasks = Tasks(backend, runs)
+        self.trees = TaskTrees(backend, runs, self.tasks)
+
+    def driver(
+        self,
+        *,
+        only: Collection[RunId] | None = None,
+        on_end: OnEnd = lambda run: None,
+        on_error: OnError = lambda run, error: None,
+        on_delta: Callable[[RunId, str], None] | None = None,
+    ) -> PoolDriver:
+        """Return what drives the tasks of the pool in this process; `only` names the runs of some of them."""
+        return PoolDriver(
+            self._backend, self.tasks, self.trees, only=only, on_end=on_end, on_error=on_error, on_delta=on_delta
+        )
+
+    async def run(
+        self,
+        spec: TaskSpec,
+        *,
+        tags: Sequence[str] = (),
+        name: str | None = None,
+        timeout: float | None = None,
+        continues: str | None = None,
+        on_delta: Callable[[RunId, str], None] | None = None,
+    ) -> Task:
+        """Submit a task and wait until it is over or waits for a review; it is driven here if nobody drives the pool.
+
+        Raises TimedOut when no slot was free for as long as `slot_assignment_timeout_secs` says; it is canceled then.
+        """
+        task = await self.tasks.submit(spec, tags=tags, name=name, timeout=timeout, continues=continues)
+        errors: list[MusterError] = []
+        serving: asyncio.Task[None] | None = None
+        if await self.living_driver() is None:
+            driver = self.driver(only={task.run.id}, on_error=lambda _, error: errors.append(error), on_delta=on_delta)
+            serving = asyncio.ensure_future(driver.serve(until_idle=True))
+        try:
+            await self._until_begun(task, serving)
+            await self._until_rest(task)
+        finally:
+            if serving is not None:
+                serving.cancel()
+                await asyncio.wait({serving})
+        if errors:
+            raise errors[0]
+        return await self.tasks.get(task.id)
+
+    async def fan_out(self, wanted: FanOut, *, tags: Sequence[str] = ()) -> Sequence[Task]:
+        """Submit a task for each prompt and wait for all; results are in the order of the prompts, failed ones too."""
+        specs = [
+            TaskSpec(
+                prompt=prompt, agent=wanted.agent, role=wanted.role, system=wanted.system, budget_usd=wanted.budget_usd
+            )
+            for prompt in wanted.prompts
+        ]
+        tasks = [await self.tasks.submit(spec, tags=tags) for spec in specs]
+        if await self.living_driver() is None:
+            await self.driver(only={task.run.id for task in tasks}).serve(until_idle=True)
+        for task in tasks:
+            while (await self.tasks.get(task.id)).state in (TaskState.PENDING, TaskState.RUNNING):
+                if await self.living_driver() is None:
+                    break
+                await self._store.changes.wait(LOOK_SECONDS)
+        return [await self.tasks.get(task.id) for task in tasks]
+
+    async def metrics(
+        self, *, since: float = 0.0, until: float | None = None, tags: Sequence[str] = (), model: str | None = None
+    ) -> PoolMetrics:
+        """Return figures over the tasks that were created in a time, have any of the tags, and used a model."""
+        end = self._clock.now() if until is None else until
+        tasks = [
+            task
+            for task in await self.tasks.list(limit=100_000)
+            if require_moment(since) <= task.run.created_at <= end
+            and (not tags or set(tags) & set(task.run.tags))
+            and (model is None or (task.reply is not None and task.reply.model == model))
+        ]
+        return pool_metrics([_measured(task) for task in tasks])
+
+    async def _until_begun(self, task: Task, serving: "asyncio.Task[None] | None") -> None:
+        limit = self._settings.pool.slot_assignment_timeout_secs
+        until = self._clock.monotonic() + limit
+        while (await self.tasks.get(task.id)).state is TaskState.PENDING:
+            if serving is not None and serving.done():
+                serving.result()
+                return
+            if self._clock.monotonic() >= until:
+                await self.tasks.cancel(task.id)
+                raise TimedOut(
+                    f"no slot was free for task {task.id} within {limit:g} s; it was canceled",
+                    suggestions=("muster task submit waits for as long as it takes", "muster pool status"),
+                )
+            await self._store.changes.wait(LOOK_SECONDS)
+
+    async def _until_rest(self, task: Task) -> None:
+        while (await self.tasks.get(task.id)).state is TaskState.RUNNING:
+            await self._store.changes.wait(LOOK_SECONDS)
+
+    async def living_driver(self) -> Driver | None:
+        """Return who drives the pool; None when nobody does."""
+        pool = await self._store.pool.pool()
+        if pool is None or pool.driver is None or not self._engine.lives(pool.driver, pool.driven_until):
+            return None
+        return pool.driver
+
+    async def set_budget(self, budget_usd: str | float) -> None:
+        """Set the budget of all tasks since the pool was created."""
+        cap = parse_budget(budget_usd)
+        await self._store.pool.create_pool(self._clock.now())
+        if cap is not None:
+            await self._store.pool.cap_pool(cap)
+
+    async def slots(
+        self, *, name: str | None = None, role: str | None = None, state: str | None = None
+    ) -> Sequence[Slot]:
+        """Return the slots: of a name, a role, a state."""
+        found = [await self._slot(record) for record in await self._store.pool.slots()]
+        return [
+            slot
+            for slot in found
+            if name in (None, slot.profile.name, slot.profile.id)
+            and role in (None, slot.profile.role)
+            and state in (None, slot.state)
+        ]
+
+    async def status(self) -> PoolStatus:
+        """Return the pool at a glance."""
+        pool = await self._store.pool.pool()
+        balance = (await self._store.runs.balances([POOL_LEVEL])).get(POOL_LEVEL)
+        tasks = await self.tasks.list(limit=100_000)
+        return PoolStatus(
+            slots=tuple(await self.slots()),
+            tasks={state: sum(task.state is state for task in tasks) for state in TaskState},
+            spent=Microdollars(0) if balance is None else balance.settled,
+            budget=None if balance is None else balance.cap,
+            draining=pool is not None and pool.draining,
+            driver=await self.living_driver(),
+        )
+
+    async def scale(self, number: str | int) -> Sequence[Slot]:
+        """Change how many slots there are, to a number or by +N or -N; busy ones go when their task ends."""
+        await self._store.pool.create_pool(self._clock.now())
+        records = [one for one in await self._store.pool.slots() if one.standing is not SlotStanding.LEAVING]
+        wanted = _wanted(str(number), len(records))
+        least, most = self._settings.pool.min_slots, self._settings.pool.max_slots
+        if wanted > most:
+            raise BadArgument(f"{wanted} slots exceed max_slots, which is {most}; there are still {len(records)}")
+        if wanted < least:
+            raise BadArgument(f"{wanted} slots are below min_slots, which is {least}; there are still {len(records)}")
+        places = {record.place for record in await self._store.pool.slots()}
+        vacant = [place for place in range(1, most + len(places) + 1) if place not in places]
+        for place in vacant[: max(0, wanted - len(records))]:
+            await self._store.pool.add_slot(SlotRecord(name=f"slot-{place}", place=place))
+        if wanted < len(records):
+            await self._shrink(records, len(records) - wanted)
+        return await self.slots()
+
+    async def _shrink(self, records: Sequence[SlotRecord], number: int) -> None:
+        """Remove slots from the end, idle ones first; a busy one takes no more work and goes when its task ends."""
+        for record in sorted(records, key=lambda one: (one.run is not None, -one.place))[:number]:
+            await self._store.pool.update_slot(replace(record, standing=SlotStanding.LEAVING))
+            await self._store.pool.remove_slot(record.name)
+
+    async def drain(self, timeout: float = 60.0) -> PoolStatus:
+        """Refuse new work, wait until tasks at work are over or the time is, and stop all slots; pending tasks stay."""
+        until = self._clock.now() + timeout
+        await self._store.pool.create_pool(self._clock.now())
+        await self._store.pool.drain(until)
+        while await self.living_driver() is not None and self._clock.now() < until + LOOK_SECONDS * 5:
+            await self._store.changes.wait(LOOK_SECONDS)
+        for record in await self._store.pool.slots():
+            await self._store.pool.update_slot(replace(record, standing=SlotStanding.STOPPED))
+        return await self.status()
+
+    async def context(self) -> Mapping[str, str]:
+        """Return the texts that every slot is told."""
+        return await self._store.pool.context()
+
+    async def context_text(self, name: str) -> str:
+        """Return a text that every slot is told."""
+        found = (await self.context()).get(name)
+        if found is None:
+            raise _no_text(name)
+        return found
+
+    async def set_context(self, name: str, value: str) -> None:
+        """Set a text that every slot is told from its next task on."""
+        if not name.strip() or not name.isprintable() or len(value) > MOST_TEXT:
+            raise BadArgument(f"a shared text needs a printable name and at most {MOST_TEXT:,} characters")
+        await self._store.pool.set_context(name, value, self._clock.now())
+
+    async def delete_context(self, name: str) -> None:
+        """Forget a text."""
+        if not await self._store.pool.delete_context(name):
+            raise _no_text(name)
+
+    async def send(self, slot: str, text: str, *, sender: str = "", client_id: str | None = None) -> Signal:
+        """Send a message to a slot, which its agent reads in its next prompt."""
+        profile = self._directory.find(slot)
+        if profile.id not in {record.name for record in await self._store.pool.slots()}:
+            raise NotFound(f"slot {slot!r} not found", suggestions=("muster pool slots",))
+        if not text.strip() or len(text) > MOST_TEXT:
+            raise BadArgument(f"a message must have between 1 and {MOST_TEXT:,} characters")
+        return await self._store.signals.send(
+            NewSignal(
+                address=slot_address(profile.id),
+                channel=INBOX,
+                payload=text,
+                client_id=client_id or uuid4().hex,
+                sender=sender,
+                at=self._clock.now(),
+            )
+        )
+
+    async def broadcast(self, text: str, *, sender: str = "") -> Sequence[str]:
+        """Send a message to every slot but the sender and those that are stopped; return their names."""
+        targets = [
+            slot.profile
+            for slot in await self.slots()
+            if sender not in (slot.profile.name, slot.profile.id) and slot.state in ("idle", "busy")
+        ]
+        for profile in targets:
+            await self.send(profile.id, text, sender=sender)
+        return [profile.name for profile in targets]
+
+    async def unread(self, slot: str) -> Sequence[Signal]:
+        """Return the messages that a slot has not read."""
+        return await self._store.signals.untaken(slot_address(self._directory.find(slot).id), INBOX, 1000)
+
+    async def _slot(self, record: SlotRecord) -> Slot:
+        run = None if record.run is None else await self._store.runs.get(record.run)
+        busy = run is not None and (run.is_driven or record.run is not None) and not _is_over(run.state)
+        task = await self.tasks.of(run) if run is not None and busy else None
+        return Slot(profile=self._directory.at(record.place), record=record, task=task)
+
+
+def _measured(task: Task) -> MeasuredTask:
+    run, reply = task.run, task.reply
+    trace = None if reply is None else reply.trace
+    ended = run.ended_at is not None and run.started_at is not None
+    return MeasuredTask(
+        state=task.state,
+        cost=Microdollars(run.total.billed + run.total.imputed + run.total.uncertain),
+        elapsed=run.ended_at - run.started_at if ended and run.ended_at and run.started_at else None,
+        turns=None if trace is None else trace.turns,
+        model=None if reply is None else reply.model,
+    )
+
+
+def _no_text(name: str) -> NotFound:
+    return NotFound(f"there is no shared text {name!r}", suggestions=("muster pool context list",))
+
+
+def _is_over(state: str) -> bool:
+    return state in ("completed", "failed", "canceled", "timeout")
+
+
+def _wanted(number: str, now: int) -> int:
+    sign, digits = (number[0], number[1:]) if number[:1] in "+-" and number else ("", number)
+    if not digits.isdecimal() or not digits.isascii():
+        raise BadArgument(f"{number!r} is not a number of slots", suggestions=("write it like 4, +2 or -1",))
+    return now + int(digits) if sign == "+" else now - int(digits) if sign == "-" else int(digits)

@@ -1,0 +1,1 @@
+"""Commands about tasks, slots and the pool."""

@@ -1,0 +1,101 @@
+"""`muster fan-out` and `muster pool metrics`: many tasks at once, and figures over them."""
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from muster.app import Muster
+from muster.app.pool.tasks import Task
+from muster.app.pool.trees import Collected
+from muster.app.pool.values import CONFIRMED_ABOVE, PoolMetrics, read_fan_out
+from muster.app.views.errors import failed_tasks
+from muster.app.views.pool import fan_out_view, metrics_view
+from muster.cli.drive import SignalHandler
+from muster.cli.line import Argument, Option
+from muster.cli.pool.tables import tasks_table
+from muster.cli.session import with_muster
+from muster.cli.terminal.output import CommonOptions, answer, fail_with, warn
+from muster.cli.terminal.times import since as since_of
+from muster.domain.errors import BadArgument
+from muster.domain.money import show_usd
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def fan_out(
+    common: CommonOptions,
+    file: Annotated[Path, Argument(metavar="FILE", help="A YAML file with an agent and prompts.")],
+    tag: Annotated[list[str] | None, Option("--tag", metavar="TAG", help="A tag of every task; repeatable.")] = None,
+    yes: Annotated[bool, Option("--yes", help=f"Start more than {CONFIRMED_ABOVE} tasks without asking.")] = False,
+) -> int:
+    """Do one task for each prompt of a file; results are in the order of the prompts."""
+    wanted = read_fan_out(file)
+    if len(wanted.prompts) > CONFIRMED_ABOVE and not yes:
+        raise BadArgument(f"{file} has {len(wanted.prompts):,} prompts", suggestions=("add --yes to start so many",))
+
+    async def work(muster: Muster) -> list[Task]:
+        SignalHandler(muster, warn).install()
+        return list(await muster.pool.fan_out(wanted, tags=tuple(tag or ())))
+
+    tasks = with_muster(common, work, create=True)
+    error, data = failed_tasks(tasks), fan_out_view(tasks)
+
+    def tell(console: "Console") -> None:
+        console.print(tasks_table(tasks))
+
+    if error is not None:
+        if not common.json:
+            answer(common, data, tell)
+        return fail_with(common, error, 1, data)
+    answer(common, data, tell)
+    return 0
+
+
+def metrics(
+    common: CommonOptions,
+    since: Annotated[
+        str | None, Option("--since", metavar="TIME", help="Only tasks since then, like 24h or 7d.")
+    ] = None,
+    tag: Annotated[list[str] | None, Option("--tag", metavar="TAG", help="Only tasks with any of these tags.")] = None,
+    model: Annotated[str | None, Option("--model", metavar="MODEL", help="Only tasks that used this model.")] = None,
+) -> None:
+    """Show how tasks ended, what they cost and how long they took."""
+    begin = 0.0 if since is None else since_of(since, time.time())
+
+    async def work(muster: Muster) -> PoolMetrics:
+        return await muster.pool.metrics(since=begin, tags=tuple(tag or ()), model=model)
+
+    found = with_muster(common, work)
+    answer(common, metrics_view(found), lambda console: console.print("\n".join(_lines(found)), soft_wrap=True))
+
+
+def gc(
+    common: CommonOptions,
+    dry_run: Annotated[bool, Option("--dry-run", help="Remove nothing; say what would be removed.")] = False,
+) -> None:
+    """Remove worktrees of ended tasks whose work is merged; say why the others are kept."""
+
+    async def work(muster: Muster) -> list[Collected]:
+        return list(await muster.pool.trees.collect(dry_run=dry_run))
+
+    found = with_muster(common, work)
+    done = "would be removed" if dry_run else "removed"
+    lines = [f"{one.name}: {done if one.removed else 'kept'}, {one.reason}" for one in found] or [
+        "there are no worktrees"
+    ]
+    data = [{"name": one.name, "removed": one.removed, "reason": one.reason} for one in found]
+    answer(common, data, lambda console: console.print("\n".join(lines), soft_wrap=True))
+
+
+def _lines(found: PoolMetrics) -> list[str]:
+    states = ", ".join(f"{number:,} {state}" for state, number in found.states.items() if number)
+    lines = [f"tasks: {found.tasks:,}" + (f" ({states})" if states else "")]
+    if found.average_cost is not None and found.highest_cost is not None:
+        average, highest = show_usd(found.average_cost), show_usd(found.highest_cost)
+        lines.append(f"cost: {show_usd(found.cost)}, average {average}, highest {highest}")
+    if found.elapsed is not None:
+        shortest, middle, average_time, longest = found.elapsed
+        lines.append(f"time: {shortest:.1f} to {longest:.1f} s, median {middle:.1f} s, average {average_time:.1f} s")
+    lines += [f"{model}: {one.tasks:,} tasks, {show_usd(one.cost)}" for model, one in found.models.items()]
+    return lines

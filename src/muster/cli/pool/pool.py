@@ -1,0 +1,222 @@
+"""`muster pool`: slots started, scaled and drained; shared context, and messages between slots."""
+
+from typing import TYPE_CHECKING, Annotated
+
+from muster.app import Muster
+from muster.app.pool.pool import PoolStatus, Slot
+from muster.app.pool.tasks import Task
+from muster.app.pool.values import task_id, task_state
+from muster.app.views.errors import failed_tasks
+from muster.app.views.pool import message_view, pool_view, slot_view, task_view
+from muster.cli.drive import SignalHandler
+from muster.cli.line import Argument, Option
+from muster.cli.pool.tables import slots_table, status_lines
+from muster.cli.session import with_muster
+from muster.cli.terminal.output import CommonOptions, answer, clean, fail_with, note, say, warn
+from muster.domain.entry import Signal
+from muster.domain.errors import MusterError
+from muster.domain.ids import RunId
+from muster.domain.run import Run
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+SlotArgument = Annotated[str, Argument(metavar="SLOT", help="A slot's name or id.")]
+NameArgument = Annotated[str, Argument(metavar="NAME", help="The name of the text.")]
+FromOption = Annotated[str, Option("--from", metavar="NAME", help="The slot that sends it.")]
+
+
+def start(
+    common: CommonOptions,
+    budget: Annotated[
+        str | None, Option("--budget", metavar="USD", help="The budget of all tasks since the pool was created.")
+    ] = None,
+    until_idle: Annotated[bool, Option("--until-idle", help="Exit when no task can be done any more.")] = False,
+    allow_unpriced: Annotated[bool, Option("--allow-unpriced", help="Allow models without a known price.")] = False,
+) -> int:
+    """Drive the tasks of the pool until it is stopped or drained."""
+
+    async def work(muster: Muster) -> tuple[list[Task], PoolStatus]:
+        if budget is not None:
+            await muster.pool.set_budget(budget)
+        ended: dict[str, None] = {}
+
+        def on_end(run: Run) -> None:
+            ended[task_id(run)] = None
+            if not common.json:
+                say(clean(f"task {task_id(run)} is {task_state(run)}"))
+
+        def on_error(run: RunId, error: MusterError) -> None:
+            warn(f"task {run} could not be driven: {error.message}")
+
+        driver = muster.pool.driver(on_end=on_end, on_error=on_error)
+        SignalHandler(muster, warn, on_first=driver.close).install()
+        note(common, f"driving the pool of {muster.settings.database}")
+        await driver.serve(until_idle=until_idle)
+        return [await muster.pool.tasks.get(name) for name in ended], await muster.pool.status()
+
+    tasks, found = with_muster(common, work, allow_unpriced=allow_unpriced, create=True)
+    data = pool_view(found) | {"ended": [task_view(task) for task in tasks]}
+    error = failed_tasks(tasks)
+    if error is not None:
+        return fail_with(common, error, 1, data)
+    answer(common, data, lambda console: console.print("\n".join(status_lines(found)), soft_wrap=True))
+    return 0
+
+
+def status(common: CommonOptions) -> None:
+    """Show slots, tasks, cost and who drives the pool."""
+
+    async def work(muster: Muster) -> PoolStatus:
+        return await muster.pool.status()
+
+    found = with_muster(common, work)
+    answer(common, pool_view(found), lambda console: console.print("\n".join(status_lines(found)), soft_wrap=True))
+
+
+def slots(
+    common: CommonOptions,
+    name: Annotated[str | None, Option("--name", metavar="NAME", help="Only this slot.")] = None,
+    role: Annotated[str | None, Option("--role", metavar="ROLE", help="Only slots with this role.")] = None,
+    state: Annotated[
+        str | None,
+        Option("--state", values=("idle", "busy", "stopped", "errored"), help="Only slots in this state."),
+    ] = None,
+) -> None:
+    """List the slots."""
+
+    async def work(muster: Muster) -> list[Slot]:
+        return list(await muster.pool.slots(name=name, role=role, state=state))
+
+    _tell_slots(common, with_muster(common, work))
+
+
+def scale(
+    common: CommonOptions,
+    number: Annotated[str, Argument(metavar="N|+N|-N", help="How many slots, or how many more or fewer.")],
+) -> None:
+    """Change how many slots there are; busy ones go when their task ends."""
+
+    async def work(muster: Muster) -> list[Slot]:
+        return list(await muster.pool.scale(number))
+
+    _tell_slots(common, with_muster(common, work, create=True))
+
+
+def drain(
+    common: CommonOptions,
+    timeout: Annotated[
+        float, Option("--timeout", metavar="S", min=0, help="Seconds for tasks that are running.")
+    ] = 60.0,
+) -> None:
+    """Refuse new tasks, wait for those that are running, and stop all slots; pending tasks stay."""
+
+    async def work(muster: Muster) -> PoolStatus:
+        return await muster.pool.drain(timeout)
+
+    found = with_muster(common, work)
+    answer(common, pool_view(found), lambda console: console.print("\n".join(status_lines(found)), soft_wrap=True))
+
+
+def set_context(
+    common: CommonOptions, name: NameArgument, text: Annotated[str, Argument(metavar="TEXT", help="The text.")]
+) -> None:
+    """Set a text that every slot is told."""
+
+    async def work(muster: Muster) -> None:
+        await muster.pool.set_context(name, text)
+
+    with_muster(common, work, create=True)
+    answer(common, {"name": name, "text": text}, lambda console: console.print(f"set {name}", soft_wrap=True))
+
+
+def get_context(common: CommonOptions, name: NameArgument) -> None:
+    """Print a text that every slot is told."""
+
+    async def work(muster: Muster) -> str:
+        return await muster.pool.context_text(name)
+
+    text = with_muster(common, work)
+    answer(common, {"name": name, "text": text}, lambda console: console.print(clean(text), soft_wrap=True))
+
+
+def delete_context(common: CommonOptions, name: NameArgument) -> None:
+    """Forget a text that every slot is told."""
+
+    async def work(muster: Muster) -> None:
+        await muster.pool.delete_context(name)
+
+    with_muster(common, work)
+    answer(common, {"deleted": name}, lambda console: console.print(f"deleted {name}", soft_wrap=True))
+
+
+def list_context(common: CommonOptions) -> None:
+    """List the texts that every slot is told."""
+
+    async def work(muster: Muster) -> dict[str, str]:
+        return dict(await muster.pool.context())
+
+    found = with_muster(common, work)
+    lines = [f"{name}: {text}" for name, text in found.items()]
+    answer(common, found, lambda console: console.print(clean("\n".join(lines)), soft_wrap=True))
+
+
+def send(
+    common: CommonOptions,
+    slot: SlotArgument,
+    text: Annotated[str, Argument(metavar="TEXT", when_more="Quote the text.", help="The message.")],
+    sender: FromOption = "",
+) -> None:
+    """Send a message to a slot; its agent reads it in its next prompt."""
+
+    async def work(muster: Muster) -> Signal:
+        return await muster.pool.send(slot, text, sender=sender)
+
+    sent = with_muster(common, work)
+    answer(common, message_view(sent), lambda console: console.print(f"sent to {slot}", soft_wrap=True))
+
+
+def broadcast(
+    common: CommonOptions,
+    text: Annotated[str, Argument(metavar="TEXT", when_more="Quote the text.", help="The message.")],
+    sender: FromOption = "",
+) -> None:
+    """Send a message to every slot but the sender and those that are stopped."""
+
+    async def work(muster: Muster) -> list[str]:
+        return list(await muster.pool.broadcast(text, sender=sender))
+
+    names = with_muster(common, work)
+    words = f"sent to {', '.join(names) or 'nobody'}"
+    answer(common, {"slots": names}, lambda console: console.print(words, soft_wrap=True))
+
+
+def peek(common: CommonOptions, slot: SlotArgument) -> None:
+    """Show the messages that a slot has not read; they stay unread."""
+    found = _unread(common, slot)
+    lines = [clean(f"{message.sender or 'operator'}: {message.payload}") for message in found]
+    data = [message_view(message) for message in found]
+    answer(common, data, lambda console: console.print("\n".join(lines), soft_wrap=True))
+
+
+def count(common: CommonOptions, slot: SlotArgument) -> None:
+    """Print how many messages a slot has not read."""
+    number = len(_unread(common, slot))
+    answer(common, {"unread": number}, lambda console: console.print(str(number)))
+
+
+def _unread(common: CommonOptions, slot: str) -> list[Signal]:
+    async def work(muster: Muster) -> list[Signal]:
+        return list(await muster.pool.unread(slot))
+
+    return with_muster(common, work)
+
+
+def _tell_slots(common: CommonOptions, found: list[Slot]) -> None:
+    def tell(console: "Console") -> None:
+        if found:
+            console.print(slots_table(found))
+        else:
+            note(common, "there are no such slots; muster pool start makes those of muster.toml")
+
+    answer(common, [slot_view(slot) for slot in found], tell)

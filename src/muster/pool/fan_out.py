@@ -1,0 +1,100 @@
+"""fan-out.yaml: one agent and many prompts, each of them a task; results line up with prompts."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from muster.domain.errors import BadFile, NotFound
+from muster.text import forms as v
+from muster.text.diagnostics import Diagnostics
+from muster.text.documents.readers import READERS
+from muster.text.documents.tree import Map, Unreadable
+from muster.text.documents.yaml_reader import YamlFile
+from muster.text.files import byte_lines, opened, shown
+
+MOST_PROMPTS = 10_000
+MOST_LINE = 4_000_000  # bytes
+CONFIRMED_ABOVE = 50  # tasks that are started without being asked twice
+
+
+class FanOutForm(BaseModel):
+    """What users write."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    agent: v.String | None = None
+    role: v.String | None = None
+    system: v.Text = ""
+    budget_usd: Annotated[v.Number, Field(gt=0)] | None = None
+    prompts: list[v.Text] | None = None
+    file: v.String | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FanOut:
+    """Many prompts for one agent."""
+
+    prompts: tuple[str, ...]
+    agent: str | None = None
+    role: str | None = None
+    system: str = ""
+    budget_usd: float | None = None
+
+
+def read_fan_out(path: Path) -> FanOut:
+    """Read a fan-out file; raises NotFound, or BadFile with the line of what is wrong."""
+    if not path.is_file():
+        raise NotFound(f"no such file: {path}")
+    file = shown(path)
+    try:
+        tree = _tree(path)
+    except Unreadable as error:
+        raise BadFile(file, error.message, line=error.line, column=error.column) from None
+    try:
+        form = FanOutForm.model_validate(tree)
+    except ValidationError as error:
+        diagnostics = Diagnostics(file, tree, tree.line)
+        diagnostics.take(error)
+        first = diagnostics.flaws[0]
+        raise BadFile(file, first.message, line=first.line, column=first.column) from None
+    if (form.prompts is None) == (form.file is None):
+        raise BadFile(file, "give either prompts or file", line=1)
+    prompts = tuple(form.prompts) if form.prompts is not None else tuple(_lines(path.parent / str(form.file)))
+    if not prompts or len(prompts) > MOST_PROMPTS:
+        raise BadFile(file, f"needs between 1 and {MOST_PROMPTS:,} prompts, not {len(prompts):,}", line=1)
+    empty = next((place for place, prompt in enumerate(prompts, 1) if not prompt.strip()), None)
+    if empty is not None:
+        raise BadFile(file, f"prompt {empty} is empty", line=1)
+    return FanOut(prompts=prompts, agent=form.agent, role=form.role, system=form.system, budget_usd=form.budget_usd)
+
+
+def _tree(path: Path) -> Map:
+    kind = READERS.get(path.suffix.lower())
+    if kind is not YamlFile:
+        raise Unreadable("a fan-out file must be YAML")
+    return YamlFile(path).head()
+
+
+def _lines(path: Path) -> Iterator[str]:
+    """Yield the prompts of a JSONL file: strings, or objects with a prompt."""
+    if not path.is_file():
+        raise NotFound(f"no such file: {path}")
+    with opened(path) as file:
+        for number, line in enumerate(byte_lines(file, MOST_LINE), 1):
+            if line.strip():
+                yield _prompt(path, number, line)
+
+
+def _prompt(path: Path, number: int, line: bytes) -> str:
+    try:
+        found: Any = json.loads(line)
+    except ValueError:
+        raise BadFile(shown(path), "is not JSON", line=number) from None
+    prompt = found.get("prompt") if isinstance(found, dict) else found
+    if not isinstance(prompt, str):
+        raise BadFile(shown(path), 'must be a string, or an object with "prompt"', line=number)
+    return prompt

@@ -1,0 +1,63 @@
+"""The working tree of a task: made when it begins, gone on with when it is retried, saved after every round."""
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from muster.domain.canonical import Json
+from muster.git.layout import Isolation, Worktree
+from muster.git.saved_work import SavedWork
+from muster.git.worktrees import Worktrees
+
+MOST_FILES = 200  # that are listed in a result
+
+# Of our environment: what git needs to find itself and the user's settings.
+GIT_VARIABLES = (
+    "PATH", "HOME", "XDG_CONFIG_HOME", "TMPDIR", "USER", "LOGNAME",
+    "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM",
+)  # fmt: skip
+
+
+def worktrees_of(slot: Mapping[str, Any]) -> Worktrees:
+    """Return the trees of the repository in which the slot of a task works."""
+    base = slot["base_dir"]
+    return Worktrees(Path(slot["folder"]), Path(base) if base else None, environment=slot["git_environment"])
+
+
+async def working_folder(slot: Mapping[str, Any]) -> tuple[str, Worktree | None]:
+    """Return where a task works: in its tree, made unless it is there, at the same sub-folder as in the project."""
+    if slot["isolation"] == Isolation.NONE:
+        return slot["folder"], None
+    tree = await worktrees_of(slot).create(slot["tree"], Isolation(slot["isolation"]), copy=tuple(slot["copy"]))
+    return str(await asyncio.to_thread(_inside, Path(slot["folder"]), tree)), tree
+
+
+def _inside(folder: Path, tree: Worktree) -> Path:
+    below = folder.resolve().relative_to(tree.repository.resolve())
+    found = tree.path / below
+    found.mkdir(parents=True, exist_ok=True)
+    return found
+
+
+async def save(slot: Mapping[str, Any]) -> dict[str, Json]:
+    """Commit what is uncommitted in the tree of a task to its branch, and return what the branch holds."""
+    trees = worktrees_of(slot)
+    return saved_json(await trees.save(await trees.find(slot["tree"]), f"Work of task {slot['task']}"))
+
+
+def saved_json(saved: SavedWork) -> dict[str, Json]:
+    """Return what a branch holds as JSON."""
+    return {
+        "branch": saved.branch,
+        "base": saved.base,
+        "head": saved.head,
+        "commits": saved.commits,
+        "changed": saved.changed,
+        "summary": saved.summary,
+        "other_branches": list(saved.others),
+        "files": [
+            {"path": file.path, "status": file.status, "added": file.added, "deleted": file.deleted}
+            for file in saved.files[:MOST_FILES]
+        ],
+    }

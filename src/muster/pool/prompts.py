@@ -1,0 +1,49 @@
+"""What an agent in a slot is told: who it is, what all slots share, its messages, its task and every feedback. Pure."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from muster.domain.call import Message, Request, Role
+from muster.domain.canonical import Json
+from muster.domain.entry import Signal
+from muster.pool.tasks import TaskSpec
+
+
+def request_for(
+    task: TaskSpec,
+    slot: Mapping[str, Any],
+    *,
+    feedback: Sequence[str],
+    mail: Sequence[Signal],
+    folder: str,
+    session: str | None,
+) -> Request:
+    """Return the request of one round of a task, as the slot recorded for it has it."""
+    volatile: dict[str, Json] = {"cwd": folder, "environment": dict(slot["environment"])}
+    if session:
+        volatile["session"] = session
+    return Request(
+        messages=(Message(role=Role.USER, text=prompt_of(task, feedback, mail)),),
+        system=system_of(task, slot),
+        schema=task.schema,
+        settings=dict(slot["settings"]) or None,
+        volatile=volatile,
+    )
+
+
+def system_of(task: TaskSpec, slot: Mapping[str, Any]) -> str:
+    """Return the system prompt: identity, what pool, slot and task say, and the shared context in a stable order."""
+    who = f"You are {slot['name']}" + (f", {slot['role']}" if slot["role"] else "") + ", one of several agents."
+    parts = [who, slot["description"], *slot["system"], task.system]
+    parts += [f"# {name}\n{text}" for name, text in sorted(slot["context"].items())]
+    return "\n\n".join(part for part in parts if part)
+
+
+def prompt_of(task: TaskSpec, feedback: Sequence[str], mail: Sequence[Signal]) -> str:
+    """Return the prompt: the task, every round of feedback so far, and the messages that came meanwhile."""
+    parts = [task.prompt]
+    parts += [f"Your work was reviewed and rejected ({number}):\n{text}" for number, text in enumerate(feedback, 1)]
+    if feedback:
+        parts.append("Do the task again and take every review into account.")
+    parts += [f"Message from {one.sender or 'the operator'}:\n{one.payload}" for one in mail]
+    return "\n\n".join(parts)

@@ -1,0 +1,97 @@
+"""The workload of a task: done in a slot, reviewed by a person if that is asked for, again until it is approved."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from itertools import count
+from typing import Any
+
+from muster.domain.call import Reply
+from muster.domain.canonical import Json
+from muster.domain.entry import Signal
+from muster.domain.errors import BadConfiguration, CallFailed
+from muster.engine.context import Context
+from muster.engine.workload import workload
+from muster.pool.isolation import save, working_folder
+from muster.pool.prompts import request_for
+from muster.pool.tasks import INBOX, REVIEW, SLOT_KEY, WORKLOAD, TaskSpec, read_task
+
+
+class TaskRejected(CallFailed):
+    """A person rejected the work as often as the task allows."""
+
+    code = "rejected"
+
+
+def work_key(round_: int) -> str:
+    """Return the key of the call of a round."""
+    return f"work/{round_:03d}"
+
+
+def review_key(round_: int) -> str:
+    """Return the key of the review of a round."""
+    return f"review/{round_:03d}"
+
+
+def saved_key(round_: int) -> str:
+    """Return the key of what the branch of a task held after a round."""
+    return f"saved/{round_:03d}"
+
+
+@workload(WORKLOAD, check=read_task)
+async def task(ctx: Context, spec: Any) -> Json:
+    """Do a task in the slot that it was given, and return what it came to."""
+    asked = read_task(spec)
+    slot = await ctx.recall(SLOT_KEY)
+    if slot is None:
+        raise BadConfiguration("a task needs a slot", suggestions=("muster pool start",))
+    folder, tree = await working_folder(slot)
+    if tree is not None:
+        told = {"branch": tree.branch, "path": str(tree.path), "base": tree.base, "notes": list(tree.notes)}
+        await ctx.emit("tree/told", "task.tree", told)
+    feedback: list[str] = []
+    for round_ in count():
+        mail = await ctx.collect(f"mail/{round_:03d}", INBOX, slot=slot["id"])
+        try:
+            reply = await _work(ctx, asked, slot, round_, feedback, mail, folder)
+        except CallFailed:
+            if tree is not None:  # what it has done until then is not lost
+                await ctx.step(f"{saved_key(round_)}/{ctx.run}", partial(save, slot))
+            raise
+        saved = None if tree is None else await ctx.step(saved_key(round_), partial(save, slot))
+        if not asked.review:
+            return _result(reply, feedback, saved)
+        review = await ctx.receive(review_key(round_), REVIEW)
+        if review is None or review.payload["approved"]:
+            return _result(reply, feedback, saved)
+        feedback.append(str(review.payload["feedback"]))
+        if len(feedback) >= asked.max_rejections:
+            raise TaskRejected(f"rejected {len(feedback)} times; the last feedback: {feedback[-1]}")
+    raise AssertionError  # it counts without end
+
+
+async def _work(
+    ctx: Context,
+    asked: TaskSpec,
+    slot: Mapping[str, Any],
+    round_: int,
+    feedback: Sequence[str],
+    mail: Sequence[Signal],
+    folder: str,
+) -> Reply:
+    request = request_for(
+        asked, slot, feedback=feedback, mail=mail, folder=folder, session=asked.session if not round_ else None
+    )
+    return await ctx.call(slot["agent"], request, key=work_key(round_), schema=asked.schema, stream=True)
+
+
+def _result(reply: Reply, feedback: Sequence[str], saved: Json) -> dict[str, Json]:
+    trace = reply.trace
+    return {
+        "saved": saved,
+        "output": reply.text,
+        "data": reply.data,
+        "model": reply.model,
+        "session_id": trace.session if trace else None,
+        "turns": trace.turns if trace else None,
+        "rejections": len(feedback),
+    }

@@ -1,0 +1,119 @@
+"""The pool of a store: its slots and what they work on, its tasks, its budget, and the context that slots share."""
+
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from muster.domain.ids import RunId
+from muster.domain.money import Microdollars
+from muster.domain.run import Driver, Run, RunState
+
+POOL = "default"  # the name of the only pool of a store
+POOL_LEVEL = f"pool:{POOL}"  # the budget that all of its tasks count under
+
+
+class SlotStanding(StrEnum):
+    """Whether a slot takes tasks."""
+
+    ACTIVE = "active"
+    LEAVING = "leaving"  # it goes when its task ends
+    STOPPED = "stopped"  # the pool was drained
+    ERRORED = "errored"  # its agent could not be started, again and again
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlotRecord:
+    """A slot as it is stored."""
+
+    name: str
+    place: int  # in the order of slots
+    standing: SlotStanding = SlotStanding.ACTIVE
+    run: RunId | None = None  # the task that it was given
+    failures: int = 0  # to start its agent, one after the other
+    error: str = ""
+    completed: int = 0  # tasks
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolRecord:
+    """The pool as it is stored."""
+
+    created_at: float
+    drain_until: float | None = None  # new work is refused, and by then the last task is let go of
+    driver: Driver | None = None
+    driven_until: float = 0.0
+
+    @property
+    def draining(self) -> bool:
+        """Return whether new work is refused."""
+        return self.drain_until is not None
+
+
+class SlotTable(Protocol):
+    """The slots of the pool. Written by whoever drives it."""
+
+    async def slots(self) -> Sequence[SlotRecord]:
+        """Return all slots in their order."""
+
+    def add_slot(self, slot: SlotRecord) -> Awaitable[None]:
+        """Store a slot; one with this name stays as it is."""
+
+    def update_slot(self, slot: SlotRecord) -> Awaitable[None]:
+        """Write whether a slot takes tasks, its failures and how many tasks it completed; not its task."""
+
+    def remove_slot(self, name: str) -> Awaitable[bool]:
+        """Forget a slot that has no task; False when it has one."""
+
+
+class SlotAssignment(Protocol):
+    """Which slot has which task. Of several who ask one wins; freeing a slot of another task changes nothing."""
+
+    def assign(self, slot: str, run: RunId) -> Awaitable[bool]:
+        """Give a task to a slot that is active and has none; False when it is not free or another slot has the task."""
+
+    def free(self, slot: str, run: RunId) -> Awaitable[None]:
+        """Take a task from a slot."""
+
+    async def tasks(self, states: Iterable[RunState], limit: int = 10_000) -> Sequence[Run]:
+        """Return the tasks in some states, the oldest first."""
+
+
+class PoolControl(Protocol):
+    """The pool itself. Creating it twice keeps the first; of several drivers the last one counts."""
+
+    async def pool(self) -> PoolRecord | None:
+        """Return the pool; None when no task was ever submitted."""
+
+    def create_pool(self, at: float) -> Awaitable[None]:
+        """Store the pool with a budget that has no cap yet."""
+
+    def drain(self, until: float | None) -> Awaitable[None]:
+        """Write that new work is refused, and until when tasks may go on; None: that it is taken again."""
+
+    def drive_pool(self, driver: Driver | None, until: float) -> Awaitable[None]:
+        """Write who drives the pool, and until when if nothing more is heard of it."""
+
+
+class PoolBudget(Protocol):
+    """What all tasks together may cost."""
+
+    def cap_pool(self, cap: Microdollars) -> Awaitable[None]:
+        """Set the cap of the pool's budget."""
+
+
+class SharedContext(Protocol):
+    """Texts that every slot is told, by name."""
+
+    async def context(self) -> Mapping[str, str]:
+        """Return all texts, in the order of their names."""
+
+    def set_context(self, name: str, value: str, at: float) -> Awaitable[None]:
+        """Set a text."""
+
+    def delete_context(self, name: str) -> Awaitable[bool]:
+        """Forget a text; False when there is none."""
+
+
+class PoolTable(SlotTable, SlotAssignment, PoolControl, PoolBudget, SharedContext, Protocol):
+    """The pool of this store."""

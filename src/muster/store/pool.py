@@ -1,0 +1,133 @@
+"""The pool in the database: slots, the tasks they were given, its driver and the context that slots share."""
+
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
+
+from muster.domain.errors import BadArgument
+from muster.domain.ids import RunId
+from muster.domain.money import Microdollars
+from muster.domain.run import Driver, Run, RunState
+from muster.store.base.pool import POOL, POOL_LEVEL, PoolRecord, SlotRecord, SlotStanding
+from muster.store.codec import Codec, run_of
+from muster.store.queries import DatabaseConnection, Parameters, Row, first
+from muster.store.writer import Writer
+
+
+class DatabasePool:
+    """The pool of this store."""
+
+    def __init__(self, reader: DatabaseConnection, writer: Writer, codec: Codec) -> None:
+        self._reader, self._writer, self._codec = reader, writer, codec
+
+    async def slots(self) -> Sequence[SlotRecord]:
+        """Return all slots in their order."""
+        return [_slot_of(row) for row in self._reader.rows("select_slots", {})]
+
+    def add_slot(self, slot: SlotRecord) -> Awaitable[None]:
+        """Store a slot; one with this name stays as it is."""
+        values = {"name": self._codec.checked(slot.name), "place": slot.place, "state": str(slot.standing)}
+        return self._write("insert_slot", values)
+
+    def update_slot(self, slot: SlotRecord) -> Awaitable[None]:
+        """Write whether a slot takes tasks, its failures and how many tasks it completed."""
+        values = {
+            "name": slot.name,
+            "state": str(slot.standing),
+            "failures": slot.failures,
+            "error": self._codec.clean(slot.error),
+            "completed": slot.completed,
+        }
+        return self._write("update_slot", values)
+
+    def remove_slot(self, name: str) -> Awaitable[bool]:
+        """Forget a slot that has no task."""
+        return self._writer.run(lambda db: db.execute("delete_slot", {"name": name}) > 0)
+
+    def assign(self, slot: str, run: RunId) -> Awaitable[bool]:
+        """Give a task to a slot that is active and has none."""
+        return self._writer.run(lambda db: db.execute("assign_slot", {"name": slot, "run_id": run}) > 0)
+
+    def free(self, slot: str, run: RunId) -> Awaitable[None]:
+        """Take a task from a slot."""
+        return self._write("free_slot", {"name": slot, "run_id": run})
+
+    async def tasks(self, states: Iterable[RunState], limit: int = 10_000) -> Sequence[Run]:
+        """Return the tasks in some states, the oldest first."""
+        found = [
+            run_of(row)
+            for state in states
+            for row in self._reader.rows("select_task_runs", {"state": str(state), "limit": limit})
+        ]
+        return sorted(found, key=lambda run: (run.created_at, run.id))[:limit]
+
+    async def pool(self) -> PoolRecord | None:
+        """Return the pool; None when no task was ever submitted."""
+        row = first(self._reader.rows("select_pool", {"name": POOL}))
+        return None if row is None else _pool_of(row)
+
+    def create_pool(self, at: float) -> Awaitable[None]:
+        """Store the pool with a budget that has no cap yet."""
+
+        def work(database: DatabaseConnection) -> None:
+            database.execute("insert_pool", {"name": POOL, "created_at": at})
+            database.execute("insert_budget", {"id": POOL_LEVEL, "cap": None})
+
+        return self._writer.run(work)
+
+    def drain(self, until: float | None) -> Awaitable[None]:
+        """Write that new work is refused, and until when tasks may go on; None: that it is taken again."""
+        return self._write("drain_pool", {"name": POOL, "until": until})
+
+    def drive_pool(self, driver: Driver | None, until: float) -> Awaitable[None]:
+        """Write who drives the pool, and until when if nothing more is heard of it."""
+        who: dict[str, str | int | None] = {"host": None, "pid": None, "started": None}
+        if driver is not None:
+            who = {"host": driver.host, "pid": driver.pid, "started": driver.started}
+        return self._write("drive_pool", {"name": POOL, "until": until, **who})
+
+    def cap_pool(self, cap: Microdollars) -> Awaitable[None]:
+        """Set the cap of the pool's budget."""
+        return self._write("cap_budget", {"id": POOL_LEVEL, "cap": cap})
+
+    async def context(self) -> Mapping[str, str]:
+        """Return all texts, in the order of their names."""
+        return {row["name"]: row["value"] for row in self._reader.rows("select_contexts", {})}
+
+    def set_context(self, name: str, value: str, at: float) -> Awaitable[None]:
+        """Set a text."""
+        if self._codec.clean(name) != name:
+            raise BadArgument("the name of a shared text contains a configured secret; use another name")
+        return self._write("put_context", {"name": name, "value": self._codec.clean(value), "set_at": at})
+
+    def delete_context(self, name: str) -> Awaitable[bool]:
+        """Forget a text."""
+        return self._writer.run(lambda db: db.execute("delete_context", {"name": name}) > 0)
+
+    def _write(self, query: str, values: Parameters) -> Awaitable[None]:
+        def work(database: DatabaseConnection) -> None:
+            database.execute(query, values)
+
+        return self._writer.run(work)
+
+
+def _slot_of(row: Row) -> SlotRecord:
+    return SlotRecord(
+        name=row["name"],
+        place=row["place"],
+        standing=SlotStanding(row["state"]),
+        run=row["run_id"],
+        failures=row["failures"],
+        error=row["error"],
+        completed=row["completed"],
+    )
+
+
+def _pool_of(row: Row) -> PoolRecord:
+    driver = None
+    if row["driver_pid"] is not None:
+        driver = Driver(host=row["driver_host"], pid=row["driver_pid"], started=row["driver_started"])
+    return PoolRecord(
+        created_at=row["created_at"],
+        drain_until=row["drain_until"],
+        driver=driver,
+        driven_until=row["driven_until"],
+    )

@@ -1,0 +1,50 @@
+-- name: select_slots
+SELECT * FROM slots ORDER BY place, name
+
+-- name: insert_slot
+INSERT INTO slots (name, place, state) VALUES (:name, :place, :state) ON CONFLICT (name) DO NOTHING
+
+-- name: update_slot
+UPDATE slots SET state = :state, failures = :failures, error = :error, completed = :completed WHERE name = :name
+
+-- name: delete_slot
+DELETE FROM slots WHERE name = :name AND run_id IS NULL
+
+-- name: assign_slot
+UPDATE slots SET run_id = :run_id
+WHERE name = :name AND state = 'active' AND run_id IS NULL
+  AND NOT EXISTS (SELECT 1 FROM slots AS other WHERE other.run_id = :run_id)
+
+-- name: free_slot
+UPDATE slots SET run_id = NULL WHERE name = :name AND run_id = :run_id
+
+-- name: select_pool
+SELECT * FROM pools WHERE name = :name
+
+-- name: insert_pool
+INSERT INTO pools (name, created_at) VALUES (:name, :created_at) ON CONFLICT (name) DO NOTHING
+
+-- name: drain_pool
+UPDATE pools SET drain_until = :until WHERE name = :name
+
+-- name: drive_pool
+UPDATE pools SET driver_host = :host, driver_pid = :pid, driver_started = :started, driven_until = :until
+WHERE name = :name
+
+-- name: select_task_runs
+SELECT runs.*, own.reserved, own.billed, own.imputed, own.uncertain, total.cap, total.reserved AS total_reserved,
+       total.billed AS total_billed, total.imputed AS total_imputed, total.uncertain AS total_uncertain
+FROM runs LEFT JOIN budgets AS own ON own.id = 'run:' || runs.id
+LEFT JOIN budgets AS total ON total.id = COALESCE(runs.lineage, 'run:' || runs.id)
+WHERE runs.workload = 'task' AND runs.state = :state
+ORDER BY runs.created_at, runs.id LIMIT :limit
+
+-- name: put_context
+INSERT INTO shared_context (name, value, set_at) VALUES (:name, :value, :set_at)
+ON CONFLICT (name) DO UPDATE SET value = excluded.value, set_at = excluded.set_at
+
+-- name: delete_context
+DELETE FROM shared_context WHERE name = :name
+
+-- name: select_contexts
+SELECT * FROM shared_context ORDER BY name

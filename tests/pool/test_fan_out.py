@@ -1,0 +1,74 @@
+"""Fan-out: many prompts at once, results in their order; figures over tasks."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from muster.domain.errors import BadFile, NotFound
+from muster.domain.money import Microdollars
+from muster.pool.fan_out import read_fan_out
+from muster.pool.metrics import MeasuredTask, pool_metrics
+from muster.pool.tasks import TaskState
+from tests.pool.test_pool import TOML, opened
+
+
+def write(folder: Path, text: str, name: str = "fan-out.yaml") -> Path:
+    (folder / name).write_text(text)
+    return folder / name
+
+
+async def test_results_line_up_with_prompts_and_one_failure_drops_nothing(tmp_path: Path) -> None:
+    picky = '[agents.picky]\nkind = "program"\nmode = "plain"\ncommand = ["grep", "good"]\n'
+    file = write(tmp_path, 'agent: picky\nprompts: ["good 1", "bad", "good 2"]\n')
+    async with opened(tmp_path, TOML + picky) as m:
+        found = await m.pool.fan_out(read_fan_out(file))
+        assert [str(task.state) for task in found] == ["completed", "failed", "completed"]
+        assert [task.reply and task.reply.text for task in found] == ["good 1", None, "good 2"]
+        figures = await m.pool.metrics()
+        assert (figures.tasks, figures.states[TaskState.FAILED]) == (3, 1)
+        assert (await m.pool.metrics(tags=["none"])).tasks == 0
+
+
+def test_prompts_may_stand_in_a_file_of_their_own(tmp_path: Path) -> None:
+    lines = [json.dumps("one"), json.dumps({"prompt": "two"}), ""]
+    write(tmp_path, "\n".join(lines), "prompts.jsonl")
+    assert read_fan_out(write(tmp_path, "file: prompts.jsonl\n")).prompts == ("one", "two")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("agent: a\n", "give either prompts or file"),
+        ("prompts: []\n", "between 1 and 10,000 prompts"),
+        ('prompts: ["a", " "]\n', "prompt 2 is empty"),
+        ("prompts: [{a: 3}]\n", "must be a string"),
+        ("prompts: [a]\nagnet: b\n", "agnet"),
+        ("prompts: [a]\nbudget_usd: -1\n", "must be more than 0"),
+        ("prompts: [a\n", ""),
+    ],
+)
+def test_a_wrong_file_is_told_with_its_line(tmp_path: Path, text: str, told: str) -> None:
+    with pytest.raises(BadFile, match=r"fan-out\.yaml:\d") as caught:
+        read_fan_out(write(tmp_path, text))
+    assert told in caught.value.message
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(NotFound):
+        read_fan_out(tmp_path / "nothing.yaml")
+    with pytest.raises(NotFound):
+        read_fan_out(write(tmp_path, "file: nothing.jsonl\n"))
+
+
+def test_figures_over_tasks() -> None:
+    tasks = [
+        MeasuredTask(state=TaskState.COMPLETED, cost=Microdollars(100), elapsed=1.0, turns=2, model="a"),
+        MeasuredTask(state=TaskState.COMPLETED, cost=Microdollars(300), elapsed=4.0, turns=1, model="b"),
+        MeasuredTask(state=TaskState.FAILED, elapsed=1.0),
+    ]
+    found = pool_metrics(tasks)
+    assert (found.cost, found.average_cost, found.highest_cost, found.turns) == (400, 133, 300, 3)
+    assert found.elapsed == (1.0, 1.0, 2.0, 4.0)
+    assert {model: one.tasks for model, one in found.models.items()} == {"a": 1, "b": 1}
+    assert pool_metrics([]).elapsed is None
