@@ -120,6 +120,25 @@ def test_a_verify_yaml_that_we_read_fits_and_a_misspelt_one_does_not(home: Home,
 @pytest.mark.parametrize(
     ("old", "new"),
     [
+        ("retries: 2", "retires: 2"),
+        ("retries: 2", "retries: -1"),
+        ("parallel:", "paralel:"),
+        ("for_each:", "foreach:"),
+        ("default: friendly", "defualt: friendly"),
+        ('["test", "-s", "NOTES.md"]', "[]"),
+        ("name: release-notes", "x-name: release-notes"),
+    ],
+)
+def test_a_chain_that_we_read_fits_and_a_misspelt_one_does_not(home: Home, old: str, new: str) -> None:
+    schema = schema_of(home, "chain")
+    (text,) = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs/CHAINS.md").read_text(), re.DOTALL)
+    jsonschema.Draft202012Validator(schema).validate(yaml.safe_load(text))
+    assert refused(schema, yaml.safe_load(changed(text, old, new)))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
         ("run_usd = 5", "run_usd = 'five'"),
         ('kind = "openai"', 'kind = "opnai"'),
         ("output = 2.5", "outptu = 2.5"),
@@ -164,5 +183,5 @@ def test_every_example_fits(home: Home) -> None:
 
 def test_another_name_is_refused_with_those_there_are(home: Home) -> None:
     found = home.muster("schema", "suites", "--json")
-    told = "KIND must be one of suite, verify, toml, not 'suites'. Did you mean 'suite'?"
+    told = "KIND must be one of suite, verify, chain, toml, not 'suites'. Did you mean 'suite'?"
     assert (found.code, found.error()["message"]) == (2, told)
