@@ -123,11 +123,12 @@ class Activity:
             self.close_call()
 
     @contextmanager
-    def working(self) -> Iterator[None]:
-        """Count somebody who is at work without a call."""
+    def working(self) -> Iterator["StepActivity"]:
+        """Count a step that is at work, except while it waits for calls of its own, which count by themselves."""
         self.open_call()
+        step = StepActivity(self)
         try:
-            yield
+            yield step
         finally:
             self.close_call()
 
@@ -152,3 +153,24 @@ class Activity:
             self.stopwatch.pause()
         else:
             self.stopwatch.resume()
+
+
+class StepActivity:
+    """A step at work, and how many calls it waits for."""
+
+    def __init__(self, activity: Activity) -> None:
+        self._activity = activity
+        self._calls = 0
+
+    @contextmanager
+    def calling(self) -> Iterator[None]:
+        """Count only the call, not the step that waits for it."""
+        if self._calls == 0:
+            self._activity.close_call()
+        self._calls += 1
+        try:
+            yield
+        finally:
+            self._calls -= 1
+            if self._calls == 0:
+                self._activity.open_call()

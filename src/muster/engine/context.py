@@ -5,6 +5,7 @@ import inspect
 import random
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, Protocol, TypeVar, runtime_checkable
@@ -19,7 +20,7 @@ from muster.domain.ids import RunId
 from muster.domain.money import Microdollars, from_usd
 from muster.domain.run import Mode
 from muster.engine.calls.path import CallPath
-from muster.engine.clock import Clock
+from muster.engine.clock import Clock, StepActivity
 from muster.engine.driven_run import DrivenRun
 from muster.engine.mapping import gather, ordered_map
 from muster.engine.signals import Receiver
@@ -27,6 +28,14 @@ from muster.store.base import Record, Store
 
 T = TypeVar("T")
 R = TypeVar("R")
+
+
+_STEP: ContextVar[StepActivity | None] = ContextVar("step", default=None)  # in which a call is made
+
+
+async def _inside(step: StepActivity, calling: Awaitable[R]) -> R:
+    with step.calling():
+        return await calling
 
 
 class ChildStarter(Protocol):
@@ -116,7 +125,9 @@ class Context:
         calling = self._path.call(
             agent, request, key, timeout=timeout, on_delta=listener, stream=stream, mode=dispatch, known=known
         )
-        return calling if schema is None else _fitting(calling, schema)
+        found = calling if schema is None else _fitting(calling, schema)
+        step = _STEP.get()
+        return found if step is None else _inside(step, found)
 
     async def gather(self, *awaitables: Awaitable[R]) -> list[R]:
         """Wait for all; after a failure the others still finish, then the first failure is raised."""
@@ -141,9 +152,13 @@ class Context:
             if known:
                 return value
             await self._path.halt.admit()
-            with self._activity.working():
-                made = function()
-                value = plain_json(await made if inspect.isawaitable(made) else made, f"the value of step {key!r}")
+            with self._activity.working() as step:
+                around = _STEP.set(step)
+                try:
+                    made = function()
+                    value = plain_json(await made if inspect.isawaitable(made) else made, f"the value of step {key!r}")
+                finally:
+                    _STEP.reset(around)
             return await self._record(key, EntryKind.STEP, value)
 
     async def recall(self, key: str) -> Json:
@@ -168,7 +183,9 @@ class Context:
         cap = None if budget_usd is None else from_usd(budget_usd)
         async with self._alone(key):
             try:
-                return await self._child(key, workload, plain_json(spec, f"the spec of child {key!r}"), cap)
+                starting = self._child(key, workload, plain_json(spec, f"the spec of child {key!r}"), cap)
+                step = _STEP.get()
+                return await (starting if step is None else _inside(step, starting))
             except StopRun:  # it was stopped with this run, and may have had nothing to wait for
                 await self._path.halt.wait()
                 raise
@@ -186,7 +203,8 @@ class Context:
                 return Signal(**value[0]) if value else None
             await self._path.halt.admit()
             awaited = AwaitedSignal(address=self._run.lineage_level, channel=channel, until=until)
-            return await self._receiver.receive(key, awaited)
+            receiving, step = self._receiver.receive(key, awaited), _STEP.get()
+            return await (receiving if step is None else _inside(step, receiving))
 
     async def collect(self, key: str, channel: str, *, slot: str | None = None) -> Sequence[Signal]:
         """Take the signals of a channel of this run, or of a slot, that are there now; the same ones on resume."""
