@@ -81,7 +81,7 @@ def test_the_workload_of_the_readme_is_started_from_the_command_line(shell: Shel
     ("words", "code", "told"),
     [
         (("triag",), 3, "unknown workload 'triag'; did you mean triage?"),
-        (("nothing",), 3, "fix, generate, suite, triage, waves"),
+        (("nothing",), 3, "fix, generate, suite, task, triage, waves"),
         (("suite",), 2, "muster run"),
         (("triage", "--input", "{'a': 1}"), 2, "is not JSON: Expecting property name enclosed in double quotes"),
         (("triage", "--input", "spec.json"), 2, "'spec.json' is not a file and is not JSON"),

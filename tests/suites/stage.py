@@ -93,7 +93,10 @@ class Stage:
 
     async def drive(self, spec: Mapping[str, Any], **rest: Any) -> Run:
         given = {"path": [str(self.folder / "cases.yaml")], "agents": [MODEL], **spec}
-        return await (await self.muster.start("suite", given, **rest)).wait()
+        origin = rest.pop("origin", None)
+        options = self.muster.runs.options(**rest)
+        # Past the checks before a run is stored: what the workload itself says of such suites is told here.
+        return await (await self.muster.runs.start_checked("suite", given, options, origin=origin)).wait()
 
     async def go_on(self, run: Run, **rest: Any) -> Run:
         """Resume a run."""

@@ -19,7 +19,18 @@ LEFT_OUT = {
     "demo": "it makes a store of its own, and says how fast this machine is",
     "completion": "its answer is a script of the parser that it comes from",
     "sim": "it is the server beside all of this, and answers in its own way",
-}
+    **dict.fromkeys(
+        (
+            "chain cancel", "chain list", "chain plan", "chain progress", "chain resume", "chain run", "fan-out",
+            "pool context delete", "pool context get", "pool context list", "pool context set", "pool drain", "pool gc",
+            "pool message broadcast", "pool message count", "pool message peek", "pool message send", "pool metrics",
+            "pool scale", "pool slots", "pool start", "pool status", "task approve", "task cancel", "task change",
+            "task claim", "task diff", "task list", "task merge", "task reject", "task result", "task retry",
+            "task run", "task submit",
+        ),
+        "the witness is older than chains and the pool",
+    ),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -202,6 +202,8 @@ class Muster:
             concurrency=concurrency,
             dispatch=dispatch,
         )
+        if workload == SUITE and origin is None:  # what is read to check it is not read again
+            return await self.suites.start_stored(spec, options, detach=detach)
         return await self.runs.start(workload, spec, options, detach=detach, on_delta=on_delta, origin=origin)
 
     def _admit(self, workload: str, spec: Json, options: RunOptions, here: bool) -> None:

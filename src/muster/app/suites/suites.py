@@ -172,6 +172,10 @@ class Suites:
             WORKLOAD, spec.stored(), options, origin=origin, detach=detach, before=before
         )
 
+    async def start_stored(self, spec: Json, options: RunOptions, *, detach: bool = False) -> RunHandle:
+        """Start the run of a spec as it is stored."""
+        return await self.start(read_spec(spec), options, detach=detach)
+
     async def rejudge(
         self, before: Run, changes: Mapping[str, Any], options: RunOptions | None = None, *, detach: bool = False
     ) -> RunHandle:
