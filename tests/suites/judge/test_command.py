@@ -36,13 +36,13 @@ async def heard(folder: Path, script: str, *, seen: Observation = SEEN, **change
     found: list[Judgement] = []
     asked = case(**{"process": (sys.executable, "-c", script), "process_folder": str(folder), **changes})
 
-    @REGISTRY.workload("test-command")
+    @REGISTRY.workload("test-judge-command")
     async def work(ctx: Context, spec: Any) -> Any:
         found.append(await ask_command(ctx, asked, seen, key="case/x/s/1"))
 
     settings = load_settings(folder=folder, environment={"PATH": os.environ["PATH"]})
     async with open_muster(settings=settings) as muster:
-        run = await (await muster.start("test-command", {})).wait()
+        run = await (await muster.start("test-judge-command", {})).wait()
     assert run.state is RunState.COMPLETED, run.error
     return Heard(run, found[0])
 
