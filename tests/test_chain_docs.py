@@ -9,13 +9,13 @@ from muster.domain.run import RunState
 from muster.git.layout import Isolation
 from muster.pool.chains.chain import MOST_ITEMS, MOST_ROWS
 from muster.pool.chains.conditions import parse_condition
-from muster.pool.chains.forms import GROUP, INPUT, STEP, TOP, UNSUPPORTED
+from muster.pool.chains.forms import GROUP, INPUT, STEP, TOP
 from tests.pool.chains.home import chain_home
 
 PAGE = (Path(__file__).parent.parent / "docs" / "CHAINS.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("keys", [TOP, STEP, GROUP, INPUT, UNSUPPORTED])
+@pytest.mark.parametrize("keys", [TOP, STEP, GROUP, INPUT])
 def test_every_key_is_told(keys: tuple[str, ...]) -> None:
     section = PAGE.partition("\n## The file\n")[2].partition("\n## ")[0]
     assert [key for key in keys if f"`{key}`" not in section] == []

@@ -118,7 +118,7 @@ class ChainPlanner:
         text = parse_template(step.recovery if step.is_command else step.prompt).expand(value_of)
         system = parse_template(step.system).expand(value_of)
         message = Message(role=Role.USER, text=text)
-        return Request(messages=(message,), system=system, max_tokens=step.max_tokens)
+        return Request(messages=(message,), system=system, max_tokens=step.max_tokens, settings=step.settings)
 
     def _longest(self) -> int:
         """Return how many characters the longest output of any step can have."""

@@ -315,3 +315,10 @@ async def test_what_an_agent_is_writing_is_seen_before_it_is_done(tmp_path: Path
         (tmp_path / "go").touch()
         assert (await handle.result())["output"] == "whole"
         assert (await home.muster.chains.progress(handle.id)).partial_output == ""
+
+
+async def test_an_agent_that_does_not_have_a_setting_refuses_the_chain_before_it_is_stored(tmp_path: Path) -> None:
+    async with chain_home(tmp_path) as home:
+        with pytest.raises(BadConfiguration, match="model cannot be set for agent 'sim/echo'"):
+            await home.run(prompt("a", model="large"))
+        assert not await home.muster.runs.list()

@@ -34,6 +34,8 @@ class ChainStep:
     command: tuple[str, ...] = ()
     agent: str = ""  # of a prompt, and of the recovery of a command
     system: str = ""
+    model: str = ""  # of a CLI agent or Claude Code, for this step
+    tools: tuple[str, ...] = ()
     max_tokens: int | None = None
     budget_usd: float | None = None
     timeout_secs: float | None = None
@@ -60,6 +62,12 @@ class ChainStep:
     def with_agent(self, agent: str) -> "ChainStep":
         """Return the step with an agent, if it asks one and names none."""
         return replace(self, agent=agent) if self.asks_agent and not self.agent else self
+
+    @property
+    def settings(self) -> dict[str, Json] | None:
+        """Return what it sets of its agent."""
+        found = {**({"model": self.model} if self.model else {}), **({"tools": list(self.tools)} if self.tools else {})}
+        return found or None
 
     @property
     def most_tries(self) -> int:

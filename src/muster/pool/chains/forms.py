@@ -12,7 +12,6 @@ from muster.text import forms as v
 from muster.text.forms import Form
 
 _PRIVATE = "x-"  # begins keys that are nobody's business, such as anchors
-UNSUPPORTED = ("model", "tools")  # of an agent: they cannot be set for one call yet
 
 
 def _no_shell(value: Any) -> Any:
@@ -42,6 +41,8 @@ class StepForm(Form):
     command: ArgumentList | None = None
     agent: v.String | None = None
     system: v.Text | None = None
+    model: v.String | None = None
+    tools: list[v.ToolName] = Field(default_factory=list)
     max_tokens: v.Count | None = None
     budget_usd: Dollars | None = None
     timeout_secs: v.Seconds | None = None
@@ -81,9 +82,7 @@ GROUP = tuple(GroupForm.model_fields)
 def unknown_keys(tree: Any, known: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     """Yield the keys that are not known, each with what to say about it."""
     for name in tree if isinstance(tree, Mapping) else ():
-        if name in UNSUPPORTED and known == STEP:
-            yield name, f"cannot be set for one step yet; declare an agent with this {name} in muster.toml and name it"
-        elif name not in known and not name.startswith(_PRIVATE):
+        if name not in known and not name.startswith(_PRIVATE):
             near = get_close_matches(name, known, n=1)
             hint = f"did you mean {near[0]}?" if near else f"known keys: {', '.join(known)}"
             yield name, f"unknown key; {hint}"

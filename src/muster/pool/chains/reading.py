@@ -171,6 +171,8 @@ def _step(form: StepForm, schema: Mapping[str, Any] | None, agent: str) -> Chain
         command=tuple(form.command or ()),
         agent=form.agent or "",
         system=form.system or "",
+        model=form.model or "",
+        tools=tuple(form.tools),
         max_tokens=form.max_tokens,
         budget_usd=form.budget_usd,
         timeout_secs=form.timeout_secs,

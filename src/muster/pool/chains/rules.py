@@ -31,7 +31,7 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _INTERPRETER = re.compile(r"(?:ba|da|z|k|fi|a)?sh|python[0-9.]*|perl|ruby|node|php|env|xargs")
 _CODE = re.compile(r"-[A-Za-z]*[ceEr]|--eval|--command|--print|-p")
 
-_OF_PROMPTS = ("agent", "system", "max_tokens", "budget_usd", "dispatch")
+_OF_PROMPTS = ("agent", "system", "model", "tools", "max_tokens", "budget_usd", "dispatch")
 
 Flaws = Iterator[tuple[Place, str]]
 
@@ -90,7 +90,7 @@ def _step_flaws(step: ChainStep, available: AvailableNames) -> Flaws:
     if step.asks_agent and not step.agent:
         yield ("agent",), "no agent is named: write agent: NAME here, or at the top for all steps"
     for key in _OF_PROMPTS if not step.asks_agent else ():
-        if getattr(step, key) not in (None, ""):
+        if getattr(step, key) not in (None, "", ()):
             yield (key,), "only for steps that ask an agent; this one runs a command"
     yield from _number_flaws(step)
     yield from _value_flaws(step)

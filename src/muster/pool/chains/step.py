@@ -307,6 +307,7 @@ class _ItemRun:
             messages=messages,
             system=self._expanded(self._step.system),
             max_tokens=self._step.max_tokens,
+            settings=self._step.settings,
             volatile={"cwd": self._spec.tree} if self._spec.tree else {},
         )
 
