@@ -20,7 +20,7 @@ from muster.cli.line import Argument, Bundle, Option
 from muster.cli.pool.tables import tasks_table
 from muster.cli.session import with_muster
 from muster.cli.terminal.output import CommonOptions, answer, clean, fail_with, note, warn
-from muster.domain.errors import BadArgument, NotFound
+from muster.domain.errors import BadArgument, Interrupted, NotFound
 from muster.domain.money import show_usd
 from muster.settings import parse_budget
 
@@ -129,7 +129,11 @@ def run(
         SignalHandler(muster, warn).install()
         return await muster.pool.run(asked, tags=tuple(tag or ()), name=name, timeout=timeout, continues=continues)
 
-    return _tell(common, with_muster(common, work, create=True))
+    task = with_muster(common, work, create=True)
+    if task.state is TaskState.PENDING and not task.refusal:
+        go_on = "muster pool start"
+        raise Interrupted(f"task {task.id} was interrupted; continue with: {go_on}", suggestions=(go_on,))
+    return _tell(common, task)
 
 
 def submit(
