@@ -1,7 +1,7 @@
 # Every target prepares what it needs by itself; a fresh clone needs nothing but Python 3.11 and make.
 BIN := .venv/bin
-# Two for each core: many tests wait for a process, a server or a clock.
-WORKERS = $(shell $(BIN)/python -c 'import os; print(2 * (os.cpu_count() or 1))')
+# Three for each core: many tests wait for a process, a server or a clock.
+WORKERS = $(shell $(BIN)/python -c 'import os; print(3 * (os.cpu_count() or 1))')
 
 # Every command that a test starts would compile the whole package again.
 unexport PYTHONDONTWRITEBYTECODE

@@ -63,9 +63,11 @@ def test_a_verification_that_is_over_says_what_it_came_to_and_what_is_missing_is
 
 
 def test_only_verifications_are_resumed_by_verify(home: VerifyHome) -> None:
-    home.muster("ask", "sim/echo", "hello")
-    refused = home.verify("resume", "last")
+    home.muster("ask", "sim/echo", "hello", "--name", "question")
+    refused = home.verify("resume", "question")
     assert (refused.code, "not a verification" in refused.err) == (2, True)
+    none = home.verify("resume", "last")
+    assert (none.code, "no verification yet" in none.err) == (5, True)
     assert home.verify("resume", "nothing").code == 5
 
 

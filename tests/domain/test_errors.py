@@ -24,5 +24,6 @@ def test_a_run_that_timed_out_says_so_once() -> None:
 
 
 def test_what_cannot_be_reached_suggests_the_command_that_checks_the_network() -> None:
-    assert Unreachable("https://example.org: cannot connect").suggestions == ("check the connection: muster doctor",)
-    assert RetriesExhausted("failed", last=Unreachable("x")).suggestions == ("check the connection: muster doctor",)
+    (hint,) = Unreachable("https://example.org: cannot connect").suggestions
+    assert "muster doctor" in hint
+    assert RetriesExhausted("failed", last=Unreachable("x")).suggestions == (hint,)
