@@ -1,7 +1,7 @@
 # Every target prepares what it needs by itself; a fresh clone needs nothing but Python 3.11 and make.
 BIN := .venv/bin
-# Three for each core: many tests wait for a process, a server or a clock.
-WORKERS = $(shell $(BIN)/python -c 'import os; print(3 * (os.cpu_count() or 1))')
+# Two for each core: many tests wait for a process, a server or a clock.
+WORKERS = $(shell $(BIN)/python -c 'import os; print(2 * (os.cpu_count() or 1))')
 
 # Every command that a test starts would compile the whole package again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -14,7 +14,7 @@ demo:          ## a real piece of work with no key: killed, resumed, proven
 
 test:          ## the whole suite, with the short form of every crash proof
 	@scripts/prepare postgresql chromium zsh fish
-	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not chaos and not claude"
+	scripts/in-memory $(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not chaos and not claude"
 
 test-claude:   ## the real Claude Code against the rehearsal server; installs the extra, needs no key
 	@scripts/prepare claude
