@@ -118,6 +118,8 @@ async def test_a_task_that_is_rejected_too_often_has_failed_with_the_last_feedba
         assert failed.state is TaskState.FAILED
         assert failed.run.error is not None
         assert "the last feedback: two" in str(failed.run.error["message"])
+        with pytest.raises(Conflict, match="rejected as often as it allows"):
+            await m.pool.tasks.retry(task.id)
         with pytest.raises(BadArgument, match="needs feedback"):
             await m.pool.tasks.reject(task.id, " ")
 
@@ -313,3 +315,17 @@ async def test_a_pending_task_can_be_changed_and_a_begun_one_cannot(tmp_path: Pa
         assert done.reply.text == "new"
         with pytest.raises(Conflict):
             await m.pool.tasks.amend(task.id, prompt="newer")
+
+
+async def test_a_task_that_is_done_here_is_no_driver_for_others(tmp_path: Path) -> None:
+    toml = TOML.replace("slots = 2", "slots = 1") + SLOW
+    async with opened(tmp_path, toml) as m, opened(tmp_path, toml) as elsewhere:
+        busy = asyncio.create_task(m.pool.run(TaskSpec(prompt="x", agent="slow"), name="busy"))
+        async with asyncio.timeout(60):
+            while not any(task.state is TaskState.RUNNING for task in await m.pool.tasks.list()):
+                await m._backend.store.changes.wait(1.0)
+        assert await elsewhere.pool.living_driver() is None
+        waits = asyncio.create_task(elsewhere.pool.run(TaskSpec(prompt="now")))
+        await m.pool.tasks.cancel("busy")  # its slot is free then, and the other task goes on by itself
+        assert (await busy).state is TaskState.CANCELED
+        assert (await waits).state is TaskState.COMPLETED

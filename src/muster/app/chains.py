@@ -30,11 +30,12 @@ from muster.pool.chains.chain import (
     StepStatus,
     record_key,
 )
-from muster.pool.chains.isolation import GIT_VARIABLES, TREE_KEY, save_tree, worktrees_of
+from muster.pool.chains.isolation import TREE_KEY, save_tree, worktrees_of
 from muster.pool.chains.progress import ChainProgress, chain_progress
 from muster.pool.chains.reading import NAME, read_chain
 from muster.pool.chains.rules import input_flaws
 from muster.pool.chains.spec import read_spec, stored
+from muster.pool.isolation import GIT_VARIABLES
 from muster.text.documents.tree import Unreadable
 from muster.text.files import opened, shown, text_lines
 from muster.text.json_documents import read_object

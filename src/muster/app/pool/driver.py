@@ -55,6 +55,7 @@ class PoolDriver:
         self._slots = SlotDirectory(backend.settings)
         self._driven: dict[RunId, asyncio.Task[None]] = {}
         self._reserved: dict[RunId, Microdollars] = {}
+        self._left_alone: set[RunId] = set()  # tasks that could not be driven: trying again would fail again
         self._beaten_at = 0.0
         self._closing = False
 
@@ -78,7 +79,8 @@ class PoolDriver:
                 await self._engine.let_go("the pool was told to stop", set(self._driven.values()))
             raise
         finally:
-            await self._store.pool.drive_pool(None, 0.0)
+            if self._only is None:
+                await self._store.pool.drive_pool(None, 0.0)
 
     def close(self) -> None:
         """Take nothing new."""
@@ -88,7 +90,8 @@ class PoolDriver:
         await self._store.pool.create_pool(self._clock.now())
         pool = await self._store.pool.pool()
         other = None if pool is None or pool.driver == self._engine.driver else pool.driver
-        if pool is not None and other is not None and self._engine.lives(other, pool.driven_until):
+        alive = pool is not None and other is not None and self._engine.lives(other, pool.driven_until)
+        if alive and self._only is None:
             raise Conflict(f"the pool is driven by {other}", suggestions=("muster pool status",))
         if (self._settings.pool.isolation or "none") != "none":
             await project_trees(self._settings).check()
@@ -107,6 +110,8 @@ class PoolDriver:
                 await self._store.pool.update_slot(active)
 
     async def _beat(self) -> None:
+        if self._only is not None:
+            return  # others must not rely on a driver that takes no tasks but its own
         now = self._clock.now()
         if now - self._beaten_at >= BEAT_SECONDS:
             self._beaten_at = now
@@ -135,6 +140,8 @@ class PoolDriver:
         await self._settle_slots()
         slots = await self._store.pool.slots()
         free = [self._slots.at(slot.place) for slot in slots if slot.standing is SlotStanding.ACTIVE and not slot.run]
+        if not free:
+            return  # however many tasks wait, nothing is read while all slots are at work
         pending = [one for one in await self._pending() if one.run not in self._driven]
         if not pending:
             return
@@ -155,7 +162,7 @@ class PoolDriver:
             run = await self._store.runs.get(slot.run)
             if run is None or run.state in TERMINAL or (run.state is RunState.WAITING and not run.is_driven):
                 await self._leave_slot(slot, run)
-            elif not run.is_driven and self._is_ours(run):
+            elif not run.is_driven and self._is_ours(run) and run.id not in self._left_alone:
                 profile, one = self._slots.at(slot.place), self._pending_of(run, slot.name)
                 self._start(run.id, profile, one, await self._recording(run.id, profile, one.spec))
 
@@ -170,7 +177,7 @@ class PoolDriver:
         runs = await self._store.pool.tasks(run_states(TaskState.PENDING))
         found = []
         for run in runs:
-            if run.id in assigned or not self._is_ours(run) or run.cancel_requested:
+            if run.id in assigned or run.id in self._left_alone or not self._is_ours(run) or run.cancel_requested:
                 continue
             entry = await self._store.journal.find(run.id, SLOT_KEY) if run.started_at is not None else None
             found.append(self._pending_of(run, None if entry is None else entry.value["id"]))
@@ -238,9 +245,10 @@ class PoolDriver:
         ended: Run | None = None
         try:
             ended = await self._engine.drive(run, listener, leave=Leave.FOR_SIGNALS, before=before)
-        except Conflict:
-            pass  # it was canceled, or somebody else drives it
+        except Conflict:  # it was canceled, or somebody else drives it, who needs the slot
+            slot = None if await self._is_driven(run) else slot
         except MusterError as error:
+            self._left_alone.add(run)
             self._on_error(run, error)
         finally:
             self._reserved.pop(run, None)
@@ -250,6 +258,10 @@ class PoolDriver:
             del self._driven[run]
         if ended is not None:
             self._on_end(ended)
+
+    async def _is_driven(self, run: RunId) -> bool:
+        found = await self._store.runs.get(run)
+        return found is not None and found.is_driven
 
     async def _look_after(self, slot: SlotProfile, ended: Run | None) -> None:
         """Count what a slot has done; one whose agent cannot be started again and again takes no more tasks."""

@@ -96,8 +96,7 @@ class Pool:
         errors: list[MusterError] = []
         serving: asyncio.Task[None] | None = None
         if await self.living_driver() is None:
-            driver = self.driver(only={task.run.id}, on_error=lambda _, error: errors.append(error), on_delta=on_delta)
-            serving = asyncio.ensure_future(driver.serve(until_idle=True))
+            serving = asyncio.ensure_future(self._serve_own(task, errors, on_delta))
         try:
             await self._until_begun(task, serving)
             await self._until_rest(task)
@@ -108,6 +107,18 @@ class Pool:
         if errors:
             raise errors[0]
         return await self.tasks.get(task.id)
+
+    async def _serve_own(
+        self, task: Task, errors: list[MusterError], on_delta: Callable[[RunId, str], None] | None
+    ) -> None:
+        """Drive one task here; while all slots are at work for others, look again."""
+        while not self._runs.stopping:
+            driver = self.driver(only={task.run.id}, on_error=lambda _, error: errors.append(error), on_delta=on_delta)
+            await driver.serve(until_idle=True)
+            now = await self.tasks.get(task.id)
+            if errors or now.refusal or now.state is not TaskState.PENDING:
+                return
+            await self._store.changes.wait(LOOK_SECONDS)
 
     async def fan_out(self, wanted: FanOut, *, tags: Sequence[str] = ()) -> Sequence[Task]:
         """Submit a task for each prompt and wait for all; results are in the order of the prompts, failed ones too."""

@@ -30,7 +30,7 @@ from muster.pool.tasks import (
     task_id,
     task_state,
 )
-from muster.pool.workload import saved_key, work_key
+from muster.pool.workload import TaskRejected, saved_key, work_key
 from muster.store.base import POOL_LEVEL
 
 MOST_TASKS = 100_000  # that are listed
@@ -145,6 +145,11 @@ class Tasks:
         if task_state(run) not in (TaskState.FAILED, TaskState.CANCELED):
             raise Conflict(
                 f"task {task_id(run)} is {task_state(run)}; only a failed or canceled task can be tried again"
+            )
+        if run.ended_reason == TaskRejected.code:  # every review would be heard again
+            raise Conflict(
+                f"task {task_id(run)} was rejected as often as it allows",
+                suggestions=("submit a new task, with what the reviews said in its prompt",),
             )
         await self._require_open()
         return await self.of(await self._runs.prepare_resume(run.id, here=False))

@@ -368,6 +368,11 @@ class Runs:
         """Return whether runs driven here have parked calls, or taken up batches, since the store was opened."""
         return self._engine.uses_batches
 
+    @property
+    def stopping(self) -> bool:
+        """Return whether this process was told to stop; it drives nothing new then."""
+        return self._stopped is not None
+
     def stop(self, error: StopRun, *, now: bool) -> None:
         """Stop every run that this process drives; none is started or resumed here any more."""
         self._stopped = error

@@ -16,15 +16,9 @@ from muster.git.layout import Isolation, Worktree
 from muster.git.saved_work import SavedWork
 from muster.git.worktrees import Worktrees
 from muster.pool.chains.chain import ChainSpec
+from muster.pool.isolation import saved_json
 
 TREE_KEY = "chain/tree"
-MOST_FILES = 200  # that are listed in a result
-
-# Of the environment in which a chain was started: what git needs to find itself and the user's settings.
-GIT_VARIABLES = (
-    "PATH", "HOME", "XDG_CONFIG_HOME", "TMPDIR", "USER", "LOGNAME",
-    "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM",
-)  # fmt: skip
 
 
 def worktrees_of(spec: ChainSpec) -> Worktrees:
@@ -67,23 +61,6 @@ async def save_tree(spec: ChainSpec, name: str) -> SavedWork:
     """Commit what is uncommitted in a tree to its branch."""
     trees = worktrees_of(spec)
     return await trees.save(await trees.find(name), f"Work of the chain {spec.chain.name}, {name}")
-
-
-def saved_json(saved: SavedWork) -> dict[str, Json]:
-    """Return what a branch holds as JSON."""
-    files = saved.files[:MOST_FILES]
-    return {
-        "branch": saved.branch,
-        "base": saved.base,
-        "head": saved.head,
-        "commits": saved.commits,
-        "changed": saved.changed,
-        "summary": saved.summary,
-        "other_branches": list(saved.others),
-        "files": [
-            {"path": file.path, "status": file.status, "added": file.added, "deleted": file.deleted} for file in files
-        ],
-    }
 
 
 def _folder(spec: ChainSpec, tree: Worktree) -> Path:
